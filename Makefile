@@ -1,0 +1,50 @@
+# Two commands do everything: `make run` and `make test`.
+PYTHONS := python3.13 python3.12 python3.11 python3 python
+PYTHON ?= $(shell for p in $(PYTHONS); do \
+	if $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then echo $$p; break; fi; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+ARGS ?=
+
+.PHONY: run test check bench screenshots lock clean
+.DEFAULT_GOAL := run
+
+run: .venv/run.stamp
+	$(BIN)/workbench app $(ARGS)
+
+test: .venv/dev.stamp
+	$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/dev.stamp
+	$(BIN)/python -m benchmarks $(ARGS)
+
+screenshots: .venv/dev.stamp
+	$(BIN)/python -m benchmarks.screenshots $(ARGS)
+
+# Writes exact pins of everything the extras pull in; names and versions only.
+lock: .venv/dev.stamp
+	$(PIP) freeze --exclude-editable | grep -v '^workbench' | LC_ALL=C sort -f > requirements.lock
+
+.venv/bin/python:
+	@if [ -z "$(PYTHON)" ]; then \
+	  echo "Workbench needs Python 3.11, 3.12 or 3.13 and found none of them on the PATH." >&2; \
+	  echo "Install one, or name it: make $(firstword $(MAKECMDGOALS) run) PYTHON=/path/to/python3.12" >&2; exit 1; fi
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { \
+	  echo "$(PYTHON) is not Python 3.11, 3.12 or 3.13." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/run.stamp: pyproject.toml requirements.lock | .venv/bin/python
+	$(PIP) install --quiet -c requirements.lock -e .
+	@touch $@
+
+.venv/dev.stamp: pyproject.toml requirements.lock | .venv/bin/python
+	$(PIP) install --quiet -c requirements.lock -e '.[dev]'
+	@touch $@ .venv/run.stamp
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

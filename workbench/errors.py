@@ -1,0 +1,12 @@
+"""The errors a person can do something about."""
+
+
+class InputError(ValueError):
+    """Something given by a person cannot be used; the message says what and what to do.
+
+    The command line prints the message alone and exits with 2; a page shows it in place.
+    """
+
+
+class Cancelled(Exception):
+    """A job was told to stop; whatever it had finished is kept."""

@@ -1,0 +1,103 @@
+"""What a policy sees of a model, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers.latent import Latent
+from workbench.errors import InputError
+
+PolicyFn = Callable[["Belief", Generator], Floats]
+Selector = Callable[["Belief", int, Generator], Ints]
+
+
+class Belief:
+    """What the model believes about the pool; fields are computed when first asked for.
+
+    Args:
+        features: [N, D] of the whole pool.
+        labelled: [L] indices of items that must not be asked (labelled, skipped, leased, test).
+        labels: [L] int codes of `labelled`, -1 where there is no label.
+        latent: Latent, or a function giving one, or None for models without latents.
+        probabilities: [N, C], or a function giving them.
+        n_classes: C.
+        scaled: the features as the model measures distances (standardised), or a function giving
+            them; batch selectors cluster in this space. Defaults to `features`.
+        inducing_projection: a function of row indices giving [n, P] whitened features phi, with
+            which selectors form posterior covariances; None where the model has none.
+    """
+
+    def __init__(
+        self,
+        *,
+        features: Array,
+        labelled: Ints,
+        labels: Ints,
+        n_classes: int,
+        latent: Latent | Callable[[], Latent | None] | None = None,
+        probabilities: Floats | Callable[[], Floats] | None = None,
+        scaled: Array | Callable[[], Array] | None = None,
+        inducing_projection: Callable[[Ints], Array] | None = None,
+    ) -> None:
+        self.features = features
+        self.labelled = np.asarray(labelled, dtype=np.int64)
+        self.labels = np.asarray(labels, dtype=np.int64)
+        self.n_classes = n_classes
+        self.inducing_projection = inducing_projection
+        self._latent = latent
+        self._probabilities = probabilities
+        self._scaled = scaled
+
+    def __len__(self) -> int:
+        return int(self.features.shape[0])
+
+    @property
+    def latent(self) -> Latent | None:
+        """q(f) for every item, or None for a model without latents."""
+        if callable(self._latent):
+            self._latent = self._latent()
+        return self._latent
+
+    @property
+    def probabilities(self) -> Floats:
+        """[N, C] class probabilities.
+
+        Raises:
+            InputError: the model gives none.
+        """
+        if callable(self._probabilities):
+            self._probabilities = self._probabilities()
+        if self._probabilities is None:
+            raise InputError("This policy needs class probabilities and the model gives none.")
+        return self._probabilities
+
+    @property
+    def scaled(self) -> Array:
+        """[N, D] features in the space the model measures distances in."""
+        if callable(self._scaled):
+            self._scaled = self._scaled()
+        return self.features if self._scaled is None else self._scaled
+
+    @property
+    def askable(self) -> Ints:
+        """[M] ascending indices of items that may be asked about."""
+        mask = np.ones(len(self), dtype=bool)
+        mask[self.labelled] = False
+        return np.flatnonzero(mask)
+
+
+class Query(NamedTuple):
+    """The answer of a policy.
+
+    Attributes:
+        indices: [k] items to ask about, best first.
+        utilities: [N] utility of every item, NaN where it may not be asked.
+    """
+
+    indices: Ints
+    utilities: Floats

@@ -1,0 +1,180 @@
+"""What is to be labelled: the pool, its items and its test split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.errors import InputError
+
+Kind = Literal["table", "image", "text"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How one item looks to a person.
+
+    Attributes:
+        kind: what to draw.
+        row: column name -> value, for tables.
+        image: [H, W] or [H, W, 3] uint8, for images.
+        text: the text itself, for texts.
+    """
+
+    kind: Kind
+    row: Mapping[str, Any] | None = None
+    image: Array | None = None
+    text: str | None = None
+
+
+@runtime_checkable
+class Items(Protocol):
+    """Shows item i; knows the source's ids."""
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """[N] ids as the source gave them (row numbers where it gave none)."""
+
+    def __len__(self) -> int: ...
+
+    def show(self, index: int) -> Shown:
+        """What a person sees of item `index`."""
+
+
+@runtime_checkable
+class FeatureMap(Protocol):
+    """Turns raw rows into features; replayable on new rows; saved with every project and model."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the D features."""
+
+    def transform(self, rows: Any) -> Array:
+        """Raw rows (a DataFrame or [N, D] array) to features [N, D].
+
+        Raises:
+            InputError: rows that lack a column or hold what the map cannot read.
+        """
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON document from which `workbench.pools.feature_map_from_json` rebuilds the map."""
+
+
+@dataclass(frozen=True)
+class TestSplit:
+    """Which items are kept for measuring; a function of (pool, seed) alone, never of the policy.
+
+    Attributes:
+        seed: the seed it was drawn with.
+        fraction: share of items in the test part.
+        train: [n] indices that may be asked about, ascending.
+        test: [N - n] indices that are only ever measured on, ascending.
+    """
+
+    __test__ = False  # keeps pytest from collecting a class called Test*
+
+    seed: int
+    fraction: float
+    train: Ints
+    test: Ints
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool of items to label.
+
+    Attributes:
+        name: shown to people and written to bundles.
+        kind: "table", "image" or "text".
+        features: [N, D] finite; an array, a memory map or a Parquet-backed view.
+        classes: what the source said, in a fixed order; a project's classes are a fold of its events.
+        truth: [N] int codes into `classes`, -1 unknown, or None. Only oracles and metrics may look.
+        items: how to show item i.
+        feature_map: from raw rows to `features`.
+        fingerprints: [N] uint64, one per item.
+        test: the test split, or None when every item may be asked about.
+        title: one line for people.
+        description: a sentence or two for people.
+        plane: True when features are two coordinates worth drawing as they are.
+        common_scale: True when all features share one unit (pixels): one scale for all of them.
+    """
+
+    name: str
+    kind: Kind
+    features: Array
+    classes: tuple[str, ...]
+    truth: Ints | None
+    items: Items
+    feature_map: FeatureMap
+    fingerprints: Array
+    test: TestSplit | None = None
+    title: str = ""
+    description: str = ""
+    plane: bool = False
+    common_scale: bool = False
+
+    def __len__(self) -> int:
+        return int(self.features.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """D, the number of features."""
+        return int(self.features.shape[1])
+
+    @property
+    def trainable(self) -> Ints:
+        """[n] indices that may be asked about: all of them, or the split's training part."""
+        return np.arange(len(self)) if self.test is None else self.test.train
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether any item's class is known to the source."""
+        return self.truth is not None and bool((self.truth >= 0).any())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hex digits over the items' fingerprints, the feature names and the classes."""
+        digest = sha256(np.ascontiguousarray(self.fingerprints).tobytes())
+        digest.update("\x1f".join(self.feature_map.columns).encode())
+        digest.update("\x1e".join(self.classes).encode())
+        return digest.hexdigest()[:32]
+
+    def split(self, seed: int, fraction: float = 0.2) -> Pool:
+        """The same pool with a stratified test split.
+
+        Args:
+            seed: of the split; the same (pool, seed, fraction) gives the same split.
+            fraction: share of items in the test part, in (0, 1).
+
+        Returns:
+            A pool whose `test` is set. Classes with a single member stay in training; without
+            truth the split is uniform.
+
+        Raises:
+            InputError: a fraction outside (0, 1), or too few items to split.
+        """
+        if not 0.0 < fraction < 1.0:
+            raise InputError(f"The test fraction must lie between 0 and 1; got {fraction}.")
+        n = len(self)
+        if n < 2:
+            raise InputError(f"Pool {self.name!r} has {n} item(s); a test split needs at least 2.")
+        rng = np.random.default_rng([seed, 0x7E57])
+        groups = np.zeros(n, dtype=np.int64) if self.truth is None else np.asarray(self.truth)
+        test: list[Ints] = []
+        for code in np.unique(groups):
+            members = rng.permutation(np.flatnonzero(groups == code))
+            # at least one member of every class stays where it can be asked about
+            take = min(int(round(fraction * len(members))), len(members) - 1)
+            test.append(members[:take])
+        chosen = np.sort(np.concatenate(test))
+        if chosen.size == 0:
+            chosen = np.sort(rng.permutation(n)[: max(1, int(round(fraction * n)))])
+        mask = np.ones(n, dtype=bool)
+        mask[chosen] = False
+        return replace(self, test=TestSplit(seed, fraction, np.flatnonzero(mask), chosen))
