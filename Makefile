@@ -28,7 +28,7 @@ screenshots: .venv/dev.stamp
 
 # Writes exact pins of everything the extras pull in; names and versions only.
 lock: .venv/dev.stamp
-	$(PIP) freeze --exclude-editable | grep -v '^workbench' | LC_ALL=C sort -f > requirements.lock
+	$(PIP) freeze --all --exclude-editable | grep -v '^workbench\|^pip=\|^wheel=' | LC_ALL=C sort -f > requirements.lock
 
 .venv/bin/python:
 	@if [ -z "$(PYTHON)" ]; then \

@@ -1,0 +1,160 @@
+"""The house keeps its shape: floors, lazy imports, packaging, and what the texts may not say."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "workbench"
+
+# The lower floor has the smaller number; an import may go down or stay, never up.
+FLOORS = {
+    "arrays": 0,
+    "errors": 0,
+    "registry": 0,
+    "metrics": 1,
+    "pools": 1,
+    "figures": 1.5,
+    "engine": 2,
+    "classifiers": 3,
+    "policies": 4,
+    "attacks": 4,
+    "store": 5,
+    "sessions": 6,
+    "exchange": 7,
+    "studies": 8,
+    "app": 9,
+    "main": 10,
+    "cli": 10,
+    "__main__": 11,
+}
+# floors that may know each other only one way although they share a storey
+FORBIDDEN_PAIRS = {("metrics", "pools"), ("pools", "figures"), ("metrics", "figures"), ("pools", "metrics")}
+ALLOWED_FIGURES = {"figures", "metrics", "arrays", "errors", "registry"}
+
+
+def room(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def imported_modules(path: Path, *, module_level: bool = False) -> set[str]:
+    """Absolute names a file imports; with `module_level`, only those that run on import."""
+    found: set[str] = set()
+
+    def visit(node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if module_level and isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                continue
+            if module_level and isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                for other in child.orelse:
+                    visit(other)
+                continue
+            if isinstance(child, ast.Import):
+                found.update(alias.name for alias in child.names)
+            elif isinstance(child, ast.ImportFrom) and child.module and child.level == 0:
+                found.add(child.module)
+                found.update(f"{child.module}.{alias.name}" for alias in child.names)
+            elif isinstance(child, ast.ImportFrom) and child.level:
+                raise AssertionError(f"{path}: relative import; write it out")
+            visit(child)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_never_point_up(path: Path) -> None:
+    here = room(path)
+    if here == "__init__":
+        return
+    assert here in FLOORS, f"workbench/{here} has no floor; give it one in DESIGN's order"
+    for module in imported_modules(path):
+        parts = module.split(".")
+        if parts[0] != "workbench" or len(parts) < 2 or parts[1] not in FLOORS:
+            continue
+        there = parts[1]
+        assert FLOORS[there] <= FLOORS[here], f"{here} imports {module}, which lies above it"
+        assert (here, there) not in FORBIDDEN_PAIRS, f"{here} may not know {there}"
+        if here == "figures":
+            assert there in ALLOWED_FIGURES, "figures are pure: arrays in, Figure out"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_tensorflow_lives_in_the_engine_and_streamlit_in_the_app(path: Path) -> None:
+    here = room(path)
+    roots = {module.split(".")[0] for module in imported_modules(path)}
+    if here not in {"engine", "attacks"}:
+        eager = {module.split(".")[0] for module in imported_modules(path, module_level=True)}
+        assert not eager & {"tensorflow", "gpflow", "keras", "tf_keras", "tensorflow_probability"}
+    if here not in {"app", "main"}:
+        assert "streamlit" not in roots
+    assert here == "store" or "sqlalchemy" not in roots
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "pages").glob("*.py")), ids=lambda p: p.name)
+def test_pages_only_show(path: Path) -> None:
+    roots = {module.split(".")[0] for module in imported_modules(path)}
+    assert not roots & {"tensorflow", "gpflow", "keras", "sklearn", "sqlalchemy", "dask", "distributed"}
+
+
+def test_listing_everything_needs_no_heavy_library() -> None:
+    code = (
+        "import sys, json\n"
+        "import workbench, workbench.cli\n"
+        "from workbench.pools import POOLS\n"
+        "from workbench.classifiers import CLASSIFIERS\n"
+        "from workbench.policies import POLICIES\n"
+        "import workbench.sessions, workbench.store, workbench.studies, workbench.exchange\n"
+        "list(POOLS), list(CLASSIFIERS), list(POLICIES)\n"
+        "heavy = {'tensorflow', 'gpflow', 'sklearn', 'sqlalchemy', 'dask', 'distributed', 'streamlit'}\n"
+        "print(json.dumps(sorted(heavy & set(sys.modules))))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert json.loads(done.stdout) == []
+
+
+def test_every_package_is_shipped() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    shipped = set(project["tool"]["setuptools"]["packages"])
+    found = {
+        ".".join(("workbench", *path.parent.relative_to(PACKAGE).parts)) for path in PACKAGE.rglob("__init__.py")
+    }
+    assert found <= shipped, f"add to pyproject packages: {sorted(found - shipped)}"
+
+
+def test_lock_pins_versions_and_names_no_place() -> None:
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    assert lines
+    for line in lines:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+", line), line
+
+
+def tracked_texts() -> list[Path]:
+    listing = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listing.returncode:
+        pytest.skip("not a git checkout")
+    kinds = {".py", ".md", ".toml", ".lock", ".csv", ".json", ".yaml", ".yml", ".txt", ""}
+    return [ROOT / name for name in listing.stdout.splitlines() if Path(name).suffix in kinds]
+
+
+def test_tracked_texts_name_no_machine_and_no_registry_host() -> None:
+    patterns = [r"py" + r"pi\.org", "python" + "hosted", r"deb\." + r"debian\.org", r"registry\.npm" + "js"]
+    patterns += [r"(?<![\w.])/(wo" + r"rk|fa" + r"rm|ro" + r"ot)/"]
+    wrong = [
+        f"{path.relative_to(ROOT)}: {pattern}"
+        for path in tracked_texts()
+        if path.is_file()
+        for pattern in patterns
+        if re.search(pattern, path.read_text(encoding="utf-8", errors="replace"))
+    ]
+    assert wrong == []
