@@ -1,1 +1,220 @@
+"""Classifiers with honest uncertainty, by name. Listing them imports no model."""
 
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.latent import Latent
+from workbench.errors import InputError
+from workbench.registry import Entry, Registry, load_target
+
+if TYPE_CHECKING:
+    from workbench.classifiers.base import BaseBayesianClassifier as BaseBayesianClassifier
+    from workbench.classifiers.large_margin import LargeMarginClassifier as LargeMarginClassifier
+    from workbench.classifiers.predictor import Predictor as Predictor
+
+
+@dataclass(frozen=True)
+class ClassifierEntry(Entry):
+    """One registered classifier.
+
+    Attributes:
+        source: where the model comes from.
+        cost: what a fit costs, in words.
+        has_latent: whether `predict_latent` works (variation ratio needs it).
+        image_only: whether it needs images.
+        binary_only: whether it refuses more than two classes.
+    """
+
+    source: str = ""
+    cost: str = ""
+    has_latent: bool = True
+    image_only: bool = False
+    binary_only: bool = False
+
+
+_HERE = "workbench.classifiers"
+
+CLASSIFIERS: Registry[ClassifierEntry] = Registry(
+    "classifier",
+    [
+        ClassifierEntry(
+            "large-margin",
+            f"{_HERE}.large_margin:LargeMarginClassifier",
+            "Large-margin GP",
+            "Multi-class Bayesian SVM with closed-form sweeps; fast, warm starts, good first choice.",
+            source="Large-margin Gaussian processes for multi-class active learning (papers 000, 003)",
+            cost="about 10 ms a warm fit at 100 labels, a tenth of a second at 1,500",
+        ),
+        ClassifierEntry(
+            "bayesian-svm",
+            f"{_HERE}.bayesian_svm:BayesianSVMClassifier",
+            "Bayesian SVM",
+            "Binary Bayesian SVM with inducing points; one-vs-rest for more classes.",
+            source="Bayesian nonlinear support vector machines (paper 001)",
+            cost="like the large-margin GP",
+        ),
+        ClassifierEntry(
+            "bayesian-svm-batch",
+            f"{_HERE}.bayesian_svm:BatchBayesianSVMClassifier",
+            "Bayesian SVM, full GP",
+            "The Bayesian SVM without inducing points, for small data.",
+            source="paper 001, batch form",
+            cost="cubic in the number of labels",
+        ),
+        ClassifierEntry(
+            "bayesian-svm-linear",
+            f"{_HERE}.bayesian_svm:LinearBayesianSVMClassifier",
+            "Bayesian SVM, linear",
+            "The Bayesian SVM on the features themselves.",
+            source="paper 001, linear form",
+            cost="linear in the number of labels",
+        ),
+        ClassifierEntry(
+            "logistic-softmax",
+            f"{_HERE}.logistic_softmax:LogisticSoftmaxClassifier",
+            "Logistic-softmax GP",
+            "Conjugate multi-class GP with calibrated probabilities on overlapping data.",
+            source="Multi-class GP classification made conjugate (paper 002)",
+            cost="15 to 40 closed-form sweeps",
+        ),
+        ClassifierEntry(
+            "logistic-softmax-gibbs",
+            f"{_HERE}.logistic_softmax:LogisticSoftmaxGibbsClassifier",
+            "Logistic-softmax GP, Gibbs",
+            "Exact samples of the same model, for small data.",
+            source="paper 002, Gibbs sampler",
+            cost="cubic in the number of labels, for every sample",
+        ),
+        ClassifierEntry(
+            "svgp-softmax",
+            f"{_HERE}.svgp:SVGPClassifier",
+            "SVGP, softmax",
+            "GPflow's sparse variational GP with a softmax likelihood.",
+            options={"likelihood": "softmax"},
+            source="Hensman et al. 2015; GPflow",
+            cost="seconds",
+        ),
+        ClassifierEntry(
+            "svgp-robust-max",
+            f"{_HERE}.svgp:SVGPClassifier",
+            "SVGP, robust-max",
+            "GPflow's sparse variational GP with the robust-max likelihood.",
+            options={"likelihood": "robust-max"},
+            source="Hernández-Lobato et al. 2011; GPflow",
+            cost="tens of seconds",
+        ),
+        ClassifierEntry(
+            "svgp-heaviside",
+            f"{_HERE}.svgp:SVGPClassifier",
+            "SVGP, Heaviside with noise",
+            "Sparse variational GP with a multinomial probit likelihood.",
+            options={"likelihood": "heaviside"},
+            source="Girolami & Rogers 2006; GPflow",
+            cost="tens of seconds",
+        ),
+        ClassifierEntry(
+            "wasserstein",
+            f"{_HERE}.wasserstein:WassersteinClassifier",
+            "Gaussian Wasserstein",
+            "A network's mean with a GP's uncertainty, matched by the Wasserstein distance.",
+            source="Gaussian Wasserstein inference (notes 004)",
+            cost="tens of seconds",
+        ),
+        ClassifierEntry(
+            "large-margin-net",
+            f"{_HERE}.networks:LargeMarginNetClassifier",
+            "Large-margin GP on a network",
+            "A convolutional network's features under a large-margin GP, trained together.",
+            source="papers 000, 003: LMGP-DNN",
+            cost="minutes",
+            image_only=True,
+        ),
+        ClassifierEntry(
+            "softmax-net",
+            f"{_HERE}.networks:SoftmaxNetClassifier",
+            "Softmax network",
+            "The same network with a softmax output, for comparison.",
+            source="baseline of papers 000, 003",
+            cost="minutes",
+            has_latent=False,
+            image_only=True,
+        ),
+        ClassifierEntry(
+            "svm-platt",
+            f"{_HERE}.baselines:CalibratedSVMClassifier",
+            "SVM, calibrated",
+            "scikit-learn's RBF SVM with cross-validated sigmoid calibration.",
+            source="scikit-learn",
+            cost="cross-validation inside",
+            has_latent=False,
+        ),
+        ClassifierEntry(
+            "logistic-regression",
+            f"{_HERE}.baselines:LogisticRegressionClassifier",
+            "Logistic regression",
+            "scikit-learn's logistic regression on standardised features.",
+            source="scikit-learn",
+            cost="milliseconds",
+            has_latent=False,
+        ),
+        ClassifierEntry(
+            "gp-laplace",
+            f"{_HERE}.baselines:LaplaceGPClassifier",
+            "GP, Laplace",
+            "scikit-learn's GP classifier with the Laplace approximation.",
+            source="Rasmussen & Williams 2006; scikit-learn",
+            cost="cubic in the number of labels",
+            has_latent=False,
+        ),
+    ],
+)
+
+
+def make_classifier(name: str, **options: Any) -> Any:
+    """An unfitted classifier by name.
+
+    Args:
+        name: a name in `CLASSIFIERS`, or "package.module:Class" of your own.
+        options: constructor options.
+
+    Returns:
+        The estimator.
+
+    Raises:
+        InputError: no such name, or an option the model does not have (the message lists those
+            it has).
+    """
+    fixed: dict[str, Any] = {}
+    if ":" in name:
+        target = load_target(name)
+    else:
+        entry = CLASSIFIERS[name]
+        fixed = dict(entry.options)
+        target = entry.load()
+    parameters = inspect.signature(target).parameters
+    open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    known = [p for p in parameters if p not in fixed]
+    unknown = [] if open_ended else [option for option in options if option not in known]
+    if unknown:
+        raise InputError(
+            f"Classifier {name!r} has no option {unknown[0]!r}. It has: {', '.join(sorted(known))}."
+        )
+    return target(**fixed, **options)
+
+
+_LAZY = {entry.target.partition(":")[2]: entry.target.partition(":")[0] for entry in CLASSIFIERS.values()}
+_LAZY |= {"BaseBayesianClassifier": f"{_HERE}.base", "Predictor": f"{_HERE}.predictor"}
+
+# The estimators themselves are left out: a star import must not pull in scikit-learn.
+__all__ = ["CLASSIFIERS", "ClassifierEntry", "Geometry", "Latent", "make_classifier"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

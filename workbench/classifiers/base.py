@@ -1,0 +1,326 @@
+"""What every classifier here shares: labels, classes given up front, validation, state."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.latent import Latent
+from workbench.errors import InputError
+
+Callback = Callable[[float, float], bool | None]
+"""callback(fraction done in [0, 1], objective) -> True to stop and keep the best state."""
+
+_BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
+
+
+class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
+    """A scikit-learn classifier with classes known up front and a state of plain arrays.
+
+    A subclass has an `__init__` that only stores, among its options `classes=None` and
+    `random_state=None`, and implements:
+
+    * `_fit_codes(X, codes, callback)`: fit on validated X [N, D] (N >= 1) and codes [N] in
+      0..C-1 (C >= 2; not every class need occur); sets `objective_`, `objective_trace_`,
+      `n_iter_` where they mean something.
+    * `_probabilities(X)`: [N, C], rows summing to 1.
+    * `_latent(X)`: Latent [N, C], where the model has latents (and `has_latent = True`).
+    * `_state()` and `_set_state(state)`: its own part of `get_state`/`set_state`. By default
+      both walk `_state_names`, attributes that are arrays or numbers, and `geometry_`.
+
+    It is never called with no rows or with a single class: this class answers those itself.
+    Helpers for it: `_numpy_dtype()`, `_seed()`, `_resolve_geometry(...)`, `_warm()`.
+    """
+
+    has_latent: ClassVar[bool] = False
+    binary_only: ClassVar[bool] = False
+    _state_names: ClassVar[tuple[str, ...]] = ()
+    _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model",)
+
+    classes: Any
+    random_state: Any
+    classes_: Array
+    n_features_in_: int
+
+    # ------------------------------------------------------------------ for subclasses to write
+
+    @abstractmethod
+    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None: ...
+
+    @abstractmethod
+    def _probabilities(self, X: Floats) -> Floats: ...
+
+    def _latent(self, X: Floats) -> Latent:
+        raise NotImplementedError
+
+    def _prior_variance(self) -> float:
+        """Latent variance where nothing was seen."""
+        return float(getattr(self, "variance", None) or 1.0)
+
+    def _state(self) -> dict[str, Array]:
+        return {name: np.asarray(getattr(self, name)) for name in self._state_names if hasattr(self, name)}
+
+    def _set_state(self, state: Mapping[str, Array]) -> None:
+        for name in self._state_names:
+            if name in state:
+                value = np.asarray(state[name])
+                setattr(self, name, value.item() if value.ndim == 0 else value)
+
+    # ------------------------------------------------------------------ scikit-learn's verbs
+
+    def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
+        """Fit.
+
+        Args:
+            X: [N, D] finite features. With `classes=` given, N may be 0.
+            y: [N] labels, of any type scikit-learn accepts as classes.
+            callback: called now and then with (fraction, objective); returning True stops the
+                fit, which then keeps its best state.
+
+        Returns:
+            self.
+
+        Raises:
+            InputError: labels outside `classes`, or options that do not fit together.
+            ValueError: what scikit-learn's validation refuses.
+        """
+        known = None if self.classes is None else _as_classes(self.classes)
+        empty_ok = known is not None
+        if empty_ok and len(y) == 0:
+            X = validate_data(self, X, dtype=self._numpy_dtype(), ensure_min_samples=0)
+            codes: Ints = np.empty(0, dtype=np.int64)
+            classes = known
+        else:
+            X, y = validate_data(self, X, y, dtype=self._numpy_dtype())
+            check_classification_targets(y)
+            classes, codes = _encode(np.asarray(y), known)
+        assert classes is not None
+        if self.binary_only and len(classes) > 2:
+            raise InputError(
+                f"{type(self).__name__}: only binary classification is supported; got "
+                f"{len(classes)} classes. Use a model for several classes."
+            )
+        previous = getattr(self, "classes_", None)
+        self._previous_classes = previous if getattr(self, "n_rows_", 0) else None
+        self.classes_ = classes
+        self.n_rows_ = len(codes)
+        for name in self._transient_names:
+            self.__dict__.pop(name, None)
+        if self._trivial():
+            self.objective_trace_ = np.zeros(0)
+            self.objective_ = 0.0
+            self.n_iter_ = 1
+        else:
+            self._fit_codes(X, codes, callback)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """[N] the most probable class of each row of X [N, D]."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """[N, C] class probabilities, columns as in `classes_`, for X [N, D].
+
+        Without any labels they are uniform.
+        """
+        X = self._checked(X)
+        n_classes = len(self.classes_)
+        if self._trivial():
+            return np.full((len(X), n_classes), 1.0 / n_classes)
+        return self._probabilities(X)
+
+    def predict_latent(self, X: Any) -> Latent:
+        """q(f(x)) for X [N, D].
+
+        Returns:
+            Latent with mean and variance [N, C].
+
+        Raises:
+            InputError: the model has no latent functions.
+        """
+        if not self.has_latent:
+            raise InputError(f"{type(self).__name__} has no latent functions; ask for predict_proba.")
+        X = self._checked(X)
+        if self._trivial():
+            shape = (len(X), len(self.classes_))
+            return Latent(np.zeros(shape), np.full(shape, self._prior_variance()))
+        return self._latent(X)
+
+    # ------------------------------------------------------------------ state
+
+    def get_state(self) -> dict[str, Array]:
+        """Everything needed to predict and to start warm: plain arrays, nothing pickled.
+
+        Returns:
+            name -> array; `set_state` on an unfitted clone makes it equal to this one.
+        """
+        check_is_fitted(self, "classes_")
+        classes = np.asarray(self.classes_)
+        state: dict[str, Array] = {
+            "classes_": _plain(classes),
+            "classes_object": np.asarray(classes.dtype == object),
+            "n_features_in_": np.asarray(self.n_features_in_),
+            "n_rows_": np.asarray(self.n_rows_),
+        }
+        if hasattr(self, "feature_names_in_"):
+            state["feature_names_in_"] = np.asarray(self.feature_names_in_, dtype=np.str_)
+        for name in ("objective_", "objective_trace_", "n_iter_"):
+            if hasattr(self, name):
+                state[name] = np.asarray(getattr(self, name))
+        if self._trivial():
+            return state
+        geometry = getattr(self, "geometry_", None)
+        if geometry is not None:
+            state |= {f"geometry.{key}": value for key, value in geometry.to_arrays().items()}
+        return state | self._state()
+
+    def set_state(self, state: Mapping[str, Array]) -> Self:
+        """Become the fitted model whose `get_state` this is.
+
+        Args:
+            state: from `get_state` of an estimator with the same options.
+
+        Returns:
+            self.
+
+        Raises:
+            InputError: arrays are missing.
+        """
+        missing = [k for k in _BASE_KEYS if k not in state and k != "feature_names_in_"]
+        if missing:
+            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
+        classes = np.asarray(state["classes_"])
+        self.classes_ = classes.astype(object) if bool(state["classes_object"]) else classes
+        self.n_features_in_ = int(state["n_features_in_"])
+        self.n_rows_ = int(state["n_rows_"])
+        if "feature_names_in_" in state:
+            self.feature_names_in_ = np.asarray(state["feature_names_in_"]).astype(object)
+        if "objective_" in state:
+            self.objective_ = float(state["objective_"])
+        if "objective_trace_" in state:
+            self.objective_trace_ = np.asarray(state["objective_trace_"])
+        if "n_iter_" in state:
+            self.n_iter_ = int(state["n_iter_"])
+        for name in self._transient_names:
+            self.__dict__.pop(name, None)
+        if self._trivial():
+            return self
+        geometry = {k.removeprefix("geometry."): v for k, v in state.items() if k.startswith("geometry.")}
+        if geometry:
+            self.geometry_ = Geometry.from_arrays(geometry)
+        self._set_state(state)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # GPflow modules are rebuilt from the state when asked for; they need not travel
+        state = dict(super().__getstate__())
+        for name in self._transient_names:
+            state.pop(name, None)
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.binary_only:
+            tags.classifier_tags.multi_class = False
+        return tags
+
+    # ------------------------------------------------------------------ helpers
+
+    def _trivial(self) -> bool:
+        """Nothing to learn: no rows, or a single possible class."""
+        return self.n_rows_ == 0 or len(self.classes_) < 2
+
+    def _checked(self, X: Any) -> Floats:
+        check_is_fitted(self, "classes_")
+        return validate_data(self, X, dtype=self._numpy_dtype(), reset=False)
+
+    def _numpy_dtype(self) -> type[np.float32] | type[np.float64]:
+        dtype = np.dtype(getattr(self, "dtype", None) or np.float64)
+        if dtype == np.float64:
+            return np.float64
+        if dtype == np.float32:
+            return np.float32
+        raise InputError(f"dtype must be 'float64' or 'float32'; got {getattr(self, 'dtype', None)!r}.")
+
+    def _seed(self) -> int:
+        """An integer for NumPy generators; the same for the same integer `random_state`."""
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _warm(self) -> bool:
+        """Whether this fit should continue from the present state (its classes may differ)."""
+        return bool(getattr(self, "warm_start", False)) and self._previous_classes is not None
+
+    def _resolve_geometry(
+        self, X: Floats, n_inducing: int, *, n_mean: int = 0, method: str = "k-means++"
+    ) -> Geometry:
+        """The geometry given, else the present one on a warm start, else one measured on X.
+
+        Args:
+            X: [N, D] raw features.
+            n_inducing: P, if one is measured.
+            n_mean: extra centres for the mean, if one is measured.
+            method: "k-means++" or "random", if one is measured.
+
+        Returns:
+            The geometry, also stored as `geometry_`.
+
+        Raises:
+            InputError: the given geometry has another number of features.
+        """
+        given = getattr(self, "geometry", None)
+        present = getattr(self, "geometry_", None)
+        if given is not None:
+            if given.shift.shape[0] != X.shape[1]:
+                raise InputError(
+                    f"The geometry is for {given.shift.shape[0]} features and X has {X.shape[1]}."
+                )
+            self.geometry_ = given
+        elif not (self._warm() and present is not None and present.shift.shape[0] == X.shape[1]):
+            self.geometry_ = Geometry.of(X, n_inducing, self._seed(), n_mean=n_mean, method=method)
+        return self.geometry_
+
+
+def _as_classes(classes: Any) -> Array:
+    known = np.asarray(classes)
+    if known.ndim != 1 or known.size == 0:
+        raise InputError("classes must be a non-empty list of labels.")
+    if known.dtype == object and not all(isinstance(label, str) for label in known):
+        raise InputError("classes must be all numbers or all strings.")
+    values, counts = np.unique(known, return_counts=True)
+    if (counts > 1).any():
+        raise InputError(f"classes names {values[counts > 1][0]!r} more than once.")
+    return known
+
+
+def _encode(y: Array, known: Array | None) -> tuple[Array, Ints]:
+    if known is None:
+        classes, codes = np.unique(y, return_inverse=True)
+        return classes, codes.reshape(-1).astype(np.int64)
+    code_of = {label: code for code, label in enumerate(known.tolist())}
+    labels = y.tolist()
+    unknown = sorted({str(label) for label in labels if label not in code_of})
+    if unknown:
+        raise InputError(
+            f"y holds labels that are not among the given classes: {', '.join(unknown[:5])}"
+            f"{', ...' if len(unknown) > 5 else ''}. Known classes: {', '.join(map(str, known[:20]))}."
+        )
+    return known, np.fromiter((code_of[label] for label in labels), np.int64, len(labels))
+
+
+def _plain(classes: Array) -> Array:
+    if classes.dtype != object:
+        return classes
+    if not all(isinstance(label, str) for label in classes):
+        raise InputError("Only classes that are all numbers or all strings can be saved.")
+    return classes.astype(np.str_)

@@ -1,0 +1,190 @@
+"""What a sparse model takes from the pool and keeps for a whole run.
+
+Inducing points and scales come from the pool, not from the few labels: they stay where they are
+while labels arrive, so a warm start continues exactly where the last fit ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
+
+MAX_ROWS = 20_000  # k-means looks at no more rows than this
+_MEDIAN_ROWS = 512
+_LLOYD_STEPS = 15
+
+
+class Geometry(NamedTuple):
+    """Scaling, inducing points and the natural length of a pool.
+
+    Attributes:
+        shift: [D] subtracted from raw features.
+        scale: [D] then divided by; all equal for pixels.
+        inducing: [P, D] k-means++ centres, in scaled units.
+        mean_inducing: [Pm, D] further centres for the mean alone, in scaled units; may be empty.
+        length_scale: median distance between items, in scaled units. Models multiply it by their
+            own factor (`length_scale_factor`).
+        clip: scaled features are cut at +-clip; infinite for pixels.
+    """
+
+    shift: Floats
+    scale: Floats
+    inducing: Floats
+    mean_inducing: Floats
+    length_scale: float
+    clip: float
+
+    @classmethod
+    def of(
+        cls,
+        features: Array,
+        n_inducing: int,
+        seed: int,
+        *,
+        n_mean: int = 0,
+        common_scale: bool = False,
+        clip: float = 2.0,
+        method: str = "k-means++",
+    ) -> Geometry:
+        """Measure a pool.
+
+        Args:
+            features: [N, D] raw features, N >= 1.
+            n_inducing: P; a pool with fewer distinct rows gives fewer points.
+            seed: same seed and rows, same geometry.
+            n_mean: Pm, extra centres for the mean's basis.
+            common_scale: one scale for all features (pixels) instead of a z-score for each.
+            clip: z-scores are cut at +-clip; ignored with `common_scale`.
+            method: "k-means++" (with Lloyd steps) or "random" (a subset of the rows).
+
+        Returns:
+            The geometry.
+
+        Raises:
+            InputError: no rows, a number of points below 1, or an unknown method.
+        """
+        if n_inducing < 1:
+            raise InputError(f"n_inducing must be at least 1; got {n_inducing}.")
+        if n_mean < 0:
+            raise InputError(f"n_mean must not be negative; got {n_mean}.")
+        if not clip > 0:
+            raise InputError(f"clip must be positive; got {clip}.")
+        if method not in ("k-means++", "random"):
+            raise InputError(f"Unknown inducing method {method!r}. Known: k-means++, random.")
+        n = len(features)
+        if n == 0:
+            raise InputError("A geometry needs at least one row of features.")
+        rng = np.random.default_rng([seed, 0x6E0])
+        rows = np.arange(n) if n <= MAX_ROWS else np.sort(rng.choice(n, MAX_ROWS, replace=False))
+        sample = np.asarray(features[rows], dtype=np.float64)
+        shift, scale = _common(sample) if common_scale else _z_score(sample)
+        limit = np.inf if common_scale else float(clip)
+        scaled = _scaled(sample, shift, scale, limit)
+        inducing = _centres(scaled, n_inducing, rng, method)
+        extra = _extra_centres(scaled, inducing, n_mean, rng, method)
+        return cls(shift, scale, inducing, extra, _median_distance(scaled, rng), limit)
+
+    def transform(self, X: Array, dtype: type | np.dtype | str = np.float64) -> Floats:
+        """Raw features [N, D] to scaled, clipped features [N, D].
+
+        Args:
+            X: [N, D] raw features.
+            dtype: of the result.
+
+        Raises:
+            InputError: D is not the pool's.
+        """
+        if X.shape[1] != self.shift.shape[0]:
+            raise InputError(
+                f"These features have {X.shape[1]} columns; the geometry was made from "
+                f"{self.shift.shape[0]}. Use the pool the geometry came from."
+            )
+        scaled = _scaled(np.asarray(X, dtype=np.float64), self.shift, self.scale, self.clip)
+        return scaled.astype(dtype, copy=False)
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Plain arrays, for saving; `from_arrays` is the way back."""
+        return {name: np.asarray(value) for name, value in self._asdict().items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Geometry:
+        """The geometry that `to_arrays` took apart."""
+        return cls(
+            np.asarray(arrays["shift"], dtype=np.float64),
+            np.asarray(arrays["scale"], dtype=np.float64),
+            np.asarray(arrays["inducing"], dtype=np.float64),
+            np.asarray(arrays["mean_inducing"], dtype=np.float64),
+            float(arrays["length_scale"]),
+            float(arrays["clip"]),
+        )
+
+
+def _scaled(X: Floats, shift: Floats, scale: Floats, clip: float) -> Floats:
+    scaled = (X - shift) / scale
+    if np.isfinite(clip):
+        np.clip(scaled, -clip, clip, out=scaled)
+    return scaled
+
+
+def _z_score(X: Floats) -> tuple[Floats, Floats]:
+    shift = X.mean(axis=0)
+    scale = X.std(axis=0)
+    # a constant column: its deviation is rounding, and dividing by that would make noise a feature
+    scale[scale <= 1e-10 * np.maximum(np.abs(shift), 1e-300)] = 1.0
+    return shift, scale
+
+
+def _common(X: Floats) -> tuple[Floats, Floats]:
+    low, high = float(X.min()), float(X.max())
+    span = high - low if high > low else 1.0
+    return np.full(X.shape[1], low), np.full(X.shape[1], span)
+
+
+def _centres(X: Floats, k: int, rng: np.random.Generator, method: str) -> Floats:
+    if len(X) <= k or method == "random":
+        distinct = np.unique(X, axis=0)
+        if len(distinct) <= k:
+            return distinct
+        return distinct[np.sort(rng.choice(len(distinct), k, replace=False))]
+    return _k_means(X, k, rng, init="k-means++", steps=_LLOYD_STEPS)
+
+
+def _extra_centres(X: Floats, inducing: Floats, k: int, rng: np.random.Generator, method: str) -> Floats:
+    if k == 0:
+        return np.empty((0, X.shape[1]))
+    if len(X) <= k or method == "random":
+        rows = np.unique(X, axis=0)
+        taken = {row.tobytes() for row in inducing}
+        rows = rows[[row.tobytes() not in taken for row in rows]]
+        return rows if len(rows) <= k else rows[np.sort(rng.choice(len(rows), k, replace=False))]
+    # with hundreds of centres a random start is as good as k-means++, at a tenth of its price
+    return _k_means(X, k, rng, init="random", steps=3)
+
+
+def _k_means(X: Floats, k: int, rng: np.random.Generator, init: str, steps: int) -> Floats:
+    from warnings import catch_warnings, simplefilter
+
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    seed = int(rng.integers(2**31 - 1))
+    with catch_warnings():
+        # fewer distinct rows than clusters: the duplicates are dropped below
+        simplefilter("ignore", ConvergenceWarning)
+        means = KMeans(k, init=init, n_init=1, max_iter=steps, random_state=seed).fit(X)
+    return np.unique(means.cluster_centers_, axis=0)
+
+
+def _median_distance(X: Floats, rng: np.random.Generator) -> float:
+    rows = X if len(X) <= _MEDIAN_ROWS else X[rng.choice(len(X), _MEDIAN_ROWS, replace=False)]
+    squares = (rows**2).sum(axis=1)
+    distances = squares[:, None] + squares[None, :] - 2.0 * rows @ rows.T
+    pairs = distances[np.triu_indices(len(rows), 1)]
+    # duplicates say nothing about the pool's extent
+    pairs = pairs[pairs > 1e-12 * max(float(squares.max(initial=0.0)), 1.0)]
+    return float(np.sqrt(np.median(pairs))) if pairs.size else 1.0
