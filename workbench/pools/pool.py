@@ -139,10 +139,12 @@ class Pool:
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 hex digits over the items' fingerprints, the feature names and the classes."""
+        """32 hex digits over the items' fingerprints, the feature names, the classes and the truth."""
         digest = sha256(np.ascontiguousarray(self.fingerprints).tobytes())
         digest.update("\x1f".join(self.feature_map.columns).encode())
         digest.update("\x1e".join(self.classes).encode())
+        if self.truth is not None:  # an oracle that answers otherwise is another pool
+            digest.update(np.ascontiguousarray(self.truth, dtype="<i8").tobytes())
         return digest.hexdigest()[:32]
 
     def split(self, seed: int, fraction: float = 0.2) -> Pool:
@@ -170,11 +172,11 @@ class Pool:
         for code in np.unique(groups):
             members = rng.permutation(np.flatnonzero(groups == code))
             # at least one member of every class stays where it can be asked about
-            take = min(int(round(fraction * len(members))), len(members) - 1)
+            take = min(round(fraction * len(members)), len(members) - 1)
             test.append(members[:take])
         chosen = np.sort(np.concatenate(test))
         if chosen.size == 0:
-            chosen = np.sort(rng.permutation(n)[: max(1, int(round(fraction * n)))])
+            chosen = np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
         mask = np.ones(n, dtype=bool)
         mask[chosen] = False
         return replace(self, test=TestSplit(seed, fraction, np.flatnonzero(mask), chosen))

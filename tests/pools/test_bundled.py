@@ -1,0 +1,97 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from workbench.errors import InputError
+from workbench.pools import POOLS, feature_map_from_json, load_pool, three_gaussians_probabilities
+from workbench.pools.generators import THREE_CENTRES
+
+
+@pytest.mark.parametrize("name", ["digits", "wine", "iris", "breast-cancer", "three-gaussians"])
+def test_bundled_pools_are_what_the_registry_says(name):
+    pool, entry = load_pool(name), POOLS[name]
+    assert (len(pool), pool.n_features, len(pool.classes)) == (
+        entry.n_items,
+        entry.n_features,
+        entry.n_classes,
+    )
+    assert pool.kind == entry.kind
+    assert np.isfinite(pool.features).all()
+    assert set(np.unique(pool.truth)) == set(range(len(pool.classes)))
+    assert len(pool.items) == len(pool.items.ids) == len(pool.fingerprints) == len(pool)
+    assert pool.fingerprint == load_pool(name).fingerprint
+    assert pool.items.show(len(pool) - 1).kind == pool.kind
+
+
+def test_digits_are_images_with_one_scale_for_all_pixels():
+    pool = load_pool("digits")
+    assert pool.common_scale and pool.features.max() == 1.0 and pool.features.min() == 0.0
+    shown = pool.items.show(0).image
+    assert shown.shape == (8, 8) and shown.dtype == np.uint8
+    np.testing.assert_array_equal(shown.ravel(), np.rint(pool.features[0] * 255))
+
+
+def test_feature_map_replays_through_json():
+    pool = load_pool("digits")
+    again = feature_map_from_json(pool.feature_map.to_json())
+    raw = np.rint(pool.features[:5] * 16).reshape(5, 8, 8)
+    np.testing.assert_array_equal(again.transform(raw), pool.features[:5])
+    with pytest.raises(InputError, match="63 columns"):
+        again.transform(raw.reshape(5, 64)[:, :63])
+
+
+def test_unknown_names_and_options_say_what_there_is():
+    with pytest.raises(InputError, match="Did you mean 'digits'"):
+        load_pool("digit")
+    with pytest.raises(InputError, match=r"no option 'noize'.*noise"):
+        load_pool("three-gaussians", noize=1)
+    with pytest.raises(InputError, match="has none"):
+        load_pool("iris", noise=1)
+
+
+def test_three_gaussians_probabilities_are_those_of_the_generator():
+    pool = load_pool("three-gaussians", n_items=200_000, noise=0.5, seed=3)
+    p = three_gaussians_probabilities(pool.features, 0.5)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    # exact probabilities foretell their own error and log loss
+    error = np.mean(p.argmax(axis=1) != pool.truth)
+    nll = -np.log(p[np.arange(len(pool)), pool.truth]).mean()
+    assert abs(error - np.mean(1 - p.max(axis=1))) < 0.005
+    assert abs(nll + (p * np.log(p)).sum(axis=1).mean()) < 0.005
+    # and lie within the sampling error of 2,000 points (.011, .014) of the figures known for such a draw
+    assert abs(error - 0.380) < 0.022 and abs(nll - 0.839) < 0.03
+
+
+def test_three_gaussians_options():
+    a, b = load_pool("three-gaussians", seed=1), load_pool("three-gaussians", seed=2)
+    assert not np.array_equal(a.features, b.features)
+    side = np.linalg.norm(THREE_CENTRES - np.roll(THREE_CENTRES, 1, axis=0), axis=1)
+    np.testing.assert_allclose(side, 1.0)
+    assert a.plane
+    bare = load_pool("three-gaussians", noise=0, n_items=10)
+    assert len(np.unique(bare.features.round(12), axis=0)) == 3
+    np.testing.assert_array_equal(three_gaussians_probabilities(bare.features, 0).argmax(axis=1), bare.truth)
+    with pytest.raises(InputError, match="noise"):
+        load_pool("three-gaussians", noise=-1)
+
+
+def test_split_depends_on_the_seed_alone_and_is_stratified():
+    pool = load_pool("digits")
+    one, two = pool.split(4), pool.split(4)
+    np.testing.assert_array_equal(one.test.test, two.test.test)
+    assert not np.array_equal(one.test.test, pool.split(5).test.test)
+    assert np.intersect1d(one.trainable, one.test.test).size == 0
+    assert one.trainable.size + one.test.test.size == len(pool)
+    counts, held = np.bincount(pool.truth), np.bincount(pool.truth[one.test.test])
+    np.testing.assert_array_equal(held, np.rint(counts * 0.2))
+
+
+def test_importing_pools_and_metrics_stays_cheap():
+    script = (
+        "import sys, workbench.pools, workbench.metrics\n"
+        "bad = {'sklearn', 'pandas', 'scipy', 'pyarrow', 'PIL', 'tensorflow'} & set(sys.modules)\n"
+        "assert not bad, bad"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,0 +1,176 @@
+"""One 64-bit fingerprint an item, so that a pool that changed under a project is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mix(words: Array) -> Array:
+    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): every input bit reaches every output bit."""
+    with np.errstate(over="ignore"):
+        z = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def fingerprint_words(columns: Sequence[Array]) -> Array:
+    """Fingerprints of items given as columns of 64-bit words.
+
+    Args:
+        columns: each [N] uint64.
+
+    Returns:
+        [N] uint64; the order of the columns matters.
+    """
+    state = np.full(len(columns[0]), _GOLDEN, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for column in columns:
+            state = _mix(state * np.uint64(3) + column + _GOLDEN)
+    return state
+
+
+def fingerprint_rows(rows: Array) -> Array:
+    """Fingerprints of numeric rows or images.
+
+    Args:
+        rows: [N, ...] numbers; the bytes of an item are what counts, so the same numbers in
+            another dtype differ (0.0 and -0.0 do not).
+
+    Returns:
+        [N] uint64.
+    """
+    rows = np.asarray(rows)
+    flat = np.ascontiguousarray(rows.reshape(rows.shape[0], -1))
+    if flat.shape[0] == 0:
+        return np.empty(0, dtype=np.uint64)
+    out = np.empty(flat.shape[0], dtype=np.uint64)
+    step = max(1, 4_000_000 // max(1, flat.shape[1]))
+    for start in range(0, flat.shape[0], step):
+        block = flat[start : start + step]
+        if block.dtype.kind == "f":
+            block = block + block.dtype.type(0)  # -0.0 + 0.0 = 0.0
+        octets = np.ascontiguousarray(block).view(np.uint8).reshape(block.shape[0], -1)
+        octets = np.pad(octets, ((0, 0), (0, -octets.shape[1] % 8)))
+        words = octets.view("<u8").astype(np.uint64)
+        out[start : start + step] = fingerprint_words([*words.T])
+    return out
+
+
+def fingerprint_values(values: Sequence[Any] | Array) -> Array:
+    """64-bit words of arbitrary cells (texts, numbers, blanks), for `fingerprint_words`.
+
+    Args:
+        values: [N] cells; equal texts give equal words.
+
+    Returns:
+        [N] uint64.
+    """
+    known: dict[str, int] = {}
+    out = np.empty(len(values), dtype=np.uint64)
+    for i, value in enumerate(values):
+        text = str(value)
+        word = known.get(text)
+        if word is None:
+            word = int.from_bytes(
+                blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+            )
+            known[text] = word
+        out[i] = word
+    return out
+
+
+class FingerprintChange(NamedTuple):
+    """What happened to a pool between two readings.
+
+    Attributes:
+        n_kept: items that are as they were.
+        n_appended: items added at the end.
+    """
+
+    n_kept: int
+    n_appended: int
+
+
+def compare_fingerprints(
+    old: Array,
+    new: Array,
+    *,
+    name: str = "pool",
+    old_ids: Sequence[str] | None = None,
+    new_ids: Sequence[str] | None = None,
+) -> FingerprintChange:
+    """Check that a pool only grew since a project was made from it.
+
+    Args:
+        old: [N] fingerprints the project was made with.
+        new: [M] fingerprints now.
+        name: of the pool, for the message.
+        old_ids: [N] the source's ids then, to name items by.
+        new_ids: [M] the source's ids now.
+
+    Returns:
+        How many items are as they were and how many were appended.
+
+    Raises:
+        InputError: items were changed, removed or moved; the message names them.
+    """
+    old, new = np.asarray(old, dtype=np.uint64), np.asarray(new, dtype=np.uint64)
+    shared = min(len(old), len(new))
+    same = old[:shared] == new[:shared]
+    if old_ids is not None and new_ids is not None:
+        same = same & np.fromiter(
+            (str(a) == str(b) for a, b in zip(old_ids[:shared], new_ids[:shared], strict=True)), bool, shared
+        )
+    if len(new) >= len(old) and bool(same.all()):
+        return FingerprintChange(len(old), len(new) - len(old))
+
+    ids = [str(i) for i in range(len(old))] if old_ids is None else [str(i) for i in old_ids]
+    if old_ids is not None and new_ids is not None:
+        position = {str(key): i for i, key in enumerate(new_ids)}
+        found = [position.get(key) for key in ids]
+        removed = [i for i, where in enumerate(found) if where is None]
+        changed = [i for i, where in enumerate(found) if where is not None and new[where] != old[i]]
+        moved = [
+            i for i, where in enumerate(found) if where is not None and new[where] == old[i] and where != i
+        ]
+    else:
+        left = dict(zip(*np.unique(new, return_counts=True), strict=True))
+        for word in old[:shared][same]:
+            left[word] -= 1
+        removed, changed, moved = [], [], []
+        for i in range(len(old)):
+            if i < shared and same[i]:
+                continue
+            if left.get(old[i], 0) > 0:
+                left[old[i]] -= 1
+                moved.append(i)
+            elif i < shared and len(new) >= len(old):
+                changed.append(i)
+            else:
+                removed.append(i)
+    if removed:
+        moved = []  # the rows behind a removed one move with it: not worth naming
+    parts = [
+        f"{len(which)} {what} ({_some([ids[i] for i in which])})"
+        for what, which in (("changed", changed), ("removed", removed), ("moved", moved))
+        if which
+    ]
+    raise InputError(
+        f"The pool {name!r} is not the one this project was made from: items {'; '.join(parts)}. "
+        "Rows may be appended at the end, but not changed, removed or moved. "
+        "Bring the original file back, or start a new project from this one."
+    )
+
+
+def _some(names: Sequence[str], limit: int = 5) -> str:
+    listed = ", ".join(names[:limit])
+    return listed if len(names) <= limit else f"{listed} and {len(names) - limit:,} more"
