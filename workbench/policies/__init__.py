@@ -1,1 +1,21 @@
+"""Policies: from what a model believes about a pool to the items worth asking about."""
 
+from workbench.classifiers.argmax import argmax_probabilities
+from workbench.policies.belief import Belief, PolicyFn, Query, Selector
+from workbench.policies.choose import query, utilities
+from workbench.policies.registry import POLICIES, PolicyEntry
+from workbench.policies.variation import top_variation_ratio, variation_ratio
+
+__all__ = [
+    "POLICIES",
+    "Belief",
+    "PolicyEntry",
+    "PolicyFn",
+    "Query",
+    "Selector",
+    "argmax_probabilities",
+    "query",
+    "top_variation_ratio",
+    "utilities",
+    "variation_ratio",
+]

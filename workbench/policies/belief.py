@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,9 @@ class Belief:
             them; batch selectors cluster in this space. Defaults to `features`.
         inducing_projection: a function of row indices giving [n, P] whitened features phi, with
             which selectors form posterior covariances; None where the model has none.
+        temperature: beta of softmax(beta f), where the model turns latents into class
+            probabilities that way.
+        ids: names of items for messages; row numbers where None.
     """
 
     def __init__(
@@ -43,12 +47,17 @@ class Belief:
         probabilities: Floats | Callable[[], Floats] | None = None,
         scaled: Array | Callable[[], Array] | None = None,
         inducing_projection: Callable[[Ints], Array] | None = None,
+        temperature: float = 1.0,
+        ids: Sequence[str] | None = None,
     ) -> None:
         self.features = features
         self.labelled = np.asarray(labelled, dtype=np.int64)
         self.labels = np.asarray(labels, dtype=np.int64)
         self.n_classes = n_classes
         self.inducing_projection = inducing_projection
+        self.temperature = temperature
+        self.ids = ids
+        self.utilities: Floats | None = None
         self._latent = latent
         self._probabilities = probabilities
         self._scaled = scaled
@@ -83,6 +92,20 @@ class Belief:
             self._scaled = self._scaled()
         return self.features if self._scaled is None else self._scaled
 
+    def with_utilities(self, utilities: Floats) -> Belief:
+        """A view of this belief that also carries a policy's utilities, for selectors to spread out.
+
+        Args:
+            utilities: [N], NaN where an item may not be asked or is not in the running.
+        """
+        other = copy(self)
+        other.utilities = utilities
+        return other
+
+    def name_of(self, index: int) -> str:
+        """How messages call item `index`: its row number, and its id where there is one."""
+        return str(index) if self.ids is None else f"{index} (id {self.ids[index]!r})"
+
     @property
     def askable(self) -> Ints:
         """[M] ascending indices of items that may be asked about."""
@@ -96,8 +119,12 @@ class Query(NamedTuple):
 
     Attributes:
         indices: [k] items to ask about, best first.
-        utilities: [N] utility of every item, NaN where it may not be asked.
+        utilities: [N] utility of every item; NaN where it may not be asked, or where bounds showed
+            that it cannot be among the best, so that it was not computed. `utilities(...)` of
+            workbench.policies computes all of them.
+        warnings: what a person should know: fewer items left than asked for, a weak selector.
     """
 
     indices: Ints
     utilities: Floats
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,233 @@
+"""From a belief to the items to ask about."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from workbench.arrays import Floats, Ints
+from workbench.errors import InputError
+from workbench.policies.belief import Belief, PolicyFn, Query, Selector
+from workbench.policies.registry import POLICIES, PolicyEntry, find
+from workbench.policies.variation import top_variation_ratio
+from workbench.registry import load_target
+
+# How many items of high utility a batch is spread over.
+_CANDIDATES = 50
+_CANDIDATES_PER_ITEM = 5
+
+
+def query(
+    policy: str | PolicyFn | Selector,
+    belief: Belief,
+    k: int,
+    rng: Generator,
+    selector: str | Selector = "auto",
+) -> Query:
+    """The k items a policy wants answered.
+
+    Args:
+        policy: a registry name, "package.module:function", the name of an installed package's entry
+            point, or a function (belief, rng) -> utilities [N]; or a selector, by the same four ways:
+            (belief, k, rng) -> indices.
+        belief: what the model believes; its `labelled` items are never asked.
+        k: how many; more than are left gives those that are left, and says so in `warnings`.
+        rng: breaks ties, and drives policies that draw.
+        selector: how a batch is chosen among items of high utility: a registry name of kind
+            "selector", a function, or "auto": the best item for k = 1, k-means for more.
+
+    Returns:
+        Query(indices, utilities, warnings).
+
+    Raises:
+        InputError: nothing is left to ask, k < 1, an unknown name, a model without what the policy
+            needs, or a model or policy that gives NaN (the item is named).
+    """
+    if k < 1:
+        raise InputError(f"At least one item must be asked for; got k={k}.")
+    askable = belief.askable
+    if askable.size == 0:
+        raise InputError(
+            f"All {len(belief)} items are labelled or set aside; there is nothing left to ask. "
+            "Add items to the pool."
+        )
+    warnings: list[str] = []
+    if k > askable.size:
+        warnings.append(f"Asked for {k} items; only {askable.size} are left, so all of them are given.")
+        k = int(askable.size)
+
+    entry, function = _resolve(policy)
+    if entry is not None:
+        check_needs(entry, belief)
+        if entry.warning:
+            warnings.append(entry.warning)
+    if is_selector(function):
+        indices = _checked(function(belief, k, rng), belief, askable, k)
+        return Query(indices, _masked(belief, askable, belief.utilities), tuple(warnings))
+
+    if selector == "auto":
+        selector = "top" if k == 1 else entry.batch if entry is not None else "k-means"
+        spread_by_policy = selector == "top"
+    else:
+        spread_by_policy = False
+    pick_entry, pick = _resolve(selector)
+    if not is_selector(pick):
+        raise InputError(f"{selector!r} is a policy, not a selector: give it as `policy`.")
+    if pick_entry is not None:
+        check_needs(pick_entry, belief)
+        if pick_entry.warning and k > 1 and not spread_by_policy:
+            warnings.append(pick_entry.warning)
+
+    plain = pick_entry is not None and pick_entry.name in ("top", "k-means")
+    if entry is not None and entry.top and plain:
+        wanted = k if pick_entry is POLICIES["top"] else candidate_count(k)
+        best, values = find_top(entry)(belief, askable, wanted, rng)
+        utilities = np.full(len(belief), np.nan)
+        utilities[best] = values
+    else:
+        utilities = _masked(belief, askable, _utilities(function, belief, rng))
+    indices = _checked(pick(belief.with_utilities(utilities), k, rng), belief, askable, k)
+    return Query(indices, utilities, tuple(warnings))
+
+
+def utilities(policy: str | PolicyFn, belief: Belief, rng: Generator) -> Floats:
+    """Every item's utility, for maps and reports.
+
+    Args:
+        policy: as for `query`; no selector.
+        belief: what the model believes.
+        rng: drives policies that draw.
+
+    Returns:
+        [N], higher = ask first; also of items that may not be asked.
+
+    Raises:
+        InputError: as `query`.
+    """
+    entry, function = _resolve(policy)
+    if is_selector(function):
+        raise InputError(f"{policy!r} selects batches and gives no utilities.")
+    if entry is not None:
+        check_needs(entry, belief)
+    return _utilities(function, belief, rng)
+
+
+def candidate_count(k: int) -> int:
+    """How many items of high utility a batch of k is chosen from: max(50, 5k)."""
+    return max(_CANDIDATES, _CANDIDATES_PER_ITEM * k)
+
+
+def top_by_variation_ratio(belief: Belief, rows: Ints, k: int, rng: Generator) -> tuple[Ints, Floats]:
+    """The k of `rows` with the largest exact variation ratio.
+
+    Args:
+        belief: with latents.
+        rows: [M] indices in the running.
+        k: how many at most.
+        rng: breaks ties.
+
+    Returns:
+        indices [k] into the pool and variation ratios [k], best first.
+    """
+    latent = belief.latent
+    assert latent is not None  # needs={"latent"} was checked
+    mean, variance = latent
+    everything = len(rows) == len(belief)
+    try:
+        best, values = top_variation_ratio(
+            mean if everything else mean[rows], variance if everything else variance[rows], k, rng
+        )
+    except InputError:
+        _name_bad_item(belief)
+        raise
+    return rows[best], values
+
+
+def find_top(entry: PolicyEntry) -> Callable[[Belief, Ints, int, Generator], tuple[Ints, Floats]]:
+    """The function behind `entry.top`."""
+    function: Callable[[Belief, Ints, int, Generator], tuple[Ints, Floats]] = load_target(entry.top)
+    return function
+
+
+def check_needs(entry: PolicyEntry, belief: Belief) -> None:
+    """Refuse a policy whose model lacks what it needs.
+
+    Raises:
+        InputError: says what is missing and which policies would do.
+    """
+    if "latent" in entry.needs and belief.latent is None:
+        can = [e.name for e in POLICIES.values() if "latent" not in e.needs and e.kind == entry.kind]
+        raise InputError(
+            f"{entry.name} needs latent functions with uncertainty, and this classifier gives class "
+            f"probabilities only. Use {', '.join(can)}; or a Bayesian classifier."
+        )
+
+
+def is_selector(function: Any) -> bool:
+    """Whether a function takes (belief, k, rng) rather than (belief, rng)."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in positional and p.default is p.empty for p in parameters) == 3
+
+
+def _resolve(policy: Any) -> tuple[PolicyEntry | None, Any]:
+    if isinstance(policy, str):
+        return find(policy)
+    if callable(policy):
+        return None, policy
+    raise InputError(f"A policy is a name, 'package.module:function' or a function; got {policy!r}.")
+
+
+def _utilities(function: Any, belief: Belief, rng: Generator) -> Floats:
+    _name_bad_item(belief)
+    values = np.asarray(function(belief, rng))
+    if values.shape != (len(belief),) or values.dtype.kind not in "fiub":
+        raise InputError(
+            f"A policy must give one number per item, {len(belief)} of them; "
+            f"got {values.dtype} {values.shape}."
+        )
+    return values.astype(np.float64)
+
+
+def _masked(belief: Belief, askable: Ints, values: Floats | None) -> Floats:
+    out = np.full(len(belief), np.nan)
+    if values is not None:
+        out[askable] = values[askable]
+    return out
+
+
+def _name_bad_item(belief: Belief) -> None:
+    """Raise if the model says NaN or infinity about an item; only what is already computed is looked at."""
+    held: list[tuple[str, Any]] = []
+    if isinstance(belief._latent, tuple):
+        held += [("latent mean", belief._latent[0]), ("latent variance", belief._latent[1])]
+    if isinstance(belief._probabilities, np.ndarray):
+        held.append(("class probabilities", belief._probabilities))
+    for what, values in held:
+        if not np.isfinite(values.sum()):
+            bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+            if bad.size:
+                raise InputError(
+                    f"The model's {what} of item {belief.name_of(int(bad[0]))} is not a number "
+                    f"({bad.size} such item(s)). Check that item's features, or fit the model again."
+                )
+
+
+def _checked(indices: Any, belief: Belief, askable: Ints, k: int) -> Ints:
+    chosen = np.asarray(indices)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or len(chosen) > k:
+        raise InputError(f"A selector must give at most {k} item numbers; got {chosen.dtype} {chosen.shape}.")
+    chosen = chosen.astype(np.int64)
+    allowed = np.isin(chosen, askable)
+    if not allowed.all():
+        raise InputError(f"The selector chose item {int(chosen[~allowed][0])}, which may not be asked.")
+    if len(np.unique(chosen)) != len(chosen):
+        raise InputError("The selector chose an item twice.")
+    return chosen

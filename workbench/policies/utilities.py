@@ -1,0 +1,133 @@
+"""Policies: functions of a belief and a generator that give each item a utility, higher = ask first.
+
+Each looks at every item by itself, so they can stream over pools of any size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.classifiers.argmax import check_moments
+from workbench.errors import InputError
+from workbench.policies.variation import variation_ratio as _variation_ratio
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from workbench.arrays import Array, Floats
+    from workbench.classifiers.latent import Latent
+    from workbench.policies.belief import Belief
+
+
+def entropy_of(probabilities: Floats) -> Floats:
+    """Shannon entropy in nats.
+
+    Args:
+        probabilities: [..., C], rows sum to 1.
+
+    Returns:
+        [...].
+    """
+    safe = np.where(probabilities > 0, probabilities, 1.0)
+    result: Floats = -(safe * np.log(safe)).sum(axis=-1)
+    return result
+
+
+def softmax(values: Floats) -> Floats:
+    """Softmax over the last axis.
+
+    Args:
+        values: [..., C].
+
+    Returns:
+        [..., C].
+    """
+    shifted = np.exp(values - values.max(axis=-1, keepdims=True))
+    result: Floats = shifted / shifted.sum(axis=-1, keepdims=True)
+    return result
+
+
+def _latent(belief: Belief) -> Latent:
+    latent = belief.latent
+    if latent is None:
+        raise InputError(
+            "This policy needs latent functions with uncertainty and the model has only class probabilities. "
+            "Use entropy, margin or least-confident, or a Bayesian classifier."
+        )
+    check_moments(latent.mean, latent.variance)
+    return latent
+
+
+def variation_ratio(belief: Belief, rng: Generator) -> Floats:
+    """Exact variation ratio of the latent functions [N]."""
+    return _variation_ratio(*_latent(belief))
+
+
+def variation_ratio_sampled(belief: Belief, rng: Generator) -> Floats:
+    """Variation ratio from 100 draws of the latent functions, as in the papers [N]."""
+    return _variation_ratio(*_latent(belief), samples=100, rng=rng)
+
+
+def entropy(belief: Belief, rng: Generator) -> Floats:
+    """Entropy of the predicted class probabilities [N], in nats."""
+    return entropy_of(np.asarray(belief.probabilities, dtype=np.float64))
+
+
+def entropy_of_means(belief: Belief, rng: Generator) -> Floats:
+    """Entropy of softmax(mean of the latent functions) [N]: the papers' policy without uncertainty."""
+    return entropy_of(softmax(np.asarray(_latent(belief).mean, dtype=np.float64)))
+
+
+def margin(belief: Belief, rng: Generator) -> Floats:
+    """Minus the gap between the two largest latent means, or probabilities where there are no latents [N]."""
+    latent = belief.latent
+    scores = belief.probabilities if latent is None else _latent(belief).mean
+    return -_gap(np.asarray(scores, dtype=np.float64))
+
+
+def _gap(scores: Array) -> Floats:
+    if scores.shape[1] < 2:
+        return np.zeros(len(scores))
+    top = np.partition(scores, scores.shape[1] - 2, axis=1)[:, -2:]
+    result: Floats = top[:, 1] - top[:, 0]
+    return result
+
+
+def least_confident(belief: Belief, rng: Generator) -> Floats:
+    """One minus the largest class probability [N]."""
+    result: Floats = 1.0 - np.asarray(belief.probabilities, dtype=np.float64).max(axis=1)
+    return result
+
+
+def bald(belief: Belief, rng: Generator) -> Floats:
+    """Mutual information of the label and the latent functions under softmax(beta f) [N], in nats.
+
+    Houlsby et al. 2011: entropy of the mean prediction minus mean entropy of the predictions. The
+    same 128 draws (64 and their mirror images) serve all items, so utilities compare without
+    sampling noise between items.
+    """
+    mean, variance = _latent(belief)
+    n, n_classes = mean.shape
+    half = rng.standard_normal((64, n_classes))
+    draws = np.concatenate([half, -half])
+    out = np.empty(n)
+    chunk = max(1, (1 << 19) // (len(draws) * n_classes))
+    for start in range(0, n, chunk):
+        mu = np.asarray(mean[start : start + chunk], dtype=np.float64)
+        sd = np.sqrt(np.asarray(variance[start : start + chunk], dtype=np.float64))
+        p = softmax(belief.temperature * (mu[:, None, :] + sd[:, None, :] * draws))
+        out[start : start + chunk] = entropy_of(p.mean(axis=1)) - entropy_of(p).mean(axis=1)
+    return np.maximum(out, 0.0)
+
+
+def variance(belief: Belief, rng: Generator) -> Floats:
+    """Mean over classes of the latent functions' predictive variance [N]."""
+    result: Floats = np.asarray(_latent(belief).variance, dtype=np.float64).mean(axis=1)
+    return result
+
+
+def random_order(belief: Belief, rng: Generator) -> Floats:
+    """Independent uniform numbers [N]."""
+    return rng.random(len(belief))
