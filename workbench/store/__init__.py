@@ -1,1 +1,24 @@
+"""What lasts: events (append-only) and their fold, rounds, runs, projects.
 
+Importing this package does not import SQLAlchemy; `Store.open` does.
+"""
+
+from workbench.store.events import KINDS, Event
+from workbench.store.fold import AskRecord, Folder, Note, ProjectState, Vote, fold
+from workbench.store.store import ProjectRecord, RoundRecord, RunRecord, Store, workbench_home
+
+__all__ = [
+    "KINDS",
+    "AskRecord",
+    "Event",
+    "Folder",
+    "Note",
+    "ProjectRecord",
+    "ProjectState",
+    "RoundRecord",
+    "RunRecord",
+    "Store",
+    "Vote",
+    "fold",
+    "workbench_home",
+]

@@ -1,0 +1,132 @@
+"""What can happen in a project; the only thing a project's state is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+ANSWERS = ("label", "skip", "unsure")
+UNDOABLE = (
+    *ANSWERS,
+    "flag",
+    "note",
+    "class-added",
+    "class-renamed",
+    "class-merged",
+    "imported",
+    "resolved",
+)
+KINDS = (*UNDOABLE, "undo", "redo", "asked", "round")
+
+
+def now() -> str:
+    """The present moment, UTC, ISO 8601 with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened; build them with the constructors below.
+
+    Classes are named by their key, which is the name the class had when it was added: a later
+    renaming changes the name and not the key, so events never need rewriting.
+
+    Attributes:
+        kind: one of `KINDS`.
+        payload: JSON; what each kind holds is said by its constructor.
+        annotator: who did it.
+        time: UTC, ISO 8601; set when recorded.
+        id: position in the log; 0 before it is recorded.
+    """
+
+    kind: str
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    annotator: str = ""
+    time: str = ""
+    id: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"There is no event of kind {self.kind!r}. Known: {', '.join(KINDS)}.")
+
+    @property
+    def item(self) -> int | None:
+        """The item it is about, where it is about one."""
+        item = self.payload.get("item")
+        return None if item is None else int(item)
+
+    @classmethod
+    def label(cls, key: str, item: int | None = None, **more: Any) -> Event:
+        """The item belongs to class `key`; `more` is provenance (role, round, policy, ...)."""
+        return cls("label", _about(item, {"class": key, **more}))
+
+    @classmethod
+    def skip(cls, item: int | None = None, **more: Any) -> Event:
+        """Not now: the item is set aside."""
+        return cls("skip", _about(item, more))
+
+    @classmethod
+    def unsure(cls, item: int | None = None, **more: Any) -> Event:
+        """The annotator cannot tell; takes back the annotator's own label of the item."""
+        return cls("unsure", _about(item, more))
+
+    @classmethod
+    def flag(cls, item: int, on: bool = True, reason: str = "") -> Event:
+        """The item needs attention, or (`on=False`) no longer does."""
+        return cls("flag", {"item": int(item), "on": on, "reason": reason})
+
+    @classmethod
+    def note(cls, item: int, text: str) -> Event:
+        """A remark about the item."""
+        return cls("note", {"item": int(item), "text": text})
+
+    @classmethod
+    def undo(cls) -> Event:
+        """Take back the annotator's own last undoable event."""
+        return cls("undo")
+
+    @classmethod
+    def redo(cls) -> Event:
+        """Put back what the annotator's last undo took."""
+        return cls("redo")
+
+    @classmethod
+    def class_added(cls, key: str, name: str | None = None) -> Event:
+        """A class with a new key; its name is the key unless given."""
+        return cls("class-added", {"class": key, "name": key if name is None else name})
+
+    @classmethod
+    def class_renamed(cls, key: str, name: str) -> Event:
+        """Class `key` is called `name` from here on."""
+        return cls("class-renamed", {"class": key, "name": name})
+
+    @classmethod
+    def class_merged(cls, key: str, into: str) -> Event:
+        """All labels of class `key` count as class `into`."""
+        return cls("class-merged", {"class": key, "into": into})
+
+    @classmethod
+    def imported(cls, labels: Sequence[tuple[int, str]], source: str) -> Event:
+        """Many labels (item, class key) from a file; one event, so that one undo takes all back."""
+        return cls("imported", {"labels": [[int(i), key] for i, key in labels], "source": source})
+
+    @classmethod
+    def resolved(cls, item: int, key: str) -> Event:
+        """A disagreement about the item ends with class `key`."""
+        return cls("resolved", {"item": int(item), "class": key})
+
+    @classmethod
+    def asked(cls, asks: Sequence[Mapping[str, Any]], expires: float) -> Event:
+        """Questions shown: each {"id", "item", "role", ...}, leased until `expires` (epoch seconds)."""
+        return cls("asked", {"asks": [dict(ask) for ask in asks], "expires": float(expires)})
+
+    @classmethod
+    def round(cls, record: Mapping[str, Any]) -> Event:
+        """A fit was finished: its number, size of training set and figures."""
+        return cls("round", dict(record))
+
+
+def _about(item: int | None, payload: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(payload) if item is None else {"item": int(item), **payload}

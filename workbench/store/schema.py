@@ -1,0 +1,77 @@
+"""The tables. Imported by `Store` when a database is opened, never before."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData()
+
+# SQLite counts by itself only in a column called INTEGER.
+_Id = BigInteger().with_variant(Integer, "sqlite")
+
+projects = Table(
+    "projects",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("pool", JSON, nullable=False),
+    Column("settings", JSON, nullable=False),
+    Column("fingerprints", LargeBinary, nullable=False),
+    Column("feature_map", JSON, nullable=False),
+    Column("created", String(40), nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("project", String(32), ForeignKey("projects.id"), nullable=False),
+    Column("kind", String(32), nullable=False),
+    Column("payload", JSON, nullable=False),
+    Column("annotator", Text, nullable=False),
+    Column("time", String(40), nullable=False),
+    # The ask an answer belongs to: the database itself refuses a second one.
+    Column("answers", String(40), nullable=True),
+    UniqueConstraint("project", "answers", name="one_answer_per_ask"),
+    Index("events_of_project", "project", "id"),
+    sqlite_autoincrement=True,
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("spec", JSON, nullable=False),
+    Column("fingerprint", String(64), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("project", String(32), nullable=True),
+    Column("study", Text, nullable=True),
+    Column("owner", Text, nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("updated", String(40), nullable=False),
+)
+
+# Rounds of runs and of people's projects alike: `owner` is the id of either.
+rounds = Table(
+    "rounds",
+    metadata,
+    Column("owner", String(32), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("record", JSON, nullable=False),
+    Column("state", LargeBinary, nullable=True),
+    Column("time", String(40), nullable=False),
+)

@@ -1,0 +1,654 @@
+"""The database: projects and their events, runs and their rounds.
+
+SQLite in WAL mode with full sync by default, PostgreSQL by URL. Every write is one transaction;
+when a call returns, what it wrote survives a power cut. Writes to one project are serialised by a
+lock on its row, so that event ids of a project grow in the order of commits also on PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+from workbench.store.events import Event, now
+from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+RUN_STATES = ("running", "finished", "interrupted", "cancelled", "failed")
+
+
+def workbench_home() -> Path:
+    """The folder of projects and database: WORKBENCH_HOME, else the user's data folder."""
+    given = os.environ.get("WORKBENCH_HOME")
+    if given:
+        return Path(given).expanduser()
+    from platformdirs import user_data_path
+
+    return Path(user_data_path("workbench", appauthor=False))
+
+
+@dataclass(frozen=True)
+class ProjectRecord:
+    """A project as stored.
+
+    Attributes:
+        id: what URLs and commands name it by.
+        name: what people call it.
+        pool: how to load the pool again: {"name", "target"?, "options"?}.
+        settings: classifier, policy, seed, ...; JSON.
+        fingerprints: [N] uint64 of the pool's items when it was last accepted.
+        feature_map: JSON document of the pool's feature map.
+        created: UTC, ISO 8601.
+    """
+
+    id: str
+    name: str
+    pool: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    fingerprints: Array
+    feature_map: Mapping[str, Any]
+    created: str
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run as stored.
+
+    Attributes:
+        id: of the run.
+        spec: the RunSpec as JSON.
+        fingerprint: of the pool it ran on.
+        status: "running", "finished", "interrupted", "cancelled" or "failed".
+        message: why, where it did not finish.
+        project: id of the project it belongs to, if any.
+        study: name of the study it belongs to, if any.
+        n_rounds: how many rounds are stored.
+        created: UTC, ISO 8601.
+        updated: UTC, ISO 8601.
+    """
+
+    id: str
+    spec: Mapping[str, Any]
+    fingerprint: str
+    status: str
+    message: str
+    project: str | None
+    study: str | None
+    n_rounds: int
+    created: str
+    updated: str
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """A round as stored: its number and its JSON record."""
+
+    number: int
+    record: Mapping[str, Any]
+
+
+class Store:
+    """The database. Build with `Store.open`; safe to share between threads and processes."""
+
+    def __init__(self, engine: Engine, url: str) -> None:
+        self._engine = engine
+        self.url = url
+
+    @classmethod
+    def open(cls, url: str | Path | None = None) -> Store:
+        """Open (and create or migrate) a database.
+
+        Args:
+            url: an SQLAlchemy URL, or a path of an SQLite file; None means WORKBENCH_DATABASE_URL,
+                else `workbench.sqlite` under `workbench_home()`. The same URL gives the same Store
+                within a process.
+
+        Raises:
+            InputError: the URL cannot be read or the database cannot be opened.
+        """
+        address = _address(url)
+        with _OPEN_LOCK:
+            if address not in _OPEN:
+                _OPEN[address] = cls(_connect(address), address)
+            return _OPEN[address]
+
+    def close(self) -> None:
+        """Let go of the connections; the Store must not be used afterwards."""
+        with _OPEN_LOCK:
+            _OPEN.pop(self.url, None)
+        self._engine.dispose()
+
+    # --- projects -----------------------------------------------------------------------------
+
+    def create_project(
+        self,
+        name: str,
+        pool: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        fingerprints: Array,
+        feature_map: Mapping[str, Any],
+        events: Sequence[Event] = (),
+    ) -> ProjectRecord:
+        """Store a new project with its first events.
+
+        Args:
+            name: what people call it.
+            pool: how to load the pool again.
+            settings: JSON.
+            fingerprints: [N] uint64 of the items.
+            feature_map: JSON document.
+            events: recorded in the same transaction.
+
+        Returns:
+            The project with its new id.
+        """
+        t = _tables()
+        record = ProjectRecord(
+            secrets.token_hex(6),
+            name,
+            dict(pool),
+            dict(settings),
+            np.asarray(fingerprints, dtype=np.uint64),
+            dict(feature_map),
+            now(),
+        )
+        with self._write() as connection:
+            connection.execute(
+                t.projects.insert().values(
+                    id=record.id,
+                    name=name,
+                    pool=dict(pool),
+                    settings=dict(settings),
+                    fingerprints=record.fingerprints.astype("<u8").tobytes(),
+                    feature_map=dict(feature_map),
+                    created=record.created,
+                )
+            )
+            for event in events:
+                _insert(connection, record.id, event)
+        return record
+
+    def project(self, project_id: str) -> ProjectRecord:
+        """One project.
+
+        Raises:
+            InputError: there is none with this id.
+        """
+        from sqlalchemy import select
+
+        t = _tables()
+        with self._read() as connection:
+            row = connection.execute(select(t.projects).where(t.projects.c.id == project_id)).one_or_none()
+        if row is None:
+            raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+        return _project(row)
+
+    def projects(self) -> list[ProjectRecord]:
+        """All projects, newest first."""
+        from sqlalchemy import select
+
+        t = _tables()
+        with self._read() as connection:
+            rows = connection.execute(select(t.projects).order_by(t.projects.c.created.desc())).all()
+        return [_project(row) for row in rows]
+
+    def update_project(
+        self,
+        project_id: str,
+        *,
+        name: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        fingerprints: Array | None = None,
+        pool: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Change what is given, leave the rest."""
+        t = _tables()
+        values: dict[str, Any] = {}
+        if name is not None:
+            values["name"] = name
+        if settings is not None:
+            values["settings"] = dict(settings)
+        if pool is not None:
+            values["pool"] = dict(pool)
+        if fingerprints is not None:
+            values["fingerprints"] = np.asarray(fingerprints, dtype="<u8").tobytes()
+        if values:
+            with self._write() as connection:
+                connection.execute(t.projects.update().where(t.projects.c.id == project_id).values(**values))
+
+    def delete_project(self, project_id: str) -> None:
+        """Remove a project with its events and rounds."""
+        t = _tables()
+        with self._write() as connection:
+            connection.execute(t.events.delete().where(t.events.c.project == project_id))
+            connection.execute(t.rounds.delete().where(t.rounds.c.owner == project_id))
+            connection.execute(t.projects.delete().where(t.projects.c.id == project_id))
+
+    # --- events -------------------------------------------------------------------------------
+
+    def events(self, project_id: str, after: int = 0) -> list[Event]:
+        """The project's events with an id above `after`, oldest first."""
+        with self._read() as connection:
+            return _events(connection, project_id, after)
+
+    @contextmanager
+    def recording(self, project_id: str, after: int = 0) -> Iterator[Recorder]:
+        """A transaction that alone may add events to the project; committed when the block ends.
+
+        Args:
+            project_id: the project.
+            after: the recorder's `seen` holds events with ids above this one.
+
+        Yields:
+            The recorder. An exception in the block rolls everything back.
+        """
+        from sqlalchemy import select
+
+        t = _tables()
+        with self._write() as connection:
+            lock = select(t.projects.c.id).where(t.projects.c.id == project_id).with_for_update()
+            if connection.execute(lock).one_or_none() is None:
+                raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+            yield Recorder(connection, project_id, _events(connection, project_id, after))
+
+    # --- runs and rounds ----------------------------------------------------------------------
+
+    def start_run(
+        self,
+        spec: Mapping[str, Any],
+        fingerprint: str,
+        *,
+        project: str | None = None,
+        study: str | None = None,
+    ) -> RunRecord:
+        """Store a new run, owned by this process."""
+        t = _tables()
+        moment = now()
+        run_id = secrets.token_hex(6)
+        with self._write() as connection:
+            connection.execute(
+                t.runs.insert().values(
+                    id=run_id,
+                    spec=dict(spec),
+                    fingerprint=fingerprint,
+                    status="running",
+                    message="",
+                    project=project,
+                    study=study,
+                    owner=_process(),
+                    created=moment,
+                    updated=moment,
+                )
+            )
+        return RunRecord(run_id, dict(spec), fingerprint, "running", "", project, study, 0, moment, moment)
+
+    def claim_run(self, run_id: str) -> bool:
+        """Make this process the owner of a run that is not running; False if another has it."""
+        from sqlalchemy import select
+
+        t = _tables()
+        self.mark_interrupted()
+        with self._write() as connection:
+            status = connection.execute(
+                select(t.runs.c.status).where(t.runs.c.id == run_id)
+            ).scalar_one_or_none()
+            if status is None:
+                raise InputError(f"There is no run {run_id!r} in {self._shown}.")
+            if status == "running":
+                return False
+            connection.execute(
+                t.runs.update()
+                .where(t.runs.c.id == run_id)
+                .values(status="running", message="", owner=_process(), updated=now())
+            )
+        return True
+
+    def end_run(self, run_id: str, status: str, message: str = "") -> None:
+        """Say how a run ended: one of "finished", "interrupted", "cancelled", "failed"."""
+        if status not in RUN_STATES:
+            raise ValueError(f"A run cannot end as {status!r}; known: {', '.join(RUN_STATES)}.")
+        t = _tables()
+        with self._write() as connection:
+            connection.execute(
+                t.runs.update()
+                .where(t.runs.c.id == run_id)
+                .values(status=status, message=message, updated=now())
+            )
+
+    def run(self, run_id: str) -> RunRecord:
+        """One run.
+
+        Raises:
+            InputError: there is none with this id.
+        """
+        found = [run for run in self.runs() if run.id == run_id]
+        if not found:
+            raise InputError(f"There is no run {run_id!r} in {self._shown}.")
+        return found[0]
+
+    def runs(self, *, project: str | None = None, study: str | None = None) -> list[RunRecord]:
+        """All runs (of a project, of a study), newest first; dead ones are marked interrupted."""
+        from sqlalchemy import func, select
+
+        self.mark_interrupted()
+        t = _tables()
+        count = (
+            select(func.count())
+            .select_from(t.rounds)
+            .where(t.rounds.c.owner == t.runs.c.id)
+            .scalar_subquery()
+            .label("n_rounds")
+        )
+        query = select(t.runs, count).order_by(t.runs.c.created.desc(), t.runs.c.id)
+        if project is not None:
+            query = query.where(t.runs.c.project == project)
+        if study is not None:
+            query = query.where(t.runs.c.study == study)
+        with self._read() as connection:
+            rows = connection.execute(query).all()
+        return [
+            RunRecord(
+                r.id,
+                r.spec,
+                r.fingerprint,
+                r.status,
+                r.message,
+                r.project,
+                r.study,
+                int(r.n_rounds),
+                r.created,
+                r.updated,
+            )
+            for r in rows
+        ]
+
+    def delete_run(self, run_id: str) -> None:
+        """Remove a run with its rounds."""
+        t = _tables()
+        with self._write() as connection:
+            connection.execute(t.rounds.delete().where(t.rounds.c.owner == run_id))
+            connection.execute(t.runs.delete().where(t.runs.c.id == run_id))
+
+    def mark_interrupted(self) -> int:
+        """Mark runs whose process is gone; returns how many."""
+        from sqlalchemy import select
+
+        t = _tables()
+        with self._read() as connection:
+            running = connection.execute(
+                select(t.runs.c.id, t.runs.c.owner).where(t.runs.c.status == "running")
+            )
+            dead = [row.id for row in running if not _alive(row.owner)]
+        for run_id in dead:
+            self.end_run(run_id, "interrupted", "The program that ran it ended before the run did.")
+        return len(dead)
+
+    def save_round(
+        self,
+        owner: str,
+        number: int,
+        record: Mapping[str, Any],
+        state: Mapping[str, Array] | None = None,
+        *,
+        keep_states: bool = False,
+    ) -> None:
+        """Store a finished round of a run or a project.
+
+        Args:
+            owner: id of the run or project.
+            number: of the round; storing a number again replaces it.
+            record: JSON.
+            state: the posterior as plain arrays.
+            keep_states: False drops the states of earlier rounds, which resuming does not need.
+        """
+        t = _tables()
+        blob = None if state is None else arrays_to_bytes(state)
+        where = t.rounds.c.owner == owner
+        with self._write() as connection:
+            connection.execute(t.rounds.delete().where(where, t.rounds.c.number == number))
+            if not keep_states and blob is not None:
+                connection.execute(
+                    t.rounds.update().where(where, t.rounds.c.number < number).values(state=None)
+                )
+            connection.execute(
+                t.rounds.insert().values(
+                    owner=owner, number=number, record=dict(record), state=blob, time=now()
+                )
+            )
+            connection.execute(t.runs.update().where(t.runs.c.id == owner).values(updated=now()))
+
+    def rounds(self, owner: str) -> list[RoundRecord]:
+        """The rounds of a run or a project, in order."""
+        from sqlalchemy import select
+
+        t = _tables()
+        query = select(t.rounds.c.number, t.rounds.c.record).where(t.rounds.c.owner == owner)
+        with self._read() as connection:
+            rows = connection.execute(query.order_by(t.rounds.c.number)).all()
+        return [RoundRecord(int(row.number), row.record) for row in rows]
+
+    def round_state(self, owner: str, number: int | None = None) -> tuple[int, dict[str, Array]] | None:
+        """The stored posterior of a round.
+
+        Args:
+            owner: id of the run or project.
+            number: of the round; None means the last one that has a state.
+
+        Returns:
+            (number, arrays), or None where no such state is stored.
+        """
+        from sqlalchemy import select
+
+        t = _tables()
+        query = select(t.rounds.c.number, t.rounds.c.state).where(
+            t.rounds.c.owner == owner, t.rounds.c.state.is_not(None)
+        )
+        if number is not None:
+            query = query.where(t.rounds.c.number == number)
+        with self._read() as connection:
+            row = connection.execute(query.order_by(t.rounds.c.number.desc()).limit(1)).one_or_none()
+        return None if row is None else (int(row.number), bytes_to_arrays(row.state))
+
+    def states_kept(self, owner: str) -> list[int]:
+        """Numbers of the rounds whose posterior is stored."""
+        from sqlalchemy import select
+
+        t = _tables()
+        query = select(t.rounds.c.number).where(t.rounds.c.owner == owner, t.rounds.c.state.is_not(None))
+        with self._read() as connection:
+            return [int(n) for n in connection.execute(query.order_by(t.rounds.c.number)).scalars()]
+
+    # --- inside -------------------------------------------------------------------------------
+
+    @cached_property
+    def _shown(self) -> str:
+        return str(self._engine.url.render_as_string(hide_password=True))
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        with self._engine.connect() as plain:
+            connection = plain.execution_options(workbench_write=True)
+            with connection.begin():
+                yield connection
+
+
+class Recorder:
+    """Adds events to one project inside one transaction; made by `Store.recording`.
+
+    Attributes:
+        seen: events others recorded since the caller's last look, oldest first.
+        added: events recorded through this object, with id and time.
+    """
+
+    def __init__(self, connection: Connection, project_id: str, seen: list[Event]) -> None:
+        self._connection = connection
+        self._project_id = project_id
+        self.seen = seen
+        self.added: list[Event] = []
+
+    def add(self, event: Event) -> Event:
+        """Record an event (durable once the transaction ends); returns it with id and time."""
+        recorded = _insert(self._connection, self._project_id, event)
+        self.added.append(recorded)
+        return recorded
+
+
+_OPEN: dict[str, Store] = {}
+_OPEN_LOCK = Lock()
+
+
+def _tables() -> Any:
+    from workbench.store import schema
+
+    return schema
+
+
+def _address(url: str | Path | None) -> str:
+    if url is None:
+        url = os.environ.get("WORKBENCH_DATABASE_URL") or workbench_home() / "workbench.sqlite"
+    if isinstance(url, str) and "://" in url:
+        return url
+    path = Path(url).expanduser().resolve()
+    return f"sqlite:///{path}"
+
+
+def _connect(address: str) -> Engine:
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+    from workbench.store.migrations import upgrade
+
+    try:
+        url = make_url(address)
+        if url.get_backend_name() not in ("sqlite", "postgresql"):
+            raise InputError(
+                f"The database must be SQLite or PostgreSQL; WORKBENCH_DATABASE_URL names {url.drivername!r}."
+            )
+        if url.get_backend_name() == "sqlite":
+            if not url.database or url.database == ":memory:":
+                raise InputError(
+                    "Give the SQLite database a file: one in memory would not outlive the program."
+                )
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        elif url.drivername == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+        engine = create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise InputError(f"The database URL cannot be read: {error}") from error
+    except ImportError as error:
+        raise InputError(
+            f"PostgreSQL needs psycopg: install workbench-labels[postgresql]. ({error})"
+        ) from error
+    except OSError as error:
+        raise InputError(f"The folder of the database cannot be made: {error}") from error
+    if url.get_backend_name() == "sqlite":
+        event.listen(engine, "connect", _sqlite_settings)
+        event.listen(engine, "begin", _sqlite_begin)
+    try:
+        upgrade(engine)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        reason = str(getattr(error, "orig", None) or error)
+        raise InputError(f"The database {url.render_as_string()} cannot be opened: {reason}") from error
+    return engine
+
+
+def _sqlite_settings(connection: Any, _record: Any) -> None:
+    # The driver must not begin transactions by itself: _sqlite_begin decides which kind.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA busy_timeout = 30000")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA fullfsync = ON")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _sqlite_begin(connection: Any) -> None:
+    # A writer takes the lock before it reads: a deferred transaction that turns into a writing one
+    # fails at once, whatever the time-out, when another process wrote in between.
+    write = connection.get_execution_options().get("workbench_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _insert(connection: Connection, project_id: str, event: Event) -> Event:
+    t = _tables()
+    recorded = replace(event, time=event.time or now())
+    payload = json.loads(json.dumps(dict(event.payload), allow_nan=False))
+    answered = payload.get("ask") if event.kind in ("label", "skip", "unsure") else None
+    result = connection.execute(
+        t.events.insert().values(
+            project=project_id,
+            kind=event.kind,
+            payload=payload,
+            annotator=event.annotator,
+            time=recorded.time,
+            answers=answered,
+        )
+    )
+    key = result.inserted_primary_key
+    assert key is not None
+    return replace(recorded, id=int(key[0]), payload=payload)
+
+
+def _events(connection: Connection, project_id: str, after: int) -> list[Event]:
+    from sqlalchemy import select
+
+    t = _tables()
+    c = t.events.c
+    query = select(c.id, c.kind, c.payload, c.annotator, c.time)
+    query = query.where(c.project == project_id, c.id > after).order_by(c.id)
+    return [Event(r.kind, r.payload, r.annotator, r.time, int(r.id)) for r in connection.execute(query)]
+
+
+def _project(row: Any) -> ProjectRecord:
+    fingerprints = np.frombuffer(row.fingerprints, dtype="<u8").astype(np.uint64)
+    return ProjectRecord(row.id, row.name, row.pool, row.settings, fingerprints, row.feature_map, row.created)
+
+
+def _process() -> str:
+    """This process as "host:pid:start", so that a pid used again is not taken for it."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+
+
+def _started(pid: int) -> str:
+    try:
+        # The 22nd field, counted after the parenthesised name, which may hold spaces.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _alive(owner: str) -> bool:
+    host, pid, started = owner.rsplit(":", 2)
+    if host != socket.gethostname():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return _started(int(pid)) == started
