@@ -1,0 +1,113 @@
+import threading
+
+import pytest
+
+from workbench.app.jobs import Job, JobManager
+from workbench.errors import InputError
+
+
+def blocked(gate: threading.Event):
+    def work(job: Job) -> str:
+        while not gate.wait(0.01):
+            job.report(0.5, "half way", partial=[1])
+        return "finished"
+
+    return work
+
+
+def test_a_double_click_returns_the_running_job() -> None:
+    manager, gate = JobManager(), threading.Event()
+    first = manager.submit("p", "refit", blocked(gate))
+    assert manager.submit("p", "refit", blocked(gate)) is first
+    assert manager.submit("other", "refit", blocked(gate)) is not first
+    gate.set()
+    assert first.wait(10)
+    assert (first.status, first.result, first.fraction) == ("done", "finished", 1.0)
+    assert manager.submit("p", "refit", blocked(gate)) is not first
+
+
+def test_cancelling_stops_at_the_next_report_and_keeps_what_was_published() -> None:
+    manager, gate = JobManager(), threading.Event()
+    job = manager.submit("p", "study", blocked(gate), lane="study")
+    while job.partial is None:
+        pass
+    job.cancel()
+    assert job.wait(10)
+    assert job.status == "cancelled"
+    assert job.partial == [1]
+    assert not job.active and not manager.active()
+
+
+def test_a_new_job_waits_for_its_cancelled_predecessor() -> None:
+    manager, gate = JobManager(), threading.Event()
+    running = threading.Event()
+    overlaps: list[bool] = []
+
+    def stubborn(job: Job) -> None:
+        running.set()
+        gate.wait(10)
+
+    first = manager.submit("p", "study", stubborn)
+    assert running.wait(10)
+    first.cancel()
+    second = manager.submit("p", "study", lambda job: overlaps.append(first.active))
+    assert second is not first
+    gate.set()
+    assert second.wait(10)
+    assert overlaps == [False]
+
+
+def test_a_job_cancelled_while_it_waits_never_runs() -> None:
+    manager, gate = JobManager({"study": 1}), threading.Event()
+    ran: list[int] = []
+    first = manager.submit("a", "study", blocked(gate), lane="study")
+    waiting = manager.submit("b", "study", lambda job: ran.append(1), lane="study")
+    waiting.cancel()
+    assert waiting.wait(10)
+    assert (waiting.status, ran, waiting.seconds) == ("cancelled", [], 0.0)
+    gate.set()
+    assert first.wait(10)
+
+
+def test_a_refit_does_not_wait_behind_a_study() -> None:
+    manager, gate = JobManager(), threading.Event()
+    study = manager.submit("p", "study", blocked(gate), lane="study")
+    refit = manager.submit("p", "refit", lambda job: 7, lane="refit")
+    assert refit.wait(10) and refit.result == 7
+    assert study.active
+    gate.set()
+    assert study.wait(10)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [(InputError("Too few classes."), "Too few classes."), (KeyError("x"), "KeyError: 'x'")],
+)
+def test_a_failure_is_told_and_ends_nothing_else(error: Exception, message: str) -> None:
+    manager = JobManager()
+
+    def fails(job: Job) -> None:
+        raise error
+
+    job = manager.submit("p", "refit", fails)
+    assert job.wait(10)
+    assert (job.status, job.error) == ("failed", message)
+    after = manager.submit("p", "refit", lambda job: 1)
+    assert after.wait(10) and after.status == "done"
+
+
+def test_shutdown_cancels_and_refuses() -> None:
+    manager, gate = JobManager(), threading.Event()
+    job = manager.submit("p", "study", blocked(gate))
+    manager.shutdown(timeout=10)
+    assert job.status == "cancelled"
+    with pytest.raises(InputError, match="shutting down"):
+        manager.submit("p", "study", blocked(gate))
+
+
+def test_only_so_many_ended_jobs_are_remembered() -> None:
+    manager = JobManager()
+    for i in range(260):
+        assert manager.submit(str(i), "refit", lambda job: None).wait(10)
+    assert len(manager._jobs) <= 201
+    assert manager.get("259", "refit") is not None

@@ -1,0 +1,75 @@
+import asyncio
+import socket
+import tomllib
+from pathlib import Path
+
+import pytest
+from streamlit.config import _config_options_template as known_options
+
+from workbench.app import server
+from workbench.errors import InputError
+from workbench.figures import theme
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_option_is_one_streamlit_knows() -> None:
+    assert [name for name in server.config() if name not in known_options] == []
+
+
+def test_it_listens_to_this_machine_and_tells_nobody() -> None:
+    config = server.config()
+    assert config["server.address"] == "127.0.0.1"
+    assert config["browser.gatherUsageStats"] is False
+
+
+def test_both_themes_are_given_in_full() -> None:
+    config = server.config()
+    light = {n.removeprefix("theme.light.") for n in config if n.startswith("theme.light.")}
+    dark = {n.removeprefix("theme.dark.") for n in config if n.startswith("theme.dark.")}
+    assert light == dark
+    assert len(config["theme.chartSequentialColors"]) == 10
+
+
+def test_the_page_and_the_figures_share_their_colours() -> None:
+    assert tuple(server.config()["theme.chartCategoricalColors"]) == theme.CATEGORICAL
+
+
+def test_the_repositorys_own_config_says_the_same() -> None:
+    document = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    config = server.config()
+    assert document["server"]["address"] == "127.0.0.1"
+    assert {f"server.{k}": v for k, v in document["server"].items()}.items() <= config.items()
+
+
+def test_headers_are_added_and_never_overwritten() -> None:
+    sent: list[dict] = []
+
+    async def app(scope: dict, receive: object, send: object) -> None:
+        headers = [(b"Referrer-Policy", b"same-origin")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def send(message: dict) -> None:
+        sent.append(message)
+
+    asyncio.run(server.SecurityHeaders(app)({"type": "http"}, None, send))
+    headers = [(name.lower(), value) for name, value in sent[0]["headers"]]
+    assert headers.count((b"referrer-policy", b"same-origin")) == 1
+    assert b"referrer-policy" in dict(headers) and dict(headers)[b"referrer-policy"] == b"same-origin"
+    assert dict(headers)[b"x-content-type-options"] == b"nosniff"
+    assert b"frame-ancestors 'self'" in dict(headers)[b"content-security-policy"]
+
+
+@pytest.mark.parametrize("port", [0, -1, 70000])
+def test_an_impossible_port_is_refused(port: int) -> None:
+    with pytest.raises(InputError, match="between 1 and 65535"):
+        server.serve(port=port)
+
+
+def test_a_taken_port_is_named_with_another_to_try() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"{port}.*--port"):
+            server.serve(port=port)

@@ -1,0 +1,245 @@
+import itertools
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from workbench.figures import theme
+from workbench.figures.bars import class_probabilities
+from workbench.figures.curves import learning_curve, summarise
+from workbench.figures.maps import Regions, pool_map, thinned
+from workbench.figures.reliability import reliability_diagram
+from workbench.figures.sparkline import sparkline
+from workbench.figures.thumbnails import enlarged, sheet
+
+# Machado, Oliveira and Fernandes (2009), severity 1: linear RGB seen with a missing cone
+DEFICIENCIES = {
+    "none": np.eye(3),
+    "protan": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deutan": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritan": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
+}
+
+
+def linear(colour: str) -> np.ndarray:
+    srgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+
+
+def oklab(rgb: np.ndarray) -> np.ndarray:
+    to_cones = np.array(
+        [
+            [0.4122214708, 0.5363325363, 0.0514459929],
+            [0.2119034982, 0.6806995451, 0.1073969566],
+            [0.0883024619, 0.2817188376, 0.6299787005],
+        ]
+    )
+    to_lab = np.array(
+        [
+            [0.2104542553, 0.7936177850, -0.0040720468],
+            [1.9779984951, -2.4285922050, 0.4505937099],
+            [0.0259040371, 0.7827717662, -0.8086757660],
+        ]
+    )
+    return to_lab @ np.cbrt(np.clip(to_cones @ np.clip(rgb, 0, 1), 0, None))
+
+
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_class_colours_stay_apart_for_every_eye(deficiency: str) -> None:
+    seen = {c: oklab(DEFICIENCIES[deficiency] @ linear(c)) for c in theme.CATEGORICAL}
+    worst = min((np.linalg.norm(seen[a] - seen[b]), a, b) for a, b in itertools.combinations(seen, 2))
+    first = min(
+        (np.linalg.norm(seen[a] - seen[b]), a, b) for a, b in itertools.combinations(theme.CATEGORICAL[:5], 2)
+    )
+    # .02 is about what can just be told apart
+    assert worst[0] > 0.06, worst
+    assert first[0] > 0.1, first
+
+
+@pytest.mark.parametrize("ground", ["#FFFFFF", "#12161C"])
+def test_class_colours_stand_out_from_the_page(ground: str) -> None:
+    weights = np.array([0.2126, 0.7152, 0.0722])
+
+    def contrast(colour: str) -> float:
+        light, dark = sorted((weights @ linear(colour), weights @ linear(ground)), reverse=True)
+        return float((light + 0.05) / (dark + 0.05))
+
+    assert min(contrast(c) for c in theme.CATEGORICAL) > 2.0
+
+
+def test_no_two_of_forty_classes_look_alike() -> None:
+    looks = {(theme.class_colour(c), theme.class_symbol(c)) for c in range(40)}
+    assert len(looks) == 40
+
+
+def test_the_band_is_the_t_interval_over_seeds() -> None:
+    values = [0.30, 0.20, 0.25]
+    curve = summarise("vr", [([10, 11], [v, v / 2]) for v in values])
+    low, high = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
+    assert curve.labels.tolist() == [10, 11]
+    assert curve.mean[0] == pytest.approx(0.25)
+    assert (curve.low[0], curve.high[0]) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
+def test_unfinished_runs_count_as_far_as_they_got() -> None:
+    curve = summarise("vr", [([1, 2], [0.4, 0.2]), ([1], [0.2]), ([], [])])
+    assert curve.runs.tolist() == [2, 1]
+    assert curve.mean.tolist() == pytest.approx([0.3, 0.2])
+    assert np.isnan(curve.low[1])
+
+
+def test_missing_values_are_left_out_of_a_curve() -> None:
+    curve = summarise("vr", [([1, 2, 3], [0.4, None, float("nan")])])
+    assert curve.labels.tolist() == [1]
+
+
+def test_the_learning_curve_draws_the_baseline_first_and_names_n() -> None:
+    ours = summarise("variation-ratio", [([1, 2], [0.4, 0.2]), ([1, 2], [0.5, 0.3])])
+    random = summarise("random", [([1, 2], [0.5, 0.4])], baseline=True)
+    fig = learning_curve([ours, random])
+    named = [t for t in fig.data if t.showlegend is not False]
+    assert [t.name for t in named] == ["random", "variation-ratio · n = 2"]
+    assert named[0].line.color == theme.NEUTRAL
+    assert named[1].y.tolist() == pytest.approx([0.45, 0.25])
+    band = next(t for t in fig.data if t.fill == "toself")
+    assert min(band.y) >= 0
+
+
+def test_a_curve_without_points_says_so() -> None:
+    fig = learning_curve([summarise("vr", [])])
+    assert not fig.data and "No round" in fig.layout.annotations[0].text
+
+
+def test_bars_put_the_most_probable_class_first_and_sum_the_rest() -> None:
+    p = np.array([0.05, 0.5, 0.1, 0.2, 0.05, 0.04, 0.06])
+    bar = class_probabilities(p, list("abcdefg"), top=3).data[0]
+    assert list(bar.customdata) == ["b", "d", "c", "4 others"]
+    assert bar.x[-1] == pytest.approx(0.2)
+    assert sum(bar.x) == pytest.approx(1.0)
+
+
+def test_bars_keep_one_left_over_class_by_name() -> None:
+    bar = class_probabilities(np.array([0.5, 0.3, 0.2]), list("abc"), top=2).data[0]
+    assert list(bar.customdata) == ["a", "b", "c"]
+
+
+def test_bars_escape_a_class_called_script_and_survive_twins() -> None:
+    bar = class_probabilities(np.array([0.6, 0.4]), ["<script>", "<script>"]).data[0]
+    assert list(bar.customdata) == ["&lt;script&gt;"] * 2
+    assert list(bar.y) == [0, 1]
+
+
+def test_bars_without_probabilities_say_so() -> None:
+    assert not class_probabilities(np.array([np.nan, np.nan]), ["a", "b"]).data
+
+
+def map_arrays(n: int = 30):
+    rng = np.random.default_rng(0)
+    labels = np.full(n, -1)
+    labels[:4] = [0, 1, 1, 2]
+    return rng.normal(size=(n, 2)), rng.random(n), labels
+
+
+def test_the_map_marks_labelled_items_by_class_and_colours_the_rest() -> None:
+    points, values, labels = map_arrays()
+    fig = pool_map(
+        points, values=values, measure="Variation ratio", classes=["a", "b", "c"], labels=labels, asked=[7]
+    )
+    by_name = {t.name: t for t in fig.data}
+    assert len(by_name["not labelled"].x) == 26
+    np.testing.assert_allclose(by_name["not labelled"].marker.color, values[4:])
+    assert [row[0] for row in by_name["b"].customdata] == [1, 2]
+    assert by_name["a"].marker.symbol != by_name["b"].marker.symbol
+    assert by_name["asked now"].customdata[0][0] == 7
+
+
+def test_every_point_of_the_map_carries_its_item() -> None:
+    points, values, labels = map_arrays()
+    fig = pool_map(points, values=values, classes=list("abc"), labels=labels)
+    items = sorted(int(row[0]) for trace in fig.data for row in trace.customdata)
+    assert items == list(range(30))
+
+
+def test_the_map_draws_regions_under_the_points() -> None:
+    points, _, labels = map_arrays()
+    grid = np.linspace(-1, 1, 4)
+    regions = Regions(grid, grid, np.arange(16).reshape(4, 4) % 3, np.full((4, 4), 0.7))
+    fig = pool_map(points, classes=["a", "b", "<i>"], labels=labels, regions=regions)
+    assert fig.data[0].type == "heatmap"
+    assert fig.data[0].customdata[0, 2, 0] == "&lt;i&gt;"
+
+
+def test_a_map_of_constant_or_missing_measures_is_drawn() -> None:
+    points, _, _ = map_arrays()
+    for values in (np.zeros(30), np.full(30, np.nan)):
+        fig = pool_map(points, values=values, measure="Entropy")
+        assert fig.data[0].marker.cmax > fig.data[0].marker.cmin
+
+
+def test_big_maps_are_thinned_keep_labelled_items_and_say_so() -> None:
+    n = 50_000
+    labels = np.full(n, -1)
+    labels[12_345] = 0
+    fig = pool_map(np.zeros((n, 2)), labels=labels, classes=["a"])
+    drawn = sum(len(t.x) for t in fig.data)
+    assert drawn <= theme.THIN_FROM + 1
+    assert [int(r[0]) for r in fig.data[-1].customdata] == [12_345]
+    assert any("of 50,000 items drawn" in a.text for a in fig.layout.annotations)
+    assert {t.type for t in fig.data} == {"scattergl"}
+    assert thinned(10, np.array([3])).tolist() == list(range(10))
+
+
+def test_an_empty_map_says_so() -> None:
+    assert not pool_map(np.zeros((0, 2))).data
+
+
+def test_the_reliability_diagram_leaves_empty_bins_out_and_prints_n() -> None:
+    fig = reliability_diagram(
+        np.array([0.2, np.nan, 0.9]), np.array([0.3, np.nan, 0.8]), np.array([10, 0, 40]), ece=0.1
+    )
+    assert list(fig.data[1].x) == [0.2, 0.9]
+    assert "n = 50" in fig.layout.annotations[0].text and "0.100" in fig.layout.annotations[0].text
+    assert not reliability_diagram(np.full(2, np.nan), np.full(2, np.nan), np.zeros(2, dtype=int)).data
+
+
+def test_a_sparkline_needs_two_points_and_falls_when_the_error_falls() -> None:
+    assert sparkline([]) is None and sparkline([0.3]) is None and sparkline([0.3, float("nan")]) is None
+    svg = sparkline([0.4, 0.2, 0.1], width=100, height=20)
+    assert svg is not None
+    line = ElementTree.fromstring(svg).find("{http://www.w3.org/2000/svg}polyline")
+    assert line is not None
+    heights = [float(point.split(",")[1]) for point in line.attrib["points"].split()]
+    assert heights == sorted(heights)
+    assert sparkline([0.0, 0.0]) is not None
+
+
+def test_thumbnails_keep_pixels_sharp() -> None:
+    image = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    big = enlarged(image, 10)
+    assert big.shape == (8, 12)
+    assert (big[::4, ::4] == image).all()
+    assert enlarged(np.zeros((4, 4, 3), np.uint8), 3).shape == (4, 4, 3)
+    with pytest.raises(ValueError, match="An image is"):
+        enlarged(np.zeros(4), 10)
+
+
+def test_sheets_put_images_side_by_side() -> None:
+    out = sheet([np.full((2, 2), v, np.uint8) for v in (10, 20, 30)], columns=2)
+    assert out.shape == (5, 5)
+    assert (out[0, 0], out[0, 3], out[3, 0], out[3, 3], out[2, 2]) == (10, 20, 30, 255, 255)
+    with pytest.raises(ValueError, match="one shape"):
+        sheet([np.zeros((2, 2)), np.zeros((3, 3))], 2)
+
+
+def test_a_figure_for_a_file_has_its_own_ground() -> None:
+    fig = learning_curve([summarise("vr", [([1, 2], [0.4, 0.2])])])
+    assert fig.layout.paper_bgcolor == "rgba(0,0,0,0)"
+    assert theme.for_export(fig).layout.paper_bgcolor == "#FFFFFF"
+    assert theme.for_export(fig, dark=True).layout.font.color == "#E6EAF0"

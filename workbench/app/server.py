@@ -1,0 +1,181 @@
+"""The server: options, themes, headers, the engine's warm-up, `serve`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import tomllib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from workbench.app import warm
+from workbench.app.jobs import manager
+from workbench.errors import InputError
+
+HERE = Path(__file__).resolve().parent
+MAIN = HERE.parent / "main.py"
+
+# Streamlit's own bundle needs inline styles, and Vega compiles expressions; nothing may come from
+# another host, and no other site may frame a page whose address carries a project id.
+_POLICY = "; ".join(
+    [
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self' ws: wss: data: blob:",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'self'",
+    ]
+)
+_HEADERS = [
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-frame-options", b"SAMEORIGIN"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+
+
+class SecurityHeaders:
+    """ASGI middleware: the headers above on every response that does not set them itself."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on, adding the headers to the start of its response."""
+
+        async def with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message.get("headers", []))
+                present = {name.lower() for name, _ in headers}
+                message = {**message, "headers": headers + [h for h in _HEADERS if h[0] not in present]}
+            await send(message)
+
+        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
+
+
+@asynccontextmanager
+async def lifespan(app: Any) -> AsyncIterator[None]:
+    """Warm the engine while the server starts; stop the jobs when it ends."""
+    if os.environ.get("WORKBENCH_WARM", "1") != "0":
+        threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
+    yield
+    manager().shutdown(timeout=5.0)
+
+
+def on_script_error(error: Exception) -> bool:
+    """Show an error a person can do something about as a message; leave the rest to Streamlit.
+
+    Returns:
+        True when the message has been shown.
+    """
+    if not isinstance(error, InputError):
+        return False
+    import streamlit as st
+
+    from workbench.app.text import verbatim
+
+    st.error(verbatim(str(error)), icon=":material/error:")
+    return True
+
+
+def config() -> dict[str, Any]:
+    """Streamlit's options as config.toml has them, flattened to dotted names."""
+    with (HERE / "config.toml").open("rb") as file:
+        document = tomllib.load(file)
+
+    def flatten(table: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+        flat: dict[str, Any] = {}
+        for key, value in table.items():
+            name = f"{prefix}{key}"
+            flat.update(flatten(value, name + ".") if isinstance(value, Mapping) else {name: value})
+        return flat
+
+    return flatten(document, "")
+
+
+def options(*, configure: bool = True) -> dict[str, Any]:
+    """Keyword arguments of `st.App`: lifespan, headers, error handling.
+
+    Args:
+        configure: also set our options where the person set none. A bare `streamlit run` finds no
+            config file of ours beside the script, so themes must be put in place here.
+
+    Returns:
+        A dictionary for `st.App(script, **options())`.
+    """
+    from starlette.middleware import Middleware
+
+    if configure:
+        from streamlit import config as streamlit_config
+
+        for name, value in config().items():
+            # server.* is read before this module is imported; setting it here would only mislead
+            if not name.startswith("server.") and not streamlit_config.is_manually_set(name):
+                streamlit_config.set_option(name, value)
+    return {
+        "lifespan": lifespan,
+        "middleware": [Middleware(SecurityHeaders)],
+        "on_script_error": on_script_error,
+    }
+
+
+def serve(
+    address: str = "127.0.0.1",
+    port: int = 8501,
+    *,
+    open_browser: bool = True,
+    max_upload_mb: int | None = None,
+) -> None:
+    """Run the app and block until it is stopped.
+
+    Args:
+        address: the interface to listen on; another one than this machine's own shows your projects to
+            everyone who can reach it.
+        port: to listen on, 1 to 65535.
+        open_browser: whether to open a browser window (never done without a display).
+        max_upload_mb: the largest upload, in megabytes.
+
+    Raises:
+        InputError: a port outside 1..65535, or one already taken.
+    """
+    if not 1 <= port <= 65535:
+        raise InputError(f"The port must lie between 1 and 65535; got {port}.")
+    _check_free(address, port)
+    import streamlit as st
+
+    chosen = config()
+    local = address in {"127.0.0.1", "localhost", "::1"}
+    chosen |= {"server.address": address, "server.port": port}
+    if not local:
+        # A wildcard address can be reached by names we cannot know.
+        chosen["server.allowedHosts"] = (
+            ["*"] if address in {"0.0.0.0", "::"} else [*chosen["server.allowedHosts"], address]
+        )
+    if not open_browser:
+        chosen["server.headless"] = True
+    if max_upload_mb is not None:
+        chosen["server.maxUploadSize"] = max_upload_mb
+    st.App(MAIN, **options(configure=False)).run(config=chosen)
+
+
+def _check_free(address: str, port: int) -> None:
+    import socket
+
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            raise InputError(
+                f"Cannot listen on {address}:{port} ({error.strerror or error}). "
+                f"Give another one, for example: workbench app --port {port % 65535 + 1}"
+            ) from error

@@ -1,0 +1,35 @@
+"""Text that people wrote, shown exactly as they wrote it."""
+
+from __future__ import annotations
+
+import re
+
+# Every character Streamlit's Markdown gives a meaning to, directives (:red[..]), maths and emoji
+# codes (:name:) included.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=@&\"'])")
+
+
+def verbatim(text: object, limit: int | None = None) -> str:
+    """Markdown that renders as exactly this text, on one line.
+
+    Args:
+        text: anything; a class called `<script>` or `**x**` is shown as such.
+        limit: cut to this many characters, ending in an ellipsis.
+
+    Returns:
+        Escaped text.
+    """
+    plain = " ".join(str(text).split()) or " "
+    if limit is not None and len(plain) > limit:
+        plain = plain[: limit - 1].rstrip() + "…"
+    return _SPECIAL.sub(r"\\\1", plain)
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """A count with its noun: "1 label", "1,200 labels"."""
+    return f"{n:,} {one if n == 1 else (many or one + 's')}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share as a percentage; an en dash when there is none."""
+    return "–" if value is None or value != value else f"{100 * value:.{digits}f} %"

@@ -1,0 +1,48 @@
+"""The engine's state: TensorFlow costs seconds to import, so a thread does it while people read."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from typing import Literal
+
+State = Literal["cold", "loading", "ready", "failed"]
+
+_lock = threading.Lock()
+_state: State = "cold"
+_reason = ""
+
+
+def engine_state() -> tuple[State, str]:
+    """Where the engine is, and why when it failed.
+
+    Returns:
+        ("cold" | "loading" | "ready" | "failed", reason). "cold" means it loads with the first fit.
+    """
+    with _lock:
+        if _state == "cold" and "gpflow" in sys.modules and "tensorflow" in sys.modules:
+            return "ready", ""
+        return _state, _reason
+
+
+def warm_up() -> None:
+    """Import what a fit needs; safe to call more than once and from any thread."""
+    global _state, _reason
+    with _lock:
+        if _state in ("loading", "ready"):
+            return
+        _state = "loading"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # GPflow 2.9 imports pkg_resources; nothing a person labelling can do about it
+    warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
+    try:
+        import gpflow  # noqa: F401
+        import sklearn.cluster  # noqa: F401
+    except Exception as error:  # the page says so; labelling by other models still works
+        with _lock:
+            _state, _reason = "failed", f"{type(error).__name__}: {error}"
+        return
+    with _lock:
+        _state = "ready"

@@ -1,0 +1,64 @@
+"""Class probabilities of one item, as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from workbench.arrays import Array
+from workbench.figures import theme
+
+
+def class_probabilities(
+    probabilities: Array, classes: Sequence[object], *, top: int = 5, height: int | None = None
+) -> go.Figure:
+    """The most probable classes of one item, largest on top.
+
+    Args:
+        probabilities: [C] summing to one.
+        classes: [C] names.
+        top: at most this many bars; the rest are summed in one grey bar.
+        height: in pixels; from the number of bars by default.
+
+    Returns:
+        The figure.
+    """
+    values = np.asarray(probabilities, dtype=float)
+    if values.size == 0 or not np.isfinite(values).all():
+        return theme.empty("No probabilities yet", 120)
+    order = np.argsort(-values, kind="stable")
+    # one left-over class is shown by name: "1 other" would say less
+    shown = order if len(order) <= top + 1 else order[:top]
+    names = [theme.text(classes[i], 22) for i in shown]
+    amounts = values[shown].tolist()
+    colours = [theme.class_colour(int(i)) for i in shown]
+    left = len(order) - len(shown)
+    if left:
+        names.append(f"{left} others")
+        amounts.append(float(values[order[top:]].sum()))
+        colours.append(theme.NEUTRAL)
+    fig = theme.figure(
+        height=height or 34 * len(names) + 16,
+        legend=False,
+        x_options={"range": [0, 1.16], "visible": False, "fixedrange": True},
+        y_options={"autorange": "reversed", "showgrid": False, "fixedrange": True, "type": "category"},
+    )
+    # positions, not names: two names may be cut to the same text
+    fig.add_trace(
+        go.Bar(
+            x=amounts,
+            y=list(range(len(names))),
+            orientation="h",
+            marker={"color": colours, "cornerradius": 4},
+            text=[f"{100 * a:.0f} %" if a >= 0.01 or a == 0 else "<1 %" for a in amounts],
+            textposition="outside",
+            cliponaxis=False,
+            customdata=names,
+            hovertemplate="%{customdata}: %{x:.1%}<extra></extra>",
+        )
+    )
+    fig.update_yaxes(type="linear", tickvals=list(range(len(names))), ticktext=names)
+    fig.update_layout(margin={"l": 4, "r": 4, "t": 4, "b": 4}, bargap=0.35)
+    return fig

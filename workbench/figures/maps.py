@@ -1,0 +1,215 @@
+"""The pool on a plane: every item coloured by a measure, labelled items marked, decision regions behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from workbench.arrays import Array, Ints
+from workbench.figures import theme
+
+
+@dataclass(frozen=True)
+class Regions:
+    """What a model predicts on a grid over the plane.
+
+    Attributes:
+        x: [W] coordinates of the columns.
+        y: [H] coordinates of the rows.
+        codes: [H, W] predicted class.
+        confidence: [H, W] probability of that class.
+    """
+
+    x: Array
+    y: Array
+    codes: Ints
+    confidence: Array
+
+
+def thinned(n: int, keep: Ints, limit: int = theme.THIN_FROM) -> Ints:
+    """Which of n points to draw: all up to `limit`, else an even sample that keeps `keep`.
+
+    Returns:
+        Ascending indices.
+    """
+    if n <= limit:
+        return np.arange(n)
+    even = np.linspace(0, n - 1, limit).astype(np.int64)
+    return np.union1d(even, np.asarray(keep, dtype=np.int64))
+
+
+def pool_map(
+    points: Array,
+    *,
+    values: Array | None = None,
+    measure: str = "",
+    classes: Sequence[object] = (),
+    labels: Ints | None = None,
+    names: Sequence[object] | None = None,
+    asked: Sequence[int] = (),
+    regions: Regions | None = None,
+    axes: tuple[str, str] = ("", ""),
+    height: int = 620,
+    value_range: tuple[float, float] | None = None,
+) -> go.Figure:
+    """The pool on a plane.
+
+    Args:
+        points: [N, 2].
+        values: [N] a measure of each item, NaN where it has none; drawn as colour.
+        measure: its name and unit.
+        classes: [C] names.
+        labels: [N] the class people or the oracle gave, -1 where none.
+        names: [N] names of the items, for the hover.
+        asked: items now being asked about, ringed.
+        regions: decision regions behind the points.
+        axes: titles of the two axes.
+        height: in pixels.
+        value_range: ends of the colour scale; from the values by default.
+
+    Returns:
+        The figure. `customdata[0]` of every point is the item's index.
+    """
+    n = len(points)
+    if n == 0:
+        return theme.empty("The pool is empty", height)
+    points = np.asarray(points, dtype=float)
+    labels = np.full(n, -1) if labels is None else np.asarray(labels)
+    labelled = np.flatnonzero(labels >= 0)
+    keep = thinned(n, np.union1d(labelled, np.asarray(asked, dtype=np.int64)))
+    kind = go.Scattergl if len(keep) > theme.WEBGL_FROM else go.Scatter
+    fig = theme.figure(
+        x=theme.text(axes[0]),
+        y=theme.text(axes[1]),
+        height=height,
+        legend=labelled.size > 0 or len(asked) > 0,
+    )
+    if regions is not None:
+        _draw_regions(fig, regions, classes)
+
+    def hover(items: Ints) -> Array:
+        who = [theme.text(names[i], 40) if names is not None else f"item {i}" for i in items]
+        shown = np.full(len(items), np.nan) if values is None else np.asarray(values, dtype=float)[items]
+        told = [f"{v:.3f}" if np.isfinite(v) else "–" for v in shown]
+        given = theme.labels_of(classes, labels[items].tolist())
+        return np.array(list(zip(items.tolist(), who, told, given, strict=True)), dtype=object)
+
+    words = "<b>%{customdata[1]}</b>"
+    if values is not None:
+        words += f"<br>{theme.text(measure).lower()} %{{customdata[2]}}"
+    open_items = keep[labels[keep] < 0]
+    marker: dict[str, object] = {"size": 7, "opacity": 0.85, "color": theme.NEUTRAL}
+    if values is not None and open_items.size:
+        shown = np.asarray(values, dtype=float)[open_items]
+        finite = shown[np.isfinite(shown)]
+        low, high = value_range or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
+        marker |= {
+            "color": shown,
+            "cmin": low,
+            "cmax": high if high > low else low + 1.0,
+            "colorscale": [list(stop) for stop in theme.MEASURE],
+            "colorbar": {
+                "title": {"text": theme.text(measure), "side": "right"},
+                "thickness": 12,
+                "outlinewidth": 0,
+                "len": 0.9,
+            },
+        }
+    if open_items.size:
+        fig.add_trace(
+            kind(
+                x=points[open_items, 0],
+                y=points[open_items, 1],
+                mode="markers",
+                name="not labelled",
+                showlegend=False,
+                marker=marker,
+                customdata=hover(open_items),
+                hovertemplate=words + "<extra></extra>",
+            )
+        )
+    for code in np.unique(labels[labelled]):
+        of_class = labelled[labels[labelled] == code]
+        name = theme.text(classes[code], 24) if code < len(classes) else f"class {code}"
+        fig.add_trace(
+            kind(
+                x=points[of_class, 0],
+                y=points[of_class, 1],
+                mode="markers",
+                name=name,
+                marker={
+                    "size": 12,
+                    "color": theme.class_colour(int(code)),
+                    "symbol": theme.class_symbol(int(code)),
+                    "line": {"width": 1.6, "color": "white"},
+                },
+                customdata=hover(of_class),
+                hovertemplate=words + "<br>labelled %{customdata[3]}<extra></extra>",
+            )
+        )
+    if len(asked):
+        ring = np.asarray(asked, dtype=np.int64)
+        fig.add_trace(
+            go.Scatter(
+                x=points[ring, 0],
+                y=points[ring, 1],
+                mode="markers",
+                name="asked now",
+                marker={"size": 20, "symbol": "circle-open", "color": "#D1495B", "line": {"width": 3}},
+                customdata=hover(ring),
+                hovertemplate=words + "<br>asked now<extra></extra>",
+            )
+        )
+    if len(keep) < n:
+        fig.add_annotation(
+            text=f"{len(keep):,} of {n:,} items drawn",
+            showarrow=False,
+            xref="paper",
+            yref="paper",
+            x=1,
+            y=0,
+            xanchor="right",
+            yanchor="bottom",
+            font={"size": 11, "color": theme.NEUTRAL},
+        )
+    fig.update_layout(clickmode="event+select", dragmode="pan")
+    return fig
+
+
+def _draw_regions(fig: go.Figure, regions: Regions, classes: Sequence[object]) -> None:
+    count = max(len(classes), int(regions.codes.max()) + 1)
+    scale: list[list[object]] = []
+    for code in range(count):
+        colour = theme.class_colour(code)
+        scale += [[code / count, colour], [(code + 1) / count, colour]]
+    names = np.array([theme.text(classes[c]) if c < len(classes) else f"class {c}" for c in range(count)])
+    fig.add_trace(
+        go.Heatmap(
+            x=regions.x,
+            y=regions.y,
+            z=regions.codes,
+            zmin=-0.5,
+            zmax=count - 0.5,
+            colorscale=scale,
+            showscale=False,
+            opacity=0.2,
+            customdata=np.dstack([names[regions.codes], regions.confidence]),
+            hovertemplate="predicted %{customdata[0]} (%{customdata[1]:.0%})<extra></extra>",
+        )
+    )
+    # where the model is no surer than a coin between the best two, whatever the number of classes
+    fig.add_trace(
+        go.Contour(
+            x=regions.x,
+            y=regions.y,
+            z=regions.confidence,
+            contours={"start": 0.6, "end": 0.9, "size": 0.15, "coloring": "lines", "showlabels": True},
+            colorscale=[[0, theme.NEUTRAL], [1, theme.NEUTRAL]],
+            line={"width": 1, "dash": "dot"},
+            showscale=False,
+            hoverinfo="skip",
+        )
+    )

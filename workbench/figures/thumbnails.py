@@ -1,0 +1,60 @@
+"""Images of items: pixels made large enough to see, and sheets of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.arrays import Array
+
+
+def enlarged(image: Array, side: int) -> Array:
+    """An image at least `side` pixels on its longer edge, by whole factors so that pixels stay sharp.
+
+    Args:
+        image: [H, W] or [H, W, 3] uint8.
+        side: wanted length of the longer edge, in pixels.
+
+    Returns:
+        [H * k, W * k(, 3)] uint8.
+
+    Raises:
+        ValueError: not an image of that shape.
+    """
+    image = np.asarray(image)
+    if image.ndim not in (2, 3) or 0 in image.shape or (image.ndim == 3 and image.shape[2] not in (3, 4)):
+        raise ValueError(f"An image is [H, W], [H, W, 3] or [H, W, 4]; got {image.shape}.")
+    factor = max(1, -(-side // max(image.shape[:2])))
+    return np.repeat(np.repeat(image, factor, axis=0), factor, axis=1)
+
+
+def sheet(images: Sequence[Array], columns: int, *, gap: int = 1, ground: int = 255) -> Array:
+    """Several images of one size side by side.
+
+    Args:
+        images: each [H, W] or [H, W, 3] uint8.
+        columns: in a row.
+        gap: pixels between them.
+        ground: grey level between them.
+
+    Returns:
+        One image [H', W'(, 3)] uint8.
+
+    Raises:
+        ValueError: no image, or images of different shapes.
+    """
+    if not len(images):
+        raise ValueError("A sheet needs at least one image.")
+    shapes = {np.asarray(image).shape for image in images}
+    if len(shapes) > 1:
+        raise ValueError(f"Images of one sheet share one shape; got {sorted(shapes)}.")
+    height, width, *channels = np.asarray(images[0]).shape
+    rows = -(-len(images) // columns)
+    out = np.full(
+        (rows * (height + gap) - gap, columns * (width + gap) - gap, *channels), ground, dtype=np.uint8
+    )
+    for i, image in enumerate(images):
+        top, left = (i // columns) * (height + gap), (i % columns) * (width + gap)
+        out[top : top + height, left : left + width] = image
+    return out

@@ -1,0 +1,26 @@
+"""Router and shared frame; nothing else. One line a page."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from workbench.app import frame
+
+# pages/ lies beside the package in the repository and inside it in a wheel
+_HERE = Path(__file__).resolve().parent
+PAGES = next((f for f in (_HERE.parent / "pages", _HERE / "app_pages") if (f / "data.py").is_file()), _HERE)
+
+frame.run(
+    [
+        st.Page(PAGES / "data.py", title="Data", icon=":material/database:", url_path="data", default=True),
+        st.Page(PAGES / "label.py", title="Label", icon=":material/label:", url_path="label"),
+        st.Page(PAGES / "compare.py", title="Compare", icon=":material/show_chart:", url_path="compare"),
+        st.Page(
+            PAGES / "uncertainty.py",
+            title="Uncertainty",
+            icon=":material/scatter_plot:",
+            url_path="uncertainty",
+        ),
+        st.Page(PAGES / "history.py", title="History", icon=":material/history:", url_path="history"),
+    ]
+)
