@@ -5,9 +5,12 @@ K_PP + jitter I = L L',  phi_n = L^-1 k_P(x_n),  kt_n = k_nn - |phi_n|^2.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha1
+from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -101,7 +104,7 @@ class StationaryKernel:
         K = A @ B.T
         if self.name == "squared-exponential":
             # exponents a'b - |a|^2/2 - |b|^2/2 + log v, built in place: half the passes over K
-            top = np.log(self.variance).astype(K.dtype)
+            top = K.dtype.type(np.log(self.variance))
             K -= 0.5 * np.einsum("nd,nd->n", A, A)[:, None]
             K -= 0.5 * squares - top
             np.minimum(K, top, out=K)
@@ -208,6 +211,40 @@ class Basis(NamedTuple):
 def relative_jitter(dtype: Any) -> float:
     """Jitter relative to the kernel variance that a precision needs."""
     return 1e-6 if np.dtype(dtype) == np.float64 else 1e-4
+
+
+_KEPT: OrderedDict[bytes, Basis] = OrderedDict()
+_KEEP = 4
+_KEPT_LOCK = Lock()
+
+
+def kept_basis(points: Floats, kernel: Kernel, dtype: Any = np.float64) -> Basis:
+    """`make_basis`, remembering the last few: a labelling run asks for the same one every round.
+
+    Args:
+        points: [P, D] inducing points, scaled units.
+        kernel: covariance function; objects other than `StationaryKernel` are not remembered.
+        dtype: the precision the basis will be used in.
+
+    Returns:
+        The basis; do not write into it.
+    """
+    if not isinstance(kernel, StationaryKernel):
+        return make_basis(points, kernel, dtype)
+    digest = sha1(np.ascontiguousarray(points).tobytes(), usedforsecurity=False)
+    digest.update(np.asarray(kernel.length_scale, dtype=np.float64).tobytes())
+    digest.update(f"{kernel.name}|{kernel.variance!r}|{np.dtype(dtype).name}|{points.shape}".encode())
+    key = digest.digest()
+    with _KEPT_LOCK:
+        if key in _KEPT:
+            _KEPT.move_to_end(key)
+            return _KEPT[key]
+    basis = make_basis(points, kernel, dtype)
+    with _KEPT_LOCK:
+        _KEPT[key] = basis
+        while len(_KEPT) > _KEEP:
+            _KEPT.popitem(last=False)
+    return basis
 
 
 def make_basis(points: Floats, kernel: Kernel, dtype: Any = np.float64) -> Basis:

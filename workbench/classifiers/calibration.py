@@ -1,0 +1,88 @@
+"""One temperature for class probabilities, from predictions that did not see the point.
+
+predict_proba = softmax(beta * mean). The argmax frequency of the latents is knowledge about f, not
+a class probability; softmax(mean) is badly under-confident, because margins are about 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.arrays import Floats, Ints
+from workbench.engine.wide_mean import Bends, by_class, leverages
+
+SAMPLE = 600  # rows that decide the temperature
+PRIOR_SPREAD = 0.5  # of log beta
+
+
+def leave_one_out(
+    Phi: Floats, F: Floats, codes: Ints, rivals: Ints, derivatives: Bends, sample: Ints
+) -> Floats:
+    """Latent means of rows as if each had not been in the data: one Newton step.
+
+    F'_nc = F_nc - v_nc u_nc / max(1 - e k_nc v_nc, .1), MATH.md section 8.
+
+    Args:
+        Phi: [N, B] whitened features of the basis that carries the mean.
+        F: [N, C] means.
+        codes: [N] true classes.
+        rivals: [N, k] listed rivals.
+        derivatives: of the objective in F, at the end of the fit.
+        sample: [n] rows wanted.
+
+    Returns:
+        [n, C].
+    """
+    n_classes = F.shape[1]
+    k = by_class(derivatives.curvature, derivatives.own_curvature, rivals, codes, n_classes)
+    slope = derivatives.slope[sample]
+    u = by_class(slope, -slope.sum(axis=1), rivals[sample], codes[sample], n_classes)
+    v = leverages(Phi, k, sample)
+    excess = n_classes / (n_classes - 1.0)
+    return F[sample] - v * u / np.maximum(1.0 - excess * k[sample] * v, 0.1)
+
+
+def prior_log_beta(variance: float) -> float:
+    """Centre of the prior on log beta for a kernel variance: log(1.5 (v / 10)^-.4)."""
+    return float(np.log(1.5) - 0.4 * np.log(variance / 10.0))
+
+
+def fit_beta(
+    F: Floats, codes: Ints, centre: float, *, spread: float = PRIOR_SPREAD, floor: float = 0.0
+) -> float:
+    """The most probable temperature.
+
+    Args:
+        F: [n, C] means that did not see their row.
+        codes: [n] true classes.
+        centre: mean of the normal prior on log beta.
+        spread: its standard deviation.
+        floor: beta is at least this.
+
+    Returns:
+        beta > 0.
+    """
+    from scipy.optimize import minimize_scalar
+
+    F = np.asarray(F, dtype=np.float64)
+    gap = F - F[np.arange(len(codes)), codes][:, None]  # [n, C], zero at the true class
+
+    def loss(log_beta: float) -> float:
+        z = np.exp(log_beta) * gap
+        top = z.max(axis=1)
+        nll = np.log(np.exp(z - top[:, None]).sum(axis=1)) + top
+        return float(nll.sum()) + 0.5 * ((log_beta - centre) / spread) ** 2
+
+    found = minimize_scalar(
+        loss, bounds=(centre - 4.0, centre + 4.0), method="bounded", options={"xatol": 1e-3}
+    )
+    return max(float(np.exp(found.x)), floor)
+
+
+def softmax(F: Floats, beta: float) -> Floats:
+    """[N, C] softmax(beta F), rows summing to 1, float64."""
+    z = beta * np.asarray(F, dtype=np.float64)
+    z -= z.max(axis=1, keepdims=True)
+    np.exp(z, out=z)
+    z /= z.sum(axis=1, keepdims=True)
+    return z

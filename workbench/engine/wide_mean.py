@@ -1,0 +1,180 @@
+"""A larger basis for the mean alone, and the curvature of the objective in F (NumPy).
+
+Covariances, variances and rivals stay with the small basis; the mean gets more centres
+(MATH.md section 2; decoupled bases: Cheng & Boots 2017, Salimbeni et al. 2018). With the spread
+s_nt = V_nt + V_ny + 2 kt_n held, d = 1 + F_t - F_y and a = d^2 + s, it maximises the concave
+-sum_n tau log sum_t exp((d + sqrt a) / tau) - |M|^2 / 2 over M, F = Phi M.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+
+ITERATIONS = 20
+_MEMORY = 10
+
+
+class Bends(NamedTuple):
+    """First and second derivatives of the data term in F, entries for (row, listed class).
+
+    Attributes:
+        slope: [N, k] u_t = dG/dF_t for the rivals; the true class's is minus their sum.
+        curvature: [N, k] -d2G/dF_t2 for the rivals.
+        own_curvature: [N] for the true class.
+    """
+
+    slope: Floats
+    curvature: Floats
+    own_curvature: Floats
+
+
+def bends(margin: Floats, second: Floats, tau: float) -> Bends:
+    """Derivatives of the tempered objective (MATH.md section 8).
+
+    Args:
+        margin: [N, k] d.
+        second: [N, k] a.
+        tau: temperature.
+
+    Returns:
+        The derivatives.
+    """
+    root = np.sqrt(second)
+    pi = _softmax((margin + root) / tau)
+    ratio = margin / root  # w d
+    lean = 1.0 + ratio
+    straight = pi * (1.0 - ratio * ratio) / root
+    weighted = pi * lean
+    mean = weighted.sum(axis=1)
+    curvature = straight + pi * (1.0 - pi) * lean * lean / tau
+    own = straight.sum(axis=1) + ((weighted * lean).sum(axis=1) - mean * mean) / tau
+    return Bends(-weighted, curvature, own)
+
+
+def by_class(values: Floats, own: Floats, rivals: Ints, codes: Ints, n_classes: int) -> Floats:
+    """[N, C] with `values` at the rivals, `own` at the true class and zero elsewhere."""
+    dense = np.zeros((len(codes), n_classes), dtype=values.dtype)
+    np.put_along_axis(dense, rivals, values, axis=1)
+    dense[np.arange(len(codes)), codes] = own
+    return dense
+
+
+def fit_mean(
+    Phi: Floats,
+    codes: Ints,
+    rivals: Ints,
+    spread: Floats,
+    start: Floats,
+    roots: Floats,
+    curvature: Floats,
+    tau: float,
+    iterations: int = ITERATIONS,
+) -> tuple[Floats, Floats]:
+    """Maximise over the mean in the wide basis by preconditioned L-BFGS.
+
+    Args:
+        Phi: [N, B] whitened features of the wide basis; its first P columns are the small one's.
+        codes: [N] true classes.
+        rivals: [N, k] listed rivals.
+        spread: [N, k] s.
+        start: [B, C].
+        roots: [C, P, P] R_c of the small basis: the preconditioner of its P rows.
+        curvature: [N, C] -d2G/dF2: scales the other rows.
+        tau: temperature.
+        iterations: at most this many.
+
+    Returns:
+        The mean [B, C] and the margins d [N, k] there.
+    """
+    from scipy.optimize import minimize
+
+    n_classes, small = roots.shape[0], roots.shape[1]
+    rest = 1.0 / np.sqrt(1.0 + (Phi[:, small:] ** 2).T @ curvature)  # [B - P, C]
+    rows = np.arange(len(codes))
+    shape = start.shape
+
+    def mean_of(A: Floats) -> Floats:
+        head = np.einsum("cqp,qc->pc", roots, A[:small])
+        return np.concatenate([head, A[small:] * rest])
+
+    def value(flat: Floats) -> tuple[float, Floats]:
+        M = mean_of(flat.reshape(shape).astype(Phi.dtype, copy=False))
+        F = Phi @ M
+        d = 1.0 + np.take_along_axis(F, rivals, axis=1) - F[rows, codes][:, None]
+        root = np.sqrt(d * d + spread)
+        g = (d + root) / tau
+        top = g.max(axis=1, keepdims=True)
+        pi = np.exp(g - top)
+        total = pi.sum(axis=1, keepdims=True)
+        loss = tau * float((np.log(total) + top).sum(dtype=np.float64)) + 0.5 * float(
+            (M * M).sum(dtype=np.float64)
+        )
+        pi *= 1.0 + d / root
+        pi /= total
+        u = np.zeros_like(F)
+        np.put_along_axis(u, rivals, pi, axis=1)
+        u[rows, codes] = -pi.sum(axis=1)
+        slope = Phi.T @ u + M  # of the loss
+        head = np.einsum("cqp,pc->qc", roots, slope[:small])
+        return loss, np.concatenate([head, slope[small:] * rest]).astype(np.float64).ravel()
+
+    # R_c' A_c = M_c  =>  A_c = R_c^-T M_c
+    head = np.stack([np.linalg.solve(roots[c].T, start[:small, c]) for c in range(n_classes)], axis=1)
+    initial = np.concatenate([head, start[small:] / rest]).astype(np.float64).ravel()
+    found = minimize(
+        value, initial, jac=True, method="L-BFGS-B",
+        options={"maxiter": iterations, "maxcor": _MEMORY, "maxfun": 2 * iterations},
+    )  # fmt: skip
+    M = mean_of(found.x.reshape(shape).astype(Phi.dtype, copy=False))
+    M -= M.mean(axis=1, keepdims=True)
+    F = Phi @ M
+    return M, 1.0 + np.take_along_axis(F, rivals, axis=1) - F[rows, codes][:, None]
+
+
+def leverages(Phi: Floats, curvature: Floats, sample: Ints) -> Floats:
+    """v_nc = phi_n' H_c^-1 phi_n with H_c = I + e sum_n k_nc phi_n phi_n', e = C / (C - 1).
+
+    Args:
+        Phi: [N, B] whitened features.
+        curvature: [N, C] k.
+        sample: [n] rows wanted.
+
+    Returns:
+        [n, C].
+    """
+    from scipy.linalg import cholesky, solve_triangular
+
+    n_classes = curvature.shape[1]
+    excess = n_classes / (n_classes - 1.0)
+    wanted = Phi[sample].T
+    result = np.empty((len(sample), n_classes), dtype=Phi.dtype)
+    for c in range(n_classes):
+        # rows far from every margin bend nothing: leaving them out changes no digit that matters
+        rows = np.flatnonzero(curvature[:, c] > 1e-4)
+        A = np.sqrt(excess * curvature[rows, c])[:, None] * Phi[rows]
+        if len(rows) < Phi.shape[1]:
+            # Woodbury: phi'phi - |L^-1 A phi|^2 with L L' = I + A A'
+            L = cholesky(np.eye(len(rows), dtype=A.dtype) + A @ A.T, lower=True, check_finite=False)
+            solved = solve_triangular(L, A @ wanted, lower=True, check_finite=False)
+            result[:, c] = np.einsum("bn,bn->n", wanted, wanted) - np.einsum("rn,rn->n", solved, solved)
+        else:
+            L = cholesky(np.eye(A.shape[1], dtype=A.dtype) + A.T @ A, lower=True, check_finite=False)
+            solved = solve_triangular(L, wanted, lower=True, check_finite=False)
+            result[:, c] = np.einsum("bn,bn->n", solved, solved)
+    return np.maximum(result, 0.0, out=result)
+
+
+def _softmax(x: Floats) -> Floats:
+    p = np.exp(x - x.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return p
+
+
+def spread_of(margin: Floats, second: Floats) -> Array:
+    """[N, k] s = a - d^2, from a fit of the small basis."""
+    result: Any = second - margin * margin
+    return np.maximum(result, 1e-12, out=result)
