@@ -1,1 +1,29 @@
+"""The loop: ask, tell, fit, score; people and oracles alike; what a page needs computed about it.
 
+Importing this package imports neither SQLAlchemy nor a model.
+"""
+
+from workbench.sessions.measure import Evaluation
+from workbench.sessions.model import Learner, Model
+from workbench.sessions.rounds import Round, labelled_at
+from workbench.sessions.session import ArrayOracle, Ask, Session
+from workbench.sessions.simulate import Progress, simulate
+from workbench.sessions.spec import RunSpec
+from workbench.store import Event, ProjectState, Store
+
+__all__ = [
+    "ArrayOracle",
+    "Ask",
+    "Evaluation",
+    "Event",
+    "Learner",
+    "Model",
+    "Progress",
+    "ProjectState",
+    "Round",
+    "RunSpec",
+    "Session",
+    "Store",
+    "labelled_at",
+    "simulate",
+]

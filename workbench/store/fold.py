@@ -115,23 +115,23 @@ class ProjectState:
 
     @cached_property
     def standing(self) -> Mapping[int, Vote]:
-        """item -> the vote that counts: the end of a disagreement, else the latest."""
+        """Item -> the vote that counts: the end of a disagreement, else the latest."""
         return {item: max(votes.values(), key=lambda v: v.event) for item, votes in self.votes.items()}
 
     @cached_property
     def codes(self) -> Mapping[int, int]:
-        """item -> int code of its class, in the order of the items' first labels."""
+        """Item -> int code of its class, in the order of the items' first labels."""
         position = {key: code for code, key in enumerate(self.class_names)}
         return {item: position[self.resolve(vote.key)] for item, vote in self.standing.items()}
 
     @cached_property
     def labels(self) -> Mapping[int, str]:
-        """item -> name of its class."""
+        """Item -> name of its class."""
         return {item: self.classes[code] for item, code in self.codes.items()}
 
     @cached_property
     def training(self) -> Mapping[int, int]:
-        """item -> code of the labels a model may learn from: all but the evaluation set's."""
+        """Item -> code of the labels a model may learn from: all but the evaluation set's."""
         return {item: code for item, code in self.codes.items() if item not in self.evaluation}
 
     @cached_property

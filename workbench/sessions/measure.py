@@ -1,0 +1,82 @@
+"""How good a model is, on items it was never trained on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Floats, Ints
+from workbench.metrics import (
+    balanced_error_rate,
+    brier_score,
+    error_rate,
+    expected_calibration_error,
+    macro_f1,
+    negative_log_likelihood,
+)
+
+ENOUGH = 20
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An error with its 95 % interval (Wilson).
+
+    Attributes:
+        n: items it was measured on.
+        wrong: how many predictions were wrong.
+        error: wrong / n; NaN for n = 0.
+        low: lower end.
+        high: upper end.
+        source: "test split" or "evaluation set".
+    """
+
+    n: int
+    wrong: int
+    error: float
+    low: float
+    high: float
+    source: str
+
+    @property
+    def enough(self) -> bool:
+        """Whether n allows to tell anything (20 or more)."""
+        return self.n >= ENOUGH
+
+    @classmethod
+    def of(cls, n: int, wrong: int, source: str) -> Evaluation:
+        """From counts."""
+        if n == 0:
+            return cls(0, 0, math.nan, 0.0, 1.0, source)
+        z = 1.959963984540054
+        p = wrong / n
+        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return cls(n, wrong, p, max(0.0, middle - half), min(1.0, middle + half), source)
+
+
+def measures(truth: Ints, probabilities: Floats) -> dict[str, Any]:
+    """The figures of a `Round`.
+
+    Args:
+        truth: [n] class codes.
+        probabilities: [n, C].
+
+    Returns:
+        n_test, error, nll, brier, ece, balanced_error, macro_f1; only n_test for n = 0.
+    """
+    if truth.size == 0:
+        return {"n_test": 0}
+    predicted = np.asarray(probabilities).argmax(axis=1)
+    return {
+        "n_test": int(truth.size),
+        "error": error_rate(truth, predicted),
+        "nll": negative_log_likelihood(truth, probabilities),
+        "brier": brier_score(truth, probabilities),
+        "ece": expected_calibration_error(truth, probabilities),
+        "balanced_error": balanced_error_rate(truth, predicted),
+        "macro_f1": macro_f1(truth, predicted),
+    }

@@ -1,0 +1,275 @@
+"""A classifier on a pool: how it is fitted each round and what it then says."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
+from workbench.classifiers.latent import Latent
+from workbench.errors import InputError
+from workbench.policies import POLICIES, Belief
+from workbench.pools.pool import Pool
+from workbench.sessions.randomness import FIT, generator
+
+Callback = Callable[[float, float], bool | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted classifier and its view of the whole pool; never changes once published.
+
+    Attributes:
+        pool: what it looks at.
+        classes: names of the C classes; their positions are the codes.
+        estimator: the fitted classifier.
+        number: of the round that fitted it.
+        items: [n] items it was trained on.
+        codes: [n] their class codes.
+        seconds: wall time of the fit.
+    """
+
+    pool: Pool
+    classes: tuple[str, ...]
+    estimator: Any
+    number: int
+    items: Ints
+    codes: Ints
+    seconds: float = 0.0
+    utilities: Floats | None = field(default=None)
+
+    @property
+    def n_labelled(self) -> int:
+        """Size of its training set."""
+        return int(self.items.size)
+
+    @cached_property
+    def latent(self) -> Latent | None:
+        """q(f) of every item of the pool, or None for a model without latents."""
+        if not getattr(self.estimator, "has_latent", hasattr(self.estimator, "predict_latent")):
+            return None
+        latent: Latent = self.estimator.predict_latent(self.pool.features)
+        return latent
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """[N, C] class probabilities of every item of the pool."""
+        return np.asarray(self.estimator.predict_proba(self.pool.features))
+
+    @cached_property
+    def scaled(self) -> Array:
+        """[N, D] features in the space the model measures distances in."""
+        geometry = getattr(self.estimator, "geometry_", None)
+        if geometry is None:
+            from workbench.sessions.start import standardised
+
+            return standardised(self.pool.features, self.pool.common_scale)
+        scaled: Array = geometry.transform(self.pool.features)
+        return scaled
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """The posterior as plain arrays."""
+        state: dict[str, Array] = self.estimator.get_state()
+        return state
+
+    def belief(self, closed: Ints | None = None) -> Belief:
+        """What a policy sees.
+
+        Args:
+            closed: further items that must not be asked; the training set and the test split never are.
+        """
+        shut = np.ones(len(self.pool), dtype=bool)
+        shut[self.pool.trainable] = False
+        shut[self.items] = True
+        if closed is not None:
+            shut[closed] = True
+        rows = np.flatnonzero(shut)
+        labels = np.full(len(self.pool), -1, dtype=np.int64)
+        labels[self.items] = self.codes
+        predictor = getattr(self.estimator, "predictor_", None)
+        project = getattr(predictor, "project", None)
+        features = self.pool.features
+        return Belief(
+            features=features,
+            labelled=rows,
+            labels=labels[rows],
+            n_classes=len(self.classes),
+            latent=lambda: self.latent,
+            probabilities=lambda: self.probabilities,
+            scaled=lambda: self.scaled,
+            inducing_projection=None if project is None else lambda which: project(features[which]),
+            temperature=float(getattr(self.estimator, "temperature_", 1.0) or 1.0),
+            ids=self.pool.items.ids,
+        )
+
+
+class Learner:
+    """Fits one classifier on growing label sets of one pool.
+
+    What a sparse model takes from the pool (its geometry) is measured once, from the trainable rows
+    and the seed alone.
+
+    Args:
+        pool: with its test split, if any.
+        classifier: a registry name, "package.module:Class", or an unfitted estimator.
+        options: constructor options, for names.
+        seed: of the run or project.
+        classes: names of the classes; the pool's unless given.
+
+    Raises:
+        InputError: no such classifier or option, or a classifier that cannot take this pool.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        classifier: str | Any = "large-margin",
+        options: Mapping[str, Any] | None = None,
+        *,
+        seed: int = 0,
+        classes: tuple[str, ...] | None = None,
+    ) -> None:
+        self.pool = pool
+        self.classifier = classifier
+        self.options = dict(options or {})
+        self.seed = seed
+        self.classes = pool.classes if classes is None else classes
+        entry = CLASSIFIERS.get(classifier) if isinstance(classifier, str) else None
+        if entry is not None and entry.binary_only and len(self.classes) > 2:
+            raise InputError(
+                f"{classifier} is for two classes and pool {pool.name!r} has {len(self.classes)}."
+            )
+        if entry is not None and entry.image_only and pool.kind != "image":
+            raise InputError(f"{classifier} is for images and pool {pool.name!r} is a {pool.kind}.")
+        self.estimator(0)
+
+    def estimator(self, number: int) -> Any:
+        """An unfitted classifier for a round."""
+        if isinstance(self.classifier, str):
+            made = make_classifier(self.classifier, **self.options)
+        else:
+            from sklearn.base import clone
+
+            made = clone(self.classifier).set_params(**self.options)
+        wanted: dict[str, Any] = {
+            "classes": np.arange(len(self.classes)),
+            "random_state": int(generator(self.seed, number, FIT).integers(2**31 - 1)),
+            "warm_start": True,
+        }
+        accepted = made.get_params(deep=False)
+        missing = {k: v for k, v in wanted.items() if k in accepted and k not in self.options}
+        return made.set_params(**missing)
+
+    @cached_property
+    def geometry(self) -> Any:
+        """What the classifier takes from the pool, or None if it takes nothing."""
+        estimator = self.estimator(0)
+        if "geometry" not in estimator.get_params(deep=False):
+            return None
+        rows = self.pool.features[self.pool.trainable]
+        return measure_geometry(estimator, rows, self.seed, self.pool.common_scale)
+
+    def fit(
+        self,
+        items: Ints,
+        codes: Ints,
+        *,
+        number: int,
+        previous: Mapping[str, Array] | None = None,
+        callback: Callback | None = None,
+    ) -> Model:
+        """Fit a round.
+
+        Args:
+            items: [n] labelled items.
+            codes: [n] their class codes.
+            number: of the round.
+            previous: the last round's state to start from, of a fit with the same classes.
+            callback: (fraction, objective) -> True to stop the fit early.
+
+        Returns:
+            The fitted model.
+        """
+        estimator = self.restored(previous, number) if previous is not None else self._prepared(number)
+        began = perf_counter()
+        arguments: dict[str, Any] = {}
+        if callback is not None and "callback" in inspect.signature(estimator.fit).parameters:
+            arguments["callback"] = callback
+        estimator.fit(self.pool.features[items], codes, **arguments)
+        return Model(
+            self.pool,
+            self.classes,
+            estimator,
+            number,
+            np.asarray(items, dtype=np.int64),
+            np.asarray(codes, dtype=np.int64),
+            perf_counter() - began,
+        )
+
+    def restored(self, state: Mapping[str, Array], number: int) -> Any:
+        """The classifier whose state this is, fitted."""
+        return self._prepared(number, measured="geometry.inducing" in state).set_state(state)
+
+    def model(self, state: Mapping[str, Array], number: int, items: Ints, codes: Ints) -> Model:
+        """A published model again, from its saved state."""
+        return Model(
+            self.pool,
+            self.classes,
+            self.restored(state, number),
+            number,
+            np.asarray(items, dtype=np.int64),
+            np.asarray(codes, dtype=np.int64),
+        )
+
+    def _prepared(self, number: int, measured: bool = False) -> Any:
+        estimator = self.estimator(number)
+        # A state brings its own geometry: the one of the pool as it was when the project began.
+        if "geometry" not in self.options and not measured and self.geometry is not None:
+            estimator.set_params(geometry=self.geometry)
+        return estimator
+
+
+def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: bool) -> Geometry:
+    """What an estimator that takes `geometry=` needs of a pool.
+
+    Args:
+        estimator: unfitted; its own `measure(features, seed, common_scale)` decides where it has
+            one, else its `n_inducing` (64 where it leaves that open).
+        features: [N, D] the pool's trainable rows.
+        seed: of the run or project.
+        common_scale: whether the features share one unit.
+    """
+    measure = getattr(estimator, "measure", None)
+    if measure is not None:
+        geometry: Geometry = measure(features, seed=seed, common_scale=common_scale)
+        return geometry
+    n_inducing = estimator.get_params(deep=False).get("n_inducing") or 64
+    return Geometry.of(features, int(n_inducing), seed, common_scale=common_scale)
+
+
+def check_policy(policy: Any, classifier: Any) -> None:
+    """Refuse a policy the classifier cannot serve, before anything is fitted.
+
+    Raises:
+        InputError: no such policy, or one that needs latents the classifier lacks.
+    """
+    if not isinstance(policy, str) or not isinstance(classifier, str):
+        return
+    from workbench.policies.registry import find
+
+    entry, _ = find(policy)
+    model = CLASSIFIERS.get(classifier)
+    if entry is not None and model is not None and "latent" in entry.needs and not model.has_latent:
+        can = [e.name for e in POLICIES.values() if "latent" not in e.needs and e.kind == entry.kind]
+        raise InputError(
+            f"{policy} needs latent functions with uncertainty, and {classifier} gives class probabilities "
+            f"only. Use {', '.join(can)}; or a Bayesian classifier such as large-margin."
+        )

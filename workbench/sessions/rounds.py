@@ -1,0 +1,129 @@
+"""One round of the loop and what was known when it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
+
+MEASURES = ("error", "nll", "brier", "ece", "balanced_error", "macro_f1")
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Fit, score, ask, tell: one turn of the loop.
+
+    Attributes:
+        number: 0 is the fit on the initial labels.
+        n_labelled: size of the training set of this round's fit.
+        n_test: how many items the measures below were taken on; 0 means they are NaN.
+        error: share of wrong predictions on the test items.
+        nll: mean negative log-likelihood there, nats.
+        brier: multi-class Brier score there, 0 to 2.
+        ece: expected calibration error there, 15 bins.
+        balanced_error: mean over classes of their error.
+        macro_f1: mean over classes of F1.
+        queried: [k] items asked about after the fit; in a person's project, the items whose labels
+            this fit saw first. Empty in the last round of a run.
+        labels: [k] codes of their answers.
+        utilities: [k] the policy's utilities when they were chosen, NaN where it was not asked.
+        initial: [n] the items labelled before round 0; empty in other rounds.
+        initial_labels: [n] their codes.
+        seconds: wall time of "fit", "score" and "query".
+        state: the posterior as plain arrays, or None where it was not kept.
+        test_probabilities: [n_test, C] float32, or None.
+    """
+
+    number: int
+    n_labelled: int
+    n_test: int = 0
+    error: float = float("nan")
+    nll: float = float("nan")
+    brier: float = float("nan")
+    ece: float = float("nan")
+    balanced_error: float = float("nan")
+    macro_f1: float = float("nan")
+    queried: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    labels: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    utilities: Floats = field(default_factory=lambda: np.empty(0))
+    initial: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    initial_labels: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    state: Mapping[str, Array] | None = None
+    test_probabilities: Floats | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but `state` and `test_probabilities`; floats survive exactly, NaN is null."""
+        return {
+            "number": self.number,
+            "n_labelled": self.n_labelled,
+            "n_test": self.n_test,
+            **{name: _plain(getattr(self, name)) for name in MEASURES},
+            "queried": self.queried.tolist(),
+            "labels": self.labels.tolist(),
+            "utilities": [_plain(u) for u in self.utilities.tolist()],
+            "initial": self.initial.tolist(),
+            "initial_labels": self.initial_labels.tolist(),
+            "seconds": dict(self.seconds),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], state: Mapping[str, Array] | None = None) -> Round:
+        """The round that `to_json` wrote.
+
+        Raises:
+            InputError: a document of another shape.
+        """
+        try:
+            return cls(
+                number=int(document["number"]),
+                n_labelled=int(document["n_labelled"]),
+                n_test=int(document["n_test"]),
+                error=_number(document.get("error")),
+                nll=_number(document.get("nll")),
+                brier=_number(document.get("brier")),
+                ece=_number(document.get("ece")),
+                balanced_error=_number(document.get("balanced_error")),
+                macro_f1=_number(document.get("macro_f1")),
+                queried=np.asarray(document["queried"], dtype=np.int64),
+                labels=np.asarray(document["labels"], dtype=np.int64),
+                utilities=np.asarray([_number(u) for u in document["utilities"]], dtype=np.float64),
+                initial=np.asarray(document["initial"], dtype=np.int64),
+                initial_labels=np.asarray(document["initial_labels"], dtype=np.int64),
+                seconds={k: float(v) for k, v in document["seconds"].items()},
+                state=state,
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"This is not a saved round: {error!r}.") from error
+
+
+def labelled_at(rounds: Sequence[Round], number: int) -> tuple[Ints, Ints]:
+    """The training set of a round of a run.
+
+    Args:
+        rounds: of the run, in order, from round 0 to at least `number`.
+        number: of the round.
+
+    Returns:
+        items [n] in the order they were labelled, and their codes [n].
+    """
+    before = [r for r in rounds if r.number < number]
+    first = [r for r in rounds if r.number == 0]
+    items = [r.initial for r in first] + [r.queried for r in before]
+    codes = [r.initial_labels for r in first] + [r.labels for r in before]
+    if not items:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    return np.concatenate(items), np.concatenate(codes)
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,137 @@
+"""The loop with an oracle at the end of it: rounds, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
+from workbench.policies import query
+from workbench.policies.belief import PolicyFn, Selector
+from workbench.pools.pool import Pool
+from workbench.sessions.measure import measures
+from workbench.sessions.model import Callback, Learner, check_policy
+from workbench.sessions.randomness import QUERY, generator
+from workbench.sessions.rounds import Round, labelled_at
+from workbench.sessions.start import answerable, initial_items
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where an interrupted run stands.
+
+    Attributes:
+        rounds: the finished ones, in order from 0.
+        state: the posterior of the last of them.
+    """
+
+    rounds: Sequence[Round]
+    state: Mapping[str, Array]
+
+
+def simulate(
+    pool: Pool,
+    classifier: str | Any = "large-margin",
+    policy: str | PolicyFn = "variation-ratio",
+    *,
+    options: Mapping[str, Any] | None = None,
+    budget: int = 60,
+    batch: int = 1,
+    initial: str = "one-per-class",
+    seed: int = 0,
+    test_fraction: float = 0.2,
+    selector: str | Selector = "auto",
+    progress: Progress | None = None,
+    callback: Callback | None = None,
+) -> Iterator[Round]:
+    """Label a pool with its own truth as the oracle.
+
+    The test split, the initial labels and what the classifier takes from the pool depend on the
+    pool and the seed only, so that runs of several policies with one seed are paired.
+
+    Args:
+        pool: with truth. Its test split is made from the seed unless it has one.
+        classifier: a registry name, "package.module:Class", or an unfitted estimator.
+        policy: a registry name, "package.module:function", or a function.
+        options: of the classifier.
+        budget: labels asked for, the initial ones not counted.
+        batch: how many at a time.
+        initial: as in `RunSpec`.
+        seed: of everything random.
+        test_fraction: share of items kept for measuring.
+        selector: how a batch is chosen; "auto" is the best item for one, diverse for more.
+        progress: of an interrupted run with the same arguments, to go on from; its rounds are not
+            given again, and the ones that follow are what they would have been.
+        callback: (fraction, objective) -> True, called during each fit, to stop that fit early.
+
+    Yields:
+        Rounds, each with its posterior (`state`) and test probabilities. The last one asks nothing.
+
+    Raises:
+        InputError: a pool without truth, or what cannot be used.
+    """
+    check_policy(policy, classifier)
+    known = answerable(pool)
+    if pool.test is None:
+        pool = pool.split(seed, test_fraction)
+        known = answerable(pool)
+    if batch < 1 or budget < 0:
+        raise InputError(f"The batch must be at least 1 and the budget not negative; got {batch}, {budget}.")
+    assert pool.truth is not None and pool.test is not None
+    truth = np.asarray(pool.truth)
+    learner = Learner(pool, classifier, options, seed=seed)
+    test = pool.test.test[truth[pool.test.test] >= 0]
+    unanswerable = np.setdiff1d(pool.trainable, known)
+
+    if progress is not None and progress.rounds:
+        done = list(progress.rounds)
+        number = done[-1].number + 1
+        items, codes = labelled_at(done, number)
+        start, start_codes = done[0].initial, done[0].initial_labels
+        state: Mapping[str, Array] | None = progress.state
+        if number and not done[-1].queried.size:
+            return
+    else:
+        number, state = 0, None
+        items = start = initial_items(pool, initial, seed)
+        codes = start_codes = truth[start]
+
+    while True:
+        model = learner.fit(items, codes, number=number, previous=state, callback=callback)
+        state = model.state
+        began = perf_counter()
+        tested: Floats | None = None
+        if test.size:
+            tested = np.asarray(model.estimator.predict_proba(pool.features[test]))
+        figures = measures(truth[test], tested if tested is not None else np.empty((0, 0)))
+        scored = perf_counter()
+        left = min(budget - (items.size - start.size), known.size - items.size, batch)
+        asked: Ints = np.empty(0, dtype=np.int64)
+        utilities: Floats = np.empty(0)
+        if left > 0:
+            rng = generator(seed, number, QUERY)
+            answer = query(policy, model.belief(unanswerable), left, rng, selector)
+            asked, utilities = answer.indices, answer.utilities[answer.indices]
+        yield Round(
+            number=number,
+            n_labelled=int(items.size),
+            queried=asked,
+            labels=truth[asked],
+            utilities=utilities,
+            initial=start if number == 0 else np.empty(0, dtype=np.int64),
+            initial_labels=start_codes if number == 0 else np.empty(0, dtype=np.int64),
+            seconds={"fit": model.seconds, "score": scored - began, "query": perf_counter() - scored},
+            state=state,
+            test_probabilities=None if tested is None else tested.astype(np.float32),
+            **figures,
+        )
+        if not asked.size:
+            return
+        items = np.concatenate([items, asked])
+        codes = np.concatenate([codes, truth[asked]])
+        number += 1

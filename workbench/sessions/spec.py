@@ -1,0 +1,120 @@
+"""Everything a run depends on, as one JSON document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from workbench.errors import InputError
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """What a simulated run is: the same spec gives the same rounds.
+
+    Attributes:
+        pool: a name or a file that `load_pool` knows.
+        target: the column that holds the classes, for files.
+        pool_options: further options of `load_pool`.
+        classifier: a registry name or "package.module:Class".
+        options: of the classifier.
+        policy: a registry name or "package.module:function".
+        selector: how a batch is chosen: a registry name, "package.module:function" or "auto".
+        initial: the labels before round 0: "one-per-class", "diverse", "diverse:N", "random" or
+            "random:N" (N items; twice the number of classes unless said).
+        budget: how many labels are asked for, the initial ones not counted.
+        batch: how many are asked for at a time.
+        seed: of everything random.
+        test_fraction: share of items kept for measuring.
+    """
+
+    pool: str = "digits"
+    target: str | None = None
+    pool_options: Mapping[str, Any] = field(default_factory=dict)
+    classifier: str = "large-margin"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    policy: str = "variation-ratio"
+    selector: str = "auto"
+    initial: str = "one-per-class"
+    budget: int = 60
+    batch: int = 1
+    seed: int = 0
+    test_fraction: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.budget < 0:
+            raise InputError(f"The budget must not be negative; got {self.budget}.")
+        if self.batch < 1:
+            raise InputError(f"The batch must be at least 1; got {self.batch}.")
+        if self.seed < 0:
+            raise InputError(f"The seed must not be negative; got {self.seed}.")
+        if not 0.0 < self.test_fraction < 1.0:
+            raise InputError(f"The test fraction must lie between 0 and 1; got {self.test_fraction}.")
+        parse_initial(self.initial)
+        try:
+            json.dumps([dict(self.pool_options), dict(self.options)], allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"Options must be numbers, texts, true/false or lists of them: {error}."
+            ) from error
+
+    @property
+    def n_rounds(self) -> int:
+        """How many rounds the run has if nothing runs out: one before any question, one a batch."""
+        return 1 + -(-self.budget // self.batch)
+
+    def load_pool(self) -> Any:
+        """The pool with this seed's test split.
+
+        Raises:
+            InputError: no such pool, or one without truth for an oracle to answer from.
+        """
+        from workbench.pools import load_pool
+
+        options = dict(self.pool_options)
+        if self.target is not None:
+            options["target"] = self.target
+        return load_pool(self.pool, **options).split(self.seed, self.test_fraction)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON document; `from_json` is the way back."""
+        document = asdict(self)
+        document["pool_options"] = dict(self.pool_options)
+        document["options"] = dict(self.options)
+        return document
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> RunSpec:
+        """The spec that `to_json` wrote.
+
+        Raises:
+            InputError: fields there are not, or values of the wrong kind.
+        """
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(document) - known)
+        if unknown:
+            raise InputError(f"A run has no {unknown[0]!r}. It has: {', '.join(sorted(known))}.")
+        try:
+            return cls(**document)
+        except TypeError as error:
+            raise InputError(f"This is not a run's specification: {error}.") from error
+
+
+def parse_initial(initial: str) -> tuple[str, int | None]:
+    """Split "random:20" into its kind and number.
+
+    Raises:
+        InputError: an unknown kind, or a number below 1.
+    """
+    kind, colon, number = initial.partition(":")
+    if kind not in ("one-per-class", "diverse", "random") or (colon and kind == "one-per-class"):
+        raise InputError(
+            f"Unknown initial labels {initial!r}. Known: one-per-class, diverse, diverse:N, random, random:N."
+        )
+    if not colon:
+        return kind, None
+    if not number.isdecimal() or int(number) < 1:
+        raise InputError(f"{initial!r}: the number of initial labels must be at least 1.")
+    return kind, int(number)

@@ -1,0 +1,106 @@
+"""What is asked before a model knows anything."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.errors import InputError
+from workbench.pools.pool import Pool
+from workbench.sessions.randomness import COLD_START, INITIAL, generator
+from workbench.sessions.spec import parse_initial
+
+_MAX_ROWS = 20_000
+
+
+def initial_items(pool: Pool, initial: str, seed: int) -> Ints:
+    """The items labelled before round 0; a function of (pool, seed) alone, so that policies are paired.
+
+    Args:
+        pool: with truth.
+        initial: as in `RunSpec`.
+        seed: of the run.
+
+    Returns:
+        [n] indices of trainable items whose truth is known.
+
+    Raises:
+        InputError: no truth to start from, or fewer than two classes in it.
+    """
+    kind, number = parse_initial(initial)
+    known = answerable(pool)
+    assert pool.truth is not None
+    present = np.unique(pool.truth[known])
+    if present.size < 2:
+        raise InputError(
+            f"Pool {pool.name!r} has {present.size} class(es) among the items that may be asked; "
+            "a run needs at least two."
+        )
+    rng = generator(seed, 0, INITIAL)
+    if kind == "one-per-class":
+        return np.asarray([rng.choice(known[pool.truth[known] == code]) for code in present], dtype=np.int64)
+    n = min(number or 2 * present.size, known.size)
+    if kind == "random":
+        return rng.choice(known, n, replace=False).astype(np.int64)
+    return diverse_items(pool, known, n, seed)
+
+
+def answerable(pool: Pool) -> Ints:
+    """[n] trainable items an oracle can answer.
+
+    Raises:
+        InputError: the pool has no truth.
+    """
+    if pool.truth is None or not pool.has_truth:
+        raise InputError(
+            f"Pool {pool.name!r} has no known classes, so no oracle can answer. Name the column that holds "
+            "them (--target COLUMN), or label it as a person in the app."
+        )
+    return pool.trainable[pool.truth[pool.trainable] >= 0]
+
+
+def diverse_items(pool: Pool, rows: Ints, n: int, seed: int) -> Ints:
+    """Items spread over the pool: the item nearest to each of n k-means centres, big clusters first.
+
+    Args:
+        pool: gives the features.
+        rows: [m] items in the running; at most 20,000 of them, drawn by the seed, are looked at.
+        n: how many.
+        seed: of the run or project.
+
+    Returns:
+        [n] indices (fewer where the pool has fewer distinct items).
+    """
+    from warnings import catch_warnings, simplefilter
+
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    rng = generator(seed, 0, COLD_START)
+    if rows.size > _MAX_ROWS:
+        rows = np.sort(rng.choice(rows, _MAX_ROWS, replace=False))
+    n = min(n, rows.size)
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    X = standardised(pool.features[rows], pool.common_scale)
+    with catch_warnings():
+        # Duplicates can leave clusters empty; the distinct ones are all that is wanted.
+        simplefilter("ignore", ConvergenceWarning)
+        means = KMeans(n, n_init=1, random_state=int(rng.integers(2**31 - 1))).fit(X)
+    distances = means.transform(X)
+    sizes = np.bincount(means.labels_, minlength=n)
+    chosen: list[int] = []
+    for cluster in np.argsort(-sizes, kind="stable"):
+        members = np.flatnonzero(means.labels_ == cluster)
+        if members.size:
+            chosen.append(int(members[np.argmin(distances[members, cluster])]))
+    return rows[np.asarray(chosen, dtype=np.int64)]
+
+
+def standardised(features: Array, common_scale: bool) -> Array:
+    """Features [n, D] with unit variance, cut at +-2; or as they are when they share one scale."""
+    X = np.asarray(features, dtype=np.float64)
+    if common_scale:
+        return X
+    spread = X.std(axis=0)
+    return np.clip((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), -2.0, 2.0)
