@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 
 # Phi(-8) = 6e-16: what lies beyond is below one rounding error of the total.
 TAIL = 8.0
-# Of the smallest active deviation; the integrands are analytic, so the trapezoid rule converges
-# faster than any power of the step and this one is at rounding error already.
+# Grid step for ten classes, of the smallest deviation in the running. The integrands are analytic, so
+# the trapezoid rule converges faster than any power of the step; the more classes, the narrower the
+# distribution of the largest, and the finer the step (see `_step`).
 STEP = 0.42
+# P(all of r functions < f) <= Phi(-t_r)^r: with r = 1, 2, 4, ... these t_r all mean Phi(-8).
+_RANKS = (1, 2, 4, 8, 16, 32, 64)
 # Grids are rounded up to these sizes, so that items of like size share one block.
-_SIZES = np.array([24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512])
+_SIZES = np.array(
+    [16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512]
+)
 _BLOCK = 1 << 15  # evaluations at a time: stays in the second-level cache
 _ROWS = 1 << 13
 
@@ -116,7 +121,7 @@ def argmax_mass(mean: Floats, deviation: Floats) -> Floats:
     n, n_classes = mean.shape
     s = deviations(mean, deviation)
     out = np.zeros((n, n_classes))
-    low = (mean - TAIL * s).max(axis=1)
+    low = _lowest(mean, s)
     high = (mean + TAIL * s).max(axis=1)
     # a class that stays below the grid's start is never the largest
     active = mean + TAIL * s > low[:, None]
@@ -129,7 +134,7 @@ def argmax_mass(mean: Floats, deviation: Floats) -> Floats:
     many = np.flatnonzero(count > 2)
     if many.size:
         finest = np.where(active[many], s[many], np.inf).min(axis=1)
-        wanted = (high[many] - low[many]) / (STEP * finest) + 1
+        wanted = (high[many] - low[many]) / (_step(count[many]) * finest) + 1
         bucket = np.searchsorted(_SIZES, wanted)
         for b in np.unique(bucket):
             rows = many[bucket == b]
@@ -139,6 +144,27 @@ def argmax_mass(mean: Floats, deviation: Floats) -> Floats:
             else:
                 _shared_grid(mean, s, active, rows, low, high, int(_SIZES[b]), out)
     return out
+
+
+def _lowest(mean: Floats, s: Floats) -> Floats:
+    """[n] values below which the largest function falls with probability Phi(-TAIL) at most."""
+    from scipy.special import ndtri_exp
+
+    log_tail = -TAIL * TAIL / 2 - np.log(TAIL * np.sqrt(2 * np.pi))
+    n_classes = mean.shape[1]
+    low: Floats = (mean - TAIL * s).max(axis=1)
+    for rank in _RANKS[1:]:
+        if rank > n_classes:
+            break
+        reach = mean + ndtri_exp(log_tail / rank) * s
+        np.maximum(low, np.partition(reach, n_classes - rank, axis=1)[:, n_classes - rank], out=low)
+    return low
+
+
+def _step(n_classes: Ints) -> Floats:
+    """Grid step in deviations: the spread of the largest of C falls like 1 / sqrt(log C)."""
+    step: Floats = STEP * np.sqrt(np.log(10.0) / np.log(np.maximum(n_classes, 6)))
+    return step
 
 
 def _two_classes(mean: Floats, s: Floats, active: Array, rows: Ints, out: Floats) -> None:
@@ -152,12 +178,57 @@ def _two_classes(mean: Floats, s: Floats, active: Array, rows: Ints, out: Floats
     out[rows, second] = ndtr(-z)
 
 
+# Phi(-t) exp(t^2 / 2) = P(t) / Q(t) on [0, 8.6], fitted by weighted least squares on Chebyshev points:
+# relative error 6e-12. Twice as fast as scipy.special.ndtr, and gives exp(-x^2 / 2), which is needed too.
+_P = (
+    327.9703825726441,
+    307.69508014291085,
+    143.03506826416606,
+    38.069626455849026,
+    5.759290854477126,
+    0.3989240958169662,
+    3.156014919777302e-07,
+)
+_Q = (
+    655.9407651482113,
+    1138.7551692379707,
+    866.6949285736792,
+    372.7391270613419,
+    96.44654995047978,
+    14.435183067544564,
+    1.0,
+)
+_REACH = 8.6
+
+
+def _normal(x: Floats) -> tuple[Floats, Floats]:
+    """exp(-x^2 / 2) and Phi(x) for x >= -TAIL; writes over x."""
+    t = np.abs(x)
+    np.minimum(t, _REACH, out=t)  # Phi(8.6) is 1 in float64
+    tail = np.full_like(t, _P[-1])
+    for coefficient in _P[-2::-1]:
+        tail *= t
+        tail += coefficient
+    below = t + _Q[-2]
+    for coefficient in _Q[-3::-1]:
+        below *= t
+        below += coefficient
+    tail /= below
+    t *= t
+    t *= -0.5
+    np.exp(t, out=t)
+    tail *= t  # Phi(-|x|)
+    # loses relative precision below -7, where it cancels: a factor is divided by itself later
+    np.subtract(0.5, tail, out=tail)
+    np.copysign(tail, x, out=tail)
+    tail += 0.5
+    return t, tail
+
+
 def _shared_grid(
     mean: Floats, s: Floats, active: Array, rows: Ints, low: Floats, high: Floats, size: int, out: Floats
 ) -> None:
     """The trapezoid rule on `size` nodes from low to high, over the (item, class) pairs in the running."""
-    from scipy.special import ndtr
-
     nodes = np.arange(size, dtype=np.float64)
     per_item = max(1, _BLOCK // (size * int(active[rows].sum(axis=1).mean() + 1)))
     for start in range(0, len(rows), per_item):
@@ -167,15 +238,11 @@ def _shared_grid(
         step = (high[block] - low[block]) / (size - 1)
         mu, sd = mean[row, cls], s[row, cls]
         x = ((low[row] - mu) / sd)[:, None] + (step[item] / sd)[:, None] * nodes  # [pairs, G], >= -TAIL
-        cdf = ndtr(x)
+        density, cdf = _normal(x)
         begins = np.searchsorted(item, np.arange(len(block)))
-        joint = np.multiply.reduceat(cdf, begins, axis=0)
-        np.multiply(x, x, out=x)
-        x *= -0.5
-        np.exp(x, out=x)
-        x /= cdf
-        x *= joint[item]
-        out[row, cls] = x.sum(axis=1) * (step[item] / (sd * np.sqrt(2 * np.pi)))
+        density *= np.multiply.reduceat(cdf, begins, axis=0)[item]
+        density /= cdf
+        out[row, cls] = density.sum(axis=1) * (step[item] / (sd * np.sqrt(2 * np.pi)))
 
 
 def _panels(mean: Floats, s: Floats, low: float, high: float) -> Floats:
