@@ -1,1 +1,28 @@
+"""Every format of labels in and out, run bundles, saved models."""
 
+from workbench.exchange.bundles import (
+    BundleFolder,
+    RunBundle,
+    read_bundle,
+    write_project_bundle,
+    write_run_bundle,
+    zipped,
+)
+from workbench.exchange.labels import FORMATS, export_labels, import_labels, label_table
+from workbench.exchange.models import SavedModel, load_model, save_model
+
+__all__ = [
+    "FORMATS",
+    "BundleFolder",
+    "RunBundle",
+    "SavedModel",
+    "export_labels",
+    "import_labels",
+    "label_table",
+    "load_model",
+    "read_bundle",
+    "save_model",
+    "write_project_bundle",
+    "write_run_bundle",
+    "zipped",
+]

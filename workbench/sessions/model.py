@@ -106,7 +106,7 @@ class Model:
             probabilities=lambda: self.probabilities,
             scaled=lambda: self.scaled,
             inducing_projection=None if project is None else lambda which: project(features[which]),
-            temperature=float(getattr(self.estimator, "temperature_", 1.0) or 1.0),
+            temperature=float(getattr(self.estimator, "beta_", 1.0)),
             ids=self.pool.items.ids,
         )
 
@@ -242,7 +242,7 @@ def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: b
 
     Args:
         estimator: unfitted; its own `measure(features, seed, common_scale)` decides where it has
-            one, else its `n_inducing` (64 where it leaves that open).
+            one, else its `n_inducing` (64 where it leaves that open) and `n_mean`.
         features: [N, D] the pool's trainable rows.
         seed: of the run or project.
         common_scale: whether the features share one unit.
@@ -251,8 +251,9 @@ def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: b
     if measure is not None:
         geometry: Geometry = measure(features, seed=seed, common_scale=common_scale)
         return geometry
-    n_inducing = estimator.get_params(deep=False).get("n_inducing") or 64
-    return Geometry.of(features, int(n_inducing), seed, common_scale=common_scale)
+    given = estimator.get_params(deep=False)
+    n_inducing, n_mean = given.get("n_inducing") or 64, given.get("n_mean") or 0
+    return Geometry.of(features, int(n_inducing), seed, n_mean=int(n_mean), common_scale=common_scale)
 
 
 def check_policy(policy: Any, classifier: Any) -> None:

@@ -265,18 +265,23 @@ class Session:
         return [Round.from_json(r.record) for r in self.store.rounds(self.id)]
 
     def model_at(self, number: int) -> Model:
-        """The model of an earlier round, as it was.
+        """The model of an earlier round.
+
+        As it was, for the last round; earlier ones are fitted again on the labels they had, from
+        cold, which may differ from what was shown then in the last digits.
 
         Raises:
-            InputError: its posterior is not stored.
+            InputError: there is no such round.
         """
+        records = [r.record for r in self.store.rounds(self.id) if r.number <= number]
+        if not records or records[-1]["number"] != number:
+            raise InputError(f"Project {self.project.name!r} has no round {number}.")
+        items, codes = _training_of(records)
+        learner = self._learner_for(tuple(records[-1]["classes"]))
         found = self.store.round_state(self.id, number)
-        record = next((r.record for r in self.store.rounds(self.id) if r.number == number), None)
-        if found is None or record is None:
-            raise InputError(f"The posterior of round {number} is not stored.")
-        names = tuple(record["classes"])
-        items, codes = _training_of(record)
-        return self._learner_for(names).model(found[1], number, items, codes)
+        if found is not None:
+            return learner.model(found[1], number, items, codes)
+        return learner.fit(items, codes, number=number)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -501,7 +506,8 @@ class Session:
             training = dict(state.training)
             items = np.fromiter(training, dtype=np.int64, count=len(training))
             codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
-            number = max((r.number for r in self.store.rounds(self.id)), default=-1) + 1
+            records = [r.record for r in self.store.rounds(self.id)]
+            number = records[-1]["number"] + 1 if records else 0
             before = self._published
             same = before is not None and before.keys == state.keys
             model = self._learner_for(state.classes).fit(
@@ -533,7 +539,13 @@ class Session:
                 state=model.state,
                 **figures,
             )
-            self._publish(finished, _Published(model, training, state.keys, queue, utilities), state)
+            keyed = {i: state.keys[c] for i, c in training.items()}
+            known = _standing_of(records)
+            delta = {
+                "set": [[i, key] for i, key in keyed.items() if known.get(i) != key],
+                "removed": [i for i in known if i not in keyed],
+            }
+            self._publish(finished, _Published(model, training, state.keys, queue, utilities), state, delta)
             return finished
 
     def step(self, oracle: Callable[[int], str], k: int = 1) -> Round | None:
@@ -590,8 +602,9 @@ class Session:
         if found is None:
             return
         number, arrays = found
-        record = next(r.record for r in self.store.rounds(self.id) if r.number == number)
-        items, codes = _training_of(record)
+        records = [r.record for r in self.store.rounds(self.id) if r.number <= number]
+        record = records[-1]
+        items, codes = _training_of(records)
         model = self._learner_for(tuple(record["classes"])).model(arrays, number, items, codes)
         training = dict(zip(items.tolist(), codes.tolist(), strict=True))
         queue = np.asarray(record["queue"], dtype=np.int64)
@@ -601,17 +614,19 @@ class Session:
         )
         self._published = _Published(model, training, tuple(record["keys"]), queue, utilities)
 
-    def _publish(self, finished: Round, published: _Published, state: ProjectState) -> None:
+    def _publish(
+        self, finished: Round, published: _Published, state: ProjectState, delta: Mapping[str, Any]
+    ) -> None:
         queue = published.queue
         utilities = published.utilities[queue].tolist()
         record = finished.to_json() | {
             "classes": list(state.classes),
             "keys": list(state.keys),
-            "training": [published.model.items.tolist(), published.model.codes.tolist()],
+            "delta": dict(delta),
             "queue": queue.tolist(),
             "queue_utilities": [None if np.isnan(u) else u for u in utilities],
         }
-        self.store.save_round(self.id, finished.number, record, finished.state, keep_states=True)
+        self.store.save_round(self.id, finished.number, record, finished.state)
         shown = ("number", "n_labelled", "n_test", "error", "nll", "brier", "ece")
         self._record(Event.round({name: record[name] for name in shown}))
         self._published = published
@@ -793,9 +808,21 @@ def _document(ask: Ask) -> dict[str, Any]:
     return {"id": ask.id, "item": ask.item, "role": ask.role, "utility": utility, "round": ask.round}
 
 
-def _training_of(record: Mapping[str, Any]) -> tuple[Ints, Ints]:
-    items, codes = record["training"]
-    return np.asarray(items, dtype=np.int64), np.asarray(codes, dtype=np.int64)
+def _standing_of(records: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """Item -> class key of the training set of the last of these rounds: what each changed, added up."""
+    standing: dict[int, str] = {}
+    for record in records:
+        for item in record["delta"]["removed"]:
+            standing.pop(int(item), None)
+        standing.update((int(item), str(key)) for item, key in record["delta"]["set"])
+    return standing
+
+
+def _training_of(records: Sequence[Mapping[str, Any]]) -> tuple[Ints, Ints]:
+    standing = _standing_of(records)
+    position = {key: code for code, key in enumerate(records[-1]["keys"])}
+    items = np.fromiter(standing, dtype=np.int64, count=len(standing))
+    return items, np.asarray([position[key] for key in standing.values()], dtype=np.int64)
 
 
 def _key_of(state: ProjectState, name: str) -> str:

@@ -194,6 +194,11 @@ class Folder:
             self._state = self._freeze()
         return self._state
 
+    @property
+    def standing(self) -> set[int]:
+        """Ids of the events that no undo has taken back."""
+        return {e.id for p, e in enumerate(self.events) if p not in self._inactive}
+
     def _push(self, event: Event, apply: bool) -> bool:
         """Take in one event; True when what was applied before no longer stands."""
         self._state = None

@@ -1,0 +1,408 @@
+"""A run or a project as a folder that explains itself.
+
+run.json (spec and fingerprint), rounds.csv, events.csv, model/, timings.csv, environment.json. Every
+file but the last two depends on the spec alone: the same seed gives the same bytes on one machine at
+one thread count, also when the run was killed and resumed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import shutil
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+from workbench.exchange.files import csv_text, json_text, plain_cell, read_json, sync_folder, write_whole
+from workbench.exchange.models import save_model
+from workbench.pools.pool import Pool
+from workbench.sessions.rounds import Round
+from workbench.sessions.simulate import Progress
+from workbench.sessions.spec import RunSpec
+from workbench.store.fold import Folder
+from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+
+if TYPE_CHECKING:
+    from workbench.sessions.session import Session
+
+FORMAT = 1
+_PARTIAL = ".partial"
+_LIBRARIES = (
+    "workbench-labels",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "tensorflow",
+    "gpflow",
+    "pandas",
+    "streamlit",
+    "plotly",
+    "sqlalchemy",
+)
+
+
+@dataclass(frozen=True)
+class RunBundle:
+    """A bundle read back.
+
+    Attributes:
+        spec: of the run.
+        fingerprint: of the pool it ran on.
+        rounds: its rounds, as far as rounds.csv and events.csv tell; the last with its posterior.
+        folder: where it lies.
+    """
+
+    spec: RunSpec
+    fingerprint: str
+    rounds: list[Round]
+    folder: Path
+
+
+class BundleFolder:
+    """A folder that a run writes its rounds to as they finish, and its bundle in the end.
+
+    Args:
+        folder: of the bundle.
+        spec: of the run.
+        pool: it runs on.
+
+    Raises:
+        InputError: the folder holds another run, or other files.
+    """
+
+    def __init__(self, folder: Path | str, spec: RunSpec, pool: Pool) -> None:
+        self.folder = Path(folder)
+        self.spec = spec
+        self.pool = pool
+        self._partial = self.folder / _PARTIAL
+        self._head = {"spec": spec.to_json(), "fingerprint": pool.fingerprint}
+        self._check()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the whole bundle is there."""
+        return (self.folder / "run.json").is_file() and not self._partial.is_dir()
+
+    def progress(self) -> Progress | None:
+        """Where an interrupted run stands, or None where nothing was finished yet."""
+        rounds = self._rounds()
+        if not rounds:
+            return None
+        data = (self._partial / f"state-{rounds[-1].number}.npz").read_bytes()
+        return Progress(rounds, bytes_to_arrays(data))
+
+    def begin(self) -> None:
+        """Make the folder ready for rounds."""
+        try:
+            self._partial.mkdir(parents=True, exist_ok=True)
+            write_whole(self._partial / "head.json", json_text(self._head))
+        except OSError as error:
+            raise InputError(f"The folder {self.folder} cannot be written: {error.strerror}.") from error
+
+    def add(self, finished: Round) -> None:
+        """Keep a finished round; durable before it returns."""
+        assert finished.state is not None
+        write_whole(self._partial / f"state-{finished.number}.npz", arrays_to_bytes(finished.state))
+        # The line is what makes the round count: the state it needs is there before it.
+        with (self._partial / "rounds.jsonl").open("ab") as file:
+            file.write(json.dumps(finished.to_json(), allow_nan=False).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        (self._partial / f"state-{finished.number - 1}.npz").unlink(missing_ok=True)
+
+    def finish(self, rounds: Sequence[Round], state: Mapping[str, Array]) -> None:
+        """Write the bundle and drop what was kept for resuming."""
+        write_run_bundle(self.folder, self.spec, self.pool, rounds, state)
+        shutil.rmtree(self._partial, ignore_errors=True)
+        sync_folder(self.folder)
+
+    def _rounds(self) -> list[Round]:
+        path = self._partial / "rounds.jsonl"
+        if not path.is_file():
+            return []
+        data = path.read_bytes()
+        # A kill can leave half a line at the end; that round is simply done again.
+        whole = data[: data.rfind(b"\n") + 1]
+        if whole != data:
+            write_whole(path, whole)
+        return [Round.from_json(json.loads(line)) for line in whole.decode().splitlines()]
+
+    def _check(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError(f"{self.folder} is a file; --out takes a folder.")
+        head = self._partial / "head.json"
+        present: Any = None
+        if head.is_file():
+            present = read_json(head)
+        elif (self.folder / "run.json").is_file():
+            document = read_json(self.folder / "run.json")
+            present = {
+                "spec": document.get("spec"),
+                "fingerprint": document.get("pool", {}).get("fingerprint"),
+            }
+        elif self.folder.is_dir() and any(self.folder.iterdir()) and not self._partial.is_dir():
+            raise InputError(f"The folder {self.folder} holds other files; choose an empty or a new one.")
+        if present is None or present == self._head:
+            return
+        if present.get("spec") == self._head["spec"]:
+            raise InputError(
+                f"The run in {self.folder} was made on another version of pool {self.spec.pool!r}, which has "
+                "changed since. Choose another folder, or bring the pool back as it was."
+            )
+        raise InputError(
+            f"The folder {self.folder} holds another run ({_differences(present, self._head)}). "
+            "Choose another folder."
+        )
+
+
+def _differences(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    there, here = present.get("spec") or {}, wanted["spec"]
+    parts = [f"{k} {there.get(k)!r}, not {here[k]!r}" for k in here if there.get(k) != here[k]]
+    return "; ".join(parts[:3]) or "of another form"
+
+
+def write_run_bundle(
+    folder: Path | str, spec: RunSpec, pool: Pool, rounds: Sequence[Round], state: Mapping[str, Array]
+) -> None:
+    """Write the bundle of a finished run.
+
+    Args:
+        folder: made where it is not there.
+        spec: of the run.
+        pool: it ran on.
+        rounds: in order from 0.
+        state: the posterior of the last.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    save_model(
+        place / "model",
+        state,
+        classifier=spec.classifier,
+        options=spec.options,
+        classes=pool.classes,
+        feature_map=pool.feature_map,
+        n_labelled=rounds[-1].n_labelled,
+        pool=pool.name,
+    )
+    write_whole(place / "rounds.csv", rounds_csv(rounds))
+    write_whole(place / "events.csv", _run_events(pool, rounds))
+    write_whole(place / "timings.csv", timings_csv(rounds))
+    write_whole(place / "environment.json", json_text(environment()))
+    document = {
+        "format": FORMAT,
+        "kind": "run",
+        "spec": spec.to_json(),
+        "pool": _pool_document(pool),
+        "n_rounds": len(rounds),
+        "n_labelled": rounds[-1].n_labelled,
+    }
+    write_whole(place / "run.json", json_text(document))
+
+
+def write_project_bundle(folder: Path | str, session: Session) -> None:
+    """Write a person's project in the same form: settings, rounds, every event, the last model.
+
+    Args:
+        folder: made where it is not there.
+        session: of the project.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    state, rounds, model = session.state, session.rounds, session.model
+    if model is not None:
+        save_model(
+            place / "model",
+            model.state,
+            classifier=session.settings["classifier"],
+            options=session.settings["options"],
+            classes=model.classes,
+            feature_map=session.pool.feature_map,
+            n_labelled=model.n_labelled,
+            pool=session.pool.name,
+        )
+    write_whole(place / "rounds.csv", rounds_csv(rounds))
+    write_whole(place / "events.csv", project_events_csv(session))
+    write_whole(place / "timings.csv", timings_csv(rounds))
+    write_whole(place / "environment.json", json_text(environment()))
+    settings = {k: v for k, v in session.settings.items() if k != "test"}
+    document = {
+        "format": FORMAT,
+        "kind": "project",
+        "name": session.project.name,
+        "settings": settings,
+        "pool": _pool_document(session.pool) | {"reference": dict(session.project.pool)},
+        "classes": list(state.classes),
+        "n_rounds": len(rounds),
+        "n_labelled": state.n_labelled,
+    }
+    write_whole(place / "run.json", json_text(document))
+
+
+def read_bundle(folder: Path | str) -> RunBundle:
+    """Read a run's bundle back.
+
+    Raises:
+        InputError: no finished run there.
+    """
+    import csv
+
+    import numpy as np
+
+    place = Path(folder)
+    document = read_json(place / "run.json")
+    if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("kind") != "run":
+        raise InputError(f"{place} does not hold the bundle of a run.")
+    spec = RunSpec.from_json(document["spec"])
+    position = {name: code for code, name in enumerate(document["pool"]["classes"])}
+    asked: dict[int, list[tuple[int, int, float]]] = {}
+    first: list[tuple[int, int]] = []
+    with (place / "events.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            code = position[plain_cell(row["class"])]
+            if row["role"] == "initial":
+                first.append((int(row["item"]), code))
+            else:
+                entry = (int(row["item"]), code, float(row["utility"] or "nan"))
+                asked.setdefault(int(row["round"]), []).append(entry)
+    rounds = []
+    with (place / "rounds.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            number = int(row["round"])
+            told = asked.get(number, [])
+            rounds.append(
+                Round(
+                    number=number,
+                    n_labelled=int(row["n_labelled"]),
+                    n_test=int(document["pool"]["n_test"]),
+                    error=float(row["error"] or "nan"),
+                    nll=float(row["nll"] or "nan"),
+                    brier=float(row["brier"] or "nan"),
+                    ece=float(row["ece"] or "nan"),
+                    queried=np.asarray([t[0] for t in told], dtype=np.int64),
+                    labels=np.asarray([t[1] for t in told], dtype=np.int64),
+                    utilities=np.asarray([t[2] for t in told], dtype=np.float64),
+                    initial=np.asarray([i for i, _ in first] if number == 0 else [], dtype=np.int64),
+                    initial_labels=np.asarray([c for _, c in first] if number == 0 else [], dtype=np.int64),
+                )
+            )
+    if rounds:
+        rounds[-1] = replace(rounds[-1], state=bytes_to_arrays((place / "model" / "params.npz").read_bytes()))
+    return RunBundle(spec, str(document["pool"]["fingerprint"]), rounds, place)
+
+
+def zipped(folder: Path | str) -> bytes:
+    """A folder as one ZIP file; the same files give the same bytes."""
+    place = Path(folder)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(p for p in place.rglob("*") if p.is_file()):
+            info = zipfile.ZipInfo(path.relative_to(place).as_posix(), (1980, 1, 1, 0, 0, 0))
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def rounds_csv(rounds: Sequence[Round]) -> str:
+    """The table rounds.csv: round, n_labelled, error, nll, brier, ece."""
+    rows = [(r.number, r.n_labelled, r.error, r.nll, r.brier, r.ece) for r in rounds]
+    return csv_text(("round", "n_labelled", "error", "nll", "brier", "ece"), rows)
+
+
+def timings_csv(rounds: Sequence[Round]) -> str:
+    """Wall seconds of each round's parts."""
+    parts = ("fit", "score", "query")
+    rows = [(r.number, *(round(r.seconds.get(part, float("nan")), 6) for part in parts)) for r in rounds]
+    return csv_text(("round", *parts), rows)
+
+
+def project_events_csv(session: Session) -> str:
+    """Every event of a project, as people read them: names of classes, ids of items."""
+    state, ids = session.state, session.pool.items.ids
+    active = Folder(session.events).standing
+
+    def shown(key: object) -> str:
+        resolved = state.resolve(str(key))
+        return state.class_names.get(resolved, str(key))
+
+    rows = []
+    for event in session.events:
+        item = event.item
+        key = event.payload.get("class")
+        more = {k: v for k, v in event.payload.items() if k not in ("item", "class")}
+        rows.append(
+            (
+                event.id,
+                event.time,
+                event.annotator,
+                event.kind,
+                item,
+                None if item is None else str(ids[item]),
+                None if key is None else shown(key),
+                None if key is None else str(key),
+                "yes" if event.id in active else "undone",
+                json.dumps(more, sort_keys=True, ensure_ascii=False),
+            )
+        )
+    columns = ("event", "time", "annotator", "kind", "item", "id", "class", "class_key", "stands", "details")
+    return csv_text(columns, rows)
+
+
+def environment() -> dict[str, Any]:
+    """What the result may depend on besides the spec."""
+    from workbench.store.events import now
+
+    libraries: dict[str, str | None] = {}
+    for name in _LIBRARIES:
+        try:
+            libraries[name] = version(name)
+        except PackageNotFoundError:
+            libraries[name] = None
+    return {
+        "written": now(),
+        "python": sys.version.split()[0],
+        "system": platform.platform(),
+        "processors": os.cpu_count(),
+        "threads": {
+            name: os.environ.get(name)
+            for name in ("WORKBENCH_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        },
+        "libraries": libraries,
+    }
+
+
+def _run_events(pool: Pool, rounds: Sequence[Round]) -> str:
+    rows: list[tuple[Any, ...]] = []
+    ids = pool.items.ids
+
+    def tell(number: int, item: int, code: int, role: str, utility: float | None) -> None:
+        rows.append((len(rows), number, "label", item, str(ids[item]), pool.classes[code], role, utility))
+
+    for r in rounds:
+        for item, code in zip(r.initial.tolist(), r.initial_labels.tolist(), strict=True):
+            tell(r.number, item, code, "initial", None)
+        for item, code, utility in zip(
+            r.queried.tolist(), r.labels.tolist(), r.utilities.tolist(), strict=True
+        ):
+            tell(r.number, item, code, "policy", utility)
+    return csv_text(("event", "round", "kind", "item", "id", "class", "role", "utility"), rows)
+
+
+def _pool_document(pool: Pool) -> dict[str, Any]:
+    return {
+        "name": pool.name,
+        "fingerprint": pool.fingerprint,
+        "n_items": len(pool),
+        "n_features": pool.n_features,
+        "n_test": 0 if pool.test is None else int(pool.test.test.size),
+        "classes": list(pool.classes),
+    }

@@ -1,0 +1,88 @@
+"""Writing files so that they are whole or not there, and CSV cells so that no spreadsheet runs them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import InputError
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_whole(path: Path, data: bytes | str) -> None:
+    """Write a file through a neighbour and a rename, synced: a crash leaves the old file or the new."""
+    content = data.encode("utf-8") if isinstance(data, str) else data
+    beside = path.with_name(f".{path.name}.new")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in the folder survive a power cut, where the system allows to."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
+def json_text(document: Any) -> str:
+    """A JSON document the same way every time: sorted keys, two spaces, a newline at the end."""
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file.
+
+    Raises:
+        InputError: not there, or not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {path}.") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as JSON: {error}") from error
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A CSV table; None and NaN are empty cells, floats keep every digit, texts are made safe."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([safe_cell(c) for c in columns])
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
+    return buffer.getvalue()
+
+
+def safe_cell(text: str) -> str:
+    """Text that a spreadsheet shows instead of running it: a quote before = + - @."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def plain_cell(text: str) -> str:
+    """The text that `safe_cell` was given."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
+
+
+def _cell(value: Any) -> Any:
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    if isinstance(value, float):
+        return repr(value)
+    return safe_cell(value) if isinstance(value, str) else value

@@ -1,0 +1,147 @@
+"""A fitted classifier as a folder of plain files: nothing in it is ever unpickled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.classifiers import make_classifier
+from workbench.classifiers.latent import Latent
+from workbench.errors import InputError
+from workbench.exchange.files import json_text, read_json, write_whole
+from workbench.pools import feature_map_from_json
+from workbench.pools.pool import FeatureMap
+from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A classifier with the names of its classes and the way from raw rows to features.
+
+    Attributes:
+        name: of the classifier, as in the registry.
+        classes: names of the C classes, in the order of the columns.
+        estimator: fitted on class codes.
+        feature_map: from raw rows to features.
+        n_labelled: labels it was fitted on.
+        pool: name of the pool it was fitted on.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    estimator: Any
+    feature_map: FeatureMap
+    n_labelled: int
+    pool: str
+
+    @property
+    def predictor(self) -> Any:
+        """The NumPy-only function from features to latents, or None where the model has none."""
+        return getattr(self.estimator, "predictor_", None)
+
+    def features(self, rows: Any) -> Array:
+        """Raw rows (a DataFrame, or an array [n, D]) to features [n, D].
+
+        Raises:
+            InputError: rows that lack a column or hold what cannot be read.
+        """
+        return self.feature_map.transform(rows)
+
+    def probabilities(self, features: Array) -> Floats:
+        """Class probabilities [n, C] of features [n, D]."""
+        return np.asarray(self.estimator.predict_proba(features))
+
+    def latent(self, features: Array) -> Latent:
+        """The latents of features [n, D].
+
+        Raises:
+            InputError: the model has none.
+        """
+        if not hasattr(self.estimator, "predict_latent"):
+            raise InputError(f"{self.name} has no latent functions; it gives class probabilities only.")
+        latent: Latent = self.estimator.predict_latent(features)
+        return latent
+
+    def predict(self, rows: Any) -> list[str]:
+        """Names of the most probable classes of raw rows."""
+        codes = self.probabilities(self.features(rows)).argmax(axis=1)
+        return [self.classes[code] for code in codes]
+
+
+def save_model(
+    folder: Path | str,
+    state: Mapping[str, Array],
+    *,
+    classifier: str,
+    options: Mapping[str, Any],
+    classes: tuple[str, ...],
+    feature_map: FeatureMap,
+    n_labelled: int,
+    pool: str,
+) -> None:
+    """Write spec.json, params.npz and features.json; the same model gives the same bytes.
+
+    Args:
+        folder: made where it is not there.
+        state: `get_state()` of the fitted classifier.
+        classifier: its registry name or "package.module:Class".
+        options: it was made with.
+        classes: names of the C classes, in the order of the codes.
+        feature_map: of the pool.
+        n_labelled: labels it was fitted on.
+        pool: name of the pool.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = {
+        "format": FORMAT,
+        "classifier": classifier,
+        "options": dict(options),
+        "classes": list(classes),
+        "n_labelled": n_labelled,
+        "pool": pool,
+    }
+    write_whole(folder / "params.npz", arrays_to_bytes(state))
+    write_whole(folder / "features.json", json_text(feature_map.to_json()))
+    write_whole(folder / "spec.json", json_text(spec))
+
+
+def load_model(folder: Path | str) -> SavedModel:
+    """Read a saved model.
+
+    Args:
+        folder: what `save_model` wrote, or a run bundle that holds it as model/.
+
+    Raises:
+        InputError: no model there, one of a later format, or one that cannot be read.
+    """
+    given = Path(folder)
+    place = given / "model" if (given / "model").is_dir() else given
+    if not (place / "spec.json").is_file():
+        unfinished = (given / ".partial").is_dir()
+        hint = "the run there is not finished; start it again to finish it" if unfinished else (
+            "give the folder of a finished run (workbench run --out FOLDER) or its model/"
+        )  # fmt: skip
+        raise InputError(f"There is no saved model in {given}: {hint}.")
+    spec = read_json(place / "spec.json")
+    if not isinstance(spec, dict) or spec.get("format") != FORMAT:
+        found = spec.get("format") if isinstance(spec, dict) else None
+        raise InputError(f"The model in {place} has format {found!r}; this version reads format {FORMAT}.")
+    try:
+        options, classes = dict(spec["options"]), tuple(str(c) for c in spec["classes"])
+        name, n_labelled, pool = str(spec["classifier"]), int(spec["n_labelled"]), str(spec["pool"])
+        data = (place / "params.npz").read_bytes()
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"The model in {place} is damaged: {error!r}.") from error
+    except OSError as error:
+        raise InputError(f"The model in {place} cannot be read: {error}.") from error
+    estimator = make_classifier(name, **options).set_state(bytes_to_arrays(data))
+    feature_map = feature_map_from_json(read_json(place / "features.json"))
+    return SavedModel(name, classes, estimator, feature_map, n_labelled, pool)

@@ -1,0 +1,246 @@
+"""The one runner: a run from its spec to its rounds, kept as they finish, resumable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from workbench.errors import InputError
+from workbench.exchange.bundles import BundleFolder, read_bundle
+from workbench.pools.pool import Pool
+from workbench.sessions.rounds import Round
+from workbench.sessions.simulate import Progress, simulate
+from workbench.sessions.spec import RunSpec
+from workbench.store.store import Store
+
+OnRound = Callable[[Round], None]
+ShouldStop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended.
+
+    Attributes:
+        spec: of the run.
+        rounds: all finished rounds, also those of an earlier attempt; the last one has its posterior.
+        status: "finished", or "cancelled" when `should_stop` said so.
+        run_id: in the store, or None where it was kept in a folder or nowhere.
+    """
+
+    spec: RunSpec
+    rounds: list[Round]
+    status: Literal["finished", "cancelled"]
+    run_id: str | None = None
+
+
+class _Keeper(Protocol):
+    """Where rounds are kept."""
+
+    run_id: str | None
+
+    def progress(self) -> Progress | None: ...
+    def add(self, finished: Round) -> None: ...
+    def end(self, status: str, message: str, rounds: list[Round]) -> None: ...
+
+
+def run(
+    spec: RunSpec,
+    on_round: OnRound | None = None,
+    should_stop: ShouldStop | None = None,
+    *,
+    pool: Pool | None = None,
+    store: Store | None = None,
+    run_id: str | None = None,
+    project: str | None = None,
+    study: str | None = None,
+    keep_states: bool = False,
+    out: Path | str | None = None,
+) -> RunResult:
+    """Run, or go on with, one simulated run.
+
+    Kept in a folder (`out`), in the database (`store`), or nowhere. Each round is durable before
+    `on_round` hears of it. When the program dies, the run goes on where it stood: in a folder by the
+    same call, in the database by the same call with its `run_id`; its rounds are the same bytes then.
+
+    Args:
+        spec: of the run.
+        on_round: called with every new round, in this thread.
+        should_stop: asked during fits and between rounds; True ends the run as "cancelled". A fit
+            that was cut short is thrown away.
+        pool: the pool of the spec with the split of its seed, where it is at hand.
+        store: the database to keep the run in.
+        run_id: of an earlier attempt in `store`.
+        project: the project the run belongs to, in `store`.
+        study: the study it belongs to, in `store`.
+        keep_states: keep the posterior of every round in `store`, not of the last alone.
+        out: folder of the bundle.
+
+    Returns:
+        The result.
+
+    Raises:
+        InputError: what cannot be run; a folder that holds another run; a run that is running.
+    """
+    if out is not None and store is not None:
+        raise InputError("A run is kept in a folder or in the database, not in both.")
+    if store is None and (run_id or project or study or keep_states):
+        raise InputError("run_id, project, study and keep_states go with a store.")
+    loaded = pool if pool is not None else spec.load_pool()
+    keeper: _Keeper
+    if out is not None:
+        folder = BundleFolder(out, spec, loaded)
+        if folder.finished:
+            return RunResult(spec, read_bundle(out).rounds, "finished")
+        folder.begin()
+        keeper = _FolderKeeper(folder)
+    elif store is not None:
+        keeper = _StoreKeeper(store, spec, loaded, run_id, project, study, keep_states)
+    else:
+        keeper = _NoKeeper()
+    rounds: list[Round] = []
+    try:
+        progress = keeper.progress()
+        if progress is not None:
+            rounds.extend(progress.rounds)
+        stopped = _loop(spec, loaded, progress, rounds, keeper, on_round, should_stop)
+        keeper.end("cancelled" if stopped else "finished", "", rounds)
+    except InputError as error:
+        keeper.end("failed", str(error), rounds)
+        raise
+    except Exception as error:
+        keeper.end("failed", f"{type(error).__name__}: {error}", rounds)
+        raise
+    except BaseException:
+        keeper.end("interrupted", "Stopped from outside.", rounds)
+        raise
+    return RunResult(spec, rounds, "cancelled" if stopped else "finished", keeper.run_id)
+
+
+def _loop(
+    spec: RunSpec,
+    pool: Pool,
+    progress: Progress | None,
+    rounds: list[Round],
+    keeper: _Keeper,
+    on_round: OnRound | None,
+    should_stop: ShouldStop | None,
+) -> bool:
+    """Add the remaining rounds; True when told to stop."""
+    stop = should_stop or _never
+    if stop():
+        return True
+    going = simulate(
+        pool,
+        spec.classifier,
+        spec.policy,
+        options=spec.options,
+        budget=spec.budget,
+        batch=spec.batch,
+        initial=spec.initial,
+        seed=spec.seed,
+        selector=spec.selector,
+        progress=progress,
+        callback=None if should_stop is None else lambda fraction, objective: stop(),
+    )
+    for finished in going:
+        if stop():
+            return True
+        keeper.add(finished)
+        rounds.append(finished)
+        if on_round is not None:
+            on_round(finished)
+    return False
+
+
+def _never() -> bool:
+    return False
+
+
+class _NoKeeper:
+    run_id: str | None = None
+
+    def progress(self) -> Progress | None:
+        return None
+
+    def add(self, finished: Round) -> None:
+        pass
+
+    def end(self, status: str, message: str, rounds: list[Round]) -> None:
+        pass
+
+
+class _FolderKeeper:
+    run_id: str | None = None
+
+    def __init__(self, folder: BundleFolder) -> None:
+        self._folder = folder
+        self._resumed: Progress | None = None
+
+    def progress(self) -> Progress | None:
+        self._resumed = self._folder.progress()
+        return self._resumed
+
+    def add(self, finished: Round) -> None:
+        self._folder.add(finished)
+
+    def end(self, status: str, message: str, rounds: list[Round]) -> None:
+        if status == "finished":
+            state = rounds[-1].state
+            if state is None:
+                assert self._resumed is not None
+                state = self._resumed.state
+            self._folder.finish(rounds, state)
+
+
+class _StoreKeeper:
+    def __init__(
+        self,
+        store: Store,
+        spec: RunSpec,
+        pool: Pool,
+        run_id: str | None,
+        project: str | None,
+        study: str | None,
+        keep_states: bool,
+    ) -> None:
+        self._store = store
+        self._keep_states = keep_states
+        if run_id is None:
+            self.run_id: str | None = store.start_run(
+                spec.to_json(), pool.fingerprint, project=project, study=study
+            ).id
+            return
+        present = store.run(run_id)
+        if RunSpec.from_json(present.spec) != spec:
+            raise InputError(f"Run {run_id} has another specification.")
+        if present.fingerprint != pool.fingerprint:
+            raise InputError(f"Pool {spec.pool!r} has changed since run {run_id} was started.")
+        if not store.claim_run(run_id):
+            raise InputError(f"Run {run_id} is running already.")
+        self.run_id = run_id
+
+    def progress(self) -> Progress | None:
+        assert self.run_id is not None
+        found = self._store.round_state(self.run_id)
+        if found is None:
+            return None
+        number, state = found
+        records = [r for r in self._store.rounds(self.run_id) if r.number <= number]
+        return Progress([Round.from_json(r.record) for r in records], state)
+
+    def add(self, finished: Round) -> None:
+        assert self.run_id is not None
+        self._store.save_round(
+            self.run_id,
+            finished.number,
+            finished.to_json(),
+            finished.state,
+            keep_states=self._keep_states,
+        )
+
+    def end(self, status: str, message: str, rounds: list[Round]) -> None:
+        assert self.run_id is not None
+        self._store.end_run(self.run_id, status, message)
