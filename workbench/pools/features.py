@@ -111,13 +111,18 @@ def check_finite(values: Array, names: tuple[str, ...]) -> None:
     Raises:
         InputError: with row and column.
     """
-    if values.dtype.kind in "iub" or bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all()):
+    if values.dtype.kind in "iub":
         return
-    row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(values)))
-    raise InputError(
-        f"Row {row}, column {names[column]!r} holds {values[row, column]}, which is not a finite number. "
-        'Drop such rows (missing="drop") or fill them in (missing="impute").'
-    )
+    step = max(1, 4_000_000 // max(1, values.shape[1]))
+    for start in range(0, len(values), step):  # a memory map is never held whole
+        sound = np.isfinite(values[start : start + step])
+        if not sound.all():
+            row, column = (int(i[0]) for i in np.nonzero(~sound))
+            raise InputError(
+                f"Row {start + row + 1}, column {names[column]!r} holds {values[start + row, column]}, "
+                'which is not a finite number. Leave such rows out (missing="drop") or fill them in '
+                '(missing="impute").'
+            )
 
 
 def _quoted(names: list[str], limit: int = 5) -> str:

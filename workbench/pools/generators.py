@@ -12,6 +12,8 @@ from workbench.pools.fingerprints import fingerprint_rows
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 
+_CHUNK = 100_000  # rows drawn from one generator, so that a longer pool begins with a shorter one
+
 THREE_CENTRES = np.array([[1.0, 0.0], [0.0, 1.0], [(1.0 + 3.0**0.5) / 2.0] * 2]) / 2.0**0.5
 """[3, 2] centres of paper 002's toy: an equilateral triangle of side 1."""
 
@@ -28,9 +30,9 @@ def sample_three_gaussians(n_items: int, noise: float, seed: int) -> tuple[Float
         Points [N, 2] and class codes [N].
 
     Raises:
-        InputError: fewer than 3 items or a negative noise.
+        InputError: fewer than 4 items or a negative noise.
     """
-    _at_least(n_items, 3)
+    _between("number of items", n_items, 4, 20_000_000)
     if not (np.isfinite(noise) and noise >= 0.0):
         raise InputError(f"The noise (a variance) must be 0 or more; got {noise}.")
     rng = np.random.default_rng([seed, 0, 0x3CA5])
@@ -80,6 +82,194 @@ def three_gaussians(*, n_items: int = 2500, noise: float = 0.5, seed: int = 0) -
         description=f"Points around the corners of a triangle with noise {noise:g}: "
         "the best possible probabilities are known.",
         plane=True,
+    )
+
+
+def overlapping_centres(n_classes: int, n_features: int, overlap: float, seed: int) -> Floats:
+    """Centres of the overlapping classes: random directions, 2 / overlap from the origin.
+
+    Args:
+        n_classes: C.
+        n_features: D.
+        overlap: 1 mixes neighbours well, .3 hardly at all.
+        seed: of the directions.
+
+    Returns:
+        [C, D] centres; every class is a unit Gaussian around its own.
+    """
+    directions = np.random.default_rng([seed, 0, 0x0E2]).standard_normal((n_classes, n_features))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return directions * (2.0 / overlap)
+
+
+def overlapping_probabilities(
+    X: ArrayLike, *, n_classes: int = 4, overlap: float = 1.0, seed: int = 0
+) -> Floats:
+    """The exact class probabilities of the overlapping classes.
+
+    Args:
+        X: [N, D] points.
+        n_classes: C, as the pool was made with; so `overlap` and `seed`.
+        overlap: see `overlapping_centres`.
+        seed: of the pool.
+
+    Returns:
+        [N, C] probabilities.
+
+    Raises:
+        InputError: points that are not a table.
+    """
+    points = np.asarray(X, dtype=np.float64)
+    if points.ndim != 2:
+        raise InputError(f"Points must be [N, D]; got shape {list(points.shape)}.")
+    return _mixture_probabilities(points, overlapping_centres(n_classes, points.shape[1], overlap, seed), 1.0)
+
+
+def overlapping(
+    *, n_items: int = 20_000, n_classes: int = 4, n_features: int = 10, overlap: float = 1.0, seed: int = 0
+) -> Pool:
+    """Gaussian classes that overlap, as many and as large as you like.
+
+    Args:
+        n_items: N.
+        n_classes: C.
+        n_features: D.
+        overlap: 1 mixes neighbours well, .3 hardly at all.
+        seed: of centres and points.
+
+    Returns:
+        The pool; the first rows do not depend on N (unless N is so small that a class would be missing).
+
+    Raises:
+        InputError: a number out of range.
+    """
+    _between("number of classes", n_classes, 2, 1000)
+    _between("number of features", n_features, 1, 10_000)
+    _between("number of items", n_items, n_classes + 1, 20_000_000)
+    if not (np.isfinite(overlap) and overlap > 0.0):
+        raise InputError(f"The overlap must be above 0; got {overlap}.")
+    centres = overlapping_centres(n_classes, n_features, overlap, seed)
+    codes = np.empty(n_items, dtype=np.int64)
+    X = np.empty((n_items, n_features))
+    for part, start in enumerate(range(0, n_items, _CHUNK)):
+        rng = np.random.default_rng([seed, part, 0x0E3])
+        drawn = rng.integers(0, n_classes, size=_CHUNK)
+        points = rng.standard_normal((_CHUNK, n_features))
+        stop = min(start + _CHUNK, n_items)
+        codes[start:stop] = drawn[: stop - start]
+        X[start:stop] = centres[codes[start:stop]] + points[: stop - start]
+    codes_met = np.unique(codes)
+    if len(codes_met) < n_classes:  # a tiny pool: one item of every class, at the front
+        codes[:n_classes] = np.arange(n_classes)
+        X[:n_classes] = centres
+    return numeric_pool(
+        "overlapping",
+        X,
+        codes,
+        classes=tuple(f"class {i + 1}" for i in range(n_classes)),
+        names=tuple(f"x{i + 1}" for i in range(n_features)),
+        title="Overlapping classes",
+        description=f"{n_classes} Gaussian classes in {n_features} dimensions, overlap {overlap:g}: "
+        "the best possible probabilities are known.",
+        plane=n_features == 2,
+    )
+
+
+POKER_HANDS = (
+    "nothing",
+    "one pair",
+    "two pairs",
+    "three of a kind",
+    "straight",
+    "flush",
+    "full house",
+    "four of a kind",
+    "straight flush",
+    "royal flush",
+)
+POKER_ITEMS = 1_025_010
+"""Rows of the papers' poker set: 25,010 to train and 1,000,000 to test."""
+
+POKER_COUNTS = (1_302_540, 1_098_240, 123_552, 54_912, 10_200, 5_108, 3_744, 624, 36, 4)
+"""How many of the 2,598,960 five-card hands bear each name."""
+
+
+def name_hands(suits: ArrayLike, ranks: ArrayLike) -> Array:
+    """The exact rule: what five cards are called.
+
+    Args:
+        suits: [N, 5] from 1 to 4.
+        ranks: [N, 5] from 1 (ace) to 13 (king); an ace may also end a straight.
+
+    Returns:
+        [N] codes into `POKER_HANDS`.
+    """
+    suit, rank = np.asarray(suits), np.sort(np.asarray(ranks), axis=1)
+    flush = (suit == suit[:, :1]).all(axis=1)
+    # equal pairs among the 10 of five cards: 1 a pair, 2 two pairs, 3 three, 4 full house, 6 four
+    equal = sum((rank[:, i] == rank[:, j]).astype(np.int64) for i in range(5) for j in range(i + 1, 5))
+    high = (rank == np.array([1, 10, 11, 12, 13])).all(axis=1)
+    straight = (equal == 0) & ((rank[:, 4] - rank[:, 0] == 4) | high)
+    codes = np.array([0, 1, 2, 3, 6, 0, 7])[equal]
+    codes[straight] = 4
+    codes[flush] = 5
+    codes[flush & straight] = 8
+    codes[flush & high] = 9
+    return codes
+
+
+def deal_poker(n_items: int, seed: int) -> Array:
+    """Deal five-card hands.
+
+    Args:
+        n_items: N.
+        seed: of the dealing; the first hands do not depend on N.
+
+    Returns:
+        [N, 10] int8: suit and rank of each card, in the order dealt.
+    """
+    out = np.empty((n_items, 10), dtype=np.int8)
+    for part, start in enumerate(range(0, n_items, _CHUNK)):
+        rng = np.random.default_rng([seed, part, 0x9013])
+        cards = rng.integers(0, 52 - np.arange(5), size=(_CHUNK, 5))[: n_items - start]
+        for i in range(1, 5):
+            # the i-th number counts cards still in the deck: step over those dealt, smallest first
+            for dealt in np.sort(cards[:, :i], axis=1).T:
+                cards[:, i] += cards[:, i] >= dealt
+        stop = start + len(cards)
+        out[start:stop, 0::2] = cards // 13 + 1
+        out[start:stop, 1::2] = cards % 13 + 1
+    return out
+
+
+def poker(*, n_items: int = POKER_ITEMS, seed: int = 0) -> Pool:
+    """Dealt poker hands, each called by the exact rule: the papers' largest set, for anyone to make.
+
+    Args:
+        n_items: N.
+        seed: of the dealing.
+
+    Returns:
+        A pool of 10 features: suit (1-4) and rank (1-13) of five cards.
+
+    Raises:
+        InputError: a number of items out of range.
+    """
+    _between("number of items", n_items, len(POKER_HANDS) + 1, 20_000_000)
+    hands = deal_poker(n_items, seed)
+    names = tuple(f"{what}_{i}" for i in range(1, 6) for what in ("suit", "rank"))
+    features = hands.astype(np.float32)
+    return Pool(
+        name="poker",
+        kind="table",
+        features=features,
+        classes=POKER_HANDS,
+        truth=name_hands(hands[:, 0::2], hands[:, 1::2]),
+        items=ArrayItems(RowNumbers(n_items), hands, names),
+        feature_map=NumberMap(names),
+        fingerprints=fingerprint_rows(hands),
+        title="Poker hands",
+        description=f"{n_items:,} hands of five cards; what is each one called?",
     )
 
 
@@ -142,6 +332,6 @@ def _mixture_probabilities(X: ArrayLike, centres: Floats, noise: float) -> Float
     return p / p.sum(axis=1, keepdims=True)
 
 
-def _at_least(n_items: int, least: int, most: int = 20_000_000) -> None:
-    if not least <= n_items <= most:
-        raise InputError(f"The number of items must lie between {least:,} and {most:,}; got {n_items:,}.")
+def _between(what: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise InputError(f"The {what} must lie between {least:,} and {most:,}; got {value:,}.")

@@ -75,6 +75,7 @@ class TestSplit:
         fraction: share of items in the test part.
         train: [n] indices that may be asked about, ascending.
         test: [N - n] indices that are only ever measured on, ascending.
+        given: whether the source itself says which items are for testing; such a split stays.
     """
 
     __test__ = False  # keeps pytest from collecting a class called Test*
@@ -83,6 +84,7 @@ class TestSplit:
     fraction: float
     train: Ints
     test: Ints
+    given: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ class Pool:
         description: a sentence or two for people.
         plane: True when features are two coordinates worth drawing as they are.
         common_scale: True when all features share one unit (pixels): one scale for all of them.
+        notes: what was done to the source on the way (rows left out, cells filled in), for people.
     """
 
     name: str
@@ -118,6 +121,7 @@ class Pool:
     description: str = ""
     plane: bool = False
     common_scale: bool = False
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return int(self.features.shape[0])
@@ -156,13 +160,15 @@ class Pool:
 
         Returns:
             A pool whose `test` is set. Classes with a single member stay in training; without
-            truth the split is uniform.
+            truth the split is uniform. A split given by the source is kept as it is.
 
         Raises:
             InputError: a fraction outside (0, 1), or too few items to split.
         """
         if not 0.0 < fraction < 1.0:
             raise InputError(f"The test fraction must lie between 0 and 1; got {fraction}.")
+        if self.test is not None and self.test.given:
+            return self
         n = len(self)
         if n < 2:
             raise InputError(f"Pool {self.name!r} has {n} item(s); a test split needs at least 2.")

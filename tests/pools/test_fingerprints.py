@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.errors import InputError
+from workbench.pools import compare_fingerprints, load_pool
+from workbench.pools.fingerprints import fingerprint_rows, fingerprint_values
+
+TEXT = b"id,a,b\nx,1,u\ny,2,v\nz,3,u\n"
+
+
+def fingerprints(data: bytes):
+    pool = load_pool(data, file_name="t.csv", text="one-hot")
+    return pool.fingerprints, list(pool.items.ids)
+
+
+def test_every_cell_counts_and_its_place():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 7))
+    base = fingerprint_rows(X)
+    assert len(np.unique(base)) == 200 and base.dtype == np.uint64
+    for column in range(7):
+        changed = X.copy()
+        changed[5, column] = np.nextafter(changed[5, column], 9)
+        assert np.flatnonzero(fingerprint_rows(changed) != base).tolist() == [5]
+    assert (fingerprint_rows(X[:, ::-1]) != base).all()
+    assert (fingerprint_rows(np.zeros((1, 3))) == fingerprint_rows(-np.zeros((1, 3)))).all()
+
+
+def test_images_of_bytes_hash_without_collisions():
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 2, size=(5000, 5, 3), dtype=np.uint8)
+    distinct = len(np.unique(images.reshape(5000, -1), axis=0))
+    assert len(np.unique(fingerprint_rows(images))) == distinct
+
+
+@given(st.lists(st.text(), min_size=1, max_size=20))
+def test_texts_hash_by_content(texts):
+    words = fingerprint_values(texts)
+    assert len(set(words.tolist())) == len(set(texts))
+
+
+def test_appended_rows_are_accepted():
+    old, ids = fingerprints(TEXT)
+    new, new_ids = fingerprints(TEXT + b"w,4,w\n")
+    change = compare_fingerprints(old, new, old_ids=ids, new_ids=new_ids)
+    assert (change.n_kept, change.n_appended) == (3, 1)
+
+
+def test_a_text_appended_to_a_column_of_numbers_leaves_the_other_rows_alone():
+    old, _ = fingerprints(TEXT)
+    pool = load_pool(
+        TEXT + b"w,?,u\n", file_name="t.csv", text="one-hot", numeric_text="missing", missing="impute"
+    )
+    assert compare_fingerprints(old, pool.fingerprints).n_appended == 1
+
+
+def test_changed_removed_and_moved_rows_are_named():
+    old, ids = fingerprints(TEXT)
+    for data, words in [
+        (b"id,a,b\nx,1,u\ny,2.5,v\nz,3,u\n", ["1 changed", "(y)"]),
+        (b"id,a,b\nx,1,u\nz,3,u\n", ["1 removed", "(y)"]),
+        (b"id,a,b\ny,2,v\nx,1,u\nz,3,u\n", ["2 moved", "x, y"]),
+        (b"id,a,b\nx,9,u\nz,3,u\nw,1,u\n", ["1 changed", "(x)", "1 removed", "(y)"]),
+    ]:
+        new, new_ids = fingerprints(data)
+        with pytest.raises(InputError) as caught:
+            compare_fingerprints(old, new, name="my pool", old_ids=ids, new_ids=new_ids)
+        for word in [*words, "'my pool'", "start a new project"]:
+            assert word in str(caught.value), str(caught.value)
+
+
+def test_without_ids_rows_go_by_number():
+    X = np.arange(20.0).reshape(10, 2)
+    old = fingerprint_rows(X)
+    changed = X.copy()
+    changed[3] = -1
+    with pytest.raises(InputError, match=r"1 changed \(3\)"):
+        compare_fingerprints(old, fingerprint_rows(changed))
+    with pytest.raises(InputError, match=r"1 removed \(3\)"):
+        compare_fingerprints(old, fingerprint_rows(np.delete(X, 3, axis=0)))
+    with pytest.raises(InputError, match=r"2 moved \(0, 1\)"):
+        compare_fingerprints(old, fingerprint_rows(X[[1, 0, *range(2, 10)]]))
+    many = fingerprint_rows(X + 100)
+    with pytest.raises(InputError, match="and 5 more"):
+        compare_fingerprints(old, many)
+
+
+def test_the_truth_is_part_of_the_pool_but_not_of_its_items():
+    one = load_pool(b"a,y\n1,p\n2,q\n3,q\n", file_name="t.csv", target="y")
+    two = load_pool(b"a,y\n1,p\n2,q\n3,p\n", file_name="t.csv", target="y")
+    np.testing.assert_array_equal(one.fingerprints, two.fingerprints)
+    assert one.fingerprint != two.fingerprint

@@ -1,0 +1,159 @@
+"""A plane to draw a pool on: its own when it has two features, principal components otherwise."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
+from workbench.pools.pool import Pool
+
+_FIT_ROWS = 20_000
+_CHUNK = 8_192
+
+
+class PrincipalAxes(NamedTuple):
+    """Directions of largest variance.
+
+    Attributes:
+        mean: [D].
+        axes: [n, D], orthonormal, by falling variance; the largest entry of each is positive, so that
+            the same data never come out mirrored.
+        explained: [n] shares of the total variance.
+    """
+
+    mean: Floats
+    axes: Floats
+    explained: Floats
+
+
+class Plane(NamedTuple):
+    """A pool laid out in two dimensions.
+
+    Attributes:
+        points: [N, 2].
+        names: of the two axes.
+        explained: [2] shares of the features' variance the axes show, or None for a pool's own plane.
+        own: whether the plane is the pool's own; otherwise it is a projection, and near points may
+            be far apart.
+        mean: [D] of the projection; zeros for an own plane.
+        axes: [2, D] of the projection.
+        scale: [D] the features are divided by before projecting.
+    """
+
+    points: Floats
+    names: tuple[str, str]
+    explained: Floats | None
+    own: bool
+    mean: Floats
+    axes: Floats
+    scale: Floats
+
+    def place(self, features: ArrayLike) -> Floats:
+        """Where new rows lie.
+
+        Args:
+            features: [n, D].
+
+        Returns:
+            [n, 2] points.
+        """
+        return _project(np.asarray(features), self.mean, self.axes, self.scale)
+
+    def lift(self, points: ArrayLike) -> Floats:
+        """The features that lie right under points of the plane (for a projection: its flat sheet).
+
+        Args:
+            points: [n, 2].
+
+        Returns:
+            [n, D] features, so that `place(lift(points)) == points`.
+        """
+        return (np.asarray(points, dtype=np.float64) @ self.axes + self.mean) * self.scale
+
+
+def principal_axes(X: ArrayLike, n_components: int = 2) -> PrincipalAxes:
+    """Principal components by a singular value decomposition.
+
+    Args:
+        X: [N, D], held in memory.
+        n_components: how many; missing ones (fewer rows or features) come out as zeros.
+
+    Returns:
+        Mean, axes and explained shares.
+    """
+    values = np.asarray(X, dtype=np.float64)
+    n, d = values.shape
+    mean = values.mean(axis=0)
+    centred = values - mean
+    squares: Array
+    rows: Array
+    if n >= d:
+        # the D x D side is the smaller one; its eigenvectors are the right singular vectors
+        squares, vectors = np.linalg.eigh(centred.T @ centred)
+        squares, rows = np.clip(squares[::-1], 0.0, None), vectors.T[::-1]
+    else:
+        _, singular, rows = np.linalg.svd(centred, full_matrices=False)
+        squares = singular**2
+    take = min(n_components, len(rows))
+    axes = np.zeros((n_components, d))
+    axes[:take] = rows[:take]
+    signs = np.sign(axes[np.arange(n_components), np.abs(axes).argmax(axis=1)])
+    axes *= np.where(signs == 0, 1.0, signs)[:, None]
+    explained = np.zeros(n_components)
+    total = float(squares.sum())
+    if total > 0:
+        explained[:take] = squares[:take] / total
+    return PrincipalAxes(mean, axes, explained)
+
+
+def project(pool: Pool) -> Plane:
+    """Lay a pool out in the plane.
+
+    Args:
+        pool: any pool; one with two features keeps them, others are projected on the two directions
+            of largest variance (after z-scores, unless its features share one scale).
+
+    Returns:
+        The plane; the same pool always gives the same one.
+
+    Raises:
+        InputError: a pool without items.
+    """
+    n, d = len(pool), pool.n_features
+    if n == 0:
+        raise InputError(f"Pool {pool.name!r} has no items to draw.")
+    if d == 2:
+        columns = pool.feature_map.columns
+        points = np.asarray(pool.features[:], dtype=np.float64)
+        return Plane(points, (columns[0], columns[1]), None, True, np.zeros(2), np.eye(2), np.ones(2))
+    rows = np.arange(n)
+    if n > _FIT_ROWS:
+        rows = np.sort(np.random.default_rng([0, 0, 0x9CA]).choice(n, _FIT_ROWS, replace=False))
+    sample = np.asarray(pool.features[rows], dtype=np.float64)
+    scale = np.ones(d)
+    if not pool.common_scale:
+        spread = sample.std(axis=0)
+        scale[spread > 0] = spread[spread > 0]
+    fitted = principal_axes(sample / scale, 2)
+    laid = _project(pool.features, fitted.mean, fitted.axes, scale)
+    return Plane(
+        laid,
+        ("first component", "second component"),
+        fitted.explained,
+        False,
+        fitted.mean,
+        fitted.axes,
+        scale,
+    )
+
+
+def _project(features: Array, mean: Floats, axes: Floats, scale: Floats) -> Floats:
+    out = np.empty((len(features), len(axes)))
+    for start in range(0, len(features), _CHUNK):
+        part = np.asarray(features[start : start + _CHUNK], dtype=np.float64)
+        out[start : start + _CHUNK] = (part / scale - mean) @ axes.T
+    return out
