@@ -38,23 +38,21 @@ def softmax_probabilities(mean: Array, variance: Array, *, step: float = STEP) -
     out = np.empty((n, C))
     low = (mean - 6.0 * deviation).max(axis=1, initial=-np.inf) - BELOW
     high = (mean + 6.0 * deviation).max(axis=1, initial=-np.inf) + ABOVE
-    sizes = np.ceil((high - low) / step).astype(np.int64) + 1
-    # items with like grids together: each chunk's grid is as long as its longest
-    order = np.argsort(sizes, kind="stable")
-    first = 0
-    while first < n:
-        size = int(sizes[order[first]])
-        limit = max(1, _CHUNK // (C * NODES * size))
-        rows = order[first : first + limit]
-        rows = rows[sizes[rows] <= size + 4]
-        z = low[rows, None] + step * np.arange(int(sizes[rows].max()))
-        out[rows] = _mass(mean[rows], deviation[rows], z)
-        first += len(rows)
+    # grid and nodes depend on the item alone, so an item's answer does not depend on its neighbours
+    sizes = 4 * np.ceil(((high - low) / step + 1.0) / 4.0).astype(np.int64)
+    points = np.where(deviation.max(axis=1, initial=0.0) <= 2.0, NODES, WIDE_NODES)
+    for size, Q in np.unique(np.stack([sizes, points], axis=1), axis=0):
+        group = np.flatnonzero((sizes == size) & (points == Q))
+        share = max(1, _CHUNK // (C * int(Q) * int(size)))
+        for first in range(0, len(group), share):
+            rows = group[first : first + share]
+            z = low[rows, None] + step * np.arange(size)
+            out[rows] = _mass(mean[rows], deviation[rows], z, int(Q))
     return out / out.sum(axis=1, keepdims=True)
 
 
-def _mass(mean: Floats, deviation: Floats, z: Floats) -> Floats:
-    x, w = np.polynomial.hermite_e.hermegauss(NODES if deviation.max() <= 2.0 else WIDE_NODES)
+def _mass(mean: Floats, deviation: Floats, z: Floats, n_nodes: int) -> Floats:
+    x, w = np.polynomial.hermite_e.hermegauss(n_nodes)
     w = w / w.sum()
     f = mean[:, :, None] + deviation[:, :, None] * x  # [n, C, Q]
     # beyond 700 the exponential is zero either way
