@@ -42,24 +42,25 @@ def softmax_probabilities(mean: Array, variance: Array, *, step: float = STEP) -
     sizes = 4 * np.ceil(((high - low) / step + 1.0) / 4.0).astype(np.int64)
     points = np.where(deviation.max(axis=1, initial=0.0) <= 2.0, NODES, WIDE_NODES)
     for size, Q in np.unique(np.stack([sizes, points], axis=1), axis=0):
+        decay = np.exp(-step * np.arange(size))
         group = np.flatnonzero((sizes == size) & (points == Q))
         share = max(1, _CHUNK // (C * int(Q) * int(size)))
         for first in range(0, len(group), share):
             rows = group[first : first + share]
-            z = low[rows, None] + step * np.arange(size)
-            out[rows] = _mass(mean[rows], deviation[rows], z, int(Q))
+            out[rows] = _mass(mean[rows] - low[rows, None], deviation[rows], decay, int(Q))
     return out / out.sum(axis=1, keepdims=True)
 
 
-def _mass(mean: Floats, deviation: Floats, z: Floats, n_nodes: int) -> Floats:
+def _mass(mean: Floats, deviation: Floats, decay: Floats, n_nodes: int) -> Floats:
+    """[n, C] sums over the grid; `mean` [n, C] counts from the grid's start, `decay` [G] is exp(-z)."""
     x, w = np.polynomial.hermite_e.hermegauss(n_nodes)
     w = w / w.sum()
-    f = mean[:, :, None] + deviation[:, :, None] * x  # [n, C, Q]
-    # beyond 700 the exponential is zero either way
-    t = np.exp(np.minimum(f[:, :, None, :] - z[:, None, :, None], 700.0))  # [n, C, G, Q]
+    # beyond 700 the inner exponential is zero either way
+    start = np.exp(np.minimum(mean[:, :, None] + deviation[:, :, None] * x, 700.0))  # [n, C, Q]
+    t = start[:, :, None, :] * decay[:, None]  # [n, C, G, Q]
     e = np.exp(-t)
     cdf = np.maximum(e @ w, 1e-300)
-    density = np.einsum("ncgq,ncgq,q->ncg", t, e, w, optimize=True)
+    t *= e
     joint = np.exp(np.log(cdf).sum(axis=1, keepdims=True))
-    mass: Floats = (density / cdf * joint).sum(axis=2)
+    mass: Floats = ((t @ w) / cdf * joint).sum(axis=2)
     return mass
