@@ -9,24 +9,17 @@ a lower bound on the log pseudo-evidence without Bessel functions. Source: Wenze
 "Bayesian nonlinear support vector machines for big data" (paper 001), sections 4.1 and 4.2, with
 the corrections of its algorithm 1 (factor N/|S|) and equation 13 (square root of the variance).
 
-`hinge` is the sparse model's local step for `workbench.engine.conjugate`; several columns are
-independent one-vs-rest problems. `full_gp` is the model without inducing points and, as the
-competitor of the paper's experiments, Henao et al.'s (2014) expectation conditional maximisation.
+This is the sparse model's local step for `workbench.engine.conjugate`; several columns are
+independent one-vs-rest problems. `workbench.engine.full_svm` has the model without inducing points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import tensorflow as tf
-from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from workbench.arrays import Array, Floats
-from workbench.errors import InputError
-
-FLOOR = {"float64": 1e-12, "float32": 1e-6}  # of Eb2: its inverse square root is a weight
+from workbench.engine.full_svm import FLOOR
 
 
 def hinge(mean: Any, variance: Any, signs: Any, factor: Any) -> tuple[Any, Any, Any]:
@@ -46,132 +39,3 @@ def hinge(mean: Any, variance: Any, signs: Any, factor: Any) -> tuple[Any, Any, 
     root = tf.sqrt(second)
     weight = 1.0 / root
     return signs * (1.0 + weight * slack), weight, tf.reduce_sum(-slack - root, axis=1)
-
-
-class FullGP(NamedTuple):
-    """q(f) of a Bayesian SVM at the training points, in the form predictions need.
-
-    mean(x) = k(x, X) weights;  variance(x) = k(x, x) - |k(x, X) factor|^2.
-
-    Attributes:
-        weights: [N] (K + diag r)^-1 y (1 + r).
-        factor: [N, N] transposed inverse Cholesky factor of K + diag r.
-        r: [N] 1 / E[1 / lambda]: what a warm start needs.
-        objective: the bound; for ECM the log posterior of f.
-        trace: [T] of it.
-        steps: sweeps done.
-        stopped: a callback asked to stop.
-    """
-
-    weights: Floats
-    factor: Floats
-    r: Floats
-    objective: float
-    trace: Floats
-    steps: int
-    stopped: bool
-
-
-def full_gp(
-    K: Floats,
-    signs: Floats,
-    *,
-    point_estimate: bool = False,
-    r: Floats | None = None,
-    sweeps: int = 200,
-    tol: float = 1e-5,
-    growth: float = 2.0,
-    callback: Callable[[float, float], bool | None] | None = None,
-) -> FullGP:
-    """Coordinate ascent on the full GP (paper 001, section 4.1): O(N^3) a sweep.
-
-    With B = K + diag r everything follows from B's Cholesky factor: E f = y (1 + r) - r B^-1 y (1 + r)
-    and var f_n = r_n - r_n^2 (B^-1)_nn. Steps are over-relaxed as in `conjugate.full_batch`, in
-    the natural parameter 1 / r.
-
-    Args:
-        K: [N, N] kernel matrix, float64.
-        signs: [N], -1 or +1.
-        point_estimate: forget the variance of f in E[(1 - y f)^2]: the E-step then uses f's current
-            mode, which is ECM, and the objective is the SVM's own, its log posterior.
-        r: [N] to start from.
-        sweeps: at most this many.
-        tol: end after two gains in a row below tol x |objective|.
-        growth: of the step after each success; 1 gives the published updates.
-        callback: (fraction, objective) -> True to stop.
-
-    Returns:
-        The fit of the best sweep.
-
-    Raises:
-        InputError: K is not positive semi-definite.
-    """
-    if r is None:
-        r = np.sqrt(1.0 + (0.0 if point_estimate else np.diagonal(K)))
-    best, weight = _full_gp_state(K, signs, 1.0 / r, point_estimate)
-    trace = [best.objective]
-    rho, small, steps, stopped = 1.0, 0, 1, False
-    while steps < sweeps:
-        w = 1.0 / best.r
-        trial = w + rho * (weight - w)
-        steps += 1
-        candidate = None
-        if (trial > 0).all():
-            candidate, next_weight = _full_gp_state(K, signs, trial, point_estimate)
-        if candidate is None or not candidate.objective >= best.objective:
-            if rho <= 1.0:
-                break  # a fixed point, up to rounding
-            rho = 1.0
-            continue
-        gain = candidate.objective - best.objective
-        small = small + 1 if gain < tol * abs(best.objective) else 0
-        best, weight = candidate, next_weight
-        trace.append(best.objective)
-        rho = min(8.0, growth * rho)
-        if callback is not None and callback(steps / sweeps, best.objective):
-            stopped = True
-            break
-        if small == 2:
-            break
-    return best._replace(trace=np.asarray(trace), steps=steps, stopped=stopped)
-
-
-def _full_gp_state(K: Floats, signs: Floats, w: Floats, point_estimate: bool) -> tuple[FullGP, Floats]:
-    """q(f) for given E[1 / lambda] = w [N], its objective, and the next w."""
-    r = 1.0 / w
-    try:
-        lower = cholesky(K + np.diag(r), lower=True)
-    except (np.linalg.LinAlgError, ValueError) as error:
-        raise InputError("The kernel matrix is not positive semi-definite.") from error
-    root = solve_triangular(lower, np.eye(len(K)), lower=True)
-    weights = cho_solve((lower, True), signs * (1.0 + r))
-    mean = signs * (1.0 + r) - r * weights
-    inverse = np.einsum("ij,ij->j", root, root)  # diagonal of B^-1
-    slack = 1.0 - signs * mean
-    fit = float(weights @ mean)  # f' K^-1 f
-    floor = FLOOR["float64"]
-    if point_estimate:
-        second = np.maximum(slack**2, floor)
-        value = -2.0 * float(np.maximum(slack, 0.0).sum()) - 0.5 * fit
-    else:
-        second = np.maximum(slack**2 + np.maximum(r - r * r * inverse, 0.0), floor)
-        # tr(K^-1 S) = sum r_n B^-1_nn,  log |K| / |S| = log |B| - sum log r
-        log_det = 2.0 * float(np.log(np.diagonal(lower)).sum()) - float(np.log(r).sum())
-        kl = 0.5 * (float(r @ inverse) + fit - len(K) + log_det)
-        value = float((-slack - np.sqrt(second)).sum()) - kl
-    return FullGP(weights, root.T, r, value, np.zeros(0), 0, False), second**-0.5
-
-
-def signs_of(codes: Array, n_classes: int) -> Floats:
-    """Targets of the one-vs-rest problems.
-
-    Args:
-        codes: [N] in 0..C-1.
-        n_classes: C.
-
-    Returns:
-        [N, 1] (class 1 against class 0) for two classes, else [N, C]; -1 or +1.
-    """
-    if n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
-    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)

@@ -16,14 +16,15 @@ a process, whatever the number of items, inducing points or classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Floats, Ints
+from workbench.engine.projection import Basis, Kernel, project
 
 Local = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]
 Callback = Callable[[float, float], bool | None]
@@ -60,9 +61,9 @@ class Block(NamedTuple):
         targets: [n, C] what the likelihood wants: one-hot, or signs -1 and +1.
     """
 
-    phi: Array
-    rest: Array
-    targets: Array
+    phi: Any
+    rest: Any
+    targets: Any
 
 
 class Fit(NamedTuple):
@@ -96,7 +97,7 @@ class Prior(NamedTuple):
 
 
 def start(n_inducing: int, n_functions: int, prior: Prior, dtype: Any) -> Posterior:
-    """q = the prior.
+    """Q = the prior.
 
     Args:
         n_inducing: P.
@@ -258,17 +259,20 @@ def compiled(local: Local, dtype_name: str) -> Compiled:
         y = tf.gather(tf.gather(targets, rows), some, axis=1)
         C, K = tf.shape(root)[0], tf.shape(some)[0]
         f, v = _moments(
-            p, tf.gather(rest, rows), tf.gather(mean, some, axis=1), tf.gather(root, some), tf.gather(m0, some)
+            p,
+            tf.gather(rest, rows),
+            tf.gather(mean, some, axis=1),
+            tf.gather(root, some),
+            tf.gather(m0, some),
         )
         g, theta, _ = local(f, v, y, tf.cast(C, dtype) / tf.cast(K, dtype))
         gram, u, b, t = _sums(p, f, g, theta)
         return _eye(gram) + scale * gram, scale * u, scale * b, scale * t
 
-    def put(state, some, precision, linear, cross, totals, learn, prior):  # type: ignore[no-untyped-def]
+    def put(state, some, natural, learn, prior):  # type: ignore[no-untyped-def]
         """The state with the natural parameters of the classes in `some` replaced."""
-        mean, root, m0 = _solve(
-            precision, linear, cross, totals, tf.gather(state[2], some), learn, prior
-        )
+        precision, linear, cross, totals = natural
+        mean, root, m0 = _solve(precision, linear, cross, totals, tf.gather(state[2], some), learn, prior)
         at = some[:, None]
         return (
             tf.transpose(tf.tensor_scatter_nd_update(tf.transpose(state[0]), at, tf.transpose(mean))),
@@ -288,26 +292,34 @@ def compiled(local: Local, dtype_name: str) -> Compiled:
         rows, classes, rates, scale, learn, prior,
     ):  # fmt: skip
         state = (mean, root, m0, precision, linear, cross, totals)
-        for t in tf.range(tf.shape(rows)[0]):
+        for t in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
             some, rho = classes[t], rates[t]
             target = minibatch(phi, rest, targets, state, rows[t], some, scale)
             old = (*(tf.gather(a, some) for a in state[3:6]), tf.gather(state[6], some, axis=1))
             new = [a + rho * (b - a) for a, b in zip(old, target, strict=True)]
-            state = put(state, some, *new, learn, prior)
+            state = put(state, some, new, learn, prior)
         return state
 
     @tf.function(
         input_signature=[
-            *block, *moments, *natural, integers, integers, spec(), *prior_spec,
-            spec(None, None), spec(None, None, None), spec(3, None),
-        ]  # fmt: skip
+            *block,
+            *moments,
+            *natural,
+            integers,
+            integers,
+            spec(),
+            *prior_spec,
+            spec(None, None),
+            spec(None, None, None),
+            spec(3, None),
+        ]
     )
     def adaptive(  # type: ignore[no-untyped-def]
         phi, rest, targets, mean, root, m0, precision, linear, cross, totals,
         rows, classes, scale, learn, prior, drift_linear, drift_precision, pace,
     ):  # fmt: skip
         state = (mean, root, m0, precision, linear, cross, totals)
-        for t in tf.range(tf.shape(rows)[0]):
+        for t in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
             some = classes[t]
             target = minibatch(phi, rest, targets, state, rows[t], some, scale)
             old = (*(tf.gather(a, some) for a in state[3:6]), tf.gather(state[6], some, axis=1))
@@ -336,12 +348,14 @@ def compiled(local: Local, dtype_name: str) -> Compiled:
                 old[2] + rho[:, None] * (target[2] - old[2]),
                 old[3] + rho * (target[3] - old[3]),
             ]
-            state = put(state, some, *new, learn, prior)
+            state = put(state, some, new, learn, prior)
         return (*state, drift_linear, drift_precision, pace)
 
     return Compiled(statistics, value, slopes, advance, penalty, scheduled, adaptive)
 
 
+BLOCK_ROWS = 16_384
+KEPT_BYTES = 1 << 29
 LONGEST_STEP = 8.0
 WARM_UP = 10.0  # minibatches that only measure, before adaptive rates move anything
 
@@ -353,7 +367,7 @@ def _eye(gram: Any) -> Any:
 # ------------------------------------------------------------------------------------------ drivers
 
 
-def data_value(local: Local, blocks: Sequence[Block], posterior: Posterior) -> float:
+def data_value(local: Local, blocks: Iterable[Block], posterior: Posterior) -> float:
     """The data's part of the objective.
 
     Args:
@@ -365,7 +379,7 @@ def data_value(local: Local, blocks: Sequence[Block], posterior: Posterior) -> f
     return float(sum(float(value(*block, *posterior[:3])) for block in blocks))
 
 
-def objective(local: Local, blocks: Sequence[Block], posterior: Posterior, prior: Prior) -> float:
+def objective(local: Local, blocks: Iterable[Block], posterior: Posterior, prior: Prior) -> float:
     """Data part - KL(q || p), plus log N(m0) up to its constant where the prior mean is learned.
 
     Args:
@@ -380,7 +394,7 @@ def objective(local: Local, blocks: Sequence[Block], posterior: Posterior, prior
 
 def full_batch(
     local: Local,
-    blocks: Sequence[Block],
+    blocks: Iterable[Block],
     posterior: Posterior,
     prior: Prior,
     *,
@@ -462,9 +476,9 @@ class Schedule(NamedTuple):
     decay: float = 0.7
     floor: float = 0.02
 
-    def rates(self, first: int, count: int) -> Floats:
-        """Step sizes of steps first .. first + count - 1."""
-        t = np.arange(first, first + count)
+    def rates(self, first: int, count: int, share: float = 1.0) -> Floats:
+        """Step sizes of steps first .. first + count - 1; `share` is how often a class is in one."""
+        t = share * np.arange(first, first + count)
         return np.maximum(self.floor, self.rate * (1.0 + self.delay * t) ** -self.decay)
 
 
@@ -502,7 +516,7 @@ def minibatches(
 
 def stochastic(
     local: Local,
-    blocks: Callable[[], Iterator[Block]],
+    blocks: Iterable[Block],
     n_items: int,
     posterior: Posterior,
     prior: Prior,
@@ -523,7 +537,7 @@ def stochastic(
 
     Args:
         local: the likelihood.
-        blocks: gives the data's blocks, each a fair sample of the whole; called once an epoch.
+        blocks: the data, each block a fair sample of the whole.
         n_items: N.
         posterior: where to start.
         prior: of the prior mean.
@@ -553,19 +567,19 @@ def stochastic(
     trace: list[float] = []
     stopped = False
     for epoch in range(epochs):
-        for block in blocks():
-            rows, classes = minibatches(len(block.phi), batch_size, C, class_batch, rng)
+        for block in blocks:
+            rows, classes = minibatches(int(block.phi.shape[0]), batch_size, C, class_batch, rng)
             scale = dtype.type(n_items / rows.shape[1])
             if schedule is None:
                 out = run.adaptive(*block, *state, rows, classes, scale, *flags, *drift)
                 state, drift = out[:7], out[7:]
             else:
-                rates = schedule.rates(done, len(rows)).astype(dtype)
+                rates = schedule.rates(done, len(rows), classes.shape[1] / C).astype(dtype)
                 state = run.scheduled(*block, *state, rows, classes, rates, scale, *flags)
             done += len(rows)
         steps = epoch + 1
         current = Posterior(*state)
-        value = objective(local, list(blocks()), current, prior)
+        value = objective(local, blocks, current, prior)
         trace.append(value)
         if value > best_value:
             best, best_value = current, value
@@ -589,3 +603,43 @@ def _name(posterior: Posterior) -> str:
 
 def _numpy(posterior: Posterior) -> Posterior:
     return Posterior(*(np.asarray(a) for a in posterior))
+
+
+class Rows:
+    """The data in projected blocks: kept where they fit, else projected again at every pass.
+
+    Args:
+        X: [N, D] scaled features.
+        targets: [N, C].
+        basis: of the inducing points.
+        kernel: covariance function.
+        shuffle: a generator that puts the rows in random order, so that a block is a fair sample;
+            needed for minibatches when there are several blocks.
+    """
+
+    def __init__(
+        self,
+        X: Floats,
+        targets: Floats,
+        basis: Basis,
+        kernel: Kernel,
+        shuffle: np.random.Generator | None = None,
+    ) -> None:
+        if shuffle is not None and len(X) > BLOCK_ROWS:
+            order = shuffle.permutation(len(X))
+            X, targets = X[order], targets[order]
+        self._X, self._basis, self._kernel = X, basis, kernel
+        self._targets = targets.astype(X.dtype, copy=False)
+        small = len(X) * len(basis.points) * X.itemsize <= KEPT_BYTES
+        self._kept = list(self._project()) if small else None
+
+    def _project(self) -> Iterator[Block]:
+        for first in range(0, len(self._X), BLOCK_ROWS):
+            part = slice(first, first + BLOCK_ROWS)
+            phi, rest = project(self._X[part], self._basis, self._kernel)
+            arrays = (phi, rest, self._targets[part])
+            tensors = [tf.convert_to_tensor(a) for a in arrays]
+            yield Block(*tensors)
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self._kept) if self._kept is not None else self._project()

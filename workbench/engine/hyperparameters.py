@@ -48,15 +48,26 @@ def _compiled(kernel: str, dtype_name: str) -> Any:
         return tf.TensorSpec(sizes, dtype)
 
     def covariance(A: Any, B: Any, variance: Any) -> Any:
-        r2 = tf.reduce_sum(A * A, 1)[:, None] + tf.reduce_sum(B * B, 1) - 2.0 * tf.matmul(A, B, transpose_b=True)
+        r2 = (
+            tf.reduce_sum(A * A, 1)[:, None]
+            + tf.reduce_sum(B * B, 1)
+            - 2.0 * tf.matmul(A, B, transpose_b=True)
+        )
         # the floor keeps the square roots' gradients finite where points coincide
         return variance * shape(tf.maximum(r2, 1e-12))
 
     @tf.function(
         input_signature=[
-            spec(None, None), spec(None, None), spec(None), spec(), spec(),
-            spec(None, None), spec(None, None, None), spec(None, None), spec(None, None),
-        ]  # fmt: skip
+            spec(None, None),
+            spec(None, None),
+            spec(None),
+            spec(),
+            spec(),
+            spec(None, None),
+            spec(None, None, None),
+            spec(None, None),
+            spec(None, None),
+        ]
     )
     def gradient(X, Z, log_length, log_variance, jitter, mean, root, slope, theta):  # type: ignore[no-untyped-def]
         with tf.GradientTape() as tape:
@@ -73,7 +84,9 @@ def _compiled(kernel: str, dtype_name: str) -> Any:
                 root,
                 parallel_iterations=1,
             )
-            surrogate = tf.reduce_sum(slope * f) - 0.5 * tf.reduce_sum(theta * (rest[:, None] + tf.transpose(v)))
+            surrogate = tf.reduce_sum(slope * f) - 0.5 * tf.reduce_sum(
+                theta * (rest[:, None] + tf.transpose(v))
+            )
         return tape.gradient(surrogate, [log_length, log_variance])
 
     return gradient
@@ -90,7 +103,7 @@ def kernel_gradient(
     log_variance: float,
     jitter: float,
 ) -> tuple[Floats, float]:
-    """d objective / d (log length scale, log variance) from some rows.
+    """D objective / d (log length scale, log variance) from some rows.
 
     Args:
         local: the likelihood.

@@ -27,7 +27,7 @@ NEWTON_STEPS = 6
 
 
 def _augmented(mean: Any, variance: Any) -> tuple[Any, Any, Any]:
-    """c = sqrt(E f^2), l = -m/2 - log 2cosh(c/2) and t(c) = tanh(c/2) / (2c), all [n, C]."""
+    """C = sqrt(E f^2), l = -m/2 - log 2cosh(c/2) and t(c) = tanh(c/2) / (2c), all [n, C]."""
     c = tf.sqrt(mean * mean + variance)
     # (c + m) / 2 without cancellation where m < 0
     half = tf.where(mean < 0, 0.5 * variance / tf.maximum(c - mean, 1e-30), 0.5 * (c + mean))

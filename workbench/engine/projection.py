@@ -130,14 +130,73 @@ class StationaryKernel:
         }
 
 
-def kernel_from_arrays(arrays: Mapping[str, Array]) -> StationaryKernel:
+@dataclass(frozen=True)
+class LinearKernel:
+    """variance * (x'z + 1): linear functions with an intercept, each weight N(0, variance).
+
+    Attributes:
+        variance: prior variance of every weight and of the intercept.
+    """
+
+    variance: float
+
+    def __call__(self, X: Floats, Z: Floats) -> Floats:
+        """K [N, P] between X [N, D] and Z [P, D], in X's precision."""
+        K = X @ Z.astype(X.dtype, copy=False).T
+        K += 1.0
+        K *= X.dtype.type(self.variance)
+        return K
+
+    def diagonal(self, X: Floats) -> Floats:
+        """[N] values k(x, x)."""
+        return X.dtype.type(self.variance) * (np.einsum("nd,nd->n", X, X) + X.dtype.type(1.0))
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Plain arrays, for saving."""
+        return {"name": np.asarray("linear"), "variance": np.asarray(self.variance)}
+
+
+@dataclass(frozen=True)
+class OffsetKernel:
+    """k(x, z) + offset: a GP with covariance k around an unknown constant of variance `offset`.
+
+    Attributes:
+        inner: k.
+        offset: prior variance of the constant.
+    """
+
+    inner: Kernel
+    offset: float
+
+    def __call__(self, X: Floats, Z: Floats) -> Floats:
+        """K [N, P] between X [N, D] and Z [P, D], in X's precision."""
+        K = self.inner(X, Z)
+        K += self.offset
+        return K
+
+    def diagonal(self, X: Floats) -> Floats:
+        """[N] values k(x, x)."""
+        diagonal = self.inner.diagonal(X)
+        diagonal += self.offset
+        return diagonal
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Plain arrays, for saving."""
+        return self.inner.to_arrays() | {"offset": np.asarray(self.offset)}
+
+
+def kernel_from_arrays(arrays: Mapping[str, Array]) -> StationaryKernel | LinearKernel | OffsetKernel:
     """The kernel that `to_arrays` took apart."""
-    length = np.asarray(arrays["length_scale"], dtype=np.float64)
-    return StationaryKernel(
-        str(np.asarray(arrays["name"])),
-        float(length) if length.ndim == 0 else length,
-        float(arrays["variance"]),
-    )
+    kernel: StationaryKernel | LinearKernel
+    name = str(np.asarray(arrays["name"]))
+    if name == "linear":
+        kernel = LinearKernel(float(arrays["variance"]))
+    else:
+        length = np.asarray(arrays["length_scale"], dtype=np.float64)
+        kernel = StationaryKernel(
+            name, float(length) if length.ndim == 0 else length, float(arrays["variance"])
+        )
+    return OffsetKernel(kernel, float(arrays["offset"])) if "offset" in arrays else kernel
 
 
 @dataclass(frozen=True)
