@@ -1,1 +1,126 @@
+"""Attacks on image classifiers and what their uncertainty says about them.
 
+Attacks move every pixel by at most a strength (epsilon) and stay inside [0, 1]. Listing them imports
+no TensorFlow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from workbench.registry import Entry, Registry
+
+if TYPE_CHECKING:
+    from workbench.attacks.detection import DETECTORS as DETECTORS
+    from workbench.attacks.robustness import Robustness as Robustness
+    from workbench.attacks.robustness import measure as measure
+    from workbench.attacks.methods import attack as attack
+
+
+@dataclass(frozen=True)
+class AttackEntry(Entry):
+    """One registered attack.
+
+    Attributes:
+        loss: what it raises, unless told otherwise; empty for noise.
+        needs_variance: whether it needs latent functions with uncertainty.
+        needs_surrogate: whether it is computed on another model and carried over.
+        iterative: whether it takes steps.
+    """
+
+    loss: str = "cross-entropy"
+    needs_variance: bool = False
+    needs_surrogate: bool = False
+    iterative: bool = False
+
+
+_HERE = "workbench.attacks.methods"
+
+ATTACKS: Registry[AttackEntry] = Registry(
+    "attack",
+    [
+        AttackEntry(
+            "fgsm",
+            f"{_HERE}:fgsm",
+            "FGSM",
+            "One step along the sign of the loss's gradient (Goodfellow et al. 2015), as in the papers.",
+        ),
+        AttackEntry(
+            "pgd",
+            f"{_HERE}:pgd",
+            "PGD",
+            "Many small steps, each projected back (Madry et al. 2018); the best one is kept.",
+            iterative=True,
+        ),
+        AttackEntry(
+            "adaptive-pgd",
+            f"{_HERE}:pgd",
+            "Adaptive PGD",
+            "Knows the detector: looks for images the model is wrong about and certain of.",
+            loss="adaptive",
+            needs_variance=True,
+            iterative=True,
+        ),
+        AttackEntry(
+            "transfer",
+            f"{_HERE}:fgsm",
+            "Transfer",
+            "FGSM computed on a softmax network and shown to this model.",
+            needs_surrogate=True,
+        ),
+        AttackEntry(
+            "noise",
+            f"{_HERE}:noise",
+            "Random signs",
+            "No attack: every pixel moves by the strength, up or down at random. The control.",
+            loss="",
+        ),
+    ],
+)
+
+LOSSES: Registry[Entry] = Registry(
+    "loss",
+    [
+        Entry(
+            "cross-entropy",
+            "workbench.attacks.losses:cross_entropy",
+            "Cross-entropy",
+            "Of the softmax of the latent means.",
+        ),
+        Entry(
+            "hinge",
+            "workbench.attacks.losses:hinge",
+            "Hinge",
+            "One plus the best rival's mean minus the true class's.",
+        ),
+        Entry(
+            "objective",
+            "workbench.attacks.losses:objective",
+            "Training objective",
+            "The large-margin model's own loss; also raises the variance.",
+        ),
+        Entry(
+            "adaptive",
+            "workbench.attacks.losses:adaptive",
+            "Adaptive",
+            "How surely the best wrong class is the largest: wrong and certain.",
+        ),
+    ],
+)
+
+_LAZY = {
+    "attack": _HERE,
+    "measure": "workbench.attacks.robustness",
+    "Robustness": "workbench.attacks.robustness",
+    "DETECTORS": "workbench.attacks.detection",
+}
+
+__all__ = ["ATTACKS", "LOSSES", "AttackEntry"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

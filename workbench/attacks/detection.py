@@ -1,0 +1,205 @@
+"""Does uncertainty tell attacked images from clean ones? Scores, ROC curves and their areas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.classifiers.latent import Latent
+from workbench.errors import InputError
+from workbench.policies.belief import Belief
+from workbench.policies.registry import POLICIES
+from workbench.registry import Entry, Registry
+
+
+class Detector(NamedTuple):
+    """A detector's policy and what it needs.
+
+    Attributes:
+        policy: a name in `POLICIES` whose utility is the score.
+        needs_latent: whether it needs latent functions with uncertainty.
+    """
+
+    policy: str
+    needs_latent: bool
+
+
+def _entry(name: str, policy: str, title: str, summary: str, needs_latent: bool = True) -> Entry:
+    options = {"policy": policy, "needs_latent": needs_latent}
+    return Entry(name, "workbench.attacks.detection:Detector", title, summary, options=options)
+
+
+DETECTORS: Registry[Entry] = Registry(
+    "detector",
+    [
+        _entry("variation-ratio", "variation-ratio", "Variation ratio", "Exact; the papers' detector."),
+        _entry("entropy", "entropy", "Entropy", "Of the predicted probabilities.", False),
+        _entry("variance", "variance", "Variance", "Of the latent functions, averaged over classes."),
+        _entry("margin", "margin", "Margin", "Minus the gap between the two best classes.", False),
+        _entry("bald", "bald", "BALD", "What a label would tell about the latent functions."),
+        _entry(
+            "max-probability",
+            "least-confident",
+            "Max probability",
+            "One minus the largest probability.",
+            False,
+        ),
+    ],
+)
+
+
+def detectors_for(model: Any) -> tuple[str, ...]:
+    """Names of the detectors a model can feed.
+
+    Args:
+        model: a classifier.
+    """
+    latent = bool(getattr(model, "has_latent", False))
+    return tuple(name for name, entry in DETECTORS.items() if latent or not entry.options["needs_latent"])
+
+
+class Scores(NamedTuple):
+    """What a model says about images.
+
+    Attributes:
+        codes: [N] predicted classes.
+        confidence: [N] their probabilities.
+        suspicion: [K, N] one row a detector, higher = more suspicious.
+    """
+
+    codes: Array
+    confidence: Floats
+    suspicion: Floats
+
+
+def score(model: Any, X: Array, detectors: Sequence[str], seed: int = 0) -> Scores:
+    """Predictions and suspicion of images; the same images always get the same numbers.
+
+    Args:
+        model: a fitted classifier.
+        X: [N, D].
+        detectors: K names in `DETECTORS`.
+        seed: of detectors that draw samples; the same draws serve clean and attacked images.
+
+    Returns:
+        The scores.
+
+    Raises:
+        InputError: a detector the model cannot feed.
+    """
+    has_latent = bool(getattr(model, "has_latent", False))
+    for name in detectors:
+        if DETECTORS[name].options["needs_latent"] and not has_latent:
+            raise InputError(
+                f"Detector {name!r} needs latent functions with uncertainty and {type(model).__name__} has "
+                f"none. Use one of: {', '.join(detectors_for(model))}."
+            )
+    probabilities = model.predict_proba(X)
+    latent: Latent | None = model.predict_latent(X) if has_latent else None
+    belief = Belief(
+        features=X,
+        labelled=np.arange(0),
+        labels=np.arange(0),
+        n_classes=probabilities.shape[1],
+        latent=latent,
+        probabilities=probabilities,
+        temperature=float(getattr(model, "beta_", 1.0)),
+    )
+    rows = [
+        POLICIES[str(DETECTORS[name].options["policy"])].load()(belief, np.random.default_rng([seed, 0xDE7]))
+        for name in detectors
+    ]
+    suspicion = np.stack(rows) if rows else np.empty((0, len(X)))
+    return Scores(probabilities.argmax(axis=1), probabilities.max(axis=1), suspicion)
+
+
+def area_under_roc(clean: Floats, attacked: Floats) -> float:
+    """Probability that an attacked image is more suspicious than a clean one; ties count half.
+
+    Args:
+        clean: [n] scores.
+        attacked: [m] scores.
+
+    Returns:
+        In [0, 1]; exactly .5 for equal scores; NaN when either is empty.
+    """
+    from scipy.stats import rankdata
+
+    n, m = len(clean), len(attacked)
+    if n == 0 or m == 0:
+        return float("nan")
+    ranks = rankdata(np.concatenate([attacked, clean]))[:m]
+    return float((ranks.sum() - m * (m + 1) / 2) / (n * m))
+
+
+class Roc(NamedTuple):
+    """A ROC curve.
+
+    Attributes:
+        false_alarms: [T] share of clean images flagged, ascending from 0 to 1.
+        found: [T] share of attacked images flagged.
+        thresholds: [T] flagged where the score is at least this.
+    """
+
+    false_alarms: Floats
+    found: Floats
+    thresholds: Floats
+
+
+def roc(clean: Floats, attacked: Floats) -> Roc:
+    """The ROC curve of scores.
+
+    Args:
+        clean: [n].
+        attacked: [m].
+    """
+    from sklearn.metrics import roc_curve
+
+    truth = np.concatenate([np.zeros(len(clean)), np.ones(len(attacked))])
+    return Roc(*roc_curve(truth, np.concatenate([clean, attacked])))
+
+
+def threshold_at(clean: Floats, rate: float) -> float:
+    """The lowest threshold that flags at most `rate` of the clean images (flagged: score >= threshold).
+
+    Args:
+        clean: [n] scores.
+        rate: in [0, 1].
+    """
+    ordered = np.sort(clean)[::-1]
+    allowed = int(np.floor(rate * len(ordered) + 1e-9))
+    if allowed >= len(ordered):
+        return float(ordered[-1])
+    # just above the first score that may not be flagged, so that its ties are spared as well
+    return float(np.nextafter(ordered[allowed], np.inf))
+
+
+class Confusion(NamedTuple):
+    """Counts at a threshold.
+
+    Attributes:
+        clean_flagged: false alarms.
+        clean_passed: rightly let through.
+        attacked_flagged: rightly found.
+        attacked_passed: missed.
+    """
+
+    clean_flagged: int
+    clean_passed: int
+    attacked_flagged: int
+    attacked_passed: int
+
+
+def confusion_at(clean: Floats, attacked: Floats, threshold: float) -> Confusion:
+    """How many images of either kind a threshold flags.
+
+    Args:
+        clean: [n] scores.
+        attacked: [m] scores.
+        threshold: flagged where the score is at least this.
+    """
+    false, found = int((clean >= threshold).sum()), int((attacked >= threshold).sum())
+    return Confusion(false, len(clean) - false, found, len(attacked) - found)

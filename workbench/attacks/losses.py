@@ -1,0 +1,64 @@
+"""What an attack raises: functions of latent moments and the true class, in TensorFlow.
+
+Each is (mean [n, C], variance [n, C] or None, codes [n]) -> [n], higher = better for the attacker.
+Models without latent functions give their logits as means, and no variance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from workbench.errors import InputError
+
+
+def cross_entropy(mean: Any, variance: Any, codes: Any) -> Any:
+    """Cross-entropy of softmax(mean) [n]."""
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(codes, mean)
+
+
+def hinge(mean: Any, variance: Any, codes: Any) -> Any:
+    """1 + the largest rival's mean - the true class's mean [n]."""
+    return 1.0 + tf.reduce_max(_rivals(mean, codes), 1) - _own(mean, codes)
+
+
+def objective(mean: Any, variance: Any, codes: Any) -> Any:
+    """Eb + sqrt(Eb2) for the rival of largest mean [n]: the large-margin model's loss (MATH.md section 2)."""
+    variance = _needed(variance, "objective")
+    rival = tf.argmax(_rivals(mean, codes), 1, output_type=tf.int32)
+    d = 1.0 + _own(mean, rival) - _own(mean, codes)
+    return d + tf.sqrt(d * d + _own(variance, rival) + _own(variance, codes))
+
+
+def adaptive(mean: Any, variance: Any, codes: Any) -> Any:
+    """How surely the best wrong class t is the largest [n].
+
+    The smallest over j of (mu_t - mu_j) / sqrt(s_t^2 + s_j^2), MATH.md section 10.
+    """
+    variance = _needed(variance, "adaptive")
+    winner = tf.argmax(_rivals(mean, codes), 1, output_type=tf.int32)
+    gap = _own(mean, winner)[:, None] - mean
+    spread = tf.sqrt(_own(variance, winner)[:, None] + variance + 1e-12)
+    return tf.reduce_min(tf.where(_is(mean, winner), tf.cast(float("inf"), mean.dtype), gap / spread), 1)
+
+
+def _own(values: Any, codes: Any) -> Any:
+    return tf.gather(values, codes, batch_dims=1)
+
+
+def _is(values: Any, codes: Any) -> Any:
+    return tf.one_hot(codes, tf.shape(values)[1], on_value=True, off_value=False)
+
+
+def _rivals(mean: Any, codes: Any) -> Any:
+    return tf.where(_is(mean, codes), tf.cast(float("-inf"), mean.dtype), mean)
+
+
+def _needed(variance: Any, loss: str) -> Any:
+    if variance is None:
+        raise InputError(
+            f"The {loss} loss needs a model with latent functions and their variance; this model has "
+            "neither. Use cross-entropy or hinge, or attack a large-margin model."
+        )
+    return variance

@@ -1,0 +1,279 @@
+"""The attacks: FGSM, PGD, random signs, by name and by strength.
+
+Strengths are in units of the pixels' range [0, 1]: 0.1 moves no pixel by more than a tenth of the
+way from black to white. Results lie within the strength of the image and within [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.attacks import ATTACKS, LOSSES
+from workbench.attacks.targets import moments, target_of
+from workbench.errors import InputError
+
+STEPS = 20
+REACH = 2.5  # steps of this many times strength / steps, so that the far side can be reached
+_EDGE = 1e-6
+
+
+class Compiled(NamedTuple):
+    """The compiled functions of one kind of model and one loss.
+
+    Attributes:
+        slope: (arrays, X [n, D], codes [n]) -> loss [n] and its gradient in X [n, D].
+        pgd: (arrays, X, codes, strength [n], steps) -> best images [n, D] and their loss [n].
+    """
+
+    slope: Any
+    pgd: Any
+
+
+@cache
+def compiled(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) -> Compiled:
+    """Compile the attacks on a kind of model; cached: one trace for each (model, loss).
+
+    Args:
+        key: of the target.
+        signature: of the target.
+        loss: a name in `LOSSES`.
+        dtype: of the images.
+    """
+    function, moments_of = LOSSES[loss].load(), moments(key)
+    inputs = [signature, tf.TensorSpec((None, None), dtype), tf.TensorSpec((None,), tf.int32)]
+
+    def value_and_slope(arrays: Any, X: Any, codes: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            value = function(*moments_of(arrays, X), codes)
+        return value, tape.gradient(value, X)
+
+    @tf.function(input_signature=inputs)
+    def slope(arrays, X, codes):  # type: ignore[no-untyped-def]
+        return value_and_slope(arrays, X, codes)
+
+    @tf.function(input_signature=[*inputs, tf.TensorSpec((None,), dtype), tf.TensorSpec((), tf.int32)])
+    def pgd(arrays, X, codes, strength, steps):  # type: ignore[no-untyped-def]
+        low = tf.maximum(X - strength[:, None], 0.0)
+        high = tf.minimum(X + strength[:, None], 1.0)
+        step = REACH * strength[:, None] / tf.cast(steps, X.dtype)
+        now, best = X, X
+        record = tf.fill(tf.shape(codes), tf.cast(float("-inf"), X.dtype))
+        # one more turn than steps: the last only looks at where the last step led
+        for _turn in tf.range(steps + 1):  # type: ignore[attr-defined]
+            value, gradient = value_and_slope(arrays, now, codes)
+            best = tf.where((value > record)[:, None], now, best)
+            record = tf.maximum(record, value)
+            now = tf.clip_by_value(now + step * tf.sign(gradient), low, high)
+        return best, record
+
+    return Compiled(slope, pgd)
+
+
+def trace_counts(model: Any, loss: str = "cross-entropy") -> dict[str, int]:
+    """How often the attacks on this model's kind with this loss were traced in this process."""
+    target = target_of(model)
+    run = compiled(target.key, target.signature, loss, target.dtype)
+    return {name: f.experimental_get_tracing_count() for name, f in run._asdict().items()}
+
+
+def slopes(model: Any, X: Array, codes: Ints, loss: str = "cross-entropy") -> tuple[Floats, Floats]:
+    """A loss and its gradient in the pixels.
+
+    Args:
+        model: a fitted classifier that has gradients.
+        X: [N, D] images in [0, 1].
+        codes: [N] true classes, as codes into `classes_`.
+        loss: a name in `LOSSES`.
+
+    Returns:
+        [N] and [N, D].
+    """
+    target = target_of(model)
+    run = compiled(target.key, target.signature, loss, target.dtype).slope
+    dtype = target.dtype.as_numpy_dtype
+    value, gradient = np.empty(len(X), dtype), np.empty(X.shape, dtype)
+    for rows in _chunks(len(X), target.rows):
+        v, g = run(target.arrays, X[rows].astype(dtype), codes[rows].astype(np.int32))
+        value[rows], gradient[rows] = v.numpy(), g.numpy()
+    return value, gradient
+
+
+def fgsm(
+    model: Any, X: Floats, codes: Ints, strengths: Floats, *, loss: str, rng: np.random.Generator, steps: int
+) -> Iterator[Floats]:
+    """FGSM: one gradient serves all strengths.
+
+    Args:
+        model: whose gradient it is.
+        X: [N, D] in [0, 1].
+        codes: [N] classes to lead away from.
+        strengths: [S].
+        loss: to raise.
+        rng: not needed.
+        steps: not needed: there is one.
+
+    Yields:
+        [N, D] for each strength.
+    """
+    direction = np.sign(slopes(model, X, codes, loss)[1]).astype(np.int8)
+    for strength in strengths:
+        yield _inside(X + strength * direction, X, strength)
+
+
+def noise(
+    model: Any, X: Floats, codes: Ints, strengths: Floats, *, loss: str, rng: np.random.Generator, steps: int
+) -> Iterator[Floats]:
+    """Random signs instead of the gradient's; the same ones at all strengths. Arguments as `fgsm`."""
+    direction = rng.choice(np.array([-1, 1], np.int8), size=X.shape)
+    for strength in strengths:
+        yield _inside(X + strength * direction, X, strength)
+
+
+def pgd(
+    model: Any, X: Floats, codes: Ints, strengths: Floats, *, loss: str, rng: np.random.Generator, steps: int
+) -> Iterator[Floats]:
+    """Projected gradient steps from the image itself; the iterate of largest loss is kept.
+
+    Deterministic, and never ends below the loss it began with. Arguments as `fgsm`; `steps` k, each
+    2.5 strength / k long.
+    """
+    target = target_of(model)
+    run = compiled(target.key, target.signature, loss, target.dtype).pgd
+    dtype = target.dtype.as_numpy_dtype
+    for strength in strengths:
+        best = np.empty_like(X)
+        for rows in _chunks(len(X), target.rows):
+            reach = np.full(len(X[rows]), strength, dtype)
+            found, _ = run(
+                target.arrays, X[rows].astype(dtype), codes[rows].astype(np.int32), reach, np.int32(steps)
+            )
+            best[rows] = found.numpy()
+        yield _inside(best, X, strength)
+
+
+def attacks_on(
+    model: Any, X: Array, y: Array | None = None, *, method: str = "fgsm",
+    strengths: Sequence[float] | Floats = (0.1,), loss: str | None = None, steps: int = STEPS,
+    surrogate: Any = None, random_state: int = 0,
+) -> Iterator[Floats]:  # fmt: skip
+    """Attacked images, one strength after the other.
+
+    Args:
+        model: the fitted classifier under attack.
+        X: [N, D] images, every value in [0, 1].
+        y: [N] true labels; None leads away from what the model now predicts.
+        method: a name in `ATTACKS`.
+        strengths: [S] largest changes of a pixel, each in [0, 1].
+        loss: a name in `LOSSES`; None for the attack's own.
+        steps: of iterative attacks.
+        surrogate: the model that "transfer" computes its gradient on.
+        random_state: of "noise".
+
+    Yields:
+        [N, D] float64 for each strength.
+
+    Raises:
+        InputError: images or strengths outside [0, 1], labels the model does not know, a model
+            without gradients, a loss that needs variances it does not have, or no surrogate.
+    """
+    entry = ATTACKS[method]
+    images, grid = check_images(X), check_strengths(strengths)
+    if steps < 1:
+        raise InputError(f"An attack needs at least one step; got {steps}.")
+    source = model
+    if entry.needs_surrogate:
+        if surrogate is None:
+            raise InputError("The transfer attack needs a surrogate: the model its gradient is computed on.")
+        source = surrogate
+    codes = codes_of(source, model.predict(images) if y is None else np.asarray(y), len(images))
+    name = LOSSES[loss].name if loss is not None and entry.loss else entry.loss
+    return entry.load()(
+        source, images, codes, grid, loss=name, rng=np.random.default_rng([random_state, 0xA77]), steps=steps
+    )
+
+
+def attack(
+    model: Any, X: Array, y: Array | None = None, *, method: str = "fgsm", strength: float = 0.1,
+    loss: str | None = None, steps: int = STEPS, surrogate: Any = None, random_state: int = 0,
+) -> Floats:  # fmt: skip
+    """Attacked images at one strength. Arguments as `attacks_on`.
+
+    Returns:
+        [N, D] float64, within `strength` of X and within [0, 1].
+    """
+    return next(
+        attacks_on(
+            model, X, y, method=method, strengths=(strength,), loss=loss, steps=steps, surrogate=surrogate,
+            random_state=random_state,
+        )
+    )  # fmt: skip
+
+
+def check_strengths(strengths: Sequence[float] | Floats) -> Floats:
+    """Strengths as an array [S].
+
+    Raises:
+        InputError: none, or one outside [0, 1].
+    """
+    grid = np.atleast_1d(np.asarray(strengths, dtype=np.float64))
+    if grid.ndim != 1 or grid.size == 0:
+        raise InputError("Give at least one strength.")
+    bad = grid[~((grid >= 0) & (grid <= 1))]
+    if bad.size:
+        raise InputError(
+            "A strength is the largest change of a pixel, between 0 (none) and 1 (black to white); "
+            f"got {bad[0]:g}."
+        )
+    return grid
+
+
+def check_images(X: Array) -> Floats:
+    """Images as float64 [N, D] with every value in [0, 1].
+
+    Raises:
+        InputError: other shapes or values.
+    """
+    images = np.asarray(X, dtype=np.float64)
+    if images.ndim != 2 or len(images) == 0:
+        raise InputError(f"Attacks need images as rows of pixels, [N, D]; got shape {list(images.shape)}.")
+    low, high = float(images.min()), float(images.max())
+    if not (low >= -_EDGE and high <= 1.0 + _EDGE):
+        raise InputError(
+            f"Attacks need pixels between 0 and 1; these values reach from {low:.3g} to {high:.3g}. Fit the "
+            "model on pixels divided by 255, not on PCA components or other features."
+        )
+    return np.clip(images, 0.0, 1.0)
+
+
+def codes_of(model: Any, y: Array, n: int) -> Ints:
+    """Labels [n] as codes into the model's classes.
+
+    Raises:
+        InputError: another number of labels, or labels the model does not know.
+    """
+    if y.shape != (n,):
+        raise InputError(f"One label an image is needed: {n} images and labels of shape {list(y.shape)}.")
+    place = {label: code for code, label in enumerate(np.asarray(model.classes_).tolist())}
+    unknown = sorted({str(label) for label in y.tolist() if label not in place})
+    if unknown:
+        raise InputError(
+            f"The model does not know the class {unknown[0]!r}; it knows {', '.join(map(str, place))}."
+        )
+    return np.fromiter((place[label] for label in y.tolist()), np.int64, n)
+
+
+def _inside(moved: Floats, X: Floats, strength: float) -> Floats:
+    """Within the strength of X and within [0, 1], to the last bit."""
+    return np.clip(np.clip(moved, X - strength, X + strength), 0.0, 1.0)
+
+
+def _chunks(n: int, size: int) -> Iterator[slice]:
+    for start in range(0, n, size):
+        yield slice(start, start + size)

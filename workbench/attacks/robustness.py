@@ -1,0 +1,250 @@
+"""One model under several attacks at several strengths: accuracy, suspicion, ROC areas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.attacks import ATTACKS
+from workbench.attacks.detection import DETECTORS, area_under_roc, detectors_for, score
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STRENGTHS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+ATTACKED_BY = ("fgsm", "adaptive-pgd", "noise")
+SOFTMAX = "softmax"
+"""Name of the comparison line: the softmax network under FGSM of its own."""
+_PACKAGES = ("workbench-labels", "tensorflow", "keras", "gpflow", "numpy", "scipy", "scikit-learn")
+
+Report = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Robustness:
+    """What was measured. A attacks, S strengths, K detectors, N images.
+
+    Attributes:
+        attacks: [A] names.
+        strengths: [S].
+        detectors: [K] names.
+        classes: [C] labels.
+        truth: [N] codes of the true classes, or of the clean predictions where truth was unknown.
+        truth_known: whether `truth` is the truth.
+        clean_codes: [N] predictions of the clean images.
+        clean_confidence: [N] their probabilities.
+        clean_scores: [K, N] suspicion of the clean images.
+        codes: [A, S, N] predictions of the attacked images.
+        confidence: [A, S, N].
+        scores: [A, S, K, N].
+        softmax_accuracy: [S] of the comparison network under FGSM of its own, or None.
+        settings: seed, losses, steps, versions.
+    """
+
+    attacks: tuple[str, ...]
+    strengths: Floats
+    detectors: tuple[str, ...]
+    classes: tuple[Any, ...]
+    truth: Ints
+    truth_known: bool
+    clean_codes: Ints
+    clean_confidence: Floats
+    clean_scores: Floats
+    codes: Ints
+    confidence: Floats
+    scores: Floats
+    softmax_accuracy: Floats | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def accuracy(self) -> Floats:
+        """[A, S] share of attacked images still classified rightly."""
+        result: Floats = (self.codes == self.truth).mean(axis=2)
+        return result
+
+    @property
+    def successful(self) -> Array:
+        """[A, S, N] the model was right about the clean image and is wrong about the attacked one."""
+        return (self.clean_codes == self.truth) & (self.codes != self.truth)
+
+    @property
+    def mean_scores(self) -> Floats:
+        """[A, S, K]."""
+        result: Floats = self.scores.mean(axis=3)
+        return result
+
+    def auc(self, *, successful_only: bool = False) -> Floats:
+        """Area under the ROC curve of every detector.
+
+        Args:
+            successful_only: count an attacked image only where the attack changed a right answer
+                into a wrong one; the clean images are all of them either way.
+
+        Returns:
+            [A, S, K]; NaN where there is no such image.
+        """
+        areas = np.full(self.scores.shape[:3], np.nan)
+        chosen = self.successful
+        for a, s, k in np.ndindex(areas.shape):
+            attacked = self.scores[a, s, k]
+            if successful_only:
+                attacked = attacked[chosen[a, s]]
+            areas[a, s, k] = area_under_roc(self.clean_scores[k], attacked)
+        return areas
+
+    def row(self, attack: str, strength: float) -> tuple[int, int]:
+        """Where an attack and the nearest strength lie.
+
+        Raises:
+            InputError: the attack was not measured.
+        """
+        if attack not in self.attacks:
+            raise InputError(f"{attack!r} was not measured; measured: {', '.join(self.attacks)}.")
+        return self.attacks.index(attack), int(np.abs(self.strengths - strength).argmin())
+
+    def table(self) -> pd.DataFrame:
+        """One row an attack, strength and detector, for people and for files."""
+        import pandas as pd
+
+        everything, some = self.auc(), self.auc(successful_only=True)
+        hits, means, chosen = self.accuracy, self.mean_scores, self.successful.sum(axis=2)
+        rows = [
+            {
+                "attack": attack,
+                "strength": float(strength),
+                "images": len(self.truth),
+                "accuracy": hits[a, s],
+                "successful": int(chosen[a, s]),
+                "detector": detector,
+                "mean_score_clean": float(self.clean_scores[k].mean()),
+                "mean_score": means[a, s, k],
+                "auc": everything[a, s, k],
+                "auc_successful": some[a, s, k],
+            }
+            for a, attack in enumerate(self.attacks)
+            for s, strength in enumerate(self.strengths)
+            for k, detector in enumerate(self.detectors)
+        ]
+        if self.softmax_accuracy is not None:
+            rows += [
+                {"attack": SOFTMAX, "strength": float(e), "images": len(self.truth), "accuracy": float(hit)}
+                for e, hit in zip(self.strengths, self.softmax_accuracy, strict=True)
+            ]
+        return pd.DataFrame(rows)
+
+
+def measure(
+    model: Any,
+    X: Array,
+    y: Array | None = None,
+    *,
+    strengths: Sequence[float] = STRENGTHS,
+    attacks: Sequence[str] = ATTACKED_BY,
+    detectors: Sequence[str] | None = None,
+    loss: str | None = None,
+    steps: int = 20,
+    softmax: Any = None,
+    random_state: int = 0,
+    report: Report | None = None,
+) -> Robustness:
+    """Attack a model and score what comes out.
+
+    Args:
+        model: a fitted classifier with gradients.
+        X: [N, D] images in [0, 1].
+        y: [N] true labels; None takes the model's clean predictions for the truth.
+        strengths: [S].
+        attacks: names in `ATTACKS`.
+        detectors: names in `DETECTORS`; None takes all the model can feed.
+        loss: of FGSM, PGD and transfer; None for cross-entropy. The adaptive attack keeps its own.
+        steps: of iterative attacks.
+        softmax: a fitted softmax network for comparison; "transfer" computes its gradient on it.
+        random_state: of noise and of detectors that draw.
+        report: told (fraction, what is being done); may raise `Cancelled`.
+
+    Returns:
+        The measurements.
+
+    Raises:
+        InputError: as `attacks_on` and `score`.
+    """
+    from workbench.attacks.methods import attacks_on, check_images, check_strengths, codes_of
+
+    names = tuple(dict.fromkeys(attacks))
+    if not names:
+        raise InputError("Choose at least one attack.")
+    images, grid = check_images(X), check_strengths(strengths)
+    chosen = detectors_for(model) if detectors is None else tuple(DETECTORS[name].name for name in detectors)
+    total = len(names) * len(grid) + 1 + (softmax is not None) * len(grid)
+    done = 0
+
+    def tell(what: str) -> None:
+        nonlocal done
+        if report is not None:
+            report(done / total, what)
+        done += 1
+
+    tell("clean images")
+    clean = score(model, images, chosen, random_state)
+    truth = clean.codes if y is None else codes_of(model, np.asarray(y), len(images))
+    labels = np.asarray(model.classes_)[truth]
+    shape = len(names), len(grid), len(images)
+    codes, confidence = np.empty(shape, np.int64), np.empty(shape)
+    scores = np.empty((*shape[:2], len(chosen), shape[2]))
+    for a, name in enumerate(names):
+        own_loss = ATTACKS[name].loss if ATTACKS[name].needs_variance else loss
+        found = attacks_on(
+            model, images, labels, method=name, strengths=grid, loss=own_loss, steps=steps,
+            surrogate=softmax, random_state=random_state,
+        )  # fmt: skip
+        for s, strength in enumerate(grid):
+            tell(f"{ATTACKS[name].title}, strength {strength:g}")
+            codes[a, s], confidence[a, s], scores[a, s] = score(model, next(found), chosen, random_state)
+    softmax_accuracy = None
+    if softmax is not None:
+        found = attacks_on(softmax, images, labels, method="fgsm", strengths=grid, loss=loss)
+        hits = []
+        for strength in grid:
+            tell(f"softmax network, strength {strength:g}")
+            hits.append(float((softmax.predict(next(found)) == labels).mean()))
+        softmax_accuracy = np.array(hits)
+    return Robustness(
+        attacks=names,
+        strengths=grid,
+        detectors=chosen,
+        classes=tuple(np.asarray(model.classes_).tolist()),
+        truth=truth,
+        truth_known=y is not None,
+        clean_codes=clean.codes,
+        clean_confidence=clean.confidence,
+        clean_scores=clean.suspicion,
+        codes=codes,
+        confidence=confidence,
+        scores=scores,
+        softmax_accuracy=softmax_accuracy,
+        settings={
+            "model": type(model).__name__,
+            "seed": int(random_state),
+            "loss": loss or "cross-entropy",
+            "steps": int(steps),
+            "images": len(images),
+            "versions": versions(),
+        },
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers come from."""
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,185 @@
+"""Models as differentiable functions of pixels: what an attacker who knows everything has.
+
+A target is a key, which says which function, and tensors, which say with what numbers; so one
+compiled gradient serves every fitted model of a kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from workbench.classifiers.predictor import Predictor
+from workbench.engine.projection import StationaryKernel
+from workbench.errors import InputError
+
+Moments = Callable[..., tuple[Any, Any]]
+"""(arrays, X [n, D]) -> latent mean [n, C] and variance [n, C], or logits and None."""
+
+
+class Target(NamedTuple):
+    """A model to attack.
+
+    Attributes:
+        key: which function; hashable.
+        arrays: its numbers, as (nested tuples of) tensors.
+        dtype: of X and of the gradient.
+        rows: how many images fit in one call.
+    """
+
+    key: tuple[Any, ...]
+    arrays: Any
+    dtype: Any
+    rows: int
+
+    @property
+    def signature(self) -> Any:
+        """Shapes of the arrays; all sizes that differ between models of this kind are open."""
+        if self.key[0] == "kernel":
+            return _opened(self.arrays)
+        weights, scaling, head = self.arrays
+        fixed = tf.nest.map_structure(lambda a: tf.TensorSpec(a.shape, a.dtype), (weights, scaling))
+        return (*fixed, _opened(head))
+
+
+def target_of(model: Any) -> Target:
+    """The differentiable function behind a fitted classifier.
+
+    Args:
+        model: a fitted classifier: a network, or any GP with a named kernel on pixels.
+
+    Returns:
+        The target.
+
+    Raises:
+        InputError: the model gives no gradients.
+    """
+    if not hasattr(model, "classes_"):
+        raise InputError("Fit the model before attacking it.")
+    name = type(model).__name__
+    if len(model.classes_) < 2 or getattr(model, "n_rows_", 1) == 0:
+        raise InputError(f"{name} has learnt nothing yet: it needs labels of two classes to be attacked.")
+    if hasattr(model, "network_"):
+        return _network(model)
+    predictor = getattr(model, "predictor_", None)
+    if isinstance(predictor, Predictor):
+        key, arrays = _kernel(predictor, name)
+        dtype = tf.as_dtype(predictor.dtype)
+        return Target(("kernel", *key), arrays, dtype, 1024)
+    raise InputError(
+        f"{name} gives no gradients, so nobody can compute an attack on it here. Attack a large-margin "
+        "GP, another GP model or a network; or compute the attack on one of these and show it to this "
+        "model (transfer)."
+    )
+
+
+def _opened(arrays: Any) -> Any:
+    return tf.nest.map_structure(lambda a: tf.TensorSpec([None] * len(a.shape), a.dtype), arrays)
+
+
+def _network(model: Any) -> Target:
+    from workbench.engine import networks as engine
+
+    place = (model.network_, model.input_shape_)
+    weights = tuple(tf.convert_to_tensor(w) for w in model.weights_)
+    scaling = (tf.convert_to_tensor(model.shift_), tf.convert_to_tensor(model.scale_))
+    rows = engine.chunk_rows(*place)
+    head = getattr(model, "head_", None)
+    if head is None:
+        layer = tuple(tf.convert_to_tensor(part) for part in (model.kernel_, model.bias_))
+        return Target(("softmax", *place), (weights, scaling, layer), tf.float32, rows)
+    key, arrays = _kernel(head.predictor_, type(model).__name__)
+    return Target(("head", *place, *key), (weights, scaling, arrays), tf.float32, rows)
+
+
+def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    kernel = predictor.kernel
+    if not isinstance(kernel, StationaryKernel):
+        raise InputError(f"{name} uses a kernel object of its own; attacks know the named kernels only.")
+    dtype = predictor.dtype
+    n_latent = predictor.mean_weights.shape[1]
+    numbers = [
+        predictor.shift, predictor.scale, np.asarray(predictor.clip),
+        np.asarray(kernel.length_scale), np.asarray(kernel.variance), predictor.points,
+        predictor.mean_weights, predictor.mean_offset, predictor.factors, predictor.raises,
+    ]  # fmt: skip
+    owners = [np.repeat(np.arange(n_latent), r) for r in (predictor.ranks, predictor.raise_ranks)]
+    arrays = tuple(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in numbers)
+    arrays += tuple(tf.convert_to_tensor(o.astype(np.int32)) for o in owners)
+    return (kernel.name, predictor.binary, np.ndim(kernel.length_scale)), arrays
+
+
+@cache
+def moments(key: tuple[Any, ...]) -> Moments:
+    """The function behind a key; calls trace it into whatever graph is being built."""
+    kind, *rest = key
+    if kind == "kernel":
+        return lambda arrays, X: _kernel_moments(arrays, X, *rest)
+    from workbench.engine import networks as engine
+
+    network, shape, *options = rest
+
+    def features(weights: Any, scaling: Any, X: Any) -> Any:
+        return engine.forward(network, shape, weights, (X - scaling[0]) / scaling[1])
+
+    if kind == "softmax":
+        return lambda arrays, X: (
+            tf.matmul(features(arrays[0], arrays[1], X), arrays[2][0]) + arrays[2][1],
+            None,
+        )
+
+    def head(arrays: Any, X: Any) -> tuple[Any, Any]:
+        f = tf.cast(features(arrays[0], arrays[1], X), arrays[2][0].dtype)
+        mean, variance = _kernel_moments(arrays[2], f, *options)
+        return tf.cast(mean, X.dtype), tf.cast(variance, X.dtype)
+
+    return head
+
+
+def _kernel_moments(arrays: Any, X: Any, name: str, binary: bool, _: int) -> tuple[Any, Any]:
+    """What `Predictor` computes, differentiably."""
+    (shift, scale, clip, length, variance, points, weights, offset, factors, raises,
+     owners, raise_owners) = arrays  # fmt: skip
+    A = tf.clip_by_value((X - shift) / scale, -clip, clip) / length
+    B = points / length
+    r2 = tf.reduce_sum(A * A, 1)[:, None] + tf.reduce_sum(B * B, 1) - 2.0 * tf.matmul(A, B, transpose_b=True)
+    # the floor keeps the square root's slope finite where an image sits on a point
+    K = variance * _SHAPES[name](tf.maximum(r2, tf.cast(1e-12, r2.dtype)))
+    C = tf.shape(weights)[1]
+    mean = tf.matmul(K, weights) + offset
+    K = K[:, : tf.shape(factors)[0]]
+    v = variance - _sums(tf.matmul(K, factors), owners, C) + _sums(tf.matmul(K, raises), raise_owners, C)
+    v = tf.maximum(v, 0.0)
+    if binary:
+        return tf.concat([-0.5 * mean, 0.5 * mean], 1), 0.5 * tf.concat([v, v], 1)
+    return mean, v
+
+
+def _sums(B: Any, owners: Any, C: Any) -> Any:
+    return tf.transpose(tf.math.unsorted_segment_sum(tf.transpose(B * B), owners, C))
+
+
+def _exponential(r2: Any) -> Any:
+    return tf.exp(-tf.sqrt(r2))
+
+
+def _matern32(r2: Any) -> Any:
+    r = tf.sqrt(3.0 * r2)
+    return (1.0 + r) * tf.exp(-r)
+
+
+def _matern52(r2: Any) -> Any:
+    r = tf.sqrt(5.0 * r2)
+    return (1.0 + r + r * r / 3.0) * tf.exp(-r)
+
+
+_SHAPES: dict[str, Callable[[Any], Any]] = {
+    "squared-exponential": lambda r2: tf.exp(-0.5 * r2),
+    "exponential": _exponential,
+    "matern32": _matern32,
+    "matern52": _matern52,
+}

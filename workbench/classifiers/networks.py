@@ -1,0 +1,518 @@
+"""Networks as classifiers: a large-margin GP on a network's features, and the plain softmax network."""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers import calibration as cal
+from workbench.classifiers.base import BaseBayesianClassifier, Callback
+from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.large_margin import LargeMarginClassifier
+from workbench.classifiers.latent import Latent
+from workbench.errors import InputError
+
+REFITS = ("head", "whole")
+HELD_OUT = 2000  # rows at most that training leaves out, to set the temperature on
+HELD_OUT_FROM = 20  # labels a class from which rows are left out
+LAST_RATE = 0.05  # learning rates fall linearly to this share of what they began with
+
+
+class _NetworkClassifier(BaseBayesianClassifier):
+    """What both share: the network's weights, its input, features in chunks and the state.
+
+    A subclass has the options network, input_shape, geometry, batch_size, learning_rate,
+    min_steps, warm_start.
+    """
+
+    network: Any
+    input_shape: Any
+    geometry: Any
+    batch_size: Any
+    learning_rate: Any
+    min_steps: Any
+
+    network_: str
+    input_shape_: tuple[int, ...]
+    weights_: tuple[Array, ...]
+    shift_: Floats
+    scale_: Floats
+
+    # ------------------------------------------------------------------ for everyone
+
+    def transform(self, X: Any) -> Floats:
+        """The network's features.
+
+        Args:
+            X: [N, D] rows as in `fit`.
+
+        Returns:
+            [N, d] float32, each row of mean 0 and variance 1.
+
+        Raises:
+            InputError: no network was trained, for lack of labels.
+        """
+        X = self._checked(X)
+        if self._trivial():
+            raise InputError(f"{type(self).__name__} has no network yet: it needs labels of two classes.")
+        return self._features(X).copy()
+
+    # ------------------------------------------------------------------ for subclasses
+
+    def _numpy_dtype(self) -> type[np.float32] | type[np.float64]:
+        return np.float32
+
+    def _prepare(self, X: Floats) -> None:
+        """Resolve network, input shape and scaling."""
+        self._check_options()
+        self.input_shape_ = self._resolve_shape(X.shape[1])
+        network = self.network
+        if network == "auto":
+            network = "mlp" if len(self.input_shape_) == 1 else "small"
+        self.network_ = str(network)
+        geometry = self.geometry
+        if geometry is not None and geometry.shift.shape[0] != X.shape[1]:
+            raise InputError(
+                f"The geometry is for {geometry.shift.shape[0]} features and X has {X.shape[1]}."
+            )
+        if len(self.input_shape_) == 1 and geometry is None:
+            geometry = Geometry.of(X, 1, 0)
+        shift: Floats = np.full(X.shape[1], X.mean(dtype=np.float64))  # pixels: one scale for all
+        scale: Floats = np.full(X.shape[1], float(X.std(dtype=np.float64)) or 1.0)
+        if geometry is not None and np.ptp(geometry.scale) > 0:
+            shift, scale = geometry.shift, geometry.scale
+        self.shift_, self.scale_ = shift.astype(np.float32), scale.astype(np.float32)
+        self._cache = _FeatureCache()
+
+    def _check_options(self) -> None:
+        for name in ("batch_size", "min_steps"):
+            if int(getattr(self, name)) < 1:
+                raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        for name in ("learning_rate", "head_learning_rate"):
+            if hasattr(self, name) and not getattr(self, name) > 0:
+                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
+
+    def _resolve_shape(self, n_columns: int) -> tuple[int, ...]:
+        if self.input_shape is None:
+            return (n_columns,)
+        shape = tuple(int(size) for size in np.atleast_1d(self.input_shape))
+        if len(shape) == 2:
+            shape = (*shape, 1)
+        if len(shape) not in (1, 3) or min(shape) < 1:
+            raise InputError(
+                f"input_shape must be (height, width) or (height, width, channels); got {self.input_shape!r}."
+            )
+        if int(np.prod(shape)) != n_columns:
+            raise InputError(
+                f"input_shape {list(shape)} means {int(np.prod(shape))} numbers an image and X has "
+                f"{n_columns} columns. A network wants raw pixels, not PCA components."
+            )
+        return shape
+
+    def _schedule(self, n: int, epochs: float, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        """Minibatches [T, B] and falling learning rates [T], as shares of the first."""
+        from workbench.engine import networks as engine
+
+        size = min(int(self.batch_size), n)
+        steps = max(round(epochs * n / size), int(self.min_steps)) if epochs > 0 else 0
+        rows = engine.minibatches(n, size, steps, rng)
+        return rows, np.linspace(1.0, LAST_RATE, steps)
+
+    def _softmax_network(self, X: Floats, codes: Ints, epochs: float, report: Any) -> Any:
+        """Train the network with a softmax layer from the start."""
+        from workbench.engine import networks as engine
+
+        seed = self._seed()
+        rng = np.random.default_rng([seed, 0x50F7])
+        weights = engine.initial_weights(self.network_, self.input_shape_, seed)
+        d, C = engine.n_features(self.network_, self.input_shape_), len(self.classes_)
+        layer = rng.normal(scale=d**-0.5, size=(d, C)).astype(np.float32), np.zeros(C, np.float32)
+        rows, rates = self._schedule(len(X), epochs, rng)
+        return engine.train_softmax(
+            self.network_, self.input_shape_, (*weights, *layer), self.shift_, self.scale_, X, codes,
+            rows, self.learning_rate * rates, report,
+        )  # fmt: skip
+
+    def _features(self, X: Array) -> Floats:
+        from workbench.engine import networks as engine
+
+        return self._cache.get(
+            X,
+            lambda: engine.features_of(
+                self.network_, self.input_shape_, self.weights_, self.shift_, self.scale_, X
+            ),
+        )
+
+    def _state(self) -> dict[str, Array]:
+        state = {f"network.{i}": np.asarray(w) for i, w in enumerate(self.weights_)}
+        state |= {"network_": np.asarray(self.network_), "input_shape_": np.asarray(self.input_shape_)}
+        return state | {"shift_": self.shift_, "scale_": self.scale_} | super()._state()
+
+    def _set_state(self, state: Mapping[str, Array]) -> None:
+        super()._set_state(state)
+        count = sum(name.startswith("network.") for name in state)
+        self.weights_ = tuple(np.asarray(state[f"network.{i}"]) for i in range(count))
+        self.network_ = str(np.asarray(state["network_"]))
+        self.input_shape_ = tuple(int(size) for size in state["input_shape_"])
+        self.shift_, self.scale_ = np.asarray(state["shift_"]), np.asarray(state["scale_"])
+        self._cache = _FeatureCache()
+
+
+class SoftmaxNetClassifier(_NetworkClassifier):
+    """A network with a softmax layer, trained by Adam on the cross-entropy, for comparison.
+
+    Args:
+        network: "auto" (two dense layers for tables, "small" for images), a name in
+            `workbench.engine.networks.NETWORKS`, or "package.module:function" of your own.
+        input_shape: (height, width) or (height, width, channels) of the images whose pixels the
+            columns are; None for rows of numbers.
+        classes: class labels, if known before the data.
+        geometry: of the pool; its scaling is used for tables.
+        epochs: passes over the data.
+        batch_size: rows in a step.
+        learning_rate: Adam's, falling linearly to a twentieth.
+        min_steps: steps at least, however few the labels.
+        random_state: seed.
+    """
+
+    def __init__(
+        self,
+        *,
+        network: str = "auto",
+        input_shape: Any = None,
+        classes: Any = None,
+        geometry: Geometry | None = None,
+        epochs: float = 20,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        min_steps: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.network = network
+        self.input_shape = input_shape
+        self.classes = classes
+        self.geometry = geometry
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.min_steps = min_steps
+        self.random_state = random_state
+
+    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+        self._prepare(X)
+        n = len(X)
+        total = len(self._schedule(n, self.epochs, np.random.default_rng(0))[0])
+
+        def report(done: int, loss: float) -> bool | None:
+            return None if callback is None else callback(done / total, -loss * n)
+
+        done = self._softmax_network(X, codes, self.epochs, report)
+        self.weights_, (self.kernel_, self.bias_) = done.variables[:-2], done.variables[-2:]
+        self.objective_trace_ = -n * done.trace
+        self.objective_ = float(self.objective_trace_[-1])
+        self.n_iter_ = done.steps
+
+    def decision_function(self, X: Any) -> Floats:
+        """[N, C] logits of X [N, D]; one column for two classes, as scikit-learn has it."""
+        X = self._checked(X)
+        logits = self._logits(X) if not self._trivial() else np.zeros((len(X), len(self.classes_)))
+        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+
+    def _logits(self, X: Floats) -> Floats:
+        return self._features(X).astype(np.float64) @ self.kernel_ + self.bias_
+
+    def _probabilities(self, X: Floats) -> Floats:
+        return cal.softmax(self._logits(X), 1.0)
+
+    def _state(self) -> dict[str, Array]:
+        return super()._state() | {"kernel_": self.kernel_, "bias_": self.bias_}
+
+    def _set_state(self, state: Mapping[str, Array]) -> None:
+        super()._set_state(state)
+        self.kernel_, self.bias_ = np.asarray(state["kernel_"]), np.asarray(state["bias_"])
+
+
+class LargeMarginNetClassifier(_NetworkClassifier):
+    """LMGP-DNN (papers 000 and 003): a large-margin GP on the features of a network, trained together.
+
+    Softmax training first, k-means inducing points in feature space, closed-form sweeps of the
+    head, then Adam on the large-margin objective over network, inducing points and q together,
+    and sweeps again to finish (MATH.md section 10).
+
+    The temperature of `predict_proba` is set on rows that training leaves out (up to 2,000, from
+    20 labels a class on); the head then sees those rows too.
+
+    Args:
+        network: as in `SoftmaxNetClassifier`.
+        input_shape: as in `SoftmaxNetClassifier`.
+        classes: class labels, if known before the data.
+        geometry: of the pool: its scaling, for tables, and with few labels its centres, which the
+            inducing points are chosen from beside the labelled rows.
+        n_inducing: P.
+        length_scale_factor: times the median distance of features.
+        variance: of the kernel.
+        temperature: over rivals.
+        pretrain_epochs: with a softmax layer.
+        joint_epochs: of network and head together; 0 leaves the network as softmax training made it.
+        batch_size: rows in a step.
+        learning_rate: of the network.
+        head_learning_rate: of inducing points and q.
+        min_steps: of either training at least, however few the labels.
+        warm_start: with it, `fit` keeps the network and refits the head alone, which takes
+            milliseconds, until labels have grown by `retrain_growth`.
+        refit: "head", or "whole" to train the network anew at every fit although `warm_start` is set.
+        retrain_growth: with `warm_start`, the whole is trained anew once there are this many times
+            the labels it was last trained on; None never does.
+        calibration: "held-out" (the head's leave-one-out below 20 labels a class), "leave-one-out"
+            or None.
+        random_state: seed.
+    """
+
+    has_latent: ClassVar[bool] = True
+    _state_names: ClassVar[tuple[str, ...]] = ("trained_rows_", "beta_")
+
+    head_: LargeMarginClassifier
+    trained_rows_: int
+    beta_: float
+
+    def __init__(
+        self,
+        *,
+        network: str = "auto",
+        input_shape: Any = None,
+        classes: Any = None,
+        geometry: Geometry | None = None,
+        n_inducing: int = 64,
+        length_scale_factor: float = 1.0,
+        variance: float = 10.0,
+        temperature: float = 0.1,
+        pretrain_epochs: float = 12,
+        joint_epochs: float = 8,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        head_learning_rate: float = 1e-2,
+        min_steps: int = 300,
+        warm_start: bool = False,
+        refit: str = "head",
+        retrain_growth: float | None = 2.0,
+        calibration: str | None = "held-out",
+        random_state: Any = None,
+    ) -> None:
+        self.network = network
+        self.input_shape = input_shape
+        self.classes = classes
+        self.geometry = geometry
+        self.n_inducing = n_inducing
+        self.length_scale_factor = length_scale_factor
+        self.variance = variance
+        self.temperature = temperature
+        self.pretrain_epochs = pretrain_epochs
+        self.joint_epochs = joint_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.head_learning_rate = head_learning_rate
+        self.min_steps = min_steps
+        self.warm_start = warm_start
+        self.refit = refit
+        self.retrain_growth = retrain_growth
+        self.calibration = calibration
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ fitting
+
+    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+        if self.refit not in REFITS:
+            raise InputError(f"refit must be one of {', '.join(REFITS)}; got {self.refit!r}.")
+        if self.calibration not in ("held-out", "leave-one-out", None):
+            raise InputError(
+                f"calibration must be 'held-out', 'leave-one-out' or None; got {self.calibration!r}."
+            )
+        if self._keeps_network(len(codes)):
+            self._fit_head(X, codes, callback)
+        else:
+            self._fit_whole(X, codes, callback)
+        self.objective_ = float(self.objective_trace_[-1])
+
+    def _keeps_network(self, n: int) -> bool:
+        if not (self._warm() and hasattr(self, "weights_") and self.refit == "head"):
+            return False
+        return self.retrain_growth is None or n < self.retrain_growth * self.trained_rows_
+
+    def _fit_head(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+        """Closed-form sweeps on the features as they are."""
+        before = self._previous_classes
+        if before is None or not np.array_equal(before, self.classes_):
+            self.head_ = self._new_head(self.head_.geometry_)
+        self._sweep(self._features(X).astype(np.float64), codes, callback)
+        self.beta_ = self.head_.beta_
+        self.objective_trace_ = self.head_.objective_trace_
+        self.n_iter_ = self.head_.n_iter_
+
+    def _fit_whole(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+        from workbench.engine import networks as engine
+
+        self._prepare(X)
+        rng = np.random.default_rng([self._seed(), 0x101])
+        kept, held_out = self._held_out(codes, rng)
+        n = len(kept)
+        rows, shares = self._schedule(n, self.joint_epochs, rng)
+        first = len(self._schedule(n, self.pretrain_epochs, rng)[0])
+        total = first + len(rows)
+
+        def report(offset: int) -> Any:
+            return lambda done, loss: (
+                None if callback is None else callback((offset + done) / total, -loss * n)
+            )
+
+        started = self._softmax_network(X[kept], codes[kept], self.pretrain_epochs, report(0))
+        self.weights_ = started.variables[:-2]
+        features = self._features(X[kept]).astype(np.float64)
+        self.head_ = self._new_head(self._feature_geometry(features))
+        self._sweep(features, codes[kept])
+        if len(rows) and not started.stopped:
+            kernel = (self.variance, self.length_scale_factor * self.head_.geometry_.length_scale)
+            start = engine.Head.of(
+                self.head_.geometry_.inducing, self.head_.mean_, _covariance(self.head_.root_)
+            )
+            self.weights_, head, joint = engine.train_joint(
+                self.network_, self.input_shape_, self.weights_, start, kernel, self.shift_, self.scale_,
+                X[kept], codes[kept], rows,
+                np.stack([self.learning_rate * shares, self.head_learning_rate * shares], axis=1),
+                tau=self.temperature, report=report(first),
+            )  # fmt: skip
+            self._cache = _FeatureCache()
+            self._place(head)
+            self._sweep(self._features(X[kept]).astype(np.float64), codes[kept])
+            self.objective_trace_ = -n * joint.trace
+            self.n_iter_ = started.steps + joint.steps
+        else:
+            self.objective_trace_ = self.head_.objective_trace_
+            self.n_iter_ = started.steps
+        self.trained_rows_ = len(codes)
+        self.beta_ = self.head_.beta_
+        if len(held_out):
+            means = self.head_.predict_latent(self._features(X[held_out]).astype(np.float64)).mean
+            self.beta_ = cal.fit_beta(means, codes[held_out], cal.prior_log_beta(self.variance))
+            self._sweep(self._features(X).astype(np.float64), codes)
+        self.objective_trace_ = np.append(self.objective_trace_, self.head_.objective_)
+
+    def _held_out(self, codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Rows to train on and rows to set the temperature on."""
+        n = len(codes)
+        if self.calibration != "held-out" or n < HELD_OUT_FROM * len(self.classes_):
+            return np.arange(n), np.arange(0)
+        order = rng.permutation(n)
+        size = min(HELD_OUT, n // 10)
+        return np.sort(order[size:]), np.sort(order[:size])
+
+    def _feature_geometry(self, features: Floats) -> Geometry:
+        """Inducing points among the features: of the labelled rows, and of the pool's centres."""
+        candidates: Array = features
+        if self.geometry is not None:
+            g = self.geometry
+            centres = np.concatenate([g.inducing, g.mean_inducing]) * g.scale + g.shift
+            seen = self._features(centres.astype(np.float32)).astype(np.float64)
+            candidates = np.concatenate([features, seen])
+        measured = Geometry.of(candidates, self.n_inducing, self._seed(), common_scale=True)
+        zeros, ones = np.zeros(features.shape[1]), np.ones(features.shape[1])
+        # undo the common scale: features are of length sqrt(d) by LayerNorm and stay as they are
+        span = measured.scale[0]
+        points = measured.inducing * span + measured.shift
+        return Geometry(zeros, ones, points, np.empty((0, len(zeros))), measured.length_scale * span, np.inf)
+
+    def _new_head(self, geometry: Geometry) -> LargeMarginClassifier:
+        return LargeMarginClassifier(
+            classes=np.arange(len(self.classes_)),
+            geometry=geometry,
+            n_mean=0,
+            warm_start=True,
+            calibration=None if self.calibration is None else "leave-one-out",
+            length_scale_factor=self.length_scale_factor,
+            variance=self.variance,
+            temperature=self.temperature,
+            random_state=0,
+        )
+
+    def _sweep(self, features: Floats, codes: Ints, callback: Callback | None = None) -> None:
+        self.head_.fit(features, codes, callback)
+
+    def _place(self, head: Any) -> None:
+        """Put the posterior that joint training ended with into the head."""
+        covariance = head.covariance
+        precision = np.linalg.inv(covariance)
+        root = np.linalg.inv(np.linalg.cholesky(0.5 * (precision + precision.transpose(0, 2, 1))))
+        state = self.head_.get_state() | {
+            "geometry.inducing": head.points, "mean_": head.mean, "precision_": precision, "root_": root,
+        }  # fmt: skip
+        geometry = self.head_.geometry_._replace(inducing=head.points)
+        self.head_ = self._new_head(geometry).set_state(state)
+
+    # ------------------------------------------------------------------ predicting
+
+    @property
+    def gpflow_model_(self) -> Any:
+        """The head as a GPflow model; its inputs are the network's features (`transform`)."""
+        return self.head_.gpflow_model_
+
+    def _probabilities(self, X: Floats) -> Floats:
+        return cal.softmax(self._latent(X).mean, self.beta_)
+
+    def _latent(self, X: Floats) -> Latent:
+        return self.head_.predict_latent(self._features(X).astype(np.float64))
+
+    def _state(self) -> dict[str, Array]:
+        head = {f"head.{name}": value for name, value in self.head_.get_state().items()}
+        return super()._state() | head
+
+    def _set_state(self, state: Mapping[str, Array]) -> None:
+        super()._set_state(state)
+        head = {k.removeprefix("head."): v for k, v in state.items() if k.startswith("head.")}
+        geometry = {k.removeprefix("geometry."): v for k, v in head.items() if k.startswith("geometry.")}
+        self.head_ = self._new_head(Geometry.from_arrays(geometry)).set_state(head)
+
+
+def _covariance(root: Floats) -> Floats:
+    return np.matmul(root.transpose(0, 2, 1), root)
+
+
+class _FeatureCache:
+    """Features of the last few arrays seen by one network: rounds of labelling score the same pool.
+
+    Keyed by a checksum of the rows; bounded in numbers kept. Copies and pickles are empty.
+    """
+
+    LIMIT = 1 << 24  # float32 numbers: 64 MB
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, int, tuple[int, ...], str], Floats] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, X: Array, compute: Any) -> Floats:
+        data = memoryview(np.ascontiguousarray(X)).cast("B")  # type: ignore[arg-type]
+        key = zlib.crc32(data), zlib.adler32(data), X.shape, X.dtype.str
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        features: Floats = compute()
+        features.setflags(write=False)
+        with self._lock:
+            self._kept[key] = features
+            while sum(f.size for f in self._kept.values()) > self.LIMIT and len(self._kept) > 1:
+                self._kept.popitem(last=False)
+        return features
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+
+    def __deepcopy__(self, memo: Any) -> _FeatureCache:
+        return _FeatureCache()

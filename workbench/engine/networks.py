@@ -1,0 +1,580 @@
+"""Networks as pure functions: Keras layers give the forward pass, weights travel as arrays.
+
+A Keras model is built once per (network, input shape) and only ever called stateless, so that one
+compiled function serves every fitted classifier of the process, from any thread, and a classifier
+is plain arrays that copy, pickle and save exactly. The output of every network here goes through
+a LayerNorm without parameters: it keeps the features of a large-margin head at one length, where a
+single length scale means something.
+
+The large-margin head in front of it (papers 000 and 003: LMGP-DNN; MATH.md section 10) maximises
+
+    sum_n [ -tau log sum_t exp(g_nt / tau) ] - KL(q || p),  g = d + sqrt(a),
+    d = 1 + F_t - F_y,  a = d^2 + 2 kt + V_t + V_y,
+
+over the network's weights, the inducing points Z and q(v_c) = N(m_c, L_c L_c'), by Adam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
+from workbench.registry import Entry, Registry, load_target
+
+BATCH = 128
+JITTER = 1e-5  # relative to the kernel's variance: points may meet while they move
+SECOND_RATE = 0.999
+FIRST_RATE = 0.9
+EPSILON = 1e-7
+_FLOATS_PER_CALL = 1 << 24  # activations of one forward chunk: 64 MB
+
+Shape = tuple[int, ...]
+Weights = tuple[Array, ...]
+Report = Callable[[int, float], bool | None]
+"""report(steps done, mean loss of the last steps) -> True to stop."""
+
+# --------------------------------------------------------------------------- the networks
+
+
+def _mlp(seed: Iterator[int]) -> list[Any]:
+    return [_dense(128, seed), _dense(64, seed)]
+
+
+def _small(seed: Iterator[int]) -> list[Any]:
+    return [
+        _conv(16, 3, seed), layers.MaxPooling2D(), _conv(32, 3, seed), layers.MaxPooling2D(),
+        layers.Flatten(), _dense(64, seed),
+    ]  # fmt: skip
+
+
+def _middle(seed: Iterator[int]) -> list[Any]:
+    return [
+        _conv(32, 3, seed), layers.MaxPooling2D(), _conv(64, 3, seed), layers.MaxPooling2D(),
+        layers.Flatten(), _dense(128, seed),
+    ]  # fmt: skip
+
+
+def _papers_mnist(seed: Iterator[int]) -> list[Any]:
+    return [
+        _conv(32, 5, seed, "valid"), _conv(64, 3, seed, "valid"), layers.MaxPooling2D(),
+        layers.Flatten(), _dense(1024, seed), _dense(100, seed),
+    ]  # fmt: skip
+
+
+def _papers_cifar(seed: Iterator[int]) -> list[Any]:
+    return [
+        _conv(128, 3, seed, "valid"), _conv(128, 3, seed, "valid"), layers.MaxPooling2D(),
+        _conv(128, 3, seed, "valid"), layers.MaxPooling2D(),
+        layers.Flatten(), _dense(256, seed), _dense(100, seed),
+    ]  # fmt: skip
+
+
+def _conv(filters: int, size: int, seed: Iterator[int], padding: str = "same") -> Any:
+    start = keras.initializers.HeUniform(seed=next(seed))
+    return layers.Conv2D(filters, size, padding=padding, activation="relu", kernel_initializer=start)
+
+
+def _dense(units: int, seed: Iterator[int]) -> Any:
+    return layers.Dense(
+        units, activation="relu", kernel_initializer=keras.initializers.HeUniform(seed=next(seed))
+    )
+
+
+_HERE = "workbench.engine.networks"
+NETWORKS: Registry[Entry] = Registry(
+    "network",
+    [
+        Entry("mlp", f"{_HERE}:_mlp", "Two dense layers", "fc(128)-fc(64), for features that are no images."),
+        Entry(
+            "small", f"{_HERE}:_small", "Small", "conv(16,3)-pool-conv(32,3)-pool-fc(64): seconds an epoch."
+        ),
+        Entry("middle", f"{_HERE}:_middle", "Middle", "conv(32,3)-pool-conv(64,3)-pool-fc(128)."),
+        Entry(
+            "papers-mnist",
+            f"{_HERE}:_papers_mnist",
+            "The papers' MNIST network",
+            "conv(32,5)-conv(64,3)-pool-fc(1024)-fc(100), unpadded.",
+        ),
+        Entry(
+            "papers-cifar10",
+            f"{_HERE}:_papers_cifar",
+            "The papers' CIFAR-10 network",
+            "conv(128,3)-conv(128,3)-pool-conv(128,3)-pool-fc(256)-fc(100), unpadded.",
+        ),
+    ],
+)
+
+
+def _seeds(seed: int) -> Iterator[int]:
+    rng = np.random.default_rng([seed, 0x2E7])
+    while True:
+        yield int(rng.integers(2**31 - 1))
+
+
+def _build(network: str, input_shape: Shape, seed: int) -> Any:
+    builder = load_target(network) if ":" in network else NETWORKS[network].load()
+    parts = builder(_seeds(seed))
+    try:
+        model = keras.Sequential([keras.Input(input_shape), *parts])
+    except ValueError as error:
+        raise InputError(
+            f"Network {network!r} does not fit images of shape {list(input_shape)}: {error} "
+            "Choose a smaller network or larger images."
+        ) from error
+    if len(model.output_shape) != 2:
+        raise InputError(
+            f"Network {network!r} must end in one vector an item; it ends in {model.output_shape}."
+        )
+    if model.non_trainable_variables:
+        raise InputError(
+            f"Network {network!r} has layers that behave otherwise in training "
+            "(dropout, batch normalisation); these are not supported."
+        )
+    return model
+
+
+def initial_weights(network: str, input_shape: Shape, seed: int) -> Weights:
+    """Weights to start from.
+
+    Args:
+        network: a name in `NETWORKS`, or "package.module:function" of your own: seeds -> layers.
+        input_shape: (H, W, channels), or (D,) for networks of dense layers.
+        seed: same seed, same weights.
+
+    Returns:
+        float32 arrays in the network's order.
+
+    Raises:
+        InputError: no such network, or one that does not fit the shape.
+    """
+    return tuple(np.asarray(v) for v in _build(network, input_shape, seed).trainable_variables)
+
+
+@cache
+def template(network: str, input_shape: Shape) -> Any:
+    """The Keras model behind a network, for its layers alone; its own weights mean nothing.
+
+    Args:
+        network: as in `initial_weights`.
+        input_shape: as in `initial_weights`.
+    """
+    return _build(network, input_shape, 0)
+
+
+def n_features(network: str, input_shape: Shape) -> int:
+    """Length of the feature vector a network ends in."""
+    return int(template(network, input_shape).output_shape[-1])
+
+
+def forward(network: str, input_shape: Shape, weights: Sequence[Any], scaled: Any) -> Any:
+    """Features [n, d] of scaled inputs [n, D], in TensorFlow; differentiable.
+
+    Args:
+        network: as in `initial_weights`.
+        input_shape: as in `initial_weights`.
+        weights: tensors in the network's order.
+        scaled: [n, D] float32.
+    """
+    images = tf.reshape(scaled, (-1, *input_shape))
+    raw, _ = template(network, input_shape).stateless_call(list(weights), [], images)
+    return layer_norm(raw)
+
+
+def layer_norm(raw: Any) -> Any:
+    """Rows shifted to mean 0 and scaled to variance 1."""
+    centred = raw - tf.reduce_mean(raw, 1, keepdims=True)
+    # a row of zeros (every unit silent) stays where it is instead of becoming noise
+    return centred * tf.math.rsqrt(tf.reduce_mean(centred * centred, 1, keepdims=True) + 1e-5)
+
+
+# --------------------------------------------------------------------------- the large-margin head
+
+
+class Head(NamedTuple):
+    """What joint training moves besides the network.
+
+    Attributes:
+        points: [P, d] inducing points in feature space.
+        mean: [P, C] whitened means of q.
+        factor: [C, P, P] lower factors of the whitened covariances: below the diagonal as they
+            are, on it their logarithms, so that no step can leave the domain.
+    """
+
+    points: Any
+    mean: Any
+    factor: Any
+
+    @classmethod
+    def of(cls, points: Floats, mean: Floats, covariance: Floats) -> Head:
+        """Take a posterior apart.
+
+        Args:
+            points: [P, d].
+            mean: [P, C].
+            covariance: [C, P, P].
+        """
+        factor = np.linalg.cholesky(covariance)
+        diagonal = np.arange(factor.shape[1])
+        factor[:, diagonal, diagonal] = np.log(factor[:, diagonal, diagonal])
+        return cls(np.array(points, np.float64), np.array(mean, np.float64), factor)
+
+    @property
+    def covariance(self) -> Floats:
+        """[C, P, P]."""
+        factor = np.tril(np.asarray(self.factor), -1)
+        diagonal = np.arange(factor.shape[1])
+        factor[:, diagonal, diagonal] = np.exp(np.asarray(self.factor)[:, diagonal, diagonal])
+        return np.matmul(factor, factor.transpose(0, 2, 1))
+
+
+def _lower(raw: Any) -> Any:
+    return tf.linalg.set_diag(tf.linalg.band_part(raw, -1, 0), tf.exp(tf.linalg.diag_part(raw)))
+
+
+def head_moments(head: Head, kernel: Any, features: Any) -> tuple[Any, Any, Any]:
+    """Latent mean [n, C], q's share of the variance [n, C] and what the points leave open [n].
+
+    Args:
+        head: tensors, float64.
+        kernel: [2] variance and length scale of the squared exponential.
+        features: [n, d] float64.
+    """
+    variance, length = kernel[0], kernel[1]
+    A, Z = features / length, head.points / length
+    K = variance * tf.exp(-0.5 * _square_distances(A, Z))  # [n, P]
+    KZ = variance * tf.exp(-0.5 * _square_distances(Z, Z))
+    L = tf.linalg.cholesky(KZ + JITTER * variance * tf.eye(tf.shape(KZ)[0], dtype=KZ.dtype))
+    Phi = tf.transpose(tf.linalg.triangular_solve(L, tf.transpose(K)))
+    kt = tf.maximum(variance - tf.reduce_sum(Phi * Phi, 1), 0.0)
+    B = tf.matmul(Phi[None], _lower(head.factor))  # [C, n, P]
+    return tf.matmul(Phi, head.mean), tf.transpose(tf.reduce_sum(B * B, 2)), kt
+
+
+def _square_distances(A: Any, B: Any) -> Any:
+    cross = tf.matmul(A, B, transpose_b=True)
+    return tf.maximum(tf.reduce_sum(A * A, 1)[:, None] + tf.reduce_sum(B * B, 1) - 2.0 * cross, 0.0)
+
+
+def margin_loss(mean: Any, share: Any, kt: Any, codes: Any, tau: Any) -> Any:
+    """[n] minus the objective's term of each row: tempered maximum over rivals of g.
+
+    Args:
+        mean: [n, C].
+        share: [n, C] q's share of the variance.
+        kt: [n].
+        codes: [n] true classes.
+        tau: temperature over rivals.
+    """
+    own = tf.one_hot(codes, tf.shape(mean)[1], on_value=True, off_value=False)
+    d = 1.0 + mean - tf.gather(mean, codes[:, None], batch_dims=1)
+    a = d * d + 2.0 * kt[:, None] + share + tf.gather(share, codes[:, None], batch_dims=1)
+    g = d + tf.sqrt(tf.maximum(a, 1e-12))
+    return tau * tf.reduce_logsumexp(tf.where(own, tf.cast(-np.inf, g.dtype), g / tau), 1)
+
+
+def head_kl(head: Head) -> Any:
+    """KL(q || p) over all classes."""
+    lower = _lower(head.factor)
+    log_det = 2.0 * tf.reduce_sum(tf.linalg.diag_part(head.factor))
+    size = tf.cast(tf.size(head.mean), tf.float64)
+    return 0.5 * (tf.reduce_sum(lower * lower) + tf.reduce_sum(head.mean**2) - size - log_det)
+
+
+# --------------------------------------------------------------------------- training
+
+
+class Adam(NamedTuple):
+    """Adam's state for a list of variables.
+
+    Attributes:
+        first: moving means of the slopes.
+        second: moving means of their squares.
+        steps: how many were taken, float32.
+    """
+
+    first: tuple[Any, ...]
+    second: tuple[Any, ...]
+    steps: Any
+
+    @classmethod
+    def start(cls, variables: Sequence[Array]) -> Adam:
+        """Before the first step."""
+        zeros = tuple(np.zeros_like(v) for v in variables)
+        return cls(zeros, zeros, np.float32(0.0))
+
+
+def adam_step(variables: Sequence[Any], slopes: Sequence[Any], state: Adam, rates: Sequence[Any]) -> Any:
+    """One step of Adam (Kingma & Ba 2015).
+
+    Args:
+        variables: tensors.
+        slopes: the loss's gradients.
+        state: before.
+        rates: learning rate of each variable.
+
+    Returns:
+        (variables, state) after.
+    """
+    t = state.steps + 1.0
+    correction = tf.sqrt(1.0 - SECOND_RATE**t) / (1.0 - FIRST_RATE**t)
+    first = tuple(FIRST_RATE * m + (1.0 - FIRST_RATE) * g for m, g in zip(state.first, slopes, strict=True))
+    second = tuple(
+        SECOND_RATE * v + (1.0 - SECOND_RATE) * g * g for v, g in zip(state.second, slopes, strict=True)
+    )
+    moved = tuple(
+        w - tf.cast(rate * correction, w.dtype) * m / (tf.sqrt(v) + EPSILON)
+        for w, m, v, rate in zip(variables, first, second, rates, strict=True)
+    )
+    return moved, Adam(first, second, t)
+
+
+class Compiled(NamedTuple):
+    """The compiled functions of one network and input shape.
+
+    Attributes:
+        features: (weights, shift, scale, X [n, D]) -> [n, d].
+        softmax: minibatch steps of network and softmax layer.
+        joint: minibatch steps of network and large-margin head.
+    """
+
+    features: Any
+    softmax: Any
+    joint: Any
+
+
+@cache
+def compiled(network: str, input_shape: Shape) -> Compiled:
+    """Compile a network; cached, so that a process traces each once, whatever N, C and P are.
+
+    Args:
+        network: as in `initial_weights`.
+        input_shape: as in `initial_weights`.
+    """
+    model = template(network, input_shape)
+    d = n_features(network, input_shape)
+    f32 = tf.float32
+    weight_spec = tuple(tf.TensorSpec(v.shape, f32) for v in model.trainable_variables)
+    layer_spec = (tf.TensorSpec((d, None), f32), tf.TensorSpec((None,), f32))
+    head_spec = Head(
+        tf.TensorSpec((None, d), tf.float64),
+        tf.TensorSpec((None, None), tf.float64),
+        tf.TensorSpec((None, None, None), tf.float64),
+    )
+
+    def adam_spec(variables: tuple[Any, ...]) -> Adam:
+        return Adam(variables, variables, tf.TensorSpec((), f32))
+
+    one = tf.TensorSpec((None,), f32)
+    data_spec = (one, one, tf.TensorSpec((None, None), f32), tf.TensorSpec((None,), tf.int32))
+    rows_spec = tf.TensorSpec((None, None), tf.int32)
+
+    def apply(weights: Sequence[Any], shift: Any, scale: Any, rows: Any) -> Any:
+        return forward(network, input_shape, weights, (rows - shift) / scale)
+
+    @tf.function(input_signature=[weight_spec, one, one, data_spec[2]])
+    def features(weights, shift, scale, X):  # type: ignore[no-untyped-def]
+        return apply(weights, shift, scale, X)
+
+    softmax_spec = (*weight_spec, *layer_spec)
+
+    @tf.function(input_signature=[softmax_spec, adam_spec(softmax_spec), *data_spec, rows_spec, one])
+    def softmax(variables, state, shift, scale, X, codes, rows, rates):  # type: ignore[no-untyped-def]
+        total = tf.constant(0.0)
+        for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
+            y = tf.gather(codes, rows[i])
+            with tf.GradientTape() as tape:
+                tape.watch(variables)
+                f = apply(variables[:-2], shift, scale, tf.gather(X, rows[i]))
+                logits = tf.matmul(f, variables[-2]) + variables[-1]
+                loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
+            slopes = tape.gradient(loss, variables)
+            variables, state = adam_step(variables, slopes, state, [rates[i]] * len(slopes))
+            total += loss
+        return variables, state, total
+
+    joint_spec = (*weight_spec, *head_spec)
+
+    @tf.function(
+        input_signature=[
+            joint_spec,
+            adam_spec(joint_spec),
+            tf.TensorSpec((2,), tf.float64),
+            *data_spec,
+            rows_spec,
+            tf.TensorSpec((None, 2), f32),
+            tf.TensorSpec((), tf.float64),
+            tf.TensorSpec((), tf.float64),
+        ]
+    )
+    def joint(variables, state, kernel, shift, scale, X, codes, rows, rates, tau, n):  # type: ignore[no-untyped-def]
+        total = tf.constant(0.0, tf.float64)
+        for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
+            y = tf.gather(codes, rows[i])
+            with tf.GradientTape() as tape:
+                tape.watch(variables)
+                f = apply(variables[:-3], shift, scale, tf.gather(X, rows[i]))
+                head = Head(*variables[-3:])
+                moments = head_moments(head, kernel, tf.cast(f, tf.float64))
+                loss = tf.reduce_mean(margin_loss(*moments, y, tau)) + head_kl(head) / n
+            slopes = tape.gradient(loss, variables)
+            each = [rates[i, 0]] * (len(slopes) - 3) + [rates[i, 1]] * 3
+            variables, state = adam_step(variables, slopes, state, each)
+            total += loss
+        return variables, state, total
+
+    return Compiled(features, softmax, joint)
+
+
+def features_of(
+    network: str, input_shape: Shape, weights: Weights, shift: Floats, scale: Floats, X: Array
+) -> Floats:
+    """Features [N, d] float32 of raw rows X [N, D], in chunks.
+
+    Args:
+        network: as in `initial_weights`.
+        input_shape: as in `initial_weights`.
+        weights: the network's.
+        shift: [D] subtracted from rows.
+        scale: [D] then divided by.
+        X: [N, D].
+    """
+    run = compiled(network, input_shape).features
+    tensors = tuple(tf.convert_to_tensor(w) for w in weights)
+    out = np.empty((len(X), n_features(network, input_shape)), np.float32)
+    size = chunk_rows(network, input_shape)
+    for start in range(0, len(X), size):
+        rows = slice(start, start + size)
+        out[rows] = run(tensors, shift, scale, np.asarray(X[rows], np.float32)).numpy()
+    return out
+
+
+@cache
+def chunk_rows(network: str, input_shape: Shape) -> int:
+    """Rows whose activations fit in one forward call."""
+    widest = max(int(np.prod(layer.output.shape[1:])) for layer in template(network, input_shape).layers)
+    return int(np.clip(_FLOATS_PER_CALL // (2 * widest), 16, 1024))
+
+
+def minibatches(n: int, batch: int, steps: int, rng: np.random.Generator) -> Ints:
+    """[steps, B] rows: passes in random order, one after the other, cut into batches.
+
+    Args:
+        n: rows in all.
+        batch: B at most.
+        steps: how many batches.
+        rng: of the orders.
+    """
+    size = min(batch, n)
+    passes = -(-steps * size // n)
+    order = np.concatenate([rng.permutation(n) for _ in range(max(passes, 1))])
+    return order[: steps * size].reshape(steps, size).astype(np.int32)
+
+
+class Trained(NamedTuple):
+    """What training ends with.
+
+    Attributes:
+        variables: trained, in the order given.
+        trace: [T] mean losses, one for each share of the steps.
+        steps: done.
+        stopped: the report asked to stop.
+    """
+
+    variables: tuple[Array, ...]
+    trace: Floats
+    steps: int
+    stopped: bool
+
+
+def train_softmax(
+    network: str, input_shape: Shape, variables: Sequence[Array], shift: Floats, scale: Floats, X: Array,
+    codes: Ints, rows: Ints, rates: Floats, report: Report | None = None,
+) -> Trained:  # fmt: skip
+    """Minimise the cross-entropy of network and softmax layer by Adam.
+
+    Args:
+        network: as in `initial_weights`.
+        input_shape: as in `initial_weights`.
+        variables: the network's weights, then the layer's [d, C] and [C].
+        shift: [D].
+        scale: [D].
+        X: [N, D] float32 raw rows.
+        codes: [N].
+        rows: [T, B] the minibatches.
+        rates: [T] learning rates.
+        report: told now and then; may stop.
+    """
+    run = compiled(network, input_shape).softmax
+    data = (shift, scale, X, codes.astype(np.int32))
+    return _train(run, variables, (), data, rows, rates.astype(np.float32), (), report)
+
+
+def train_joint(
+    network: str, input_shape: Shape, weights: Sequence[Array], head: Head, kernel: tuple[float, float],
+    shift: Floats, scale: Floats, X: Array, codes: Ints, rows: Ints, rates: Floats, *, tau: float,
+    report: Report | None = None,
+) -> tuple[Weights, Head, Trained]:  # fmt: skip
+    """Minimise minus the large-margin objective a row over network, inducing points and q by Adam.
+
+    Args:
+        network: as in `initial_weights`.
+        input_shape: as in `initial_weights`.
+        weights: the network's.
+        head: where to start.
+        kernel: variance and length scale, held.
+        shift: [D].
+        scale: [D].
+        X: [N, D] float32 raw rows.
+        codes: [N].
+        rows: [T, B] the minibatches.
+        rates: [T, 2] learning rates of network and head.
+        tau: temperature over rivals.
+        report: told now and then; may stop.
+
+    Returns:
+        Weights, head and what training says of itself.
+    """
+    run = compiled(network, input_shape).joint
+    data = (shift, scale, X, codes.astype(np.int32))
+    after = (np.float64(tau), np.float64(len(X)))
+    start = (*weights, *head)
+    done = _train(run, start, (np.asarray(kernel),), data, rows, rates.astype(np.float32), after, report)
+    return done.variables[:-3], Head(*done.variables[-3:]), done
+
+
+def _train(
+    run: Any, variables: Sequence[Array], before: tuple[Any, ...], data: tuple[Any, ...], rows: Ints,
+    rates: Floats, after: tuple[Any, ...], report: Report | None,
+) -> Trained:  # fmt: skip
+    """Call the compiled loop in shares of about a second, so that people see progress and can stop."""
+    state = tuple(tf.convert_to_tensor(v) for v in variables)
+    adam = Adam.start(variables)
+    held = tuple(tf.convert_to_tensor(part) for part in data)
+    share, done, stopped = max(1, min(len(rows) // 50, 64)), 0, False
+    trace: list[float] = []
+    while done < len(rows) and not stopped:
+        part = slice(done, min(done + share, len(rows)))
+        state, adam, total = run(state, adam, *before, *held, rows[part], rates[part], *after)
+        count = part.stop - done
+        done = part.stop
+        trace.append(float(total) / count)
+        if not np.isfinite(trace[-1]):
+            raise InputError("Training diverged (the loss is not a number); lower the learning rates.")
+        stopped = report is not None and bool(report(done, trace[-1])) and done < len(rows)
+    return Trained(tuple(v.numpy() for v in state), np.asarray(trace), done, stopped)
+
+
+def trace_counts(network: str, input_shape: Shape) -> dict[str, int]:
+    """How often each compiled function of a network was traced in this process."""
+    return {
+        name: function.experimental_get_tracing_count()
+        for name, function in compiled(network, input_shape)._asdict().items()
+    }
