@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -175,7 +176,8 @@ class Learner:
         if "geometry" not in estimator.get_params(deep=False):
             return None
         rows = self.pool.features[self.pool.trainable]
-        return measure_geometry(estimator, rows, self.seed, self.pool.common_scale)
+        with self._explaining():
+            return measure_geometry(estimator, rows, self.seed, self.pool.common_scale)
 
     def fit(
         self,
@@ -203,7 +205,8 @@ class Learner:
         arguments: dict[str, Any] = {}
         if callback is not None and "callback" in inspect.signature(estimator.fit).parameters:
             arguments["callback"] = callback
-        estimator.fit(self.pool.features[items], codes, **arguments)
+        with self._explaining():
+            estimator.fit(self.pool.features[items], codes, **arguments)
         return Model(
             self.pool,
             self.classes,
@@ -228,6 +231,19 @@ class Learner:
             np.asarray(items, dtype=np.int64),
             np.asarray(codes, dtype=np.int64),
         )
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Options a person gave and the classifier cannot take are the person's to mend."""
+        try:
+            yield
+        except InputError:
+            raise
+        except (TypeError, ValueError) as error:
+            if not self.options:
+                raise
+            given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+            raise InputError(f"{self.classifier} cannot be fitted with {given}: {error}") from error
 
     def _prepared(self, number: int, measured: bool = False) -> Any:
         estimator = self.estimator(number)

@@ -294,11 +294,29 @@ class Session:
         model = self.model
         if model is None:
             return Evaluation.of(0, 0, source)
-        items, truth = self._held_out(self.state)
+        items, truth = self.held_out(self.state)
         if not items.size:
             return Evaluation.of(0, 0, source)
         wrong = int((model.probabilities[items].argmax(axis=1) != truth).sum())
         return Evaluation.of(int(items.size), wrong, source)
+
+    def held_out(self, state: ProjectState | None = None) -> tuple[Ints, Ints]:
+        """Items to measure on and their codes among the project's classes; never trained on.
+
+        Args:
+            state: to take classes and evaluation set from; the present one unless given.
+        """
+        state = self.state if state is None else state
+        if self.pool.test is not None and self.pool.truth is not None:
+            position = {key: code for code, key in enumerate(state.keys)}
+            by_code = [position.get(state.resolve(name), -1) for name in self.pool.classes]
+            items = self.pool.test.test
+            truth = self.pool.truth[items]
+            codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
+            return items[codes >= 0], codes[codes >= 0]
+        pairs = [(item, code) for item, code in state.codes.items() if item in state.evaluation]
+        both = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
 
     # --- ask and tell -------------------------------------------------------------------------
 
@@ -518,7 +536,7 @@ class Session:
                 callback=callback,
             )
             began = time.perf_counter()
-            held_out, truth = self._held_out(state)
+            held_out, truth = self.held_out(state)
             figures = measures(truth, model.probabilities[held_out] if held_out.size else np.empty((0, 0)))
             scored = time.perf_counter()
             queue, utilities = self._queue_of(model, state)
@@ -647,19 +665,6 @@ class Session:
             shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
         trainable = self.pool.trainable
         return trainable[~shut[trainable]]
-
-    def _held_out(self, state: ProjectState) -> tuple[Ints, Ints]:
-        """Items to measure on and their codes among the project's classes."""
-        if self.pool.test is not None and self.pool.truth is not None:
-            position = {key: code for code, key in enumerate(state.keys)}
-            by_code = [position.get(state.resolve(name), -1) for name in self.pool.classes]
-            items = self.pool.test.test
-            truth = self.pool.truth[items]
-            codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
-            return items[codes >= 0], codes[codes >= 0]
-        pairs = [(item, code) for item, code in state.codes.items() if item in state.evaluation]
-        both = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-        return both[:, 0], both[:, 1]
 
     def _leased(self, state: ProjectState, moment: float, but: str = "") -> set[int]:
         """Items somebody else is being asked about right now."""

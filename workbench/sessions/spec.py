@@ -66,7 +66,7 @@ class RunSpec:
         return 1 + -(-self.budget // self.batch)
 
     def load_pool(self) -> Any:
-        """The pool with this seed's test split.
+        """The pool with its own test split, or with this seed's.
 
         Raises:
             InputError: no such pool, or one without truth for an oracle to answer from.
@@ -76,7 +76,16 @@ class RunSpec:
         options = dict(self.pool_options)
         if self.target is not None:
             options["target"] = self.target
-        return load_pool(self.pool, **options).split(self.seed, self.test_fraction)
+        try:
+            pool = load_pool(self.pool, **options)
+        except InputError:
+            raise
+        except (TypeError, ValueError) as error:
+            given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            raise InputError(
+                f"Pool {self.pool!r} cannot be made with {given or 'no options'}: {error}."
+            ) from error
+        return pool if pool.test is not None else pool.split(self.seed, self.test_fraction)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON document; `from_json` is the way back."""

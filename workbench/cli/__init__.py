@@ -1,0 +1,113 @@
+"""The same verbs without a browser.
+
+Errors: the first line on stderr is the message, saying what and what to do; exit 2 for bad input, 1
+for what should not have happened, 130 when stopped. WORKBENCH_DEBUG=1 shows tracebacks and warnings.
+
+Importing this module costs a tenth of a second: each command imports what it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from workbench.errors import Cancelled, InputError
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command line and exit.
+
+    Args:
+        arguments: without the program's name; the process's own unless given.
+    """
+    debug = bool(os.environ.get("WORKBENCH_DEBUG"))
+    _quieten(debug)
+    if arguments is None and not debug:
+        _keep_stderr_to_ourselves()
+    # For `--policy my_module:function` with the module beside the person, as `python -m` has it.
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    try:
+        code = run(sys.argv[1:] if arguments is None else arguments)
+    except InputError as error:
+        if debug:
+            raise
+        _say(str(error))
+        code = 2
+    except (Cancelled, KeyboardInterrupt):
+        _say("Stopped.")
+        code = 130
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; the interpreter must not complain at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        if debug:
+            raise
+        _say(f"{type(error).__name__}: {error} (WORKBENCH_DEBUG=1 shows where.)")
+        code = 1
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        InputError: what the person gave cannot be used.
+    """
+    from typer import Abort, Exit
+    from typer.main import get_command
+
+    from workbench.cli.commands import app
+
+    try:
+        code = get_command(app).main(list(arguments), prog_name="workbench", standalone_mode=False)
+    except Exit as ended:
+        return ended.exit_code
+    except Abort as error:
+        raise KeyboardInterrupt from error
+    except Exception as error:
+        # Whatever the parser refuses knows how to say so, and nothing else has this method.
+        describe = getattr(error, "format_message", None)
+        if describe is None:
+            raise
+        context = getattr(error, "ctx", None)
+        where = getattr(context, "command_path", "workbench")
+        raise InputError(f"{describe()}\nSee: {where} --help") from error
+    return int(code) if isinstance(code, int) else 0
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+def _keep_stderr_to_ourselves() -> None:
+    """Send what C++ libraries write to stderr nowhere: TensorFlow greets there whatever its settings.
+
+    Python's own stderr (our messages, the server's log) goes on to where it went.
+    """
+    try:
+        kept = os.dup(2)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+    except OSError:
+        return
+    sys.stderr = os.fdopen(kept, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+
+
+def _quieten(debug: bool) -> None:
+    """Set what must stand before the libraries are imported."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if debug else "3")
+    if not debug:
+        import warnings
+
+        # The first line on stderr belongs to our message.
+        warnings.simplefilter("ignore")

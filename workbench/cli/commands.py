@@ -1,0 +1,256 @@
+"""The commands: each reads its options and calls one function of the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="workbench",
+    help="Label less and see why.",
+    add_completion=False,
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a file with the classes.")]
+PoolSet = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="Option of the pool; may be given again.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Option of the classifier; may be given again."),
+]
+Selector = Annotated[
+    str, typer.Option(help="How a batch is chosen: auto, a name or package.module:function.")
+]
+Initial = Annotated[
+    str, typer.Option(help="First labels: one-per-class, diverse, diverse:N, random or random:N.")
+]
+Budget = Annotated[int, typer.Option(help="Labels to ask for, the first ones not counted.")]
+Batch = Annotated[int, typer.Option(help="Labels to ask for at a time.")]
+Fraction = Annotated[float, typer.Option(help="Share of items kept for measuring.")]
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Label less and see why. Without a command: start the app on this machine."""
+    if version:
+        from workbench import __version__
+
+        print(__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        serve_app()
+
+
+@app.command("app")
+def serve_app(
+    address: Annotated[str, typer.Option(help="Interface to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8501,
+    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
+    max_upload_mb: Annotated[int | None, typer.Option(help="Largest upload, in megabytes.")] = None,
+) -> None:
+    """Start the app and serve it until stopped."""
+    from workbench.app.server import serve
+
+    serve(address, port, open_browser=browser, max_upload_mb=max_upload_mb)
+
+
+@app.command()
+def run(
+    pool: Annotated[str, typer.Option(help="A name (see `workbench pools`) or a file.")] = "digits",
+    target: Target = None,
+    pool_set: PoolSet = None,
+    classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
+    settings: Set = None,
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "variation-ratio",
+    selector: Selector = "auto",
+    initial: Initial = "one-per-class",
+    budget: Budget = 60,
+    batch: Batch = 1,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    test_fraction: Fraction = 0.2,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the bundle here; the same command goes on after a kill."),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the run in the app's database.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last line only.")] = False,
+) -> None:
+    """Label a pool with its own truth as the oracle, and print how the error falls."""
+    from workbench.cli.runs import run_once
+    from workbench.cli.values import parse_settings
+    from workbench.sessions.spec import RunSpec
+
+    spec = RunSpec(
+        pool=pool,
+        target=target,
+        pool_options=parse_settings(pool_set or [], "--pool-set"),
+        classifier=classifier,
+        options=parse_settings(settings or []),
+        policy=policy,
+        selector=selector,
+        initial=initial,
+        budget=budget,
+        batch=batch,
+        seed=seed,
+        test_fraction=test_fraction,
+    )
+    run_once(spec, out=out, keep=keep, quiet=quiet)
+
+
+@app.command()
+def compare(
+    pool: Annotated[list[str] | None, typer.Option(help="A name or a file; may be given again.")] = None,
+    target: Target = None,
+    pool_set: PoolSet = None,
+    classifier: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
+    settings: Set = None,
+    policy: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
+    selector: Selector = "auto",
+    initial: Initial = "one-per-class",
+    budget: Budget = 60,
+    batch: Batch = 1,
+    seeds: Annotated[int, typer.Option(help="How many: 0, 1, ...")] = 10,
+    test_fraction: Fraction = 0.2,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="One bundle a run and comparison.csv; goes on after a kill."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Run several policies on the same splits and first labels, seed by seed."""
+    from workbench.cli.runs import run_comparison
+    from workbench.cli.values import parse_settings
+    from workbench.studies.spec import StudySpec
+
+    spec = StudySpec(
+        name="" if out is None else out.name,
+        pools=tuple(pool or ["digits"]),
+        classifiers=tuple(classifier or ["large-margin"]),
+        policies=tuple(policy or ["variation-ratio", "random"]),
+        seeds=seeds,
+        options=parse_settings(settings or []),
+        target=target,
+        pool_options=parse_settings(pool_set or [], "--pool-set"),
+        selector=selector,
+        initial=initial,
+        budget=budget,
+        batch=batch,
+        test_fraction=test_fraction,
+    )
+    run_comparison(spec, out=out, quiet=quiet)
+
+
+@app.command()
+def predict(
+    file: Annotated[Path, typer.Argument(help="CSV, Parquet, NPY or NPZ with the columns of the pool.")],
+    model: Annotated[Path, typer.Option(help="A run's bundle, or its model folder.")],
+    out: Annotated[Path | None, typer.Option(help="CSV to write; printed unless given.")] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add a column for each class.")
+    ] = False,
+) -> None:
+    """Classes of new rows by a saved model."""
+    from workbench.cli.labels import predict_file
+
+    predict_file(file, model, out, probabilities)
+
+
+@app.command()
+def score(
+    pool: Annotated[str, typer.Option(help="A name, a file, or a folder of Parquet files.")],
+    model: Annotated[Path, typer.Option(help="A run's bundle, or its model folder.")],
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "variation-ratio",
+    top: Annotated[int, typer.Option(help="How many items to print.")] = 100,
+    pool_set: PoolSet = None,
+    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV to write; printed unless given.")] = None,
+) -> None:
+    """The items of a pool most worth asking about, best first."""
+    from workbench.cli.labels import score_file
+    from workbench.cli.values import parse_settings
+
+    options = parse_settings(pool_set or [], "--pool-set")
+    score_file(pool, model, policy, top, options=options, seed=seed, scheduler=scheduler, out=out)
+
+
+@app.command("export")
+def export_project(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    format: Annotated[
+        str, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, coco, bundle.")
+    ] = "csv",
+    out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
+) -> None:
+    """The labelled set of a project, or (--format bundle) its whole record as a folder."""
+    from workbench.cli.labels import export_file
+
+    export_file(project, format, out)
+
+
+@app.command("import")
+def import_project(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    file: Annotated[Path, typer.Argument(help="Labels: columns id (or item) and label.")],
+    format: Annotated[str | None, typer.Option(help="csv, parquet, jsonl, npz, label-studio, coco.")] = None,
+) -> None:
+    """Take labels made elsewhere into a project."""
+    from workbench.cli.labels import import_file
+
+    import_file(project, file, format)
+
+
+@app.command()
+def projects() -> None:
+    """List the projects in the database."""
+    from workbench.cli.lists import list_projects
+
+    list_projects()
+
+
+@app.command()
+def pools(
+    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
+    known: Annotated[bool, typer.Option("--known", help="Also data sets known by name.")] = False,
+) -> None:
+    """List the pools there are."""
+    from workbench.cli.lists import describe_pool, list_pools
+
+    list_pools(known) if name is None else describe_pool(name)
+
+
+@app.command()
+def classifiers(
+    name: Annotated[str | None, typer.Argument(help="Tell its options.")] = None,
+) -> None:
+    """List the classifiers there are."""
+    from workbench.cli.lists import describe_classifier, list_classifiers
+
+    list_classifiers() if name is None else describe_classifier(name)
+
+
+@app.command()
+def policies() -> None:
+    """List the policies and batch selectors there are."""
+    from workbench.cli.lists import list_policies
+
+    list_policies()
+
+
+@app.command()
+def doctor() -> None:
+    """Check this installation: versions, folders, browser, threads, one tiny fit."""
+    from workbench.cli.doctor import examine
+
+    if not examine():
+        raise typer.Exit(1)

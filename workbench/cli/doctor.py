@@ -1,0 +1,128 @@
+"""`workbench doctor`: what is installed, where things lie, and whether a fit works."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+
+from workbench.cli.values import print_table
+
+_LIBRARIES = (
+    "tensorflow",
+    "gpflow",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "streamlit",
+    "plotly",
+    "sqlalchemy",
+    "setuptools",
+)
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def examine() -> bool:
+    """Print what was found.
+
+    Returns:
+        Whether everything that is needed works.
+    """
+    from workbench import __version__
+
+    rows: list[tuple[str, str, str]] = []
+    fine = True
+
+    def found(what: str, value: object, problem: str = "") -> None:
+        nonlocal fine
+        fine = fine and not problem
+        rows.append((what, str(value), problem or "ok"))
+
+    inside = (3, 11) <= sys.version_info[:2] < (3, 14)
+    found("workbench", __version__)
+    found("python", sys.version.split()[0], "" if inside else "needs 3.11, 3.12 or 3.13")
+    found("system", platform.platform())
+    for name in _LIBRARIES:
+        try:
+            found(name, version(name))
+        except PackageNotFoundError:
+            found(name, "-", "not installed: run `make run` again")
+    for what, value, problem in (_home(), _database(), _data(), _browser()):
+        found(what, value, problem)
+    for what, value in _threads():
+        found(what, value)
+    found(*_fit())
+    print_table(("what", "found", "verdict"), rows)
+    return fine
+
+
+def _home() -> tuple[str, str, str]:
+    from workbench.store import workbench_home
+
+    home = workbench_home()
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        probe = home / ".probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        return "data folder", str(home), f"cannot be written ({error.strerror}): set WORKBENCH_HOME"
+    return "data folder", str(home), ""
+
+
+def _database() -> tuple[str, str, str]:
+    from workbench.errors import InputError
+    from workbench.store import Store
+
+    try:
+        store = Store.open()
+        return "database", f"{len(store.projects())} projects, {len(store.runs())} runs", ""
+    except InputError as error:
+        return "database", "-", str(error)
+
+
+def _data() -> tuple[str, str, str]:
+    from workbench.pools.catalogue import catalogue
+
+    here = sum(entry.path is not None for entry in catalogue())
+    folder = os.environ.get("WORKBENCH_DATA", "WORKBENCH_DATA is not set")
+    return "data sets", f"{here} of {len(catalogue())} known ones at hand ({folder})", ""
+
+
+def _browser() -> tuple[str, str, str]:
+    # Only the screenshots and the browser tests need one of their own.
+    path = next((p for p in map(shutil.which, _BROWSERS) if p), None)
+    return "browser", path or "none on the PATH (needed for tests and screenshots only)", ""
+
+
+def _threads() -> list[tuple[str, str]]:
+    names = ("WORKBENCH_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    given = [f"{name}={os.environ[name]}" for name in names if os.environ.get(name)]
+    return [("processors", str(os.cpu_count())), ("threads set", ", ".join(given) or "none (one for fits)")]
+
+
+def _fit() -> tuple[str, str, str]:
+    """One fit on iris, with the import of the engine apart."""
+    import numpy as np
+
+    from workbench.classifiers import make_classifier
+    from workbench.pools import load_pool
+
+    try:
+        began = time.perf_counter()
+        pool = load_pool("iris")
+        model = make_classifier("large-margin", random_state=0, n_inducing=16)
+        model.fit(pool.features, pool.truth)
+        cold = time.perf_counter() - began
+        began = time.perf_counter()
+        model.fit(pool.features, pool.truth)
+        warm = time.perf_counter() - began
+        accuracy = float(np.mean(model.predict(pool.features) == pool.truth))
+    except Exception as error:
+        return "tiny fit", "-", f"failed: {type(error).__name__}: {error}"
+    text = f"{accuracy:.2f} accuracy; first {cold:.1f} s (with import), again {warm * 1000:.0f} ms"
+    return "tiny fit", text, "" if accuracy > 0.9 else "the accuracy is too low"

@@ -1,0 +1,190 @@
+"""`workbench predict`, `score`, `export` and `import`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import InputError
+from workbench.exchange.files import read_json
+
+if TYPE_CHECKING:
+    from workbench.exchange import SavedModel
+
+
+def predict_file(file: Path, model: Path, out: Path | None, probabilities: bool) -> None:
+    """Classes of the rows of a file, as CSV."""
+    from workbench.exchange import load_model
+    from workbench.exchange.files import csv_text
+
+    saved = load_model(model)
+    features = saved.features(_rows(file))
+    P = saved.probabilities(features)
+    columns = ["row", "prediction", "confidence"]
+    if probabilities:
+        columns += [f"p({name})" for name in saved.classes]
+    rows = []
+    for i, p in enumerate(P.tolist()):
+        code = max(range(len(p)), key=p.__getitem__)
+        rows.append(
+            [i, saved.classes[code], round(p[code], 6), *([round(x, 6) for x in p] if probabilities else [])]
+        )
+    _deliver(csv_text(columns, rows).encode(), out)
+    if out is not None:
+        print(f"{len(rows)} rows, {saved.name} fitted on {saved.n_labelled} labels of {saved.pool}: {out}")
+
+
+def score_file(
+    pool: str,
+    model: Path,
+    policy: str,
+    top: int,
+    *,
+    options: dict[str, Any],
+    seed: int,
+    scheduler: str | None,
+    out: Path | None,
+) -> None:
+    """The best items of a pool by a policy, as CSV; items the run has labelled are left out."""
+    from workbench.exchange import load_model
+    from workbench.exchange.files import csv_text
+    from workbench.policies.scan import score_pool
+
+    saved = load_model(model)
+    source, feature_map = _source(pool, saved, options)
+    labelled = _labelled_by(model, pool)
+    found = score_pool(
+        source,
+        saved.estimator,
+        policy,
+        top,
+        scheduler=scheduler,
+        seed=seed,
+        exclude=labelled,
+        feature_map=feature_map,
+    )
+    rows = enumerate(zip(found.indices.tolist(), found.where, found.utilities.tolist(), strict=True), start=1)
+    table = csv_text(("rank", "row", "where", "utility"), ((rank, *row) for rank, row in rows))
+    _deliver(table.encode(), out)
+    for warning in found.warnings:
+        print(warning, file=sys.stderr)
+    if out is not None:
+        without = f" ({len(labelled)} labelled ones left out)" if len(labelled) else ""
+        print(f"{found.n_scored:,} rows scored by {policy}{without}; the best {len(found.indices)} in {out}")
+
+
+def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, Any]:
+    """What to score: a file through the model's own feature map, or a pool with a name."""
+    path = Path(pool).expanduser()
+    if not path.exists():
+        from workbench.pools import load_pool
+
+        return load_pool(pool, **options), None
+    if options:
+        raise InputError("--pool-set is for pools with a name; a file is read as the model knows it.")
+    if path.is_dir() or path.suffix.lower() in (".npy", ".npz", ".parquet", ".pq"):
+        return path, saved.feature_map
+    return saved.features(_rows(path)), None
+
+
+def _labelled_by(model: Path, pool: str) -> list[int]:
+    """Items the run behind the model has labels of, where it ran on this very pool."""
+    if not (model / "run.json").is_file() or not (model / "events.csv").is_file():
+        return []
+    import csv
+
+    spec = read_json(model / "run.json").get("spec") or {}
+    trained_on = str(spec.get("pool", ""))
+    if trained_on != pool and Path(trained_on).resolve() != Path(pool).resolve():
+        return []
+    with (model / "events.csv").open(encoding="utf-8", newline="") as file:
+        return sorted({int(row["item"]) for row in csv.DictReader(file) if row["kind"] == "label"})
+
+
+def export_file(project: str, format: str, out: Path | None) -> None:
+    """A project's labelled set, or its bundle."""
+    from workbench.exchange import FORMATS, export_labels, write_project_bundle
+
+    session = _open(project)
+    if format == "bundle":
+        if out is None:
+            raise InputError("A bundle is a folder: say where with --out FOLDER.")
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise InputError(f"{out} is there already; choose another folder.")
+        write_project_bundle(out, session)
+        print(f"{session.project.name}: {session.state.n_labelled} labels, bundle in {out}")
+        return
+    data = export_labels(session, format)
+    if out is None and FORMATS[format] in (".parquet", ".npz"):
+        raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
+    _deliver(data, out)
+    if out is not None:
+        print(f"{session.project.name}: {session.state.n_labelled} labels in {out}")
+
+
+def import_file(project: str, file: Path, format: str | None) -> None:
+    """Labels of a file into a project."""
+    from workbench.exchange import import_labels
+    from workbench.exchange.labels import format_of
+    from workbench.pools.readers import read_bytes
+
+    session = _open(project)
+    labels = import_labels(read_bytes(file, file.name), session.pool, format or format_of(file))
+    before = session.state.n_labelled
+    session.import_labels(labels, file.name)
+    state = session.state
+    print(
+        f"{session.project.name}: {len(labels)} labels read, "
+        f"{state.n_labelled - before} items newly labelled, {state.n_labelled} in all"
+    )
+
+
+def _open(project: str) -> Any:
+    """The project with this id, or the only one with this name."""
+    from workbench.sessions import Session
+    from workbench.store import Store
+
+    store = Store.open()
+    records = store.projects()
+    found = [p for p in records if p.id == project] or [p for p in records if p.name == project]
+    if not found:
+        known = ", ".join(f"{p.name} ({p.id})" for p in records[:8]) or "none yet"
+        raise InputError(f"There is no project {project!r}. There are: {known}.")
+    if len(found) > 1:
+        ids = ", ".join(p.id for p in found)
+        raise InputError(f"{len(found)} projects are called {project!r}; give the id: {ids}.")
+    return Session.open(found[0].id, store=store)
+
+
+def _rows(file: Path) -> Any:
+    ending = file.suffix.lower()
+    if ending == ".npy":
+        from workbench.pools.arrays import read_npy
+
+        return read_npy(file, file.name)
+    if ending == ".npz":
+        from workbench.pools.readers import read_bytes
+        from workbench.store.state import bytes_to_arrays
+
+        arrays = bytes_to_arrays(read_bytes(file, file.name))
+        for name in ("X", "x", "features", "images", "data", "x_test"):
+            if name in arrays:
+                return arrays[name]
+        raise InputError(f"{file} holds {', '.join(arrays) or 'nothing'}; the rows must be called X.")
+    from workbench.pools.tables import read_rows
+
+    return read_rows(file)
+
+
+def _deliver(data: bytes, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(data.decode("utf-8"))
+        return
+    from workbench.exchange.files import write_whole
+
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(out, data)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror or error}.") from error

@@ -1,0 +1,82 @@
+"""From `--set key=value` to options, and small tables on the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workbench.errors import InputError
+
+_WORDS: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
+
+
+def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, Any]:
+    """Options out of key=value texts.
+
+    Args:
+        settings: such as "n_inducing=64", "dtype=float32", "warm_start=false", "widths=[8, 16]".
+        option: its name, for messages.
+
+    Returns:
+        key -> number, True/False, None, list, or text.
+
+    Raises:
+        InputError: not of that form, or a key given twice.
+    """
+    options: dict[str, Any] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key.isidentifier():
+            raise InputError(f"{option} takes key=value, such as {option} n_inducing=64; got {text!r}.")
+        if key in options:
+            raise InputError(f"{option} gives {key} twice.")
+        options[key] = parse_value(value.strip())
+    return options
+
+
+def parse_value(text: str) -> Any:
+    """A number, true/false, none, a JSON list, a quoted text, or the text itself."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
+        return float(text)
+    if text[:1] in ("[", "{", '"'):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise InputError(f"{text!r} is not valid JSON: {error}") from error
+    return text
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
+    """A table for people; plain text when it goes to a file or a pipe."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        # Every cell whole and one line a row, so that grep and cut work.
+        print("\t".join(columns))
+        for row in rows:
+            print("\t".join(_text(value) for value in row))
+        return
+    table = Table(title=title or None, box=None, header_style="bold", title_justify="left")
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*(escape(_text(value)) for value in row))
+    console.print(table)
+
+
+def _text(value: object) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)

@@ -1,0 +1,328 @@
+"""What a page needs computed about one model: why this item, maps, regions, calibration.
+
+NumPy in, plain records out; figures are drawn elsewhere. Everything takes a `Model`: of a person's
+session (`session.model`, `session.model_at(n)`) or of a run (`run_model`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
+from workbench.metrics import ReliabilityTable, reliability_table
+from workbench.policies import POLICIES, utilities
+from workbench.pools.items import ArrayItems, RowNumbers
+from workbench.pools.pool import Pool
+from workbench.pools.projection import Plane, project
+from workbench.sessions.model import Learner, Model
+from workbench.sessions.randomness import MEASURE, generator
+from workbench.sessions.rounds import Round, labelled_at
+from workbench.sessions.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why an item is worth asking about, and what the model thinks of it.
+
+    Attributes:
+        item: index into the pool.
+        utility: the policy's, NaN for policies without one.
+        rank: 1 for the best of the items that could be asked; 0 where it cannot be asked.
+        n_ranked: how many items could be asked.
+        top: (class name, probability), most probable first.
+        nearest: labelled items, nearest first.
+    """
+
+    item: int
+    utility: float
+    rank: int
+    n_ranked: int
+    top: tuple[tuple[str, float], ...]
+    nearest: tuple[Near, ...]
+
+
+@dataclass(frozen=True)
+class Near:
+    """A labelled item near another.
+
+    Attributes:
+        item: index into the pool.
+        label: name of its class.
+        distance: in the units the model measures in.
+    """
+
+    item: int
+    label: str
+    distance: float
+
+
+@dataclass(frozen=True, eq=False)
+class PoolMap:
+    """The pool on a plane, coloured by a measure.
+
+    Attributes:
+        plane: how items were laid out (`own` is False for a projection).
+        items: [n] which items are drawn: all, or an even sample that keeps the labelled ones.
+        points: [n, 2].
+        values: [n] the measure; NaN where there is none.
+        labels: [n] class codes of the training set, -1 elsewhere.
+        test: [n] whether the item is in the test split.
+        measure: its name.
+        title: of the measure, for people.
+    """
+
+    plane: Plane
+    items: Ints
+    points: Floats
+    values: Floats
+    labels: Ints
+    test: Array
+    measure: str
+    title: str
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionRegions:
+    """What the model predicts over the plane of a pool with two features.
+
+    Attributes:
+        x: [G] of the grid.
+        y: [G] of the grid.
+        codes: [G, G] predicted class at (y, x).
+        confidence: [G, G] probability of that class.
+        probabilities: [G, G, C].
+        values: [G, G] the measure, or None where it was not asked for.
+    """
+
+    x: Floats
+    y: Floats
+    codes: Ints
+    confidence: Floats
+    probabilities: Floats
+    values: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """How honest the probabilities are on items the model never saw.
+
+    Attributes:
+        n: items measured on.
+        table: accuracy against confidence in bins.
+        truth: [n] class codes.
+        probabilities: [n, C].
+    """
+
+    n: int
+    table: ReliabilityTable
+    truth: Ints
+    probabilities: Floats
+
+
+def run_model(spec: RunSpec, pool: Pool, rounds: Sequence[Round], number: int) -> Model:
+    """The model of a round of a run.
+
+    Args:
+        spec: of the run.
+        pool: with the split of the spec's seed.
+        rounds: of the run, in order from 0.
+        number: of the round.
+
+    Returns:
+        As it was where the round still has its posterior; else fitted again, from cold, on the labels
+        it had, which may differ in the last digits.
+
+    Raises:
+        InputError: there is no such round.
+    """
+    found = next((r for r in rounds if r.number == number), None)
+    if found is None:
+        raise InputError(f"The run has no round {number}; it has {len(rounds)}.")
+    learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed)
+    items, codes = labelled_at(rounds, number)
+    if found.state is not None:
+        return learner.model(found.state, number, items, codes)
+    return learner.fit(items, codes, number=number)
+
+
+def measures_of(model: Model) -> dict[str, str]:
+    """The measures a map can be coloured by: policy name -> title.
+
+    Args:
+        model: policies that need latents are left out where it has none.
+    """
+    latent = model.latent is not None
+    return {
+        entry.name: entry.title
+        for entry in POLICIES.values()
+        if entry.kind == "policy" and entry.name != "random" and (latent or "latent" not in entry.needs)
+    }
+
+
+def measure(model: Model, name: str) -> Floats:
+    """A policy's utility of every item, also of those that may not be asked.
+
+    Args:
+        model: of the round.
+        name: of a policy, or "variance:CLASS" for the latent variance of one class.
+
+    Returns:
+        [N].
+
+    Raises:
+        InputError: no such measure, or one the model cannot serve.
+    """
+    kind, colon, which = name.partition(":")
+    if kind == "variance" and colon and which in model.classes:
+        if model.latent is None:
+            raise InputError("This model has no latent functions, so it has no variance.")
+        return np.asarray(model.latent.variance[:, model.classes.index(which)])
+    return utilities(name, model.belief(), generator(0, model.number, MEASURE))
+
+
+def why(model: Model, item: int, policy: str, *, closed: Ints | None = None, n_nearest: int = 5) -> Why:
+    """Why this item.
+
+    Args:
+        model: that chose it, or the present one.
+        item: index into the pool.
+        policy: a name or "package.module:function".
+        closed: further items that cannot be asked (skipped, answered since).
+        n_nearest: how many labelled neighbours.
+    """
+    belief = model.belief(closed)
+    askable = belief.askable
+    try:
+        values = utilities(policy, belief, generator(0, model.number, MEASURE))
+    except InputError:
+        # A selector gives batches and no utilities: the rest of the answer still holds.
+        values = np.full(len(model.pool), np.nan)
+    utility = float(values[item])
+    rank = 0
+    if np.isfinite(utility) and item in askable:
+        rank = 1 + int((values[askable] > utility).sum())
+    p = model.probabilities[item]
+    order = np.argsort(-p, kind="stable")
+    top = tuple((model.classes[c], float(p[c])) for c in order)
+    return Why(item, utility, rank, int(askable.size), top, nearest(model, item, n_nearest))
+
+
+def nearest(model: Model, item: int, k: int = 5) -> tuple[Near, ...]:
+    """The k items of the training set nearest to an item, itself left out."""
+    others = np.flatnonzero(model.items != item)
+    if not others.size:
+        return ()
+    scaled = model.scaled
+    distances = np.linalg.norm(scaled[model.items[others]] - scaled[item], axis=1)
+    best = np.argsort(distances, kind="stable")[:k]
+    return tuple(
+        Near(int(model.items[others[i]]), model.classes[model.codes[others[i]]], float(distances[i]))
+        for i in best
+    )
+
+
+def pool_map(
+    model: Model, name: str = "variation-ratio", *, plane: Plane | None = None, limit: int = 20_000
+) -> PoolMap:
+    """The pool on a plane, coloured by a measure.
+
+    Args:
+        model: of the round.
+        name: as for `measure`.
+        plane: the layout, where it was computed before; it depends on the pool alone.
+        limit: most items; above it an even sample is drawn that keeps the labelled ones.
+    """
+    layout = project(model.pool) if plane is None else plane
+    n = len(model.pool)
+    items = np.arange(n)
+    if n > limit:
+        items = np.union1d(np.linspace(0, n - 1, limit).astype(np.int64), model.items)
+    labels = np.full(n, -1, dtype=np.int64)
+    labels[model.items] = model.codes
+    test = np.zeros(n, dtype=bool)
+    if model.pool.test is not None:
+        test[model.pool.test.test] = True
+    values = measure(model, name)
+    title = POLICIES[name].title if name in POLICIES else name
+    return PoolMap(
+        layout, items, layout.points[items], values[items], labels[items], test[items], name, title
+    )
+
+
+def decision_regions(model: Model, *, size: int = 120, name: str | None = None) -> DecisionRegions:
+    """What the model predicts over the plane of a pool with two features.
+
+    Args:
+        model: of the round.
+        size: G, points along each side.
+        name: a measure to evaluate over the grid too, as for `measure`.
+
+    Raises:
+        InputError: the pool has not exactly two features.
+    """
+    pool = model.pool
+    if pool.n_features != 2:
+        raise InputError(
+            f"Decision regions need a pool of two features; {pool.name!r} has {pool.n_features}."
+        )
+    low, high = np.min(pool.features, axis=0), np.max(pool.features, axis=0)
+    pad = 0.05 * np.where(high > low, high - low, 1.0)
+    x = np.linspace(low[0] - pad[0], high[0] + pad[0], size)
+    y = np.linspace(low[1] - pad[1], high[1] + pad[1], size)
+    grid = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])
+    p = np.asarray(model.estimator.predict_proba(grid))
+    values = None
+    if name is not None:
+        values = measure(_elsewhere(model, grid), name).reshape(size, size)
+    shape = (size, size)
+    return DecisionRegions(
+        x, y, p.argmax(axis=1).reshape(shape), p.max(axis=1).reshape(shape), p.reshape(*shape, -1), values
+    )
+
+
+def calibration(
+    model: Model,
+    *,
+    n_bins: int = 10,
+    class_name: str | None = None,
+    held_out: tuple[Ints, Ints] | None = None,
+) -> Calibration:
+    """How honest the model's probabilities are.
+
+    Args:
+        model: of the round.
+        n_bins: of confidence.
+        class_name: bins the probability of one class; None bins the largest probability.
+        held_out: items [n] and class codes [n] to measure on, none of which were trained on, such as
+            a project's evaluation set (`Session.held_out`); None means the pool's test split.
+
+    Raises:
+        InputError: nothing to measure on.
+    """
+    pool = model.pool
+    if held_out is None:
+        if pool.test is None or pool.truth is None:
+            raise InputError(
+                f"Pool {pool.name!r} has no test labels. Label on: one question in ten is kept for measuring."
+            )
+        items = pool.test.test[pool.truth[pool.test.test] >= 0]
+        truth = pool.truth[items]
+    else:
+        items, truth = held_out
+    if not len(items):
+        raise InputError("There is nothing to measure on yet.")
+    p = model.probabilities[items]
+    code = None if class_name is None else model.classes.index(class_name)
+    return Calibration(len(items), reliability_table(truth, p, n_bins, class_code=code), truth, p)
+
+
+def _elsewhere(model: Model, features: Array) -> Model:
+    """The model looking at other rows than its pool's."""
+    none = np.empty(0, dtype=np.int64)
+    items = ArrayItems(RowNumbers(len(features)), features, model.pool.feature_map.columns)
+    pool = replace(model.pool, features=features, items=items, truth=None, test=None)
+    return replace(model, pool=pool, items=none, codes=none)
