@@ -26,6 +26,7 @@ class PolicyEntry(Entry):
         top: "module:function" (belief, rows, k, rng) -> (indices, utilities), for policies whose
             best k can be found without computing the rest; or "".
         batch: the selector that "auto" takes for more than one item.
+        shared_draws: its draws must be the same for every chunk of a pool.
         source: the paper.
     """
 
@@ -35,6 +36,7 @@ class PolicyEntry(Entry):
     warning: str = ""
     top: str = ""
     batch: str = "k-means"
+    shared_draws: bool = False
     source: str = ""
 
 
@@ -98,6 +100,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "BALD",
             "What the label would tell about the latent functions.",
             needs=frozenset({"latent"}),
+            shared_draws=True,
             source="Houlsby et al. 2011",
         ),
         PolicyEntry(

@@ -147,7 +147,13 @@ def top_variation_ratio(
 
 
 def top_rows(
-    mean: Array, variance: Array, k: int, *, threshold: float = -np.inf, rng: Generator | None = None
+    mean: Array,
+    variance: Array,
+    k: int,
+    *,
+    threshold: float = -np.inf,
+    rng: Generator | None = None,
+    squared: Floats | None = None,
 ) -> tuple[Ints, Floats]:
     """The items that may be among the k of largest variation ratio and reach a threshold; no checks.
 
@@ -161,6 +167,7 @@ def top_rows(
         threshold: what the k-th best of other chunks already reaches.
         rng: puts ties in random order and saves computing those beyond k. Without it all that tie
             with the k-th are given, the lower index first.
+        squared: `smallest_margin(mean, variance)`, where it is known already.
 
     Returns:
         indices and variation ratios, best first.
@@ -170,7 +177,9 @@ def top_rows(
     if n_classes == 1:
         tied = np.arange(n) if rng is None else rng.permutation(n)[:k]
         return tied, np.zeros(len(tied))
-    rows, reached = _sieve(_smallest_margin(mean, variance), k, n_classes, threshold)
+    if squared is None:
+        squared = smallest_margin(mean, variance)
+    rows, reached = _sieve(squared, k, n_classes, threshold)
     while True:
         mu, sd = mean[rows].astype(np.float64), np.sqrt(variance[rows].astype(np.float64))
         low, high = bounds(mu, sd)
@@ -209,8 +218,16 @@ def top_rows(
     return rows[best], values[best]
 
 
-def _smallest_margin(mean: Array, variance: Array) -> Floats:
-    """[N] squares of the smallest standardised margin, in the moments' own precision."""
+def smallest_margin(mean: Array, variance: Array) -> Floats:
+    """Squares of the smallest standardised margin, in the moments' own precision.
+
+    Args:
+        mean: [N, C].
+        variance: [N, C].
+
+    Returns:
+        [N]; Phi(-root) is a lower bound of the variation ratio.
+    """
     n, n_classes = mean.shape
     out = np.empty(n, dtype=mean.dtype if mean.dtype.kind == "f" else np.float64)
     offsets = np.arange(_SCREEN) * n_classes

@@ -1,0 +1,185 @@
+"""What a scan needs of a model: latents, perhaps probabilities, and a way to travel as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from workbench.classifiers.latent import Latent
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.arrays import Array, Floats
+
+
+class Shipped(NamedTuple):
+    """A model as it travels to another process: a class to import and arrays, no live model.
+
+    Attributes:
+        target: "module:Class" that is rebuilt, or "" for a plain function that travels as it is.
+        options: constructor options of a classifier.
+        arrays: saved parameters.
+        function: the plain function.
+        temperature: of `Model`.
+    """
+
+    target: str
+    options: Mapping[str, Any] | None
+    arrays: Mapping[str, Array]
+    function: Callable[[Array], Latent] | None
+    temperature: float | None
+
+    def unpack(self) -> Model:
+        """The model again."""
+        if not self.target:
+            return as_model(self.function, self.temperature)
+        module, _, name = self.target.partition(":")
+        kind: Any = import_module(module)
+        for attribute in name.split("."):
+            kind = getattr(kind, attribute)
+        if self.options is not None:
+            return as_model(kind(**self.options).set_state(self.arrays), self.temperature)
+        return as_model(kind.from_arrays(self.arrays), self.temperature)
+
+
+class Model:
+    """A predictor or a fitted classifier, as a scan uses it.
+
+    Args:
+        predictor: X [n, D] -> Latent, or None for classifiers without latents.
+        classifier: with predict_proba, or None.
+        temperature: beta of softmax(beta f), or None where probabilities come from the classifier.
+    """
+
+    def __init__(self, predictor: Any, classifier: Any, temperature: float | None) -> None:
+        self.predictor = predictor
+        self.classifier = classifier
+        self.temperature = temperature
+        self._n_classes = 0 if classifier is None else len(classifier.classes_)
+
+    @property
+    def n_classes(self) -> int:
+        """C, or 0 before the first latents of a plain function were seen."""
+        return self._n_classes
+
+    @property
+    def n_features(self) -> int | None:
+        """D the model was fitted on, where it says so."""
+        shift = getattr(self.predictor, "shift", None)
+        if shift is not None and np.ndim(shift) == 1:
+            return len(shift)
+        return getattr(self.classifier, "n_features_in_", None)
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether class probabilities can be had."""
+        return self.classifier is not None or self.temperature is not None
+
+    def require_probabilities(self, policy: str) -> None:
+        """Refuse a policy that needs probabilities of a model that has none.
+
+        Raises:
+            InputError: says what to give.
+        """
+        if not self.has_probabilities:
+            raise InputError(
+                f"{policy} needs class probabilities, and a bare predictor has latent functions only. "
+                "Give the fitted classifier, or the temperature of its softmax."
+            )
+
+    def require_latent(self, policy: str) -> None:
+        """Refuse a policy that needs latents of a classifier that has none.
+
+        Raises:
+            InputError: says what to use.
+        """
+        if self.predictor is None:
+            raise InputError(
+                f"{policy} needs latent functions with uncertainty, and {type(self.classifier).__name__} "
+                "gives class probabilities only. Use entropy, margin or least-confident, or a Bayesian "
+                "classifier."
+            )
+
+    def check_width(self, features: Array) -> None:
+        """Refuse features the model was not fitted on.
+
+        Raises:
+            InputError: another number of columns.
+        """
+        wanted = self.n_features
+        if wanted is not None and features.shape[1] != wanted:
+            raise InputError(
+                f"The model was fitted on {wanted} features and the rows have {features.shape[1]}. "
+                "Give the feature map saved beside the model, or the columns to use."
+            )
+
+    def latent(self, features: Array) -> Latent | None:
+        """Latent [n, C] of features [n, D], or None."""
+        if self.predictor is None:
+            return None
+        latent = Latent(*self.predictor(features))
+        self._n_classes = latent.mean.shape[1]
+        return latent
+
+    def probabilities(self, features: Array, latent: Latent | None) -> Floats:
+        """[n, C] class probabilities."""
+        if self.classifier is not None:
+            probabilities: Floats = self.classifier.predict_proba(features)
+            return probabilities
+        from workbench.policies.utilities import softmax
+
+        self.require_probabilities("This policy")
+        assert latent is not None and self.temperature is not None
+        return softmax(self.temperature * np.asarray(latent.mean, dtype=np.float64))
+
+    def ship(self) -> Shipped:
+        """The model as plain arrays.
+
+        Raises:
+            InputError: the model cannot be saved.
+        """
+        if self.classifier is not None:
+            options = self.classifier.get_params(deep=False)
+            return Shipped(
+                _target(self.classifier), options, self.classifier.get_state(), None, self.temperature
+            )
+        if hasattr(self.predictor, "to_arrays") and hasattr(type(self.predictor), "from_arrays"):
+            arrays = self.predictor.to_arrays()
+            return Shipped(_target(self.predictor), None, arrays, None, self.temperature)
+        return Shipped("", None, {}, self.predictor, self.temperature)
+
+
+def as_model(predictor: Any, temperature: float | None = None) -> Model:
+    """A predictor, fitted classifier or function X -> Latent as a Model.
+
+    Args:
+        predictor: any of them.
+        temperature: see `score_pool`.
+
+    Returns:
+        The model.
+
+    Raises:
+        InputError: none of them.
+    """
+    if isinstance(predictor, Model):
+        return predictor
+    if hasattr(predictor, "predict_proba"):
+        if not hasattr(predictor, "classes_"):
+            raise InputError("The classifier is not fitted yet; fit it first.")
+        latent = None
+        if getattr(predictor, "has_latent", hasattr(predictor, "predict_latent")):
+            latent = getattr(predictor, "predictor_", None) or predictor.predict_latent
+        return Model(latent, predictor, temperature)
+    if not callable(predictor):
+        raise InputError(f"A model is a predictor or a fitted classifier; got a {type(predictor).__name__}.")
+    if temperature is None:
+        temperature = getattr(predictor, "temperature", None)
+    return Model(predictor, None, temperature)
+
+
+def _target(thing: Any) -> str:
+    return f"{type(thing).__module__}:{type(thing).__qualname__}"

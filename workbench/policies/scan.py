@@ -1,0 +1,469 @@
+"""Score a pool of any size and keep the best: features in chunks, a running top k, a histogram.
+
+Nothing here grows with the pool, and nothing here imports TensorFlow. The same units of rows are
+scored by threads of this process, by local processes or by a Dask cluster, with the same answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from workbench.classifiers.argmax import check_moments
+from workbench.classifiers.latent import Latent
+from workbench.errors import Cancelled, InputError
+from workbench.policies.belief import Belief, PolicyFn
+from workbench.policies.models import Model, as_model
+from workbench.policies.registry import POLICIES, PolicyEntry, find
+from workbench.policies.sources import Source, Unit, open_source
+from workbench.policies.variation import smallest_margin, top_rows
+
+if TYPE_CHECKING:
+    from workbench.arrays import Array, Floats, Ints
+    from workbench.pools.pool import FeatureMap, Pool
+
+CHUNK_CELLS = 1 << 21  # features at a time: 16 MB, however many columns there are
+CHUNK_ROWS = 1 << 14
+Progress = Callable[[float], "bool | None"]
+
+# Utilities may be of any size and sign: ten bins a decade, down to 1e-9.
+_DECADES = np.logspace(-9, 9, 181)
+_EDGES = np.concatenate([-_DECADES[::-1], [0.0], _DECADES])
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How utilities are spread over the scored rows.
+
+    Attributes:
+        edges: [B + 1] of the bins, ascending.
+        counts: [B] rows in each bin; the outer bins take what lies beyond.
+        of: what was counted, in words.
+    """
+
+    edges: Floats
+    counts: Ints
+    of: str
+
+
+@dataclass(frozen=True)
+class ScanResult:
+    """What a scan found.
+
+    Attributes:
+        indices: [k] row numbers in the source, best first.
+        utilities: [k].
+        histogram: of all scored rows.
+        n_rows: rows in the source.
+        n_scored: rows that were not excluded.
+        where: [k] where each row lies: its id, or the part and the row within it.
+        warnings: what a person should know.
+    """
+
+    indices: Ints
+    utilities: Floats
+    histogram: Histogram
+    n_rows: int
+    n_scored: int
+    where: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+
+def score_pool(
+    source: Pool | Source | Array | str | Path,
+    predictor: Any,
+    policy: str | PolicyFn = "variation-ratio",
+    top: int = 100,
+    *,
+    chunk_rows: int | None = None,
+    threads: int | None = None,
+    scheduler: str | None = None,
+    seed: int = 0,
+    exclude: Ints | Sequence[int] | None = None,
+    feature_map: FeatureMap | None = None,
+    columns: Sequence[str] | None = None,
+    temperature: float | None = None,
+    timeout: float = 30.0,
+    progress: Progress | None = None,
+) -> ScanResult:
+    """The rows a policy would ask about first, from a pool that need not fit in memory.
+
+    Args:
+        source: a Pool, an array or memory map [N, D], or the path of an NPY, NPZ or Parquet file or of
+            a folder of Parquet parts.
+        predictor: a Predictor (X [n, D] -> Latent), a fitted classifier, or any function X -> Latent.
+        policy: a registry name, "package.module:function", an entry point's name or a function
+            (belief, rng) -> utilities, that looks at each row by itself.
+        top: how many rows to keep; more than there are gives all of them.
+        chunk_rows: rows in memory at a time, for each thread; None: 16,384, fewer of wide rows.
+        threads: threads of this process, or local processes; None: WORKBENCH_THREADS, or one per core.
+            Linear algebra runs on one thread in each.
+        scheduler: None for threads of this process; "processes" for local Dask processes; or a Dask
+            scheduler's address ("tcp://host:8786"), whose workers must see the same path.
+        seed: breaks ties and drives policies that draw.
+        exclude: row numbers that may not be asked (labelled, skipped, test).
+        feature_map: from raw rows to features, for files; pools hold features already.
+        columns: of Parquet parts, in place of a feature map.
+        temperature: beta of softmax(beta f) for policies that need class probabilities when
+            `predictor` is no classifier; None: the predictor's own `temperature`, if it has one.
+        timeout: seconds to wait for a scheduler and its first worker.
+        progress: called with the share done; returning True stops the scan.
+
+    Returns:
+        ScanResult.
+
+    Raises:
+        InputError: nothing to score, a policy that cannot stream, a model that says NaN about a row
+            (named), features the model was not fitted on, Parquet parts that differ, a scheduler that
+            does not answer, or workers that keep dying.
+        Cancelled: `progress` returned True.
+    """
+    if top < 1:
+        raise InputError(f"At least one item must be asked for; got top={top}.")
+    rows = open_source(source, feature_map, columns)
+    if chunk_rows is None:
+        chunk_rows = int(np.clip(CHUNK_CELLS // max(rows.n_columns, 1), 256, CHUNK_ROWS))
+    if chunk_rows < 1:
+        raise InputError(f"A chunk holds at least one row; got chunk_rows={chunk_rows}.")
+    model = as_model(predictor, temperature)
+    entry, function = _streaming_policy(policy)
+    if entry is not None and "probabilities" in entry.needs:
+        model.require_probabilities(entry.name)
+    if entry is not None and "latent" in entry.needs:
+        model.require_latent(entry.name)
+    excluded = np.unique(np.asarray([] if exclude is None else exclude, dtype=np.int64))
+    if excluded.size and (excluded[0] < 0 or excluded[-1] >= rows.n_rows):
+        raise InputError(f"Excluded rows must lie in 0..{rows.n_rows - 1}.")
+    if not rows.n_rows:
+        raise InputError("There are no rows to score.")
+    left = rows.n_rows - excluded.size
+    if left == 0:
+        raise InputError(f"All {rows.n_rows} items are labelled or set aside; there is nothing left to ask.")
+    warnings = [entry.warning] if entry is not None and entry.warning else []
+    if top > left:
+        warnings.append(f"Asked for {top} items; only {left} are left, so all of them are given.")
+
+    units = [unit for unit in rows.units() if unit.n_rows]
+    for _, features in rows.chunks(units[0], 1):  # one row tells what the model gives
+        model.check_width(features)
+        model.latent(features)
+        break
+    edges, of = _edges(entry, model.n_classes)
+    job = Job(
+        policy if isinstance(policy, str) else function, min(top, left), chunk_rows, seed, excluded, edges
+    )
+    best = Best(job.top, seed)
+    counts = np.zeros(len(edges) - 1, dtype=np.int64)
+    done = 0
+    n_threads = threads or _threads()
+    if scheduler is None:
+        found = _by_threads(rows, model, job, units, n_threads, best)
+    else:
+        from workbench.policies.cluster import by_dask
+
+        found = by_dask(rows, model, job, units, n_threads, scheduler, timeout, best)
+    with closing(found):
+        for n_rows, answer in found:
+            best.add(answer.indices, answer.utilities)
+            counts += answer.counts
+            done += n_rows
+            if progress is not None and progress(done / rows.n_rows):
+                raise Cancelled(f"Stopped after {done} of {rows.n_rows} rows.")
+    indices, utilities = best.result()
+    used = np.flatnonzero(counts)
+    if of == _ANY:  # keep the bins between the first and the last that hold anything
+        edges, counts = edges[used[0] : used[-1] + 2], counts[used[0] : used[-1] + 1]
+    return ScanResult(
+        indices,
+        utilities,
+        Histogram(edges, counts, of),
+        rows.n_rows,
+        left,
+        tuple(rows.name_of(int(row)) for row in indices),
+        tuple(warnings),
+    )
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do with each unit, the same for every worker.
+
+    Attributes:
+        policy: as given to `score_pool`.
+        top: how many rows to keep.
+        chunk_rows: rows at a time.
+        seed: of policies that draw.
+        exclude: [E] row numbers, ascending.
+        edges: of the histogram.
+    """
+
+    policy: str | PolicyFn
+    top: int
+    chunk_rows: int
+    seed: int
+    exclude: Ints
+    edges: Floats
+
+
+class Found(NamedTuple):
+    """What one unit gave.
+
+    Attributes:
+        indices: rows that may be among the best.
+        utilities: theirs.
+        counts: of the histogram.
+    """
+
+    indices: Ints
+    utilities: Floats
+    counts: Ints
+
+
+class _Chunk(NamedTuple):
+    first: int
+    features: Array
+    keep: Array | None  # [n] False for excluded rows
+
+
+def _chunks_of(job: Job, source: Source, unit: Unit) -> Iterator[_Chunk]:
+    for first, features in source.chunks(unit, job.chunk_rows):
+        here = np.searchsorted(job.exclude, [first, first + len(features)])
+        keep = None
+        if here[1] > here[0]:
+            keep = np.ones(len(features), dtype=bool)
+            keep[job.exclude[here[0] : here[1]] - first] = False
+        yield _Chunk(first, features, keep)
+
+
+def score_unit(job: Job, model: Model, source: Source, unit: Unit, threshold: float) -> Found:
+    """Score the rows of one unit, chunk by chunk.
+
+    Args:
+        job: what to do.
+        model: the model.
+        source: where the rows are.
+        unit: which rows.
+        threshold: utility that as many rows as are wanted already reach elsewhere.
+
+    Returns:
+        Found.
+
+    Raises:
+        InputError: a row about which the model or the policy says NaN.
+    """
+    best = Best(job.top, job.seed, threshold)
+    counts = np.zeros(len(job.edges) - 1, dtype=np.int64)
+    for chunk in _chunks_of(job, source, unit):
+        found = score_chunk(job, model, source, chunk, best.threshold)
+        best.add(found.indices, found.utilities)
+        counts += found.counts
+    return Found(*best.result(), counts)
+
+
+def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold: float) -> Found:
+    """Candidates among the rows of a chunk, their utilities, and the histogram of all of them.
+
+    Raises:
+        InputError: a row about which the model or the policy says NaN.
+    """
+    first, features, keep = chunk
+    entry, function = _streaming_policy(job.policy)
+    rows = np.arange(len(features)) if keep is None else np.flatnonzero(keep)
+    model.check_width(features)
+
+    def believe() -> Latent | None:
+        latent = model.latent(features)
+        if latent is not None and not (np.isfinite(latent.mean.sum()) and np.isfinite(latent.variance.sum())):
+            bad = ~(np.isfinite(latent.mean) & np.isfinite(latent.variance)).all(axis=1)
+            _refuse(bad, "the model's latent functions are not finite", source, chunk)
+        return latent
+
+    if entry is POLICIES["variation-ratio"]:
+        latent = believe()
+        assert latent is not None  # require_latent was asked
+        mean, variance = check_moments(*latent, first=first)
+        if keep is not None:
+            mean, variance = mean[rows], variance[rows]
+        squared = smallest_margin(mean, variance)
+        # falling margins are rising bounds: bins of the bound are bins of the margin, turned round
+        counts = _histogram(squared, _squared_edges(job.edges))[::-1]
+        if not len(rows):
+            return Found(rows, np.empty(0), counts)
+        chosen, utilities = top_rows(mean, variance, job.top, threshold=threshold, squared=squared)
+        return Found(rows[chosen] + first, utilities, counts)
+    belief = Belief(
+        features=features,
+        labelled=np.empty(0, dtype=np.int64),
+        labels=np.empty(0, dtype=np.int64),
+        n_classes=model.n_classes,
+        latent=believe,
+        probabilities=lambda: model.probabilities(features, belief.latent),
+        temperature=model.temperature or 1.0,
+    )
+    shared = entry is not None and entry.shared_draws
+    rng = np.random.default_rng([job.seed] if shared else [job.seed, first])
+    values = np.asarray(function(belief, rng), dtype=np.float64)
+    if values.shape != (len(features),):
+        raise InputError(f"The policy gave {values.shape} utilities for {len(features)} rows.")
+    _refuse(
+        np.asarray(np.isnan(values) & (True if keep is None else keep)),
+        "its utility is not a number",
+        source,
+        chunk,
+    )
+    values = values[rows]
+    counts = _histogram(values, job.edges)
+    if len(rows) > job.top:
+        threshold = max(threshold, float(np.partition(values, len(rows) - job.top)[len(rows) - job.top]))
+    reached = values >= threshold
+    return Found(rows[reached] + first, values[reached], counts)
+
+
+def _refuse(bad: Array, what: str, source: Source, chunk: _Chunk) -> None:
+    """Name the first bad row, and the cause if it lies in its features."""
+    if not bad.any():
+        return
+    row = int(bad.argmax())
+    fine = np.isfinite(np.asarray(chunk.features[row], dtype=np.float64)).all()
+    cause = "Fit the model again." if fine else "Its features hold empty or infinite values."
+    raise InputError(f"Cannot score {source.name_of(chunk.first + row)}: {what}. {cause}")
+
+
+class Best:
+    """The running top k, ties by a hash of seed and row number: the same however rows are divided."""
+
+    def __init__(self, k: int, seed: int, threshold: float = -np.inf) -> None:
+        self.k, self.seed = k, seed
+        self.threshold = threshold  # what a row must reach to be among the best
+        self._indices: list[Ints] = []
+        self._utilities: list[Floats] = []
+        self._held = 0
+
+    def add(self, indices: Ints, utilities: Floats) -> None:
+        """Rows that may be among the best."""
+        if not len(indices):
+            return
+        self._indices.append(indices)
+        self._utilities.append(utilities)
+        self._held += len(indices)
+        if self._held >= self.k:
+            self._trim()
+
+    def _trim(self) -> None:
+        indices, utilities = np.concatenate(self._indices), np.concatenate(self._utilities)
+        order = np.lexsort((_hash(indices, self.seed), -utilities))[: self.k]
+        self._indices, self._utilities = [indices[order]], [utilities[order]]
+        self._held = len(order)
+        if self._held == self.k:
+            self.threshold = max(self.threshold, float(utilities[order[-1]]))
+
+    def result(self) -> tuple[Ints, Floats]:
+        """Rows and utilities, best first."""
+        if not self._indices:
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        self._trim()
+        return self._indices[0], self._utilities[0]
+
+
+def _hash(rows: Ints, seed: int) -> Array:
+    """Splitmix64 of the row number under the seed: [n] uint64."""
+    start = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    with np.errstate(over="ignore"):
+        x = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        result: Array = x ^ (x >> np.uint64(31))
+    return result
+
+
+_ANY = "utility"
+
+
+def _edges(entry: PolicyEntry | None, n_classes: int) -> tuple[Floats, str]:
+    """Bins of the histogram: of the policy's range where it has one."""
+    most = 1.0 - 1.0 / max(n_classes, 2)
+    if entry is POLICIES["variation-ratio"]:
+        return np.linspace(0.0, most, 41), "lower bound of the variation ratio (from the runner-up alone)"
+    if entry is not None and entry.name in ("variation-ratio-mc", "least-confident"):
+        return np.linspace(0.0, most, 41), _ANY
+    return _EDGES, _ANY
+
+
+def _histogram(values: Floats, edges: Floats) -> Ints:
+    """Counts [B]; what lies outside goes to the outer bins."""
+    bins = np.searchsorted(edges[1:-1], values, side="right")
+    return np.bincount(bins, minlength=len(edges) - 1)
+
+
+def _squared_edges(edges: Floats) -> Floats:
+    """Bins of the variation ratio's lower bound as bins of the squared margin, ascending."""
+    from scipy.special import ndtri
+
+    inner = ndtri(np.minimum(edges[1:-1], 0.5)) ** 2
+    result: Floats = np.concatenate([[0.0], inner[::-1], [np.inf]])
+    return result
+
+
+def _streaming_policy(policy: str | PolicyFn) -> tuple[PolicyEntry | None, Any]:
+    from workbench.policies.choose import is_selector
+
+    entry, function = find(policy) if isinstance(policy, str) else (None, policy)
+    if not callable(function):
+        raise InputError(f"A policy is a name, 'package.module:function' or a function; got {policy!r}.")
+    if (entry is not None and not entry.rowwise) or is_selector(function):
+        raise InputError(
+            f"{policy!r} compares items with each other, so it cannot stream over a pool. Score with a "
+            "policy, then spread a batch over the best rows."
+        )
+    return entry, function
+
+
+def _threads() -> int:
+    text = os.environ.get("WORKBENCH_THREADS", "").strip()
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Linear algebra on one thread: parallelism is over chunks, where it costs no waiting."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield
+
+
+def _by_threads(
+    source: Source, model: Model, job: Job, units: list[Unit], n_threads: int, best: Best
+) -> Generator[tuple[int, Found], None, None]:
+    """(rows, Found) from threads of this process, which share every chunk that this one reads."""
+    chunks = (chunk for unit in units for chunk in _chunks_of(job, source, unit))
+    with one_blas_thread():
+        if n_threads == 1:
+            for chunk in chunks:
+                yield len(chunk.features), score_chunk(job, model, source, chunk, best.threshold)
+            return
+        with ThreadPoolExecutor(n_threads) as pool:
+            running: dict[Future[Found], int] = {}
+            try:
+                while True:
+                    for read in islice(chunks, n_threads + 1 - len(running)):
+                        task = pool.submit(score_chunk, job, model, source, read, best.threshold)
+                        running[task] = len(read.features)
+                    if not running:
+                        return
+                    finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for task in finished:
+                        yield running.pop(task), task.result()
+            finally:
+                for task in running:
+                    task.cancel()
