@@ -13,10 +13,19 @@ import numpy as np
 from workbench.policies.variation import best_first
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.random import Generator
 
     from workbench.arrays import Floats, Ints
     from workbench.policies.belief import Belief
+
+_MOST = 50_000  # rows that selectors without utilities look at
+_LANDMARKS = 64
+_SEQUENCES = 512
+_DRAWS = 64
+# A label's noise as a share of the prior variance: 1 at the large-margin model's variance of 10.
+_NOISE = 0.1
 
 
 def top(belief: Belief, k: int, rng: Generator) -> Ints:
@@ -66,3 +75,307 @@ def _utilities(belief: Belief, rng: Generator) -> Floats:
     askable = belief.askable
     values[askable] = margin(belief, rng)[askable]
     return values
+
+
+def covariance(belief: Belief, k: int, rng: Generator) -> Ints:
+    """Greedy by posterior covariance among the max(50, 5k) items of largest utility.
+
+    The best item first; then, each time, the item whose latent function would still be the least
+    known if the chosen ones were labelled (D-optimal design; Krause et al. 2008).
+
+    Args:
+        belief: with utilities; without, those of `margin` are taken.
+        k: how many.
+        rng: ties.
+
+    Returns:
+        [k] indices in the order chosen.
+    """
+    candidates = best_first(_utilities(belief, rng), max(50, 5 * k), rng)
+    factors, remainder = _posterior_factors(belief, candidates)
+    chosen = _greedy_determinant(factors, remainder, min(k, len(candidates)), first=0)
+    return candidates[chosen]
+
+
+def determinantal(belief: Belief, k: int, rng: Generator) -> Ints:
+    """Greedy most probable batch of a determinantal process: utility times unlikeness.
+
+    The process has L_ij = q_i K_ij q_j with K the posterior correlation of the latent functions and
+    q an item's utility on a scale of 0.05 to 1 (Kulesza and Taskar 2012; greedy by Chen et al. 2018).
+
+    Args:
+        belief: with utilities; without, those of `margin` are taken.
+        k: how many.
+        rng: ties.
+
+    Returns:
+        [k] indices in the order chosen.
+    """
+    utilities = _utilities(belief, rng)
+    candidates = best_first(utilities, max(1000, 20 * k), rng)
+    values = utilities[candidates]
+    spread = values[0] - values[-1]
+    quality = 0.05 + 0.95 * ((values - values[-1]) / spread if spread > 0 else np.ones(len(values)))
+    factors, remainder = _posterior_factors(belief, candidates)
+    scale = quality / np.sqrt(np.einsum("np,np->n", factors, factors) + remainder)
+    chosen = _greedy_determinant(
+        factors * scale[:, None], remainder * scale**2, min(k, len(candidates)), first=0, jitter=1e-9
+    )
+    return candidates[chosen]
+
+
+def core_set(belief: Belief, k: int, rng: Generator) -> Ints:
+    """Farthest first from what is labelled, in the features as the model scales them.
+
+    Greedy k-centre (Sener and Savarese 2018); does not look at utilities. Costs O(n) per labelled and
+    per added item.
+
+    Args:
+        belief: features and labels.
+        k: how many.
+        rng: ties, and a sample of 50,000 of larger pools.
+
+    Returns:
+        [k] indices in the order chosen.
+    """
+    return _farthest_first(belief, k, rng, lambda rows: np.asarray(belief.scaled[rows], dtype=np.float64))
+
+
+def core_set_latent(belief: Belief, k: int, rng: Generator) -> Ints:
+    """Farthest first from what is labelled, in the space of the latent means.
+
+    Args:
+        belief: with latents.
+        k: how many.
+        rng: ties, and a sample of 50,000 of larger pools.
+
+    Returns:
+        [k] indices in the order chosen.
+    """
+    latent = belief.latent
+    assert latent is not None  # the registry says that latents are needed
+    return _farthest_first(belief, k, rng, lambda rows: np.asarray(latent.mean[rows], dtype=np.float64))
+
+
+def badge(belief: Belief, k: int, rng: Generator) -> Ints:
+    """k-means++ on gradient embeddings, for Gaussian processes.
+
+    The gradient of the log loss of the predicted class with respect to a linear head on whitened
+    features phi is (p - onehot) x phi (Ash et al. 2020). Its inner products factor into those of the
+    two parts, so the C * P long embedding is never formed.
+
+    Args:
+        belief: with probabilities.
+        k: how many.
+        rng: the draws, and a sample of 50,000 of larger pools.
+
+    Returns:
+        [k] indices in the order chosen.
+    """
+    rows = _sample(belief.askable, rng)
+    p = np.asarray(belief.probabilities[rows], dtype=np.float64)
+    residual = p.copy()
+    residual[np.arange(len(p)), p.argmax(axis=1)] -= 1.0
+    phi = _projection(belief, rows)
+    norm = np.einsum("nc,nc->n", residual, residual) * np.einsum("np,np->n", phi, phi)
+    # an order of the items' own, so that the draws do not depend on the pool's order
+    order = np.argsort(-norm, kind="stable")
+    rows, residual, phi, norm = rows[order], residual[order], phi[order], norm[order]
+    chosen = [0]
+    distance = np.full(len(rows), np.inf)
+    while len(chosen) < min(k, len(rows)):
+        j = chosen[-1]
+        step = norm + norm[j] - 2.0 * (residual @ residual[j]) * (phi @ phi[j])
+        np.minimum(distance, np.maximum(step, 0.0), out=distance)
+        distance[chosen] = 0.0
+        chosen.append(_draw(distance, chosen, rng))
+    return rows[chosen]
+
+
+def batch_bald(belief: Belief, k: int, rng: Generator) -> Ints:
+    """Greedy joint mutual information of the batch's labels and the latent functions.
+
+    BatchBALD (Kirsch et al. 2019): I(y_1..k; f) grows item by item among the 300 of largest utility
+    (that of `bald` if no policy gave any). Joint draws of the latents have the model's own marginals
+    and the correlations of its inducing points; label sequences are enumerated up to 512 and drawn
+    beyond.
+
+    Args:
+        belief: with latents.
+        k: how many.
+        rng: the draws.
+
+    Returns:
+        [k] indices in the order chosen.
+    """
+    from workbench.policies.utilities import bald, entropy_of, softmax
+
+    utilities = belief.utilities
+    if utilities is None:
+        utilities = np.full(len(belief), np.nan)
+        askable = belief.askable
+        utilities[askable] = bald(belief, rng)[askable]
+    candidates = best_first(utilities, max(300, 5 * k), rng)
+    latent = belief.latent
+    assert latent is not None  # the registry says that latents are needed
+    mean = np.asarray(latent.mean[candidates], dtype=np.float64)
+    deviation = np.sqrt(np.asarray(latent.variance[candidates], dtype=np.float64))
+    n, n_classes = mean.shape
+    draws = _joint_draws(belief, candidates, n_classes, rng)  # [S, n, C], unit variance
+    p = softmax(belief.temperature * (mean + deviation * draws))
+    n_draws = len(p)
+    own = entropy_of(p).mean(axis=0)  # [n] mean conditional entropy
+    flat = p.reshape(n_draws, n * n_classes)
+
+    # [M, S] probability of each label sequence under each draw, and its weight if sequences are drawn
+    joint: Floats = np.ones((1, n_draws))
+    exact = True
+    chosen: list[int] = []
+    spent = 0.0
+    for _ in range(min(k, n)):
+        together = (joint @ flat / n_draws).reshape(len(joint), n, n_classes)
+        safe = np.where(together > 0, together, 1.0)
+        if exact:
+            entropy = -(safe * np.log(safe)).sum(axis=(0, 2))
+        else:  # sequences were drawn from their own distribution: weigh by its inverse
+            before = joint.mean(axis=1)[:, None, None]
+            entropy = -((together / before) * np.log(safe)).sum(axis=2).mean(axis=0)
+        gain = entropy - spent - own
+        gain[chosen] = -np.inf
+        best = int(gain.argmax())
+        chosen.append(best)
+        spent += own[best]
+        joint, exact = _extend(joint, p[:, best], exact, rng)
+    return candidates[np.array(chosen)]
+
+
+def _extend(joint: Floats, p: Floats, exact: bool, rng: Generator) -> tuple[Floats, bool]:
+    """Label sequences one item longer: all of them, or as many drawn as are kept."""
+    n_classes = p.shape[1]
+    if exact and len(joint) * n_classes <= _SEQUENCES:
+        longer = joint[:, None, :] * p.T[None, :, :]
+        return longer.reshape(-1, joint.shape[1]), True
+    if exact:  # from here on, draws: first of the sequences held, by their probability
+        weight = joint.mean(axis=1)
+        joint = joint[rng.choice(len(joint), _SEQUENCES, p=weight / weight.sum())]
+    conditional = joint @ p / joint.sum(axis=1, keepdims=True)  # [M, C]
+    cumulative = conditional.cumsum(axis=1)
+    label = (rng.random((len(joint), 1)) * cumulative[:, -1:] > cumulative).sum(axis=1)
+    return joint * p[:, np.minimum(label, n_classes - 1)].T, False
+
+
+def _joint_draws(belief: Belief, rows: Ints, n_classes: int, rng: Generator) -> Floats:
+    """[S, n, C] standard normal draws, correlated over items as the model's posterior is."""
+    factors, remainder = _posterior_factors(belief, rows)
+    total = np.einsum("np,np->n", factors, factors) + remainder
+    factors = factors / np.sqrt(total)[:, None]
+    shared = np.matmul(factors, rng.standard_normal((_DRAWS, factors.shape[1], n_classes)))
+    own = rng.standard_normal(shared.shape)
+    own *= np.sqrt(remainder / total)[:, None]
+    result: Floats = shared + own
+    return result
+
+
+def _posterior_factors(belief: Belief, rows: Ints) -> tuple[Floats, Floats]:
+    """Posterior covariance of the latents, up to a scale, as A A' + diag(r): A [n, P] and r [n].
+
+    Over whitened features, precision I + sum over labelled items of phi phi' / noise; what the
+    inducing points cannot tell of an item is its own.
+    """
+    from scipy.linalg import cholesky, solve_triangular
+
+    labelled = belief.labelled[belief.labels >= 0]
+    phi = _projection(belief, np.concatenate([rows, labelled]))
+    squares = np.einsum("np,np->n", phi, phi)
+    # the prior variance is not in the belief; near inducing points the features hold all of it
+    prior = float(squares.max(initial=0.0)) or 1.0
+    here, known = phi[: len(rows)], phi[len(rows) :]
+    precision = known.T @ known / (_NOISE * prior)
+    precision[np.diag_indices_from(precision)] += 1.0
+    root = cholesky(precision, lower=True)
+    factors: Floats = solve_triangular(root, here.T, lower=True).T
+    return np.ascontiguousarray(factors), np.maximum(prior - squares[: len(rows)], 1e-6 * prior)
+
+
+def _greedy_determinant(
+    factors: Floats, remainder: Floats, k: int, *, first: int, jitter: float | None = None
+) -> list[int]:
+    """Items of greedily largest determinant of A A' + diag(r): partial Cholesky with pivoting, O(nP) each."""
+    variance = np.einsum("np,np->n", factors, factors) + remainder
+    noise = _NOISE * float(variance.max()) if jitter is None else jitter
+    columns = np.empty((k, len(factors)))
+    chosen = [first]
+    while len(chosen) < k:
+        t, j = len(chosen) - 1, chosen[-1]
+        column = factors @ factors[j]
+        column[j] += remainder[j]
+        column -= columns[:t, j] @ columns[:t]
+        column /= np.sqrt(variance[j] + noise)
+        columns[t] = column
+        variance -= column * column
+        variance[chosen] = -np.inf
+        chosen.append(int(variance.argmax()))
+    return chosen
+
+
+def _farthest_first(belief: Belief, k: int, rng: Generator, points_of: Callable[[Ints], Floats]) -> Ints:
+    rows = _sample(rng.permutation(belief.askable), rng)  # equal distances: at random
+    points = points_of(rows)
+    centres = points_of(belief.labelled[belief.labels >= 0])
+    squares = np.einsum("nd,nd->n", points, points)
+    nearest = np.full(len(rows), np.inf)
+
+    def cover(centre: Floats) -> None:
+        np.minimum(nearest, squares + centre @ centre - 2.0 * (points @ centre), out=nearest)
+
+    for centre in centres:
+        cover(centre)
+    chosen: list[int] = []
+    while len(chosen) < min(k, len(rows)):
+        if not chosen and not len(centres):  # nothing to be far from: start in the middle
+            gap = points - points.mean(axis=0)
+            chosen.append(int(np.einsum("nd,nd->n", gap, gap).argmin()))
+        else:
+            chosen.append(int(nearest.argmax()))
+        cover(points[chosen[-1]])
+        nearest[chosen] = -np.inf
+    return rows[chosen]
+
+
+def _projection(belief: Belief, rows: Ints) -> Floats:
+    """[n, P] features whose inner products are the model's covariances.
+
+    The model's own, or where it has none those of a squared-exponential kernel on the scaled
+    features with up to 64 landmarks (Nystrom).
+    """
+    if belief.inducing_projection is not None:
+        return np.asarray(belief.inducing_projection(rows), dtype=np.float64)
+    from scipy.linalg import cholesky, solve_triangular
+
+    points = np.asarray(belief.scaled[rows], dtype=np.float64)
+    some = points[np.unique(np.linspace(0, len(points) - 1, _LANDMARKS).astype(np.int64))]
+    between = _squared_distances(some, some)
+    scale = float(np.median(between[between > 0])) if (between > 0).any() else 1.0
+    root = cholesky(np.exp(-between / scale) + 1e-6 * np.eye(len(some)), lower=True)
+    result: Floats = solve_triangular(root, np.exp(-_squared_distances(some, points) / scale), lower=True).T
+    return result
+
+
+def _squared_distances(A: Floats, B: Floats) -> Floats:
+    squares = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1) - 2.0 * (A @ B.T)
+    result: Floats = np.maximum(squares, 0.0)
+    return result
+
+
+def _sample(rows: Ints, rng: Generator) -> Ints:
+    return rows if len(rows) <= _MOST else rng.choice(rows, _MOST, replace=False)
+
+
+def _draw(weights: Floats, taken: list[int], rng: Generator) -> int:
+    """An index with probability proportional to its weight; any that is not taken if all are 0."""
+    total = weights.cumsum()
+    if total[-1] <= 0:
+        free = np.ones(len(weights), dtype=bool)
+        free[taken] = False
+        return int(rng.choice(np.flatnonzero(free)))
+    return int(np.searchsorted(total, rng.random() * total[-1], side="right"))

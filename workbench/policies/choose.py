@@ -82,8 +82,12 @@ def query(
         if pick_entry.warning and k > 1 and not spread_by_policy:
             warnings.append(pick_entry.warning)
 
-    plain = pick_entry is not None and pick_entry.name in ("top", "k-means")
-    if entry is not None and entry.top and plain:
+    if pick_entry is not None and not pick_entry.uses_utilities:
+        name = policy if isinstance(policy, str) else getattr(policy, "__name__", "the policy")
+        warnings.append(f"{pick_entry.name} has a criterion of its own; {name} is not used.")
+        indices = _checked(pick(belief, k, rng), belief, askable, k)
+        return Query(indices, np.full(len(belief), np.nan), tuple(warnings))
+    if entry is not None and entry.top and pick_entry is not None and pick_entry.few:
         wanted = k if pick_entry is POLICIES["top"] else candidate_count(k)
         best, values = find_top(entry)(belief, askable, wanted, rng)
         utilities = np.full(len(belief), np.nan)

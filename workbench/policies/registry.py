@@ -26,6 +26,8 @@ class PolicyEntry(Entry):
         top: "module:function" (belief, rows, k, rng) -> (indices, utilities), for policies whose
             best k can be found without computing the rest; or "".
         batch: the selector that "auto" takes for more than one item.
+        few: a selector that looks at the max(50, 5k) items of largest utility alone.
+        uses_utilities: a selector that spreads a policy's favourites; else it has its own criterion.
         shared_draws: its draws must be the same for every chunk of a pool.
         source: the paper.
     """
@@ -37,6 +39,8 @@ class PolicyEntry(Entry):
     top: str = ""
     batch: str = "k-means"
     shared_draws: bool = False
+    few: bool = False
+    uses_utilities: bool = True
     source: str = ""
 
 
@@ -125,7 +129,72 @@ POLICIES: Registry[PolicyEntry] = Registry(
             needs=frozenset({"features"}),
             rowwise=False,
             kind="selector",
+            few=True,
             source="Bodó et al. 2011; Zhdanov 2019",
+        ),
+        PolicyEntry(
+            "covariance",
+            _B + "covariance",
+            "Greedy by posterior covariance",
+            "Among the best items, each next one where the model would still know least after the others.",
+            needs=frozenset({"features"}),
+            rowwise=False,
+            kind="selector",
+            few=True,
+            source="Krause et al. 2008",
+        ),
+        PolicyEntry(
+            "determinantal",
+            _B + "determinantal",
+            "Determinantal",
+            "Utility times unlikeness: the greedy batch of largest determinant.",
+            needs=frozenset({"features"}),
+            rowwise=False,
+            kind="selector",
+            source="Kulesza and Taskar 2012",
+        ),
+        PolicyEntry(
+            "core-set",
+            _B + "core_set",
+            "Core-set",
+            "Farthest first from what is labelled, in feature space.",
+            needs=frozenset({"features"}),
+            rowwise=False,
+            kind="selector",
+            uses_utilities=False,
+            source="Sener and Savarese 2018",
+        ),
+        PolicyEntry(
+            "core-set-latent",
+            _B + "core_set_latent",
+            "Core-set of latents",
+            "Farthest first from what is labelled, in the space of the latent means.",
+            needs=frozenset({"latent"}),
+            rowwise=False,
+            kind="selector",
+            uses_utilities=False,
+            source="Sener and Savarese 2018",
+        ),
+        PolicyEntry(
+            "badge",
+            _B + "badge",
+            "BADGE",
+            "k-means++ on the gradients an answer would cause.",
+            needs=frozenset({"probabilities", "features"}),
+            rowwise=False,
+            kind="selector",
+            uses_utilities=False,
+            source="Ash et al. 2020",
+        ),
+        PolicyEntry(
+            "batch-bald",
+            _B + "batch_bald",
+            "BatchBALD",
+            "What the labels of the batch tell together about the latent functions; for small batches.",
+            needs=frozenset({"latent", "features"}),
+            rowwise=False,
+            kind="selector",
+            source="Kirsch et al. 2019",
         ),
         PolicyEntry(
             "top",
@@ -134,6 +203,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "The k items of largest utility, near duplicates and all.",
             rowwise=False,
             kind="selector",
+            few=True,
             warning="Plain top-k asks for near duplicates: with batches of 10 it was worse than random in "
             "19 of 20 trial runs. Use k-means.",
         ),

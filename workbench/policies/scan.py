@@ -282,8 +282,8 @@ def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold
     def believe() -> Latent | None:
         latent = model.latent(features)
         if latent is not None and not (np.isfinite(latent.mean.sum()) and np.isfinite(latent.variance.sum())):
-            bad = ~(np.isfinite(latent.mean) & np.isfinite(latent.variance)).all(axis=1)
-            _refuse(bad, "the model's latent functions are not finite", source, chunk)
+            fine = np.isfinite(latent.mean) & np.isfinite(latent.variance)
+            _refuse(~np.asarray(fine.all(axis=1)), "the model's latent functions are not finite", source, chunk)
         return latent
 
     if entry is POLICIES["variation-ratio"]:
