@@ -1,0 +1,224 @@
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import check_estimator
+
+from workbench.classifiers import Geometry, make_classifier
+from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
+from workbench.engine import networks as engine
+from workbench.errors import InputError
+from workbench.metrics import error_rate, negative_log_likelihood
+
+QUICK = {"input_shape": (8, 8), "learning_rate": 3e-3, "min_steps": 40, "random_state": 0}
+QUICK_NET = QUICK | {"pretrain_epochs": 6, "joint_epochs": 3, "n_inducing": 24}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    bunch = load_digits()
+    X, y = bunch.images.reshape(-1, 64) / 16.0, bunch.target.astype(str)
+    order = np.random.default_rng(0).permutation(len(X))
+    return X[order[400:1200]], y[order[400:1200]], X[order[:400]], y[order[:400]]
+
+
+@pytest.fixture(scope="module")
+def net(digits):
+    return LargeMarginNetClassifier(**QUICK_NET).fit(*digits[:2])
+
+
+@pytest.fixture(scope="module")
+def softmax_net(digits):
+    return SoftmaxNetClassifier(epochs=10, **QUICK).fit(*digits[:2])
+
+
+def test_scikit_learns_checks_of_the_softmax_network():
+    check_estimator(
+        SoftmaxNetClassifier(learning_rate=3e-3, epochs=10, min_steps=150, random_state=0), on_skip=None
+    )
+
+
+@pytest.mark.slow
+def test_scikit_learns_checks_of_the_large_margin_network():
+    options = {"pretrain_epochs": 5, "joint_epochs": 1, "min_steps": 60, "n_inducing": 8}
+    check_estimator(LargeMarginNetClassifier(learning_rate=3e-3, random_state=0, **options), on_skip=None)
+
+
+@pytest.mark.parametrize("which", ["net", "softmax_net"])
+def test_learns_digits(which, digits, request):
+    model = request.getfixturevalue(which)
+    p = model.predict_proba(digits[2])
+    codes = digits[3].astype(int)
+    assert error_rate(codes, p) < 0.06
+    assert negative_log_likelihood(codes, p) < 0.3
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (model.predict(digits[2]) == model.classes_[p.argmax(axis=1)]).all()
+
+
+def test_training_together_raises_the_objective(net):
+    trace = net.objective_trace_
+    assert trace[-1] == net.objective_ > trace[0]
+    assert net.n_iter_ >= 80
+
+
+@pytest.mark.parametrize("which", ["net", "softmax_net"])
+def test_same_seed_same_result(which, digits, request):
+    model = request.getfixturevalue(which)
+    again = clone(model).fit(*digits[:2])
+    np.testing.assert_allclose(again.predict_proba(digits[2]), model.predict_proba(digits[2]), atol=1e-6)
+    other = clone(model).set_params(random_state=1).fit(*digits[:2])
+    assert np.abs(other.predict_proba(digits[2]) - model.predict_proba(digits[2])).max() > 1e-3
+
+
+@pytest.mark.parametrize("which", ["net", "softmax_net"])
+def test_state_is_exact_and_plain(which, digits, request, tmp_path: Path):
+    model = request.getfixturevalue(which)
+    np.savez(tmp_path / "state.npz", **model.get_state())
+    with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
+        restored = clone(model).set_state(dict(state))
+    for other in (restored, pickle.loads(pickle.dumps(model))):
+        assert (other.predict_proba(digits[2]) == model.predict_proba(digits[2])).all()
+        assert (other.transform(digits[2]) == model.transform(digits[2])).all()
+    if model.has_latent:
+        for a, b in zip(restored.predict_latent(digits[2]), model.predict_latent(digits[2]), strict=True):
+            assert (a == b).all()
+
+
+def test_a_labelling_round_refits_the_head_alone(digits):
+    X, y = digits[:2]
+    model = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(X[:300], y[:300])
+    weights, before = model.weights_, model.predict_latent(digits[2])
+    model.fit(X[:310], y[:310])
+    assert model.weights_ is weights and model.trained_rows_ == 300
+    after = model.predict_latent(digits[2])
+    assert np.abs(after.mean - before.mean).max() > 1e-3
+    # the head is what a head of its own would be on these features
+    features = model.transform(X[:310]).astype(float)
+    alone = clone(model.head_).fit(features, y[:310].astype(int))
+    mean = alone.predict_latent(model.transform(digits[2]).astype(float)).mean
+    assert np.abs(mean - after.mean).mean() < 0.1 * np.abs(mean).mean()
+    assert (mean.argmax(axis=1) == after.mean.argmax(axis=1)).mean() > 0.98
+    model.fit(X[:600], y[:600])
+    assert model.weights_ is not weights and model.trained_rows_ == 600
+    weights = model.weights_
+    model.set_params(refit="whole").fit(X[:610], y[:610])
+    assert model.weights_ is not weights
+
+
+def test_retraining_can_be_left_to_the_person(digits):
+    X, y = digits[:2]
+    model = LargeMarginNetClassifier(warm_start=True, retrain_growth=None, **QUICK_NET).fit(X[:100], y[:100])
+    weights = model.weights_
+    assert model.fit(X, y).weights_ is weights
+
+
+def test_a_saved_model_continues_as_the_living_one(digits):
+    X, y = digits[:2]
+    living = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(X[:200], y[:200])
+    saved = clone(living).set_state(living.get_state())
+    for rows in (205, 210):
+        living.fit(X[:rows], y[:rows])
+        saved.fit(X[:rows], y[:rows])
+    assert (living.predict_proba(digits[2]) == saved.predict_proba(digits[2])).all()
+
+
+def test_classes_may_be_known_first_and_new_ones_arrive(digits):
+    X, y = digits[:2]
+    rows = np.isin(y, ["0", "1", "2"])
+    model = LargeMarginNetClassifier(classes=["0", "1", "2", "7"], warm_start=True, **QUICK_NET)
+    model.fit(np.empty((0, 64)), [])
+    assert (model.predict_proba(X[:3]) == 0.25).all()
+    model.fit(X[rows], y[rows])
+    assert model.predict_proba(X).shape[1] == 4
+    weights = model.weights_
+    model.set_params(classes=["0", "1", "2", "7", "8"]).fit(X[rows], y[rows])
+    assert model.weights_ is weights
+    assert model.predict_proba(X).shape[1] == 5
+    assert model.score(X[rows], y[rows]) > 0.95
+
+
+def test_a_handful_of_labels_is_enough_to_begin(digits):
+    X, y = digits[:2]
+    first = [int(np.flatnonzero(y == c)[0]) for c in np.unique(y)]
+    geometry = Geometry.of(X, 24, 0, common_scale=True)
+    model = LargeMarginNetClassifier(geometry=geometry, **QUICK_NET).fit(X[first], y[first])
+    assert model.score(digits[2], digits[3]) > 0.4
+    # inducing points come from the pool's centres too, not from ten labels alone
+    assert len(model.head_.geometry_.inducing) == 24
+
+
+def test_a_callback_stops_and_leaves_a_usable_model(digits):
+    seen = []
+
+    def stop(fraction, objective):
+        seen.append((fraction, objective))
+        return len(seen) >= 30
+
+    model = LargeMarginNetClassifier(**QUICK_NET | {"min_steps": 200}).fit(*digits[:2], callback=stop)
+    fractions = [f for f, _ in seen]
+    assert len(seen) == 30 and fractions == sorted(fractions) and fractions[-1] < 0.9
+    assert model.n_iter_ < 400
+    assert model.score(digits[2], digits[3]) > 0.7
+
+
+def test_temperature_is_set_on_rows_left_out(digits, monkeypatch):
+    X, y = digits[:2]
+    rows_seen = []
+    train = engine.train_joint
+
+    def spy(network, shape, weights, head, kernel, shift, scale, rows, *rest, **options):
+        rows_seen.append(len(rows))
+        return train(network, shape, weights, head, kernel, shift, scale, rows, *rest, **options)
+
+    monkeypatch.setattr(engine, "train_joint", spy)
+    model = LargeMarginNetClassifier(**QUICK_NET).fit(X, y)
+    LargeMarginNetClassifier(calibration="leave-one-out", **QUICK_NET).fit(X, y)
+    assert rows_seen == [720, 800]
+    assert model.head_.n_rows_ == 800 and model.beta_ > 0
+
+
+def test_features_are_computed_once_for_the_same_rows(digits, monkeypatch):
+    model = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(*digits[:2])
+    calls = []
+    compute = engine.features_of
+    monkeypatch.setattr(engine, "features_of", lambda *a: calls.append(len(a[-1])) or compute(*a))
+    model.predict(digits[2])
+    model.fit(digits[0][:790], digits[1][:790]).predict(digits[2].copy())
+    assert calls.count(400) == 1
+    model.predict(digits[2] * 0.5)
+    assert calls.count(400) == 2
+
+
+def test_rows_of_numbers_get_dense_layers():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 5)) * [1, 10, 100, 1000, 0] + 50
+    y = np.where(X[:, 1] > 50, "up", "down")
+    model = LargeMarginNetClassifier(min_steps=80, learning_rate=3e-3, random_state=0).fit(X, y)
+    assert model.network_ == "mlp" and model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"input_shape": (7, 7)}, "49"),
+        ({"input_shape": (8, 8, 1, 1)}, "height, width"),
+        ({"input_shape": (8, 8), "network": "tiny"}, "no network"),
+        ({"input_shape": (8, 8), "refit": "some"}, "refit"),
+        ({"calibration": "platt"}, "calibration"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"learning_rate": 0}, "learning_rate"),
+        ({"geometry": Geometry.of(np.eye(5), 2, 0)}, "5 features"),
+    ],
+)
+def test_bad_options_say_what_is_wrong(options, words, digits):
+    with pytest.raises(InputError, match=words):
+        make_classifier("large-margin-net", **options).fit(*digits[:2])
+
+
+def test_there_are_no_features_without_labels():
+    model = LargeMarginNetClassifier(classes=[0, 1]).fit(np.empty((0, 4)), [])
+    with pytest.raises(InputError, match="labels"):
+        model.transform(np.zeros((2, 4)))
