@@ -283,7 +283,9 @@ def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold
         latent = model.latent(features)
         if latent is not None and not (np.isfinite(latent.mean.sum()) and np.isfinite(latent.variance.sum())):
             fine = np.isfinite(latent.mean) & np.isfinite(latent.variance)
-            _refuse(~np.asarray(fine.all(axis=1)), "the model's latent functions are not finite", source, chunk)
+            _refuse(
+                ~np.asarray(fine.all(axis=1)), "the model's latent functions are not finite", source, chunk
+            )
         return latent
 
     if entry is POLICIES["variation-ratio"]:
