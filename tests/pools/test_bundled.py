@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.pools import POOLS, feature_map_from_json, load_pool, three_gaussians_probabilities
+from workbench.pools import POOLS, feature_map_from_json, load_pool, read_rows, three_gaussians_probabilities
 from workbench.pools.generators import THREE_CENTRES
 
 
@@ -40,6 +40,18 @@ def test_feature_map_replays_through_json():
     np.testing.assert_array_equal(again.transform(raw), pool.features[:5])
     with pytest.raises(InputError, match="63 columns"):
         again.transform(raw.reshape(5, 64)[:, :63])
+
+
+def test_numbers_are_read_from_the_texts_of_a_csv():
+    pool = load_pool("iris")
+    header = ",".join(pool.feature_map.columns)
+    rows = read_rows(f"{header},extra\n1,2,3,4.5,x\n5,6,7,8,x\n".encode(), file_name="new.csv")
+    np.testing.assert_array_equal(pool.feature_map.transform(rows), [[1, 2, 3, 4.5], [5, 6, 7, 8]])
+    rows.iloc[1, 2] = "?"
+    with pytest.raises(InputError, match=r"Row 2, column 'petal length \(cm\)' holds '\?'"):
+        pool.feature_map.transform(rows)
+    with pytest.raises(InputError, match="lack the column"):
+        pool.feature_map.transform(rows.iloc[:, 1:])
 
 
 def test_unknown_names_and_options_say_what_there_is():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,6 +81,381 @@ def expected_calibration_error(
     return _ece(reliability_table(y, probabilities, n_bins, class_code=class_code))
 
 
+def maximum_calibration_error(
+    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15, *, class_code: int | None = None
+) -> float:
+    """MCE: the largest |accuracy - confidence| of a bin that holds any item.
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: B, bins of equal width.
+        class_code: as in `reliability_table`.
+
+    Returns:
+        A number in [0, 1]; a single item in a bin can make it large.
+
+    Raises:
+        InputError: as `reliability_table`.
+    """
+    return float(reliability_table(y, probabilities, n_bins, class_code=class_code).gap.max())
+
+
+def adaptive_reliability_table(
+    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15, *, class_code: int | None = None
+) -> ReliabilityTable:
+    """Accuracy against confidence in bins that hold about the same number of items each.
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: most bins; equal confidences stay together, so there may be fewer.
+        class_code: as in `reliability_table`.
+
+    Returns:
+        The table; its edges are confidences met.
+
+    Raises:
+        InputError: as `reliability_table`.
+    """
+    if n_bins < 1:
+        raise InputError(f"Calibration needs at least one bin; got {n_bins}.")
+    confidence, hit = _confidence_and_hits(y, probabilities, class_code)
+    inner = np.quantile(confidence, np.arange(1, n_bins) / n_bins, method="inverted_cdf")
+    inner = np.unique(inner[inner < confidence.max()])
+    return _table(confidence, hit, np.concatenate([[0.0], inner, [1.0]]))
+
+
+def adaptive_calibration_error(
+    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15, *, class_code: int | None = None
+) -> float:
+    """The calibration error over bins of equal mass.
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: most bins.
+        class_code: as in `reliability_table`.
+
+    Returns:
+        A number in [0, 1].
+
+    Raises:
+        InputError: as `reliability_table`.
+    """
+    return _ece(adaptive_reliability_table(y, probabilities, n_bins, class_code=class_code))
+
+
+def classwise_calibration_error(y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15) -> float:
+    """Mean over classes k of the ECE of the probability of k against "it was k".
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: B, bins of equal width.
+
+    Returns:
+        A number in [0, 1]. With many classes most probabilities are near 0 and it gets small.
+
+    Raises:
+        InputError: as `reliability_table`.
+    """
+    codes, p = check_scores(y, probabilities)
+    edges = _equal_width_edges(n_bins)
+    errors = [_ece(_table(p[:, k], (codes == k).astype(np.float64), edges)) for k in range(p.shape[1])]
+    return float(np.mean(errors))
+
+
+class BrierParts(NamedTuple):
+    """Murphy's parts of the Brier score of the predicted class ("was it right?").
+
+    The score is reliability - resolution + uncertainty + remainder.
+
+    Attributes:
+        brier: mean (confidence - hit)^2.
+        reliability: how far the bins' accuracies lie from their confidences; 0 is calibrated.
+        resolution: how far the bins' accuracies lie from the mean accuracy; large is good.
+        uncertainty: accuracy (1 - accuracy); what there is to explain.
+        remainder: what the spread of confidences inside the bins leaves over; 0 when there is none.
+    """
+
+    brier: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    remainder: float
+
+
+def brier_parts(
+    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15, *, class_code: int | None = None
+) -> BrierParts:
+    """Murphy's decomposition of the Brier score over bins of confidence.
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: B, bins of equal width.
+        class_code: as in `reliability_table`.
+
+    Returns:
+        The parts. The score here is that of one event (range 0 to 1), not the sum over classes.
+
+    Raises:
+        InputError: as `reliability_table`.
+    """
+    confidence, hit = _confidence_and_hits(y, probabilities, class_code)
+    table = _table(confidence, hit, _equal_width_edges(n_bins))
+    share = table.count / table.count.sum()
+    accuracy = float(hit.mean())
+    brier = float(np.mean((confidence - hit) ** 2))
+    reliability = float(np.sum(share * table.gap**2))
+    resolution = float(np.sum(share * np.nan_to_num(table.accuracy - accuracy) ** 2))
+    uncertainty = accuracy * (1.0 - accuracy)
+    return BrierParts(
+        brier, reliability, resolution, uncertainty, brier - (reliability - resolution + uncertainty)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceHistogram:
+    """How confident predictions are, and how many of them are right.
+
+    Attributes:
+        lower: [B] left ends (excluded).
+        upper: [B] right ends (included).
+        right: [B] items predicted rightly.
+        wrong: [B] items predicted wrongly.
+        mean_confidence: over all items.
+        accuracy: over all items.
+    """
+
+    lower: Floats
+    upper: Floats
+    right: Ints
+    wrong: Ints
+    mean_confidence: float
+    accuracy: float
+
+    @property
+    def over_confidence(self) -> float:
+        """Mean confidence minus accuracy; above 0 the model promises too much."""
+        return self.mean_confidence - self.accuracy
+
+
+def confidence_histogram(
+    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 10, *, class_code: int | None = None
+) -> ConfidenceHistogram:
+    """Counts of right and wrong predictions by confidence.
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: B, bins of equal width.
+        class_code: as in `reliability_table`.
+
+    Returns:
+        The histogram.
+
+    Raises:
+        InputError: as `reliability_table`.
+    """
+    confidence, hit = _confidence_and_hits(y, probabilities, class_code)
+    edges = _equal_width_edges(n_bins)
+    index = _bins(confidence, edges)
+    right = np.bincount(index[hit == 1], minlength=n_bins)
+    return ConfidenceHistogram(
+        edges[:-1],
+        edges[1:],
+        right,
+        np.bincount(index, minlength=n_bins) - right,
+        float(confidence.mean()),
+        float(hit.mean()),
+    )
+
+
+class Interval(NamedTuple):
+    """A number with its uncertainty.
+
+    Attributes:
+        value: the number itself.
+        low: lower end.
+        high: upper end.
+        n: items (or seeds) behind it.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+Metric = Callable[[ArrayLike, ArrayLike], float]
+
+
+def bootstrap_interval(
+    metric: Metric,
+    y: ArrayLike,
+    probabilities: ArrayLike,
+    *,
+    level: float = 0.95,
+    n_samples: int = 500,
+    seed: int = 0,
+    unbias: bool = False,
+) -> Interval:
+    """A metric with a bootstrap interval over items.
+
+    Args:
+        metric: function of (y, probabilities).
+        y: [N] true class codes.
+        probabilities: [N, C].
+        level: share of the resamples inside.
+        n_samples: resamples.
+        seed: of the resampling.
+        unbias: mirror the interval at the value (Davison & Hinkley 1997, the basic bootstrap) and cut
+            it off at 0. For calibration errors, which resampling inflates as much as sampling does;
+            the interval is then for the error behind the sample, and reaches 0 for a calibrated model.
+
+    Returns:
+        Value, ends and N.
+
+    Raises:
+        InputError: as the metric, or a level outside (0, 1).
+    """
+    _check_level(level)
+    codes, p = check_scores(y, probabilities)
+    value, n = metric(codes, p), codes.shape[0]
+    rng = np.random.default_rng([seed, 0, 0xB007])
+    drawn = np.empty(n_samples)
+    for i in range(n_samples):
+        rows = rng.integers(0, n, size=n)
+        drawn[i] = metric(codes[rows], p[rows])
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    if unbias:
+        low, high = max(0.0, 2 * value - high), max(0.0, 2 * value - low)
+    return Interval(float(value), float(low), float(high), n)
+
+
+def calibration_interval(
+    y: ArrayLike,
+    probabilities: ArrayLike,
+    n_bins: int = 15,
+    *,
+    level: float = 0.95,
+    n_samples: int = 500,
+    seed: int = 0,
+) -> Interval:
+    """The ECE with an interval for the calibration error behind the sample.
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: B.
+        level: of the interval.
+        n_samples: bootstrap resamples.
+        seed: of the resampling.
+
+    Returns:
+        ECE, ends and N. Resampling inflates the error as sampling does, so the resamples are mirrored at
+        the value (the basic bootstrap): the ends speak of the error behind the sample, and `low` is 0 for
+        a calibrated model.
+
+    Raises:
+        InputError: as `expected_calibration_error`.
+    """
+    confidence, hit = _confidence_and_hits(y, probabilities, None)
+    edges = _equal_width_edges(n_bins)
+    _check_level(level)
+    index, n = _bins(confidence, edges), confidence.shape[0]
+    excess = confidence - hit
+    value = float(np.abs(np.bincount(index, weights=excess, minlength=n_bins)).sum() / n)
+    rng = np.random.default_rng([seed, 0, 0xB007])
+    drawn = np.empty(n_samples)
+    for i in range(n_samples):
+        rows = rng.integers(0, n, size=n)
+        # n_b |acc_b - conf_b| is the absolute sum of confidence - hit over the bin
+        drawn[i] = np.abs(np.bincount(index[rows], weights=excess[rows], minlength=n_bins)).sum() / n
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(value, max(0.0, 2 * value - float(high)), max(0.0, 2 * value - float(low)), n)
+
+
+def reliability_band(
+    y: ArrayLike,
+    probabilities: ArrayLike,
+    n_bins: int = 10,
+    *,
+    class_code: int | None = None,
+    level: float = 0.95,
+    n_samples: int = 500,
+    seed: int = 0,
+) -> tuple[Floats, Floats]:
+    """Bootstrap intervals of the accuracy in each bin of a reliability diagram.
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: B, bins of equal width.
+        class_code: as in `reliability_table`.
+        level: share of the resamples inside.
+        n_samples: resamples.
+        seed: of the resampling.
+
+    Returns:
+        Lower and upper ends [B], NaN for empty bins. A bin whose items are all right or all wrong
+        has no spread to resample: there the interval is Wilson's.
+
+    Raises:
+        InputError: as `reliability_table`.
+    """
+    _check_level(level)
+    confidence, hit = _confidence_and_hits(y, probabilities, class_code)
+    index = _bins(confidence, _equal_width_edges(n_bins))
+    count = np.bincount(index, minlength=n_bins)
+    hits = np.bincount(index, weights=hit, minlength=n_bins)
+    low, high = np.full(n_bins, np.nan), np.full(n_bins, np.nan)
+    rng = np.random.default_rng([seed, 0, 0xB00B])
+    for b in np.flatnonzero(count):
+        if 0 < hits[b] < count[b]:
+            # resampling hits and misses of a bin with replacement is drawing a binomial
+            drawn = rng.binomial(count[b], hits[b] / count[b], size=n_samples) / count[b]
+            low[b], high[b] = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+        else:
+            _, low[b], high[b], _ = share_interval(int(hits[b]), int(count[b]), level)
+    return low, high
+
+
+def share_interval(hits: int, n: int, level: float = 0.95) -> Interval:
+    """A share with Wilson's interval (Wilson 1927), sound also for few items and shares of 0 or 1.
+
+    Args:
+        hits: how many.
+        n: of how many.
+        level: of the interval.
+
+    Returns:
+        The share, ends and n.
+
+    Raises:
+        InputError: hits outside 0 to n, or n = 0.
+    """
+    from statistics import NormalDist
+
+    _check_level(level)
+    if n < 1 or not 0 <= hits <= n:
+        raise InputError(f"A share needs hits between 0 and n, and n of at least 1; got {hits} of {n}.")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share = hits / n
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+    low = 0.0 if hits == 0 else max(0.0, centre - half)
+    high = 1.0 if hits == n else min(1.0, centre + half)
+    return Interval(share, low, high, n)
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise InputError(f"The level of an interval lies between 0 and 1; got {level}.")
+
+
 def _ece(table: ReliabilityTable) -> float:
     return float(np.sum(table.count * table.gap) / table.count.sum())
 
@@ -101,10 +478,14 @@ def _confidence_and_hits(
     return p[:, class_code], (codes == class_code).astype(np.float64)
 
 
+def _bins(confidence: Floats, edges: Floats) -> Ints:
+    # counting the inner edges strictly below puts a confidence equal to an edge into the lower bin
+    return np.searchsorted(edges[1:-1], confidence, side="left")
+
+
 def _table(confidence: Floats, hit: Floats, edges: Floats) -> ReliabilityTable:
     n_bins = len(edges) - 1
-    # counting the inner edges strictly below puts a confidence equal to an edge into the lower bin
-    index = np.searchsorted(edges[1:-1], confidence, side="left")
+    index = _bins(confidence, edges)
     count = np.bincount(index, minlength=n_bins)
     divisor = np.where(count > 0, count, np.nan)
     return ReliabilityTable(

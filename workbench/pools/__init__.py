@@ -4,7 +4,8 @@ Importing this package costs no more than NumPy; pandas, pyarrow, Pillow and sci
 imported by the functions that need them.
 """
 
-from workbench.pools.catalogue import CatalogueEntry, catalogue
+from workbench.pools.catalogue import CatalogueEntry
+from workbench.pools.catalogue import catalogue as known_sets
 from workbench.pools.features import feature_map_from_json
 from workbench.pools.fingerprints import compare_fingerprints
 from workbench.pools.generators import overlapping_probabilities, three_gaussians_probabilities
@@ -27,10 +28,10 @@ __all__ = [
     "TableOptions",
     "TableReport",
     "TestSplit",
-    "catalogue",
     "compare_fingerprints",
     "feature_map_from_json",
     "inspect_table",
+    "known_sets",
     "load_pool",
     "overlapping_probabilities",
     "project",

@@ -400,7 +400,13 @@ def load_openml(name: str, *, target: str | None = None, version: int | None = N
         ) from error
     from workbench.pools.tables import load_frame
 
-    return load_frame(frame, f"openml:{name}", target=target or own_target, **{"name": name, **options})
+    target = target or own_target
+    if not target or (target not in frame.columns and "," in target):
+        raise InputError(
+            f"openml:{name} names no single target column; say which with target=. "
+            f"It has: {', '.join(map(str, frame.columns))}."
+        )
+    return load_frame(frame, f"openml:{name}", target=target, **{"name": name, **options})
 
 
 def _from_openml(name: str, version: int | None, folder: Path) -> tuple[Any, str]:
@@ -409,20 +415,14 @@ def _from_openml(name: str, version: int | None, folder: Path) -> tuple[Any, str
     openml.config.set_root_cache_directory(str(folder))
     dataset = openml.datasets.get_dataset(name, version=version or "latest", download_data=True)
     frame, _, _, _ = dataset.get_data(dataset_format="dataframe")
-    return frame, _single_target(dataset.default_target_attribute, name)
+    return frame, dataset.default_target_attribute or ""
 
 
 def _from_sklearn(name: str, version: int | None, folder: Path) -> tuple[Any, str]:
     from sklearn.datasets import fetch_openml
 
     bunch = fetch_openml(name, version=version or "active", data_home=str(folder), as_frame=True)
-    return bunch.frame, _single_target(",".join(bunch.target_names), name)
-
-
-def _single_target(target: str | None, name: str) -> str:
-    if not target or "," in target:
-        raise InputError(f"openml:{name} names no single target column; say which with target=.")
-    return target
+    return bunch.frame, ",".join(bunch.target_names)
 
 
 def load_libsvm(

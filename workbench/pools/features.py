@@ -73,12 +73,11 @@ class NumberMap:
             InputError: a missing column, a wrong width, or a value that is not a finite number.
         """
         if hasattr(rows, "columns") and hasattr(rows, "to_numpy"):
-            missing = [name for name in self.names if name not in rows.columns]
-            if missing:
-                raise InputError(
-                    f"The rows lack {'columns' if missing[1:] else 'column'} {_quoted(missing)}."
-                )
-            rows = rows[list(self.names)].to_numpy()
+            from workbench.pools.table_map import NumberColumn, TableFeatureMap
+
+            # texts of a CSV too, with messages that name row and column
+            named = TableFeatureMap(tuple(NumberColumn(name) for name in self.names))
+            return named.transform(rows) * self.factor
         try:
             values = np.asarray(rows, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -123,8 +122,3 @@ def check_finite(values: Array, names: tuple[str, ...]) -> None:
                 'which is not a finite number. Leave such rows out (missing="drop") or fill them in '
                 '(missing="impute").'
             )
-
-
-def _quoted(names: list[str], limit: int = 5) -> str:
-    listed = ", ".join(repr(name) for name in names[:limit])
-    return listed if len(names) <= limit else f"{listed} and {len(names) - limit} more"

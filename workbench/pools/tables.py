@@ -42,6 +42,7 @@ _CHOICES = {
     "constant": ("keep", "drop"),
     "duplicate_ids": ("error", "first"),
     "decimal": (None, ".", ","),
+    "header": (None, True, False),
 }
 _BLANK_WORD = np.uint64(0xB1A9)
 _ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")

@@ -1,0 +1,167 @@
+import numpy as np
+import pytest
+
+from workbench.errors import InputError
+from workbench.metrics import (
+    adaptive_calibration_error,
+    adaptive_reliability_table,
+    bootstrap_interval,
+    brier_parts,
+    calibration_interval,
+    classwise_calibration_error,
+    confidence_histogram,
+    error_rate,
+    expected_calibration_error,
+    maximum_calibration_error,
+    reliability_band,
+    reliability_table,
+    share_interval,
+)
+
+
+def two_class(confidence, hit):
+    """Probabilities of class 0 and codes that make class 0 right or wrong."""
+    c = np.asarray(confidence, dtype=float)
+    return 1 - np.asarray(hit), np.column_stack([c, 1 - c])
+
+
+def oracle(seed=0, n=2000, c=3, sharp=0.7):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(c, sharp), n)
+    return (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), p
+
+
+def test_by_hand():
+    y, p = two_class([0.55, 0.58, 0.75, 0.95, 0.98], [1, 0, 1, 1, 0])
+    # bins of ten: (.5, .6] 2 items conf .565 acc .5; (.7, .8] 1: .75, 1; (.9, 1] 2: .965, .5
+    assert expected_calibration_error(y, p, 10) == pytest.approx((2 * 0.065 + 0.25 + 2 * 0.465) / 5)
+    assert maximum_calibration_error(y, p, 10) == pytest.approx(0.465)
+    histogram = confidence_histogram(y, p, 10)
+    np.testing.assert_array_equal(histogram.right[[5, 7, 9]], [1, 1, 1])
+    np.testing.assert_array_equal(histogram.wrong[[5, 7, 9]], [1, 0, 1])
+    assert histogram.accuracy == pytest.approx(0.6)
+    assert histogram.over_confidence == pytest.approx(np.mean([0.55, 0.58, 0.75, 0.95, 0.98]) - 0.6)
+
+
+def test_against_a_second_writing_of_the_definition():
+    y, p = oracle(1, n=400, c=4)
+    conf, hit = p.max(axis=1), p.argmax(axis=1) == y
+    for n_bins in (1, 3, 10, 15):
+        total = worst = 0.0
+        for b in range(1, n_bins + 1):
+            inside = (conf > (b - 1) / n_bins) & (conf <= b / n_bins)
+            if inside.any():
+                gap = abs(hit[inside].mean() - conf[inside].mean())
+                total += inside.mean() * gap
+                worst = max(worst, gap)
+        assert expected_calibration_error(y, p, n_bins) == pytest.approx(total, abs=1e-12)
+        assert maximum_calibration_error(y, p, n_bins) == pytest.approx(worst, abs=1e-12)
+
+
+def test_classwise_is_the_mean_of_the_classes():
+    y, p = oracle(2)
+    each = [expected_calibration_error(y, p, 15, class_code=k) for k in range(3)]
+    assert classwise_calibration_error(y, p) == pytest.approx(np.mean(each))
+    table = reliability_table(y, p, 5, class_code=1)
+    inside = (p[:, 1] > 0.4) & (p[:, 1] <= 0.6)
+    assert table.count[2] == inside.sum()
+    assert table.accuracy[2] == pytest.approx((y[inside] == 1).mean())
+
+
+def test_adaptive_bins_hold_equal_shares_and_keep_ties_together():
+    y, p = oracle(3, n=1500)
+    table = adaptive_reliability_table(y, p, 15)
+    assert table.count.sum() == 1500 and (table.count == 100).all()
+    shuffled = np.random.default_rng(0).permutation(1500)
+    assert adaptive_calibration_error(y[shuffled], p[shuffled]) == pytest.approx(
+        adaptive_calibration_error(y, p)
+    )
+    tied_y, tied_p = two_class([0.9] * 7 + [0.6] * 3, [1, 1, 1, 0, 1, 1, 1, 0, 1, 1])
+    assert len(adaptive_reliability_table(tied_y, tied_p, 15).count) == 2
+    assert adaptive_calibration_error(tied_y, tied_p) == pytest.approx(
+        0.7 * abs(6 / 7 - 0.9) + 0.3 * abs(2 / 3 - 0.6)
+    )
+
+
+def test_the_parts_of_the_brier_score_add_up():
+    y, p = oracle(4)
+    parts = brier_parts(y, p, 10)
+    assert parts.brier == pytest.approx(np.mean((p.max(axis=1) - (p.argmax(axis=1) == y)) ** 2))
+    assert parts.brier == pytest.approx(
+        parts.reliability - parts.resolution + parts.uncertainty + parts.remainder, abs=1e-12
+    )
+    assert parts.reliability < 0.005 < parts.resolution
+    assert parts.remainder != 0
+    # one confidence a bin leaves nothing over
+    exact = brier_parts(*two_class([0.9] * 5 + [0.65] * 4, [1, 1, 1, 1, 0, 1, 0, 1, 0]), 10)
+    assert abs(exact.remainder) < 1e-12
+
+
+def test_perfectly_calibrated_items_show_the_known_bias_and_an_interval_from_zero():
+    values, covered, inside = [], 0, 0
+    for seed in range(20):
+        y, p = oracle(seed, sharp=1.0)
+        interval = calibration_interval(y, p, n_samples=200, seed=seed)
+        assert interval.value == pytest.approx(expected_calibration_error(y, p))
+        values.append(interval.value)
+        covered += interval.low <= 0.01
+        inside += interval.low <= interval.value <= interval.high
+        assert interval.n == 2000
+    assert 0.015 < np.mean(values) < 0.035, "ECE of a perfect model is biased upward"
+    assert covered >= 18 and inside >= 15
+
+
+def test_calibration_interval_covers_a_known_error():
+    # every item says .9 and is right with chance .7: the error is .2
+    covered = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        y, p = two_class(np.full(400, 0.9), (rng.random(400) < 0.7).astype(int))
+        interval = calibration_interval(y, p, n_samples=300, seed=seed)
+        covered += interval.low <= 0.2 <= interval.high
+    assert covered >= 34
+
+
+def test_bootstrap_interval_of_the_error_matches_the_binomial():
+    y, p = oracle(5, n=500)
+    interval = bootstrap_interval(error_rate, y, p, n_samples=400)
+    assert interval == bootstrap_interval(error_rate, y, p, n_samples=400), "same seed, same interval"
+    sd = np.sqrt(interval.value * (1 - interval.value) / 500)
+    assert interval.high - interval.low == pytest.approx(2 * 1.96 * sd, rel=0.2)
+    mirrored = bootstrap_interval(expected_calibration_error, y, p, n_samples=100, unbias=True)
+    assert mirrored.low >= 0 and mirrored.high >= mirrored.low
+
+
+def test_reliability_band_surrounds_the_accuracies():
+    y, p = oracle(6, n=600)
+    table, (low, high) = reliability_table(y, p), reliability_band(y, p)
+    filled = table.count > 0
+    assert (low[filled] <= table.accuracy[filled] + 1e-12).all()
+    assert (high[filled] >= table.accuracy[filled] - 1e-12).all()
+    assert np.isnan(low[~filled]).all() and np.isnan(high[~filled]).all()
+    sure_y, sure_p = two_class([0.95] * 4, [1] * 4)
+    low, high = reliability_band(sure_y, sure_p)
+    assert low[9] < 0.6 and high[9] == 1.0, "four hits out of four are no proof"
+
+
+def test_wilson_against_scipy():
+    from scipy.stats import binomtest
+
+    for hits, n in [(0, 5), (3, 20), (19, 20), (50, 50), (7, 100)]:
+        ours, theirs = share_interval(hits, n), binomtest(hits, n).proportion_ci(method="wilson")
+        assert ours.low == pytest.approx(theirs.low, abs=1e-9)
+        assert ours.high == pytest.approx(theirs.high, abs=1e-9)
+
+
+def test_bad_input():
+    y, p = oracle(0, n=10)
+    with pytest.raises(InputError, match="at least one bin"):
+        reliability_table(y, p, 0)
+    with pytest.raises(InputError, match="at least one bin"):
+        adaptive_reliability_table(y, p, 0)
+    with pytest.raises(InputError, match="no class with code 3"):
+        reliability_table(y, p, class_code=3)
+    with pytest.raises(InputError, match="level"):
+        calibration_interval(y, p, level=1.5)
+    with pytest.raises(InputError, match="hits"):
+        share_interval(3, 0)

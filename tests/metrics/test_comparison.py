@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from workbench.errors import InputError
+from workbench.metrics import (
+    area_under_curve,
+    average_ranks,
+    critical_difference,
+    holm,
+    labels_saved,
+    labels_to_reach,
+    mean_band,
+    mean_interval,
+    paired_tests,
+    rank_methods,
+    wilcoxon_p,
+)
+
+
+def test_mean_and_interval_against_scipy():
+    values = np.random.default_rng(0).normal(size=(9, 4))
+    band = mean_band(values)
+    for r in range(4):
+        low, high = stats.t.interval(0.95, 8, values[:, r].mean(), stats.sem(values[:, r]))
+        assert (band.low[r], band.high[r]) == pytest.approx((low, high))
+    one = mean_interval([3.0])
+    assert one.value == 3.0 and np.isnan(one.low) and one.n == 1
+
+
+def test_area_by_hand():
+    assert area_under_curve([0, 10, 20], [1.0, 0.5, 0.0]) == pytest.approx(0.5)
+    assert area_under_curve([0, 10, 40], [1.0, 0.0, 0.0]) == pytest.approx(5 / 40)
+    np.testing.assert_allclose(area_under_curve([5, 7], [[1, 1], [0, 1]]), [1, 0.5])
+    assert area_under_curve([5], [0.25]) == 0.25
+    with pytest.raises(InputError, match="rise"):
+        area_under_curve([1, 1], [0, 0])
+    with pytest.raises(InputError, match="each of 2 rounds"):
+        area_under_curve([1, 2], [0, 0, 0])
+
+
+def test_labels_to_reach_and_saved():
+    n = [10, 20, 30, 40]
+    assert labels_to_reach(n, [0.5, 0.3, 0.2, 0.1], 0.3) == 20
+    assert np.isnan(labels_to_reach(n, [0.5, 0.3, 0.2, 0.1], 0.05))
+    policy = [[0.5, 0.2, 0.1, 0.1], [0.5, 0.4, 0.2, 0.1], [0.5, 0.2, 0.1, 0.1], [0.5, 0.4, 0.4, 0.4]]
+    random = [[0.5, 0.4, 0.3, 0.2], [0.5, 0.4, 0.3, 0.2], [0.5, 0.4, 0.4, 0.4], [0.5, 0.4, 0.3, 0.2]]
+    saved = labels_saved(n, policy, random, 0.2)
+    assert (saved.mean, saved.n_both, saved.n_only_policy, saved.n_only_baseline) == (15.0, 2, 1, 1)
+    assert np.isnan(labels_saved(n, policy, random, 0.01).mean)
+
+
+def test_wilcoxon_against_scipy_and_by_enumeration():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=10), rng.normal(size=10)
+    assert wilcoxon_p(a, b) == pytest.approx(stats.wilcoxon(a, b, method="exact").pvalue)
+    # differences 1 1 2 -1 3 3: all 64 signs, by hand
+    gap = np.array([1.0, 1, 2, -1, 3, 3])
+    ranks = stats.rankdata(np.abs(gap))
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1)
+    sums = ranks @ signs
+    expected = np.mean(np.abs(sums) >= abs(ranks @ np.sign(gap)) - 1e-9)
+    assert wilcoxon_p(gap, np.zeros(6)) == pytest.approx(expected)
+    assert wilcoxon_p([1, 2], [1, 2]) == 1.0
+    assert wilcoxon_p(np.arange(6.0) + 1, np.zeros(6)) == pytest.approx(2 / 64)
+
+
+def test_holm_by_hand():
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm([0.5, 0.9]), [1.0, 1.0])
+    assert holm([]).shape == (0,)
+
+
+def test_paired_tests_on_a_hand_made_table():
+    random = np.linspace(0.3, 0.4, 8)
+    values = {"random": random, "good": random - np.linspace(0.01, 0.02, 8), "same": random}
+    good, same = paired_tests(values)
+    assert (good.policy, good.baseline, good.n, good.wins, good.losses) == ("good", "random", 8, 8, 0)
+    assert good.difference == pytest.approx(-0.015) and good.low < -0.015 < good.high
+    assert good.p == pytest.approx(2 / 256) and good.p_holm == pytest.approx(4 / 256)
+    assert good.verdict == "better" and same.verdict == "no difference shown" and same.p_holm == 1.0
+    assert paired_tests(values, lower_is_better=False)[0].verdict == "worse"
+    assert len(paired_tests(values, None)) == 3
+    assert paired_tests(values, "good")[0].verdict == "worse"
+
+
+def test_below_six_seeds_there_is_no_verdict():
+    values = {"random": np.arange(5.0), "good": np.arange(5.0) - 9}
+    assert paired_tests(values)[0].verdict == "too few seeds to tell"
+    assert paired_tests({"random": np.arange(6.0), "good": np.arange(6.0) - 9.5})[0].verdict == "better"
+
+
+def test_comparison_bad_input():
+    with pytest.raises(InputError, match="at least two"):
+        paired_tests({"random": [1, 2]})
+    with pytest.raises(InputError, match="no values of the baseline"):
+        paired_tests({"a": [1, 2], "b": [1, 2]})
+    with pytest.raises(InputError, match="same seeds"):
+        paired_tests({"random": [1, 2], "b": [1, 2, 3]})
+    with pytest.raises(InputError, match="Seed 1 of 'b'"):
+        paired_tests({"random": [1, 2], "b": [1, np.nan]})
+    with pytest.raises(InputError, match="Data set 1 has no value of 'y'"):
+        rank_methods([[1, 2], [1, np.nan]], ["x", "y"])
+    with pytest.raises(InputError, match="one row a seed"):
+        mean_band(np.empty((0, 3)))
+
+
+def test_ranks_with_ties_by_hand():
+    np.testing.assert_array_equal(average_ranks([[0.1, 0.2, 0.1], [3, 2, 1]]), [[1.5, 3, 1.5], [3, 2, 1]])
+    np.testing.assert_array_equal(average_ranks([[0.1, 0.2, 0.1]], lower_is_better=False), [[2.5, 1, 2.5]])
+
+
+def test_ranking_against_scipy_and_published_tables():
+    # Demsar 2006, table 5: q_.05 for 2, 5 and 10 methods
+    for k, q in [(2, 1.960), (5, 2.728), (10, 3.164)]:
+        assert critical_difference(k, 1) / np.sqrt(k * (k + 1) / 6) == pytest.approx(q, abs=0.001)
+    rng = np.random.default_rng(0)
+    values = rng.random((14, 4)) + np.array([0, 0, 0.1, 0.6])
+    ranking = rank_methods(values, ["a", "b", "c", "d"])
+    expected = stats.friedmanchisquare(*values.T)
+    assert (ranking.statistic, ranking.p) == pytest.approx((expected.statistic, expected.pvalue))
+    np.testing.assert_allclose(ranking.mean_ranks.sum(), 10)
+    assert ranking.critical_difference == pytest.approx(critical_difference(4, 14))
+    assert ranking.mean_ranks.argmax() == 3
+
+
+def test_groups_are_the_maximal_runs_that_are_not_told_apart():
+    values = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], (40, 1))
+    gap = critical_difference(5, 40)
+    assert 0.9 < gap < 1.0
+    assert rank_methods(values, list("abcde")).groups == ()
+    wider = rank_methods(values[:30], list("abcde"))
+    assert wider.groups == (("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"))
+    tied = rank_methods(np.ones((6, 3)), list("abc"))
+    assert tied.groups == (("a", "b", "c"),) and tied.p == 1.0
+
+
+def simulated_study(rng, gain: float, n_seeds: int = 10):
+    """Areas of three policies that share each seed's luck; the first may be better than random."""
+    luck = rng.normal(0.3, 0.05, n_seeds)
+    return {
+        "random": luck + rng.normal(0, 0.02, n_seeds),
+        "planted": luck - gain + rng.normal(0, 0.02, n_seeds),
+        "other": luck + rng.normal(0, 0.02, n_seeds),
+    }
+
+
+def test_200_simulated_studies_find_what_is_planted_and_nothing_else():
+    rng = np.random.default_rng(2024)
+    false_alarms = sum(
+        any(test.verdict in ("better", "worse") for test in paired_tests(simulated_study(rng, 0.0)))
+        for _ in range(200)
+    )
+    # at level .05 for the whole study, 200 studies give 10 +- 3.1; the discrete test stays below
+    assert false_alarms <= stats.binom.ppf(0.999, 200, 0.05)
+    found = [paired_tests(simulated_study(rng, 0.04)) for _ in range(200)]
+    assert np.mean([tests[0].verdict == "better" for tests in found]) > 0.85
+    assert np.mean([tests[1].verdict != "no difference shown" for tests in found]) < 0.08

@@ -1,0 +1,443 @@
+"""Is one better than another? Statistics over seeds and data sets (Demsar 2006 for the latter).
+
+Values are paired: entry s of every policy comes from the same seed (same split, same first labels,
+same geometry). SciPy is imported by the functions that need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from workbench.arrays import Floats
+from workbench.errors import InputError
+from workbench.metrics.calibration import Interval
+
+MIN_SEEDS = 6
+"""Fewest seeds for a verdict: with 5, even five wins out of five have p = .0625."""
+
+Verdict = Literal["better", "worse", "no difference shown", "too few seeds to tell"]
+
+
+class CurveBand(NamedTuple):
+    """A mean curve over seeds with its interval.
+
+    Attributes:
+        mean: [R].
+        low: [R] lower ends, NaN below 2 seeds.
+        high: [R] upper ends.
+        n: seeds.
+    """
+
+    mean: Floats
+    low: Floats
+    high: Floats
+    n: int
+
+
+def mean_band(values: ArrayLike, level: float = 0.95) -> CurveBand:
+    """Mean over seeds with Student's interval, round by round.
+
+    Args:
+        values: [S, R], a row a seed.
+        level: of the interval.
+
+    Returns:
+        The band.
+
+    Raises:
+        InputError: no seeds, or a level outside (0, 1).
+    """
+    v = np.asarray(values, dtype=np.float64)
+    if v.ndim != 2 or v.shape[0] == 0:
+        raise InputError(f"Values must be one row a seed, [S, R]; got shape {list(v.shape)}.")
+    half = _half_width(v, level)
+    mean = v.mean(axis=0)
+    return CurveBand(mean, mean - half, mean + half, v.shape[0])
+
+
+def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Mean over seeds with Student's interval.
+
+    Args:
+        values: [S].
+        level: of the interval.
+
+    Returns:
+        Mean, ends (NaN for a single seed) and S.
+
+    Raises:
+        InputError: no seeds, or a level outside (0, 1).
+    """
+    band = mean_band(np.atleast_1d(np.asarray(values, dtype=np.float64))[:, None], level)
+    return Interval(float(band.mean[0]), float(band.low[0]), float(band.high[0]), band.n)
+
+
+def area_under_curve(n_labelled: ArrayLike, values: ArrayLike) -> Floats:
+    """Mean height of a curve over the labels spent (trapezoids over their width).
+
+    Args:
+        n_labelled: [R] labels, rising.
+        values: [R] or [S, R].
+
+    Returns:
+        [] or [S]; in the unit of the values, so runs of other budgets compare.
+
+    Raises:
+        InputError: lengths that differ, or labels that do not rise.
+    """
+    x, v = np.asarray(n_labelled, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or x.size == 0 or v.shape[-1:] != x.shape:
+        raise InputError(f"Need a value for each of {x.size} rounds; got shape {list(v.shape)}.")
+    if x.size == 1:
+        return v[..., 0]
+    if not (np.diff(x) > 0).all():
+        raise InputError("The numbers of labels must rise from round to round.")
+    return np.asarray(np.trapezoid(v, x, axis=-1) / (x[-1] - x[0]))
+
+
+def labels_to_reach(n_labelled: ArrayLike, error: ArrayLike, target: float) -> float:
+    """Labels after which a curve first is at or below a target.
+
+    Args:
+        n_labelled: [R] labels, rising.
+        error: [R].
+        target: the error to reach.
+
+    Returns:
+        A number of labels, NaN when it is never reached.
+    """
+    reached = np.asarray(error, dtype=np.float64) <= target
+    return float(np.asarray(n_labelled)[reached.argmax()]) if reached.any() else float("nan")
+
+
+class LabelsSaved(NamedTuple):
+    """Labels one policy needed less than another to reach an error, over paired seeds.
+
+    Attributes:
+        target: the error.
+        mean: labels saved, over the seeds on which both got there; NaN when there are none.
+        low: lower end of Student's interval.
+        high: upper end.
+        n_both: seeds on which both got there.
+        n_only_policy: seeds on which the policy alone did.
+        n_only_baseline: seeds on which the baseline alone did.
+    """
+
+    target: float
+    mean: float
+    low: float
+    high: float
+    n_both: int
+    n_only_policy: int
+    n_only_baseline: int
+
+
+def labels_saved(
+    n_labelled: ArrayLike, policy: ArrayLike, baseline: ArrayLike, target: float, level: float = 0.95
+) -> LabelsSaved:
+    """How many labels a policy saves against a baseline.
+
+    Args:
+        n_labelled: [R] labels, the same for both.
+        policy: [S, R] errors.
+        baseline: [S, R] errors on the same seeds.
+        target: the error to reach.
+        level: of the interval.
+
+    Returns:
+        Labels saved, and on how many seeds each got there at all.
+
+    Raises:
+        InputError: shapes that differ.
+    """
+    one, two = np.atleast_2d(policy), np.atleast_2d(baseline)
+    if one.shape != two.shape:
+        raise InputError(f"Both need the same seeds and rounds; got {list(one.shape)} and {list(two.shape)}.")
+    mine = np.array([labels_to_reach(n_labelled, row, target) for row in one])
+    theirs = np.array([labels_to_reach(n_labelled, row, target) for row in two])
+    both = np.isfinite(mine) & np.isfinite(theirs)
+    mean = low = high = float("nan")
+    if both.any():
+        mean, low, high, _ = mean_interval((theirs - mine)[both], level)
+    return LabelsSaved(
+        target,
+        mean,
+        low,
+        high,
+        int(both.sum()),
+        int((np.isfinite(mine) & ~both).sum()),
+        int((np.isfinite(theirs) & ~both).sum()),
+    )
+
+
+class PairedTest(NamedTuple):
+    """Two policies on the same seeds.
+
+    Attributes:
+        policy: the one.
+        baseline: the other.
+        n: seeds.
+        difference: mean of policy - baseline; below 0 the policy has the lower value.
+        low: lower end of Student's interval of it.
+        high: upper end.
+        wins: seeds on which the policy has the lower value.
+        losses: seeds on which it has the higher one.
+        p: Wilcoxon's signed-rank test, two-sided.
+        p_holm: the same, corrected for the number of tests made together (Holm 1979).
+        verdict: "better" when p_holm is below the level and the policy's values are lower.
+    """
+
+    policy: str
+    baseline: str
+    n: int
+    difference: float
+    low: float
+    high: float
+    wins: int
+    losses: int
+    p: float
+    p_holm: float
+    verdict: Verdict
+
+
+def paired_tests(
+    values: Mapping[str, ArrayLike],
+    baseline: str | None = "random",
+    *,
+    alpha: float = 0.05,
+    lower_is_better: bool = True,
+) -> list[PairedTest]:
+    """Compare policies on paired seeds by Wilcoxon's test with Holm's correction.
+
+    Args:
+        values: policy -> [S] (areas under the error curve, errors at the end, ...), same seeds in
+            the same order.
+        baseline: compare every other policy with this one; None compares all pairs.
+        alpha: level of the verdicts.
+        lower_is_better: what "better" means.
+
+    Returns:
+        One test a comparison, corrected together.
+
+    Raises:
+        InputError: fewer than two policies, no such baseline, or lengths that differ.
+    """
+    names = list(values)
+    arrays = {name: np.asarray(values[name], dtype=np.float64) for name in names}
+    if len(names) < 2:
+        raise InputError("A comparison needs at least two policies.")
+    if baseline is not None and baseline not in arrays:
+        raise InputError(f"There are no values of the baseline {baseline!r}; there are {', '.join(names)}.")
+    sizes = {array.shape for array in arrays.values()}
+    if len(sizes) > 1 or arrays[names[0]].ndim != 1 or arrays[names[0]].size == 0:
+        raise InputError("Every policy needs one value a seed, on the same seeds.")
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise InputError(f"Seed {int((~np.isfinite(array)).argmax())} of {name!r} has no value.")
+    if baseline is None:
+        pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    else:
+        pairs = [(name, baseline) for name in names if name != baseline]
+    p_values = [wilcoxon_p(arrays[a], arrays[b]) for a, b in pairs]
+    corrected = holm(p_values)
+    out = []
+    for (a, b), p, p_holm in zip(pairs, p_values, corrected, strict=True):
+        gap = arrays[a] - arrays[b]
+        mean, low, high, n = mean_interval(gap)
+        out.append(
+            PairedTest(
+                a,
+                b,
+                n,
+                mean,
+                low,
+                high,
+                int((gap < 0).sum()),
+                int((gap > 0).sum()),
+                p,
+                float(p_holm),
+                _verdict(n, gap, float(p_holm), alpha, lower_is_better),
+            )
+        )
+    return out
+
+
+def _verdict(n: int, gap: Floats, p: float, alpha: float, lower_is_better: bool) -> Verdict:
+    if n < MIN_SEEDS:
+        return "too few seeds to tell"
+    if p >= alpha:
+        return "no difference shown"
+    # the sign of the rank sum decides, as it does in the test; the mean may be one outlier's
+    lower = _signed_rank_sum(gap) < 0
+    return "better" if lower == lower_is_better else "worse"
+
+
+def _signed_rank_sum(gap: Floats) -> float:
+    from scipy.stats import rankdata
+
+    moved = gap[gap != 0]
+    return float(np.sum(np.sign(moved) * rankdata(np.abs(moved))))
+
+
+def wilcoxon_p(a: ArrayLike, b: ArrayLike) -> float:
+    """Two-sided p-value of Wilcoxon's signed-rank test; exact for small samples, also with ties.
+
+    Args:
+        a: [S].
+        b: [S], paired with `a`.
+
+    Returns:
+        A p-value; 1 when no pair differs.
+    """
+    from scipy.stats import PermutationMethod, wilcoxon
+
+    gap = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    gap = gap[gap != 0]
+    if gap.size == 0:
+        return 1.0
+    ties = np.unique(np.abs(gap)).size < gap.size
+    # all 2^n signs are gone through up to n = 13; beyond, the normal approximation is close
+    method = PermutationMethod(n_resamples=2**13) if ties and gap.size <= 13 else "auto"
+    return float(wilcoxon(gap, method=method).pvalue)
+
+
+def holm(p_values: ArrayLike) -> Floats:
+    """Holm's step-down correction for several tests.
+
+    Args:
+        p_values: [T].
+
+    Returns:
+        [T] adjusted p-values in the same order; rejecting those below alpha keeps the chance of any
+        false rejection at alpha.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * (p.size - np.arange(p.size)))
+    out = np.empty_like(p)
+    out[order] = np.minimum(stepped, 1.0)
+    return out
+
+
+class Ranking(NamedTuple):
+    """Methods ranked over data sets.
+
+    Attributes:
+        names: [K] methods.
+        mean_ranks: [K], 1 is best; ties share their mean rank.
+        ranks: [M, K] per data set.
+        statistic: Friedman's chi-square with K - 1 degrees of freedom; NaN below 3 methods.
+        p: its p-value; NaN below 3 methods.
+        critical_difference: mean ranks closer than this are not told apart (Nemenyi); NaN below 2 sets.
+        groups: sets of methods no two of which are told apart, best first.
+    """
+
+    names: tuple[str, ...]
+    mean_ranks: Floats
+    ranks: Floats
+    statistic: float
+    p: float
+    critical_difference: float
+    groups: tuple[tuple[str, ...], ...]
+
+
+def rank_methods(
+    values: ArrayLike, names: Sequence[str], *, lower_is_better: bool = True, alpha: float = 0.05
+) -> Ranking:
+    """Rank methods over data sets, with Friedman's test and Nemenyi's critical difference.
+
+    Args:
+        values: [M, K], a row a data set, a column a method.
+        names: [K] of the methods.
+        lower_is_better: whether the lowest value gets rank 1.
+        alpha: level of the critical difference.
+
+    Returns:
+        The ranking.
+
+    Raises:
+        InputError: a shape that does not fit, or a missing value.
+    """
+    from scipy.stats import friedmanchisquare
+
+    v = np.asarray(values, dtype=np.float64)
+    if v.ndim != 2 or v.shape[0] == 0 or v.shape[1] != len(names) or len(names) < 2:
+        raise InputError(
+            f"Need a row a data set and a column for each of {len(names)} methods (at least 2); "
+            f"got shape {list(v.shape)}."
+        )
+    if not np.isfinite(v).all():
+        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(v)))
+        raise InputError(f"Data set {row} has no value of {names[column]!r}; leave it out, or compute it.")
+    ranks = average_ranks(v, lower_is_better=lower_is_better)
+    mean = ranks.mean(axis=0)
+    m, k = v.shape
+    statistic = p = float("nan")
+    if k >= 3 and m >= 2:
+        if (ranks == ranks[:, :1]).all():  # all tied: nothing to test
+            statistic, p = 0.0, 1.0
+        else:
+            statistic, p = (float(x) for x in friedmanchisquare(*ranks.T))
+    gap = critical_difference(k, m, alpha) if m >= 2 else float("nan")
+    return Ranking(tuple(names), mean, ranks, statistic, p, gap, _groups(mean, names, gap))
+
+
+def average_ranks(values: ArrayLike, *, lower_is_better: bool = True) -> Floats:
+    """Ranks within each row, ties sharing their mean rank.
+
+    Args:
+        values: [M, K].
+        lower_is_better: whether the lowest value gets rank 1.
+
+    Returns:
+        [M, K] ranks from 1.
+    """
+    from scipy.stats import rankdata
+
+    v = np.asarray(values, dtype=np.float64)
+    return np.asarray(rankdata(v if lower_is_better else -v, method="average", axis=1))
+
+
+def critical_difference(n_methods: int, n_sets: int, alpha: float = 0.05) -> float:
+    """Nemenyi's critical difference of mean ranks q sqrt(K (K + 1) / 6M) (Demsar 2006).
+
+    Args:
+        n_methods: K, at least 2.
+        n_sets: M.
+        alpha: level over all pairs.
+
+    Returns:
+        The smallest difference that is told apart.
+    """
+    from scipy.stats import studentized_range
+
+    q = float(studentized_range.ppf(1.0 - alpha, n_methods, np.inf)) / 2**0.5
+    return q * (n_methods * (n_methods + 1) / (6.0 * n_sets)) ** 0.5
+
+
+def _groups(mean: Floats, names: Sequence[str], gap: float) -> tuple[tuple[str, ...], ...]:
+    order = np.argsort(mean, kind="stable")
+    found: list[tuple[int, int]] = []
+    if not np.isfinite(gap):
+        return ()
+    for i in range(len(order)):
+        j = max(k for k in range(i, len(order)) if mean[order[k]] - mean[order[i]] <= gap)
+        if j > i and not any(first <= i and j <= last for first, last in found):
+            found.append((i, j))
+    return tuple(tuple(str(names[k]) for k in order[i : j + 1]) for i, j in found)
+
+
+def _half_width(values: Floats, level: float) -> Floats:
+    from scipy.stats import t
+
+    if not 0.0 < level < 1.0:
+        raise InputError(f"The level of an interval lies between 0 and 1; got {level}.")
+    n = values.shape[0]
+    if n < 2:
+        return np.full(values.shape[1:], np.nan)
+    spread = values.std(axis=0, ddof=1) / n**0.5
+    return np.asarray(t.ppf((1 + level) / 2, n - 1) * spread)
