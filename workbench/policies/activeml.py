@@ -280,7 +280,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
         return from_activeml(kind())
     except TypeError as error:
         raise InputError(
-            f"scikit-activeml's {name} has no defaults for everything ({error}). Make it yourself and wrap it: "
+            f"scikit-activeml's {name} needs options ({error}). Make it yourself and wrap it: "
             "from_activeml(strategy)."
         ) from error
 
