@@ -24,7 +24,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         arguments: without the program's name; the process's own unless given.
     """
     debug = bool(os.environ.get("WORKBENCH_DEBUG"))
-    _quieten(debug)
     if arguments is None and not debug:
         _keep_stderr_to_ourselves()
     # For `--policy my_module:function` with the module beside the person, as `python -m` has it.
@@ -32,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if here not in sys.path:
         sys.path.append(here)
     try:
+        _quieten(debug)
         code = run(sys.argv[1:] if arguments is None else arguments)
     except InputError as error:
         if debug:
@@ -106,6 +106,13 @@ def _keep_stderr_to_ourselves() -> None:
 def _quieten(debug: bool) -> None:
     """Set what must stand before the libraries are imported."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if debug else "3")
+    # One thread unless told otherwise: results are the same bytes at one thread count only, and two
+    # that spin against each other on a busy machine are slower than one.
+    threads = os.environ.get("WORKBENCH_THREADS", "1")
+    if not threads.isdecimal() or int(threads) < 1:
+        raise InputError(f"WORKBENCH_THREADS must be a number of threads, at least 1; it is {threads!r}.")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, threads)
     if not debug:
         import warnings
 

@@ -55,7 +55,10 @@ class Evaluation:
         p = wrong / n
         middle = (p + z * z / (2 * n)) / (1 + z * z / n)
         half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return cls(n, wrong, p, max(0.0, middle - half), min(1.0, middle + half), source)
+        # The ends are 0 and 1 exactly where nothing or everything was wrong; rounding must not say else.
+        low = 0.0 if wrong == 0 else middle - half
+        high = 1.0 if wrong == n else middle + half
+        return cls(n, wrong, p, low, high, source)
 
 
 def measures(truth: Ints, probabilities: Floats) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Ask:
         expires: epoch seconds; until then nobody else is asked about the item.
         role: why it is asked: "policy", "evaluation" (drawn uniformly, never trained on), "cold-start"
             (spread over the pool, before two classes are known), "again" (its answer was taken back).
-        utility: the policy's, NaN where it was not chosen by one.
+        utility: the policy's, None where it was not chosen by one.
         round: number of the fit that chose it, -1 for none.
     """
 
@@ -53,7 +53,7 @@ class Ask:
     item: int
     expires: float
     role: str
-    utility: float
+    utility: float | None
     round: int
 
 
@@ -681,7 +681,7 @@ class Session:
         free[np.fromiter(taken, dtype=np.int64, count=len(taken))] = False
         chosen: list[Ask] = []
 
-        def add(item: int, role: str, utility: float = float("nan"), number: int = -1) -> None:
+        def add(item: int, role: str, utility: float | None = None, number: int = -1) -> None:
             free[item] = False
             chosen.append(Ask(secrets.token_hex(8), int(item), 0.0, role, utility, number))
 
@@ -701,7 +701,8 @@ class Session:
                 item = _next(published, free)
                 if item < 0:
                     item = int(generator(seed, asked, QUERY).choice(np.flatnonzero(free)))
-                add(item, "policy", float(published.utilities[item]), published.model.number)
+                utility = float(published.utilities[item])
+                add(item, "policy", None if np.isnan(utility) else utility, published.model.number)
         return chosen
 
     def _cold_item(self, free: Array, asked: int) -> int:
@@ -803,14 +804,13 @@ def _as_ask(record: AskRecord) -> Ask:
         record.item,
         record.expires,
         record.role,
-        float("nan") if utility is None else float(utility),
+        None if utility is None else float(utility),
         int(record.details.get("round", -1)),
     )
 
 
 def _document(ask: Ask) -> dict[str, Any]:
-    utility = None if np.isnan(ask.utility) else ask.utility
-    return {"id": ask.id, "item": ask.item, "role": ask.role, "utility": utility, "round": ask.round}
+    return {"id": ask.id, "item": ask.item, "role": ask.role, "utility": ask.utility, "round": ask.round}
 
 
 def _standing_of(records: Sequence[Mapping[str, Any]]) -> dict[int, str]:

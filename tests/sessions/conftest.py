@@ -1,0 +1,61 @@
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# k-means on two spinning threads is slower than on one wherever anything else runs.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from tests.sessions.fakes import FAKE
+from workbench.pools import load_pool
+from workbench.pools.pool import Pool
+from workbench.sessions import Session
+from workbench.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "w.sqlite")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def iris() -> Pool:
+    return load_pool("iris")
+
+
+@pytest.fixture(scope="session")
+def unknown(iris: Pool) -> Pool:
+    """Iris as a person brings it: nobody has said what anything is."""
+    return replace(iris, truth=None)
+
+
+@pytest.fixture
+def start(store: Store) -> Callable[..., Session]:
+    """Starts a project with the fake classifier."""
+
+    def make(pool: Pool | str = "iris", **more: object) -> Session:
+        settings: dict[str, object] = {
+            "classifier": FAKE,
+            "policy": "margin",
+            "annotator": "ann",
+            "store": store,
+        }
+        return Session.create(pool, **(settings | more))  # type: ignore[arg-type]
+
+    return make
+
+
+def answer(session: Session, pool: Pool, n: int) -> list[int]:
+    """Let a person who knows the truth of `pool` answer n questions; returns the items."""
+    items = []
+    assert pool.truth is not None
+    for _ in range(n):
+        (ask,) = session.ask()
+        assert session.tell(ask.id, pool.classes[int(np.asarray(pool.truth)[ask.item])])
+        items.append(ask.item)
+    return items

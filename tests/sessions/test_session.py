@@ -1,0 +1,487 @@
+"""Ask, tell, undo, refit: what a person at the Label page relies on."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.sessions.conftest import answer
+from tests.sessions.fakes import FAKE, NearestMean
+from workbench.errors import InputError
+from workbench.pools.pool import Pool
+from workbench.sessions import ArrayOracle, Evaluation, Event, Session
+from workbench.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+Start = Callable[..., Session]
+
+
+def test_the_loop_with_an_oracle_learns(start: Start) -> None:
+    session = start()
+    oracle = ArrayOracle(session.pool)
+    rounds = [session.step(oracle) for _ in range(25)]
+    done = [r for r in rounds if r is not None]
+    assert done[-1].n_labelled == 25 and done[-1].error < 0.2
+    assert [r.number for r in session.rounds] == list(range(len(done)))
+    assert session.rounds[-1].error == done[-1].error
+    assert not set(session.state.labels) & set(session.pool.test.test.tolist())  # type: ignore[union-attr]
+    truth = np.asarray(session.pool.truth)
+    assert all(session.pool.classes[truth[i]] == name for i, name in session.state.labels.items())
+
+
+def test_cold_start_spreads_until_two_classes_are_seen_and_says_so(start: Start, iris: Pool) -> None:
+    session = start()
+    first = session.ask()[0]
+    assert first.role == "cold-start" and first.utility is None
+    session.tell(first.id, "setosa")
+    assert session.refit() is None and session.model is None and not session.stale
+    second = session.ask()[0]
+    assert second.role == "cold-start"
+    session.tell(second.id, "versicolor")
+    assert session.stale and session.refit() is not None and not session.stale
+    third = session.ask()[0]
+    assert third.role == "policy" and third.round == 0 and third.utility is not None
+    session.tell(third.id, Event.skip())
+    told = [e for e in session.events if e.kind in ("label", "skip")]
+    assert [e.payload["role"] for e in told] == ["cold-start", "cold-start", "policy"]
+    assert told[-1].payload["policy"] == "margin" and told[-1].payload["n_labelled"] == 2
+
+
+def test_the_same_question_stays_until_it_is_answered(start: Start, store: Store) -> None:
+    session = start()
+    ask = session.ask()
+    assert session.ask() == ask
+    second_tab = Session.open(session.id, annotator="ann", store=store)
+    assert second_tab.ask() == ask
+    three = session.ask(3)
+    assert three[0] == ask[0] and len({a.item for a in three}) == 3
+    assert second_tab.ask(3) == three
+
+
+def test_one_answer_per_question(start: Start, store: Store) -> None:
+    session = start()
+    ask = session.ask()[0]
+    tab = Session.open(session.id, annotator="ann", store=store)
+    assert session.tell(ask.id, "setosa")
+    assert not session.tell(ask.id, "virginica")
+    assert not tab.tell(ask.id, Event.skip())
+    assert session.state.labels == {ask.item: "setosa"} == tab.state.labels
+    assert session.ask()[0].item != ask.item
+
+
+def test_what_cannot_be_told(start: Start) -> None:
+    session = start()
+    ask = session.ask()[0]
+    with pytest.raises(InputError, match="no question 'nope'"):
+        session.tell("nope", "setosa")
+    with pytest.raises(InputError, match=r"no class 'tulip'\. Classes: setosa"):
+        session.tell(ask.id, "tulip")
+    with pytest.raises(InputError, match="cannot be answered with 'undo'"):
+        session.tell(ask.id, Event.undo())
+    with pytest.raises(InputError, match="k=0"):
+        session.ask(0)
+    assert session.tell(ask.id, Event.note(ask.item, "hm")) and session.tell(ask.id, "setosa")
+    assert session.state.notes[ask.item][0].text == "hm"
+
+
+def test_others_are_not_asked_what_is_leased_until_it_runs_out(start: Start, store: Store) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    first = ann.ask()[0]
+    assert bob.ask()[0].item != first.item
+    late = ann.ask(2, lease=-1.0)[1]  # ran out at once
+    other = bob.ask(2)[1]
+    assert other.item == late.item
+    assert not ann.tell(late.id, "setosa")  # bob is being asked now
+    assert bob.tell(other.id, "setosa")
+    assert not ann.tell(late.id, "setosa")
+
+
+def test_a_lease_that_ran_out_unnoticed_still_takes_the_answer(start: Start) -> None:
+    session = start()
+    late = session.ask(1, lease=-1.0)[0]
+    again = session.ask(1)[0]
+    assert again.id == late.id and again.expires > late.expires
+    assert session.tell(late.id, "setosa")
+
+
+def test_undo_brings_the_item_back_and_redo_the_answer(start: Start) -> None:
+    session = start()
+    assert session.undo() is None and session.redo() is None
+    ask = session.ask()[0]
+    session.tell(ask.id, "setosa")
+    undone = session.undo()
+    assert undone is not None and undone.item == ask.item
+    assert session.state.labels == {}
+    again = session.ask()[0]
+    assert (again.item, again.role) == (ask.item, "again") and again.id != ask.id
+    assert session.redo() is not None
+    assert session.state.labels == {ask.item: "setosa"}
+    assert session.ask()[0].item != ask.item
+    assert not session.tell(again.id, "virginica")  # its item has its answer back
+
+
+def test_undo_is_ones_own(start: Start, store: Store) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    item = ann.ask()[0].item
+    ann.tell(ann.ask()[0].id, "setosa")
+    assert bob.undo() is None
+    assert bob.state.labels == {item: "setosa"}
+
+
+def test_a_click_on_the_map_labels_and_closes_the_question(start: Start) -> None:
+    session = start()
+    ask = session.ask()[0]
+    session.label_item(ask.item, "virginica")
+    assert session.state.labels == {ask.item: "virginica"}
+    assert not session.tell(ask.id, "setosa")
+    session.label_item(ask.item, "setosa")
+    assert session.state.labels == {ask.item: "setosa"} and session.state.n_labelled == 1
+    test = int(session.pool.test.test[0])  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="test split"):
+        session.label_item(test, "setosa")
+    for wrong in (-1, 150):
+        with pytest.raises(InputError, match=f"no item {wrong}"):
+            session.label_item(wrong, "setosa")
+    train = session.pool.trainable[:3].tolist()
+    with pytest.raises(InputError, match="no item 900"):
+        session.label_items([*train, 900], "setosa")
+    assert len(session.label_items(train, "setosa")) == 3
+
+
+def test_ten_fast_keys_in_threads_store_one_answer(start: Start) -> None:
+    session = start()
+    ask = session.ask()[0]
+    accepted: list[bool] = []
+    keys = [
+        threading.Thread(target=lambda: accepted.append(session.tell(ask.id, "setosa"))) for _ in range(10)
+    ]
+    for key in keys:
+        key.start()
+    for key in keys:
+        key.join()
+    assert sorted(accepted) == [False] * 9 + [True]
+    assert len([e for e in session.events if e.kind == "label"]) == 1
+
+
+# A pool that a fresh process opens without importing scikit-learn.
+SMALL = {"pool": "three-gaussians", "pool_options": {"n_items": 40}}
+
+_TELLER = """
+import sys
+from workbench.sessions import Session
+from workbench.store import Store
+session = Session.open(sys.argv[2], annotator="ann", store=Store.open(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+print(*(session.tell(ask, sys.argv[3]) for ask in sys.argv[4:]), flush=True)
+"""
+
+
+def test_two_processes_answering_one_question_exactly_one_is_accepted(start: Start, store: Store) -> None:
+    session = start(**SMALL)
+    asks = session.ask(4)
+    names = session.classes[:2]
+    ids = [ask.id for ask in asks]
+    tellers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _TELLER, store.url, session.id, name, *ids],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    ]
+    for teller in tellers:
+        assert teller.stdout is not None and teller.stdout.readline() == "ready\n"
+    for teller in tellers:
+        assert teller.stdin is not None
+        teller.stdin.write("go\n")
+        teller.stdin.flush()
+    said = [teller.communicate(timeout=60)[0].split() for teller in tellers]
+    for ask, answers in zip(asks, zip(*said, strict=True), strict=True):
+        assert sorted(answers) == ["False", "True"]
+        assert session.state.labels[ask.item] == names[answers.index("True")]
+
+
+_ANSWERER = """
+import sys, time
+from workbench.sessions import Session
+from workbench.store import Store
+session = Session.open(sys.argv[2], annotator="ann", store=Store.open(sys.argv[1]))
+ask = session.ask()[0]
+if session.tell(ask.id, session.classes[1]):
+    print(ask.item, flush=True)
+time.sleep(60)
+"""
+
+
+def test_an_acknowledged_answer_survives_a_kill(start: Start, store: Store) -> None:
+    session = start(**SMALL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _ANSWERER, store.url, session.id],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    item = int(process.stdout.readline())
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(timeout=30)
+    process.stdout.close()
+    url = store.url
+    store.close()
+    reopened = Session.open(session.id, annotator="ann", store=Store.open(url))
+    assert reopened.state.labels == {item: session.pool.classes[1]}
+    assert reopened.ask()[0].item != item
+
+
+def test_reopening_finds_the_model_as_it_was(start: Start, store: Store, iris: Pool) -> None:
+    session = start()
+    answer(session, iris, 8)
+    session.refit()
+    answer(session, iris, 3)
+    session.refit()
+    again = Session.open(session.id, annotator="ann", store=store)
+    assert again.model is not None and session.model is not None
+    assert again.model.number == 1 and again.model.n_labelled == 11 and not again.stale
+    assert np.array_equal(again.model.probabilities, session.model.probabilities)
+    assert again.evaluation == session.evaluation
+    assert [a.item for a in again.ask(4)] == [a.item for a in session.ask(4)]
+    # the first round is fitted again on the labels it had then
+    first = again.model_at(0)
+    assert first.n_labelled == 8 and set(first.items.tolist()) < set(again.model.items.tolist())
+    with pytest.raises(InputError, match="no round 7"):
+        again.model_at(7)
+
+
+def test_a_stale_queue_never_asks_what_is_labelled(start: Start, store: Store, iris: Pool) -> None:
+    session = start()
+    answer(session, iris, 6)
+    session.refit()
+    other = Session.open(session.id, annotator="bob", store=store)
+    seen = answer(session, iris, 15) + answer(other, iris, 15)  # nobody refits: the queue holds 10
+    assert len(set(seen)) == 30 and len(session.state.labels) == 36
+
+
+def test_answers_during_a_fit_are_for_the_next_one(
+    start: Start, iris: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = start()
+    answer(session, iris, 6)
+    fitting, go_on = threading.Event(), threading.Event()
+    plain = NearestMean.fit
+
+    def slow(self: NearestMean, X: object, y: object, callback: object = None) -> NearestMean:
+        fitting.set()
+        assert go_on.wait(30)
+        return plain(self, X, y, callback)
+
+    monkeypatch.setattr(NearestMean, "fit", slow)
+    thread = threading.Thread(target=session.refit)
+    thread.start()
+    assert fitting.wait(30)
+    during = answer(session, iris, 4)  # nobody waits
+    assert session.model is None
+    go_on.set()
+    thread.join(30)
+    assert session.model is not None and session.model.n_labelled == 6 and session.stale
+    assert not set(during) & set(session.model.items.tolist())
+    session.refit()
+    assert session.model.n_labelled == 10 and not session.stale
+
+
+def test_undo_and_relabel_reach_the_training_set(start: Start, iris: Pool) -> None:
+    session = start()
+    items = answer(session, iris, 6)
+    session.refit()
+    session.undo()
+    assert session.stale
+    session.refit()
+    assert session.model is not None and items[-1] not in session.model.items
+    assert [r.n_labelled for r in session.rounds] == [6, 5]
+    other = next(c for c in iris.classes if c != session.state.labels[items[0]])
+    session.label_item(items[0], other)
+    assert session.stale
+    session.refit()
+    assert session.model.codes[session.model.items.tolist().index(items[0])] == iris.classes.index(other)
+    reopened = Session.open(session.id, store=session.store)
+    assert reopened.model is not None
+    assert dict(zip(reopened.model.items.tolist(), reopened.model.codes.tolist(), strict=True)) == dict(
+        session.state.training
+    )
+
+
+def test_a_tenth_of_the_questions_measures_where_there_is_no_truth(
+    start: Start, unknown: Pool, iris: Pool
+) -> None:
+    session = start(unknown, evaluation_share=0.25, seed=3)
+    assert session.pool.test is None
+    for _ in range(12):
+        answer(session, iris, 5)
+        session.refit()
+    state = session.state
+    assert 6 <= len(state.evaluation) <= 26
+    assert session.model is not None
+    assert not set(session.model.items.tolist()) & state.evaluation
+    assert session.model.n_labelled == 60 - len(state.evaluation)
+    measured = session.evaluation
+    truth = np.asarray(iris.truth)
+    held = sorted(state.evaluation)
+    wrong = int((session.model.probabilities[held].argmax(axis=1) != truth[held]).sum())
+    assert (measured.n, measured.wrong, measured.source) == (len(held), wrong, "evaluation set")
+    assert session.rounds[-1].n_test == len(held) and session.rounds[-1].error == measured.error
+
+
+def test_no_share_no_evaluation(start: Start, unknown: Pool, iris: Pool) -> None:
+    session = start(unknown, evaluation_share=0.0)
+    answer(session, iris, 30)
+    assert not session.state.evaluation
+    assert session.evaluation.n == 0 and not session.evaluation.enough
+    with pytest.raises(InputError, match="evaluation share"):
+        start(unknown, evaluation_share=1.0)
+
+
+def test_the_interval_of_an_error() -> None:
+    few = Evaluation.of(10, 1, "evaluation set")
+    many = Evaluation.of(100, 10, "evaluation set")
+    assert not few.enough and many.enough
+    # Wilson's interval of 10 in 100, as tabulated
+    assert (round(many.low, 3), round(many.high, 3)) == (0.055, 0.174)
+    assert few.low < many.low < 0.1 < many.high < few.high
+    assert Evaluation.of(30, 0, "").low == 0.0 and Evaluation.of(30, 30, "").high == 1.0
+
+
+def test_rows_that_come_with_a_class_are_labels_and_are_not_asked(start: Start, iris: Pool) -> None:
+    truth = np.array(iris.truth)
+    truth[40:] = -1
+    truth[100:110] = 2
+    session = start(replace(iris, truth=truth))
+    known = set(session.state.labels)
+    assert known and known <= set(session.pool.trainable.tolist())
+    assert {truth[i] for i in known} == {0, 2}
+    assert session.stale and session.refit() is not None
+    asks = session.ask(10)
+    assert not {a.item for a in asks} & known and all(truth[a.item] < 0 for a in asks)
+    assert all(truth[i] >= 0 for i in session.held_out()[0])
+
+
+def test_classes_can_be_added_renamed_and_merged_while_labelling(start: Start, iris: Pool) -> None:
+    session = start()
+    answer(session, iris, 9)
+    session.refit()
+    session.add_class("tulip")
+    assert session.classes == (*iris.classes, "tulip") and session.stale
+    session.refit()
+    assert session.model is not None and session.model.probabilities.shape == (150, 4)
+    session.rename_class("tulip", "rose")
+    session.label_item(int(session.pool.trainable[-1]), "rose")
+    assert session.state.counts["rose"] == 1
+    session.merge_class("rose", "setosa")
+    session.refit()
+    assert session.classes == iris.classes and session.model.classes == iris.classes
+    for call, message in (
+        (lambda: session.add_class("setosa"), "is a class 'setosa' already"),
+        (lambda: session.add_class("  "), "needs a name"),
+        (lambda: session.rename_class("setosa", "virginica"), "already"),
+        (lambda: session.rename_class("nope", "x"), "no class 'nope'"),
+        (lambda: session.merge_class("setosa", "setosa"), "into itself"),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+    # the old name is free again, and what has it now is another class
+    session.rename_class("virginica", "v")
+    session.add_class("virginica")
+    assert session.state.counts["virginica"] == 0
+
+
+def test_imported_labels_bring_their_classes_and_go_with_one_undo(start: Start) -> None:
+    session = start()
+    items = session.pool.trainable[:4].tolist()
+    session.import_labels([(items[0], "setosa"), (items[1], "tulip"), (items[2], "tulip")], "old.csv")
+    assert session.state.counts["tulip"] == 2 and session.state.n_labelled == 3
+    session.undo()
+    assert session.state.n_labelled == 0
+    with pytest.raises(InputError, match="no item 1000"):
+        session.import_labels([(1000, "setosa")], "x")
+
+
+def test_rows_may_be_appended_and_nothing_else(start: Start, store: Store, iris: Pool) -> None:
+    def rows(which: list[int] | slice) -> Pool:
+        assert iris.truth is not None
+        keep = np.arange(150)[which]
+        items = replace(iris.items, ids=[str(i) for i in keep])  # type: ignore[type-var]
+        return replace(
+            iris,
+            features=iris.features[keep],
+            truth=iris.truth[keep],
+            fingerprints=iris.fingerprints[keep],
+            items=items,
+        )
+
+    session = start(rows(slice(0, 120)), classes=iris.classes)
+    answer(session, iris, 10)
+    session.refit()
+    grown = Session.open(session.id, pool=rows(slice(0, 150)), store=store, annotator="ann")
+    assert len(grown.pool) == 150 and grown.state.n_labelled == 10
+    before, after = session.pool.test, grown.pool.test
+    assert before is not None and after is not None
+    assert np.array_equal(before.test, after.test)  # appended rows do not reshuffle the split
+    assert set(range(120, 150)) <= set(grown.pool.trainable.tolist())
+    assert grown.model is not None and grown.model.probabilities.shape == (150, 3)
+    answer(grown, iris, 3)
+    grown.refit()
+    shrunk = rows([*range(0, 7), *range(8, 150)])
+    with pytest.raises(InputError, match="not the one this project was made from"):
+        Session.open(session.id, pool=shrunk, store=store)
+    assert Session.open(session.id, pool=rows(slice(0, 150)), store=store).state.n_labelled == 13
+
+
+def test_everything_can_be_labelled_and_then_nothing_is_asked(start: Start, iris: Pool) -> None:
+    session = start(test_fraction=0.8)
+    n = session.n_left
+    answer(session, iris, n)
+    assert session.refit() is not None
+    assert session.ask() == [] and session.n_left == 0
+    assert session.step(ArrayOracle(session.pool)) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"classifier": "large-margins"}, "Did you mean 'large-margin'"),
+        ({"policy": "variation"}, "no policy called"),
+        ({"classifier": FAKE, "options": {"sharp": 1}}, "no option 'sharp'.*sharpness"),
+        ({"classes": ["a", "a"]}, "same name"),
+        ({"classes": ["a", ""]}, "needs a name"),
+        ({"classifier": "logistic-regression", "policy": "variation-ratio"}, "needs latent functions"),
+        ({"test_fraction": 1.5}, "between 0 and 1"),
+    ],
+)
+def test_a_project_that_cannot_be(start: Start, store: Store, more: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        start("iris", **more)
+    assert store.projects() == []
+
+
+def test_an_option_of_the_wrong_kind_is_explained(start: Start, iris: Pool) -> None:
+    session = start(options={"sharpness": "much"})
+    answer(session, iris, 5)
+    with pytest.raises(InputError, match="cannot be fitted with sharpness='much'"):
+        session.refit()
+
+
+def test_bob_may_be_anybody(start: Start, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "somebody")
+    assert start(annotator=None).annotator == "somebody"
+    with pytest.raises(InputError, match="There is no project 'x'"):
+        Session.open("x", store=store)

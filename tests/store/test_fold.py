@@ -1,0 +1,206 @@
+"""The state is a pure function of the events; undo and redo are each other's inverse."""
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.store import Event, Folder, ProjectState, fold
+
+PEOPLE = ("ann", "bob", "eve")
+KEYS = ("a", "b", "c")
+items = st.integers(0, 5)
+keys = st.sampled_from(KEYS)
+
+undoable = st.one_of(
+    st.builds(Event.label, keys, items),
+    st.builds(Event.skip, items),
+    st.builds(Event.unsure, items),
+    st.builds(Event.flag, items, st.booleans(), st.sampled_from(["", "blurred"])),
+    st.builds(Event.note, items, st.sampled_from(["x", "y"])),
+    st.builds(Event.class_added, st.sampled_from(["a", "d"])),
+    st.builds(Event.class_renamed, keys, st.sampled_from(["new", "newer"])),
+    st.builds(Event.class_merged, keys, keys),
+    st.builds(Event.imported, st.lists(st.tuples(items, keys), max_size=3), st.just("file.csv")),
+    st.builds(Event.resolved, items, keys),
+)
+anything = st.one_of(
+    undoable,
+    st.builds(Event.undo),
+    st.builds(Event.redo),
+    st.builds(
+        lambda i, r: Event.asked([{"id": f"q{i}", "item": i, "role": r}], 9.0),
+        items,
+        st.sampled_from(["policy", "evaluation"]),
+    ),
+    st.builds(lambda n: Event.round({"number": n}), st.integers(0, 3)),
+)
+START = [Event.class_added(key) for key in KEYS]
+
+
+def by(person: str, event: Event) -> Event:
+    return replace(event, annotator=person)
+
+
+people = st.sampled_from(PEOPLE)
+histories = st.lists(st.builds(by, people, anything), max_size=25)
+
+
+def numbered(events: list[Event]) -> list[Event]:
+    return [replace(event, id=i + 1) for i, event in enumerate([*START, *events])]
+
+
+def content(state: ProjectState) -> dict[str, Any]:
+    """What people see; not who could undo what, nor how many events it took."""
+    names = (
+        "class_names",
+        "merged",
+        "votes",
+        "skipped",
+        "unsure",
+        "flagged",
+        "notes",
+        "evaluation",
+        "rounds",
+    )
+    return {name: getattr(state, name) for name in names} | {"labels": state.labels}
+
+
+@given(histories, people, undoable)
+def test_undo_takes_back_exactly_the_last_event(before: list[Event], person: str, event: Event) -> None:
+    done = numbered([*before, by(person, event), by(person, Event.undo())])
+    assert content(fold(done)) == content(fold(done[:-2]))
+    assert fold(done).redoable[person] == done[-2]
+
+
+@given(histories, people, st.integers(1, 6))
+def test_redo_undoes_undo(before: list[Event], person: str, n: int) -> None:
+    start = fold(numbered(before))
+    events = list(before)
+    while n and person in fold(numbered(events)).undoable:
+        events.append(by(person, Event.undo()))
+        n -= 1
+    redone = [by(person, Event.redo())] * (len(events) - len(before))
+    again = fold(numbered([*events, *redone]))
+    assert content(again) == content(start)
+    assert again.undoable == start.undoable
+
+
+@given(histories, people)
+def test_undo_and_redo_with_nothing_to_do_change_nothing(before: list[Event], person: str) -> None:
+    state = fold(numbered(before))
+    if person not in state.undoable:
+        assert content(fold(numbered([*before, by(person, Event.undo())]))) == content(state)
+    if person not in state.redoable:
+        assert content(fold(numbered([*before, by(person, Event.redo())]))) == content(state)
+
+
+@given(histories, people)
+def test_nobody_undoes_what_others_did(before: list[Event], person: str) -> None:
+    others = numbered([e for e in before if e.annotator != person])
+    state = fold([*others, by(person, Event.undo())])
+    assert content(state) == content(fold(others))
+    assert person not in state.undoable
+
+
+@given(histories)
+def test_one_at_a_time_is_all_at_once(events: list[Event]) -> None:
+    folder = Folder()
+    for i, event in enumerate(numbered(events)):
+        folder.extend([event])
+        assert folder.state() == fold(numbered(events)[: i + 1])
+
+
+@given(histories)
+def test_every_label_has_a_standing_class_and_a_code(events: list[Event]) -> None:
+    state = fold(numbered(events))
+    assert set(state.labels) == set(state.votes)
+    for item, code in state.codes.items():
+        assert state.classes[code] == state.labels[item]
+    assert not (state.skipped | state.unsure) & set(state.votes)
+    assert set(state.training) == set(state.labels) - state.evaluation
+    assert sum(state.counts.values()) == state.n_labelled
+
+
+@settings(max_examples=60)
+@given(histories, people, people, undoable, undoable)
+def test_different_people_on_different_items_commute(
+    before: list[Event], one: str, two: str, first: Event, second: Event
+) -> None:
+    about = ("label", "skip", "unsure", "flag", "note", "resolved")
+    if one == two or first.kind not in about or second.kind not in about or first.item == second.item:
+        return
+    a = fold(numbered([*before, by(one, first), by(two, second)]))
+    b = fold(numbered([*before, by(two, second), by(one, first)]))
+    assert a.labels == b.labels and a.notes == b.notes and a.flagged == b.flagged
+    assert (a.skipped, a.unsure, a.counts) == (b.skipped, b.unsure, b.counts)
+
+
+def test_a_new_event_ends_redo() -> None:
+    ann = [by("ann", e) for e in (Event.label("a", 0), Event.undo(), Event.label("b", 1), Event.redo())]
+    state = fold(numbered(ann))
+    assert state.labels == {1: "b"}
+    assert "ann" not in state.redoable
+
+
+def test_renaming_moves_labels_and_undoing_it_brings_them_back() -> None:
+    steps = [
+        by("ann", Event.label("a", 0)),
+        by("ann", Event.class_renamed("a", "hound")),
+        by("bob", Event.label("a", 1)),
+    ]
+    assert fold(numbered(steps)).labels == {0: "hound", 1: "hound"}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).labels == {0: "a", 1: "a"}
+
+
+def test_merging_moves_labels_and_undoing_it_parts_them_again() -> None:
+    steps = [
+        by("ann", Event.label("a", 0)),
+        by("ann", Event.label("b", 1)),
+        by("ann", Event.class_merged("a", "b")),
+    ]
+    merged = fold(numbered(steps))
+    assert merged.classes == ("b", "c") and merged.counts == {"b": 2, "c": 0}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).labels == {0: "a", 1: "b"}
+
+
+def test_a_label_survives_the_undoing_of_its_class() -> None:
+    steps = [by("ann", Event.class_added("new")), by("bob", Event.label("new", 3)), by("ann", Event.undo())]
+    state = fold(numbered(steps))
+    assert state.labels == {3: "new"} and "new" in state.classes
+
+
+def test_the_latest_label_counts_until_somebody_decides() -> None:
+    steps = [by("ann", Event.label("a", 0)), by("bob", Event.label("b", 0))]
+    state = fold(numbered(steps))
+    assert state.labels[0] == "b" and state.conflicts == (0,)
+    decided = fold(numbered([*steps, by("eve", Event.resolved(0, "a"))]))
+    assert decided.labels[0] == "a" and decided.conflicts == ()
+
+
+def test_unsure_takes_back_ones_own_label_only() -> None:
+    steps = [by("ann", Event.label("a", 0)), by("bob", Event.unsure(0))]
+    assert fold(numbered(steps)).labels == {0: "a"}
+    assert fold(numbered([*steps, by("ann", Event.unsure(0))])).unsure == {0}
+
+
+def test_an_answered_question_stays_answered_after_undo() -> None:
+    asked = by("ann", Event.asked([{"id": "q", "item": 2, "role": "policy"}], 99.0))
+    answer = by("ann", Event.label("a", 2, ask="q"))
+    state = fold(numbered([asked, answer, by("ann", Event.undo())]))
+    assert state.asks["q"].answered
+    assert state.reopened == {"ann": (2,)}
+    assert fold(numbered([asked, answer])).reopened == {}
+
+
+def test_evaluation_items_are_never_training_items() -> None:
+    asked = by("ann", Event.asked([{"id": "q", "item": 2, "role": "evaluation"}], 99.0))
+    state = fold(numbered([asked, by("ann", Event.label("a", 2)), by("ann", Event.label("b", 3))]))
+    assert state.evaluation == {2} and set(state.training) == {3}
+
+
+def test_one_undo_takes_back_a_whole_import() -> None:
+    steps = [by("ann", Event.imported([(0, "a"), (1, "b")], "f.csv"))]
+    assert len(fold(numbered(steps)).labels) == 2
+    assert fold(numbered([*steps, by("ann", Event.undo())])).labels == {}

@@ -1,0 +1,213 @@
+"""The database keeps what it acknowledged, in order, for threads and processes alike."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import inspect, text
+from sqlalchemy.exc import IntegrityError
+
+from workbench.errors import InputError
+from workbench.store import Event, Store
+from workbench.store.migrations import HEAD, config
+from workbench.store.schema import metadata
+from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "deep" / "w.sqlite")
+    yield opened
+    opened.close()
+
+
+def project(store: Store) -> str:
+    prints = np.array([1, 2**63 + 5, 3], dtype=np.uint64)
+    return store.create_project("p", {"name": "iris"}, {"seed": 1}, prints, {"kind": "numbers"}).id
+
+
+def test_commits_are_synced_in_full(store: Store) -> None:
+    with store._read() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+
+
+def test_migrations_make_the_schema_that_the_code_uses(store: Store) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    assert ScriptDirectory.from_config(config()).get_current_head() == HEAD
+    with store._read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert "alembic_version" in inspect(connection).get_table_names()
+
+
+def test_a_database_of_a_newer_version_is_refused(store: Store) -> None:
+    with store._write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    url = store.url
+    store.close()
+    with pytest.raises(InputError, match="version 9999, which this version"):
+        Store.open(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("mysql://u@h/db", "must be SQLite or PostgreSQL"),
+        ("sqlite://", "Give the SQLite database a file"),
+        ("nonsense://", "must be SQLite or PostgreSQL|cannot be read"),
+    ],
+)
+def test_bad_urls_say_what_to_do(url: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Store.open(url)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.sqlite"
+    path.write_text("not a database, and long enough to have a header of its own " * 20)
+    with pytest.raises(InputError, match="cannot be opened"):
+        Store.open(path)
+
+
+def test_opening_by_the_same_path_gives_the_same_store(store: Store) -> None:
+    assert Store.open(store.url) is store
+
+
+def test_home_and_url_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORKBENCH_DATABASE_URL", raising=False)
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    first = Store.open()
+    assert (tmp_path / "home" / "workbench.sqlite").is_file()
+    monkeypatch.setenv("WORKBENCH_DATABASE_URL", f"sqlite:///{tmp_path / 'other.sqlite'}")
+    second = Store.open()
+    assert second is not first and (tmp_path / "other.sqlite").is_file()
+    first.close()
+    second.close()
+
+
+def test_a_project_comes_back_as_it_was(store: Store) -> None:
+    id_ = project(store)
+    found = store.project(id_)
+    assert found.settings == {"seed": 1} and found.pool == {"name": "iris"}
+    assert found.fingerprints.tolist() == [1, 2**63 + 5, 3]
+    store.update_project(id_, name="q", settings={"seed": 2})
+    assert (store.project(id_).name, store.projects()[0].settings) == ("q", {"seed": 2})
+    store.delete_project(id_)
+    with pytest.raises(InputError, match="There is no project"):
+        store.project(id_)
+
+
+def test_a_failed_block_records_nothing(store: Store) -> None:
+    id_ = project(store)
+    with pytest.raises(RuntimeError), store.recording(id_) as recorder:
+        recorder.add(Event.label("a", 1))
+        raise RuntimeError
+    assert store.events(id_) == []
+    with store.recording(id_) as recorder:
+        added = recorder.add(Event.label("a", 1))
+    assert store.events(id_) == [added] and added.time
+
+
+def test_the_database_itself_refuses_a_second_answer(store: Store) -> None:
+    id_ = project(store)
+    with store.recording(id_) as recorder:
+        recorder.add(Event.label("a", 1, ask="q"))
+    with pytest.raises(IntegrityError), store.recording(id_) as recorder:
+        recorder.add(Event.label("b", 1, ask="q"))
+    assert len(store.events(id_)) == 1
+
+
+def test_recording_in_a_project_that_is_not_there(store: Store) -> None:
+    with pytest.raises(InputError, match="There is no project"), store.recording("nope"):
+        pass
+
+
+def test_threads_lose_nothing_and_see_events_in_order(store: Store) -> None:
+    id_ = project(store)
+
+    def work(name: str) -> None:
+        for i in range(10):
+            with store.recording(id_) as recorder:
+                recorder.add(Event("note", {"item": i, "text": str(len(recorder.seen))}, annotator=name))
+
+    threads = [threading.Thread(target=work, args=(f"t{t}",)) for t in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    events = store.events(id_)
+    assert len(events) == 60
+    # each writer saw every event before its own: writers of one project never overlap
+    assert [int(e.payload["text"]) for e in events] == list(range(60))
+    assert [e.id for e in store.events(id_, after=events[29].id)] == [e.id for e in events[30:]]
+
+
+def test_rounds_keep_the_last_posterior_unless_told_otherwise(store: Store) -> None:
+    run = store.start_run({"a": 1}, "print").id
+    for n in range(3):
+        store.save_round(run, n, {"n": n}, {"x": np.full(2, n)})
+    assert [r.record for r in store.rounds(run)] == [{"n": 0}, {"n": 1}, {"n": 2}]
+    assert store.states_kept(run) == [2]
+    found = store.round_state(run)
+    assert found is not None and found[0] == 2 and found[1]["x"].tolist() == [2, 2]
+    assert store.round_state(run, 1) is None
+    other = store.start_run({"a": 1}, "print").id
+    for n in range(3):
+        store.save_round(other, n, {"n": n}, {"x": np.full(2, n)}, keep_states=True)
+    assert store.states_kept(other) == [0, 1, 2]
+    store.delete_run(other)
+    assert store.rounds(other) == [] and [r.id for r in store.runs()] == [run]
+
+
+def test_a_run_whose_process_died_is_interrupted_and_can_be_claimed_once(store: Store) -> None:
+    code = (
+        "import sys; from workbench.store import Store\n"
+        "print(Store.open(sys.argv[1]).start_run({'a': 1}, 'print').id)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, store.url], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    dead = done.stdout.strip()
+    mine = store.start_run({"a": 2}, "print").id
+    found = {r.id: r.status for r in store.runs()}
+    assert found == {dead: "interrupted", mine: "running"}
+    assert store.claim_run(dead)
+    assert not store.claim_run(dead)
+    store.end_run(dead, "finished")
+    assert store.run(dead).status == "finished"
+
+
+def test_arrays_give_the_same_bytes_and_come_back(tmp_path: Path) -> None:
+    arrays = {"b": np.arange(3.0), "a": np.array(["x", "yy"]), "n": np.asarray(7)}
+    data = arrays_to_bytes(arrays)
+    assert data == arrays_to_bytes(dict(reversed(arrays.items())))
+    back = bytes_to_arrays(data)
+    assert set(back) == set(arrays) and all((back[k] == arrays[k]).all() for k in arrays)
+    with np.load(_written(tmp_path / "x.npz", data), allow_pickle=False) as loaded:
+        assert loaded["b"].tolist() == [0, 1, 2]
+
+
+def _written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def test_objects_are_neither_written_nor_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="allow_pickle"):
+        arrays_to_bytes({"a": np.array([{}], dtype=object)})
+    np.savez(tmp_path / "evil.npz", a=np.array([{}], dtype=object))
+    with pytest.raises(InputError, match="cannot be read"):
+        bytes_to_arrays((tmp_path / "evil.npz").read_bytes())
+    with pytest.raises(InputError, match="cannot be read"):
+        bytes_to_arrays(b"no zip")
+    with pytest.raises(InputError, match="the limit is 1,000"):
+        bytes_to_arrays(arrays_to_bytes({"a": np.zeros(1000)}), limit=1000)
