@@ -232,6 +232,7 @@ def test_jpegs_laid_end_to_end():
         load_pool(npz(**{**arrays, "y_train": np.zeros(11)}), file_name="c.npz")
 
 
+@pytest.mark.slow
 def test_fashion_mnist_is_whole():
     needs("images/fashion_mnist.npz")
     pool = load_pool("images:fashion-mnist")

@@ -104,8 +104,8 @@ class ImageFeatureMap:
             "kind": "image",
             "shape": list(self.shape),
             "white": self.white,
-            "mean": None if self.mean is None else _pack(self.mean),
-            "axes": None if self.axes is None else _pack(self.axes),
+            "mean": None if self.mean is None else pack(self.mean),
+            "axes": None if self.axes is None else pack(self.axes),
         }
 
     @classmethod
@@ -115,17 +115,19 @@ class ImageFeatureMap:
         return cls(
             tuple(int(n) for n in document["shape"]),
             float(document["white"]),
-            None if mean is None else _unpack(mean),
-            None if axes is None else _unpack(axes),
+            None if mean is None else unpack(mean),
+            None if axes is None else unpack(axes),
         )
 
 
-def _pack(values: Floats) -> dict[str, Any]:
+def pack(values: Floats) -> dict[str, Any]:
+    """An array as JSON: its shape, and base64 of little-endian float32."""
     packed = np.ascontiguousarray(values, dtype="<f4")
     return {"shape": list(packed.shape), "base64": b64encode(packed.tobytes()).decode()}
 
 
-def _unpack(document: dict[str, Any]) -> Floats:
+def unpack(document: dict[str, Any]) -> Floats:
+    """The array behind `pack`, float32."""
     flat = np.frombuffer(b64decode(document["base64"]), dtype="<f4")
     return flat.reshape(document["shape"]).astype(np.float32)
 

@@ -18,7 +18,7 @@ from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.cells import Numbers, is_text, looks_comma_decimal, plain_text, read_numbers, read_texts
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
-from workbench.pools.items import RowItems, RowNumbers, plain
+from workbench.pools.items import RowItems, RowNumbers, TextItems, plain
 from workbench.pools.pool import Pool
 from workbench.pools.readers import (
     MAX_BYTES,
@@ -58,7 +58,9 @@ class TableOptions:
         target: column of the classes; None when people are to label. Empty cells there are unlabelled items.
         id_column: column of the items' ids; "auto" takes a column called id, uuid, ... when there is
             one; None numbers the rows.
-        exclude: columns to leave out.
+        text_column: column of texts that are the items themselves; makes a pool of texts whose features
+            are their topics, and leaves every other column out.
+        exclude: columns to leave out of the features (they are still shown).
         classes: names of the classes, in order; None takes those found in the target, sorted.
         encoding: of a CSV that is not UTF-8.
         delimiter: of a CSV; None finds it.
@@ -81,6 +83,7 @@ class TableOptions:
     name: str | None = None
     target: str | None = None
     id_column: str | None = "auto"
+    text_column: str | None = None
     exclude: tuple[str, ...] = ()
     classes: tuple[str, ...] | None = None
     encoding: str | None = None
@@ -365,6 +368,7 @@ class _Examination:
         self.truth: Ints | None = None
         self.classes: tuple[str, ...] = options.classes or ()
         self.ids: Array | None = None
+        self.texts: Array | None = None  # of a pool of texts
         self.keep = np.ones(len(self.frame), dtype=bool)
         self.id_column = ""
         self._examine()
@@ -399,7 +403,11 @@ class _Examination:
             return
         if len(self.frame) == 1:
             self._error("one row", f"{raw.name} has a single row; a pool needs at least 2 items.")
-        for wanted, what in ((options.target, "target"), (options.id_column, "id_column")):
+        for wanted, what in (
+            (options.target, "target"),
+            (options.id_column, "id_column"),
+            (options.text_column, "text_column"),
+        ):
             if wanted not in (None, "auto") and wanted not in self.names:
                 self._error(what, f"{raw.name} has no column {wanted!r}; it has {_some(self.names)}.")
         for wanted in options.exclude:
@@ -425,6 +433,9 @@ class _Examination:
             if options.classes is not None:
                 self._check_classes_given()
         self._read_ids()
+        if options.text_column in self.names:
+            self._read_items(str(options.text_column))
+            return
         for name in self.feature_names:
             self._read_column(name)
         self._after_columns()
@@ -557,6 +568,30 @@ class _Examination:
     def _also(self, name: str) -> tuple[str, ...]:
         return (*self.options.exclude, name)
 
+    def _read_items(self, name: str) -> None:
+        """The texts of a pool of texts."""
+        texts, blank = read_texts(self.frame[name], blanks=("",))
+        if name in (self.options.target, self.id_column):
+            self._error(
+                "text_column", f"Column {name!r} cannot be the items and something else as well.", name
+            )
+            return
+        self.texts = texts
+        if blank.any():
+            if self.options.missing == "drop":
+                self.keep &= ~blank
+                self._note("missing", f"{_count(int(blank.sum()), 'empty text')} left out.", name)
+            else:
+                self._choice(
+                    "missing",
+                    f"Column {name!r} has {_count(int(blank.sum()), 'empty text')}, first on "
+                    f'{self.raw.locate(int(blank.argmax()))}. missing="drop" leaves them out.',
+                    name,
+                    (Fix("Leave empty texts out", {"missing": "drop"}),),
+                )
+        if int(self.keep.sum()) < 2:
+            self._error("no rows", f"Fewer than 2 texts are left of column {name!r}.", name)
+
     def _read_column(self, name: str) -> None:
         options, series = self.options, self.frame[name]
         if not is_text(series):
@@ -635,11 +670,16 @@ class _Examination:
             filled = column.series[~column.blank]
             fixes = [Fix("Leave text columns out", {"text": "drop"})]
             few = column.n_unique <= options.max_categories
+            if not few:
+                fixes.append(Fix("They are the texts to be labelled", {"text_column": name}))
             if few:
                 fixes.insert(0, Fix("One 0/1 feature for each text", {"text": "one-hot"}))
             advice = 'text="one-hot" makes a 0/1 feature of each text, text="drop" leaves such columns out'
             if not few:
-                advice = 'text="drop" leaves such columns out'
+                advice = (
+                    'text="drop" leaves such columns out, '
+                    f"text_column={name!r} makes the texts the items to be labelled"
+                )
             self._choice(
                 "text",
                 f"Column {name!r} holds text ({str(filled.iloc[0])!r} on "
@@ -764,6 +804,8 @@ class _Examination:
                 role = "target"
             elif name == self.id_column:
                 role = "id"
+            elif self.texts is not None:
+                role = "feature" if name == self.options.text_column else "left out"
             elif column is None or not self._used(column):
                 role = "left out"
             texts, blank = read_texts(series)
@@ -806,6 +848,8 @@ class _Examination:
                 f"{first} ({_count(more, 'further problem')} of this kind or another.)" if more else first
             )
         kept = np.flatnonzero(self.keep)
+        if self.texts is not None:
+            return self._text_pool(kept)
         used = [column for column in self.columns.values() if self._used(column)]
         recipe: list[NumberColumn | CategoryColumn] = []
         features = []
@@ -828,12 +872,7 @@ class _Examination:
         feature_map = TableFeatureMap(tuple(recipe), self.options.decimal or ".")
         frame = self.frame if len(kept) == len(self.frame) else self.frame.iloc[kept]
         shown = [name for name in self.names if name != self.options.target]
-        if self.ids is not None:
-            ids: Sequence[str] = [str(text) for text in self.ids[kept]]
-        elif len(kept) == len(self.frame):
-            ids = RowNumbers(len(kept))
-        else:
-            ids = [str(row) for row in kept]
+        ids = self._ids(kept)
         return Pool(
             name=self.options.name or _stem(self.raw.name),
             kind="table",
@@ -848,6 +887,33 @@ class _Examination:
             plane=len(feature_map.columns) == 2
             and all(isinstance(column, NumberColumn) for column in recipe),
             notes=tuple(self.notes),
+        )
+
+    def _ids(self, kept: Ints) -> Sequence[str]:
+        if self.ids is not None:
+            return [str(text) for text in self.ids[kept]]
+        return RowNumbers(len(kept)) if len(kept) == len(self.frame) else [str(row) for row in kept]
+
+    def _text_pool(self, kept: Ints) -> Pool:
+        from workbench.pools.texts import TextFeatureMap
+
+        assert self.texts is not None
+        name = str(self.options.text_column)
+        texts = [str(text) for text in self.texts[kept]]
+        feature_map = TextFeatureMap.of(texts, name)
+        return Pool(
+            name=self.options.name or _stem(self.raw.name),
+            kind="text",
+            features=feature_map.transform(texts),
+            classes=self.classes,
+            truth=None if self.truth is None else self.truth[kept],
+            items=TextItems(self._ids(kept), texts),
+            feature_map=feature_map,
+            fingerprints=fingerprint_words([fingerprint_values(texts)]),
+            title=self.raw.name,
+            description=f"{len(kept):,} texts from {self.raw.name}.",
+            common_scale=True,
+            notes=(*self.notes, f"Features are {len(feature_map.columns)} topics of {name!r}."),
         )
 
     def _fingerprints(self, shown: list[str], kept: Ints) -> Array:

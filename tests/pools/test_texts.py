@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from tests.pools.helpers import needs
+from workbench.errors import InputError
+from workbench.pools import feature_map_from_json, inspect_table, load_pool, read_rows
+
+SUBJECTS = {"money": ["bank", "card", "fee", "pay"], "weather": ["rain", "sun", "wind", "cloud"]}
+
+
+def table(n=80, seed=0) -> bytes:
+    rng = np.random.default_rng(seed)
+    lines = ["id,question,kind"]
+    for i in range(n):
+        kind = "money" if i % 2 else "weather"
+        words = rng.choice(SUBJECTS[kind], 4).tolist() + rng.choice(["the", "my", "was", "why"], 3).tolist()
+        lines.append(f'{i},"{" ".join(rng.permutation(words))}, {i}?",{kind}')
+    return "\n".join(lines).encode()
+
+
+def test_texts_become_items_and_topics():
+    pool = load_pool(table(), file_name="q.csv", text_column="question", target="kind")
+    assert pool.kind == "text" and pool.classes == ("money", "weather") and len(pool) == 80
+    assert pool.items.show(3).text.endswith("3?") and pool.common_scale
+    np.testing.assert_allclose(np.linalg.norm(pool.features, axis=1), 1, rtol=1e-5)
+    # the nearest centre tells the subjects apart
+    centres = np.stack([pool.features[:40][pool.truth[:40] == k].mean(axis=0) for k in (0, 1)])
+    guess = (pool.features[40:] @ centres.T).argmax(axis=1)
+    assert (guess == pool.truth[40:]).mean() > 0.9
+    again = load_pool(table(), file_name="q.csv", text_column="question", target="kind")
+    np.testing.assert_array_equal(again.features, pool.features)
+
+
+def test_replay_on_new_rows_and_through_json():
+    pool = load_pool(table(), file_name="q.csv", text_column="question", target="kind")
+    again = feature_map_from_json(pool.feature_map.to_json())
+    rows = read_rows(b"question\nwhy was my card fee\nxyzzy\n", file_name="n.csv")
+    features = again.transform(rows)
+    np.testing.assert_array_equal(features, pool.feature_map.transform(["why was my card fee", "xyzzy"]))
+    assert (features[1] == 0).all() and np.isfinite(features).all()
+    with pytest.raises(InputError, match="lack the column 'question'"):
+        again.transform(rows.rename(columns={"question": "q"}))
+    with pytest.raises(InputError, match="Row 1 holds 3"):
+        again.transform([3])
+
+
+def test_a_column_of_many_texts_offers_to_be_the_items():
+    data = b"a,note\n" + b"".join(b"%d,words and number %d\n" % (i, i) for i in range(150))
+    (problem,) = [p for p in inspect_table(data, file_name="t.csv").problems if p.code == "text"]
+    assert any("text_column" in fix.options for fix in problem.fixes)
+    report = inspect_table(data, file_name="t.csv", text_column="note")
+    assert report.ready and [c.role for c in report.columns] == ["left out", "feature"]
+
+
+def test_bad_texts():
+    data = b"note,y\na b,p\n,q\nb c,p\nc a,q\n"
+    with pytest.raises(InputError, match=r"1 empty text, first on line 3.*missing"):
+        load_pool(data, file_name="t.csv", text_column="note")
+    assert list(load_pool(data, file_name="t.csv", text_column="note", missing="drop").items.ids) == [
+        "0",
+        "2",
+        "3",
+    ]
+    with pytest.raises(InputError, match="nothing to compare"):
+        load_pool(b"note\na\nb\nc\n", file_name="t.csv", text_column="note")
+    with pytest.raises(InputError, match="cannot be the items"):
+        load_pool(data, file_name="t.csv", text_column="y", target="y")
+    with pytest.raises(InputError, match="no column 'z'"):
+        load_pool(data, file_name="t.csv", text_column="z")
+
+
+@pytest.mark.slow
+def test_bank_questions_are_told_apart():
+    from sklearn.neighbors import NearestCentroid
+
+    path = needs("text/banking77/train.csv")
+    pool = load_pool(path, text_column="text", target="category").split(0)
+    train, test = pool.trainable, pool.test.test
+    model = NearestCentroid().fit(pool.features[train], pool.truth[train])
+    assert len(pool.classes) == 77
+    assert model.score(pool.features[test], pool.truth[test]) > 0.7

@@ -1,0 +1,134 @@
+"""Texts as features: words and pairs of words, weighted and projected (latent semantic analysis)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
+from workbench.pools.images import pack, unpack
+
+MAX_TERMS = 5000
+_CHUNK = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class TextFeatureMap:
+    """Texts to unit vectors in a space of topics.
+
+    Attributes:
+        column: the texts' column in a table.
+        terms: [V] words and pairs of words.
+        weights: [V] inverse document frequencies.
+        axes: [n, V] topics.
+    """
+
+    column: str
+    terms: tuple[str, ...]
+    weights: Floats
+    axes: Floats
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the D features."""
+        return tuple(f"topic_{i + 1}" for i in range(len(self.axes)))
+
+    @classmethod
+    def of(cls, texts: Sequence[str], column: str = "text", n_topics: int = 100) -> TextFeatureMap:
+        """Learn terms, weights and topics from a pool's texts.
+
+        Args:
+            texts: [N].
+            column: the texts' column in a table.
+            n_topics: D, fewer when there are fewer texts or terms.
+
+        Returns:
+            The map; the same texts always give the same one.
+
+        Raises:
+            InputError: no word occurs in two texts.
+        """
+        from sklearn.decomposition import TruncatedSVD
+
+        vectorizer = _vectorizer(min_df=2, max_features=MAX_TERMS)
+        try:
+            counts = vectorizer.fit_transform(texts)
+        except ValueError as error:
+            raise InputError(
+                f"No word of column {column!r} occurs in two texts; there is nothing to compare them by."
+            ) from error
+        n = min(n_topics, counts.shape[0] - 1, counts.shape[1] - 1)
+        if n < 1:
+            raise InputError(f"The texts of column {column!r} share too few words to compare them by.")
+        fitted = TruncatedSVD(n, algorithm="randomized", random_state=0).fit(counts)
+        signs = np.sign(fitted.components_[np.arange(n), np.abs(fitted.components_).argmax(axis=1)])
+        return cls(
+            column,
+            tuple(str(term) for term in vectorizer.get_feature_names_out()),
+            np.asarray(vectorizer.idf_, dtype=np.float32),
+            np.asarray(fitted.components_ * signs[:, None], dtype=np.float32),
+        )
+
+    @cached_property
+    def _fitted(self) -> Any:
+        vectorizer = _vectorizer(vocabulary={term: i for i, term in enumerate(self.terms)})
+        vectorizer.idf_ = self.weights.astype(np.float64)
+        return vectorizer
+
+    def transform(self, rows: Any) -> Array:
+        """Texts to features.
+
+        Args:
+            rows: [N] texts, or a DataFrame with the texts' column.
+
+        Returns:
+            [N, D] float32 of length 1; zeros for a text without a known word.
+
+        Raises:
+            InputError: rows without the column, or what is no text.
+        """
+        if hasattr(rows, "columns"):
+            if self.column not in rows.columns:
+                raise InputError(f"The rows lack the column {self.column!r}.")
+            rows = rows[self.column].tolist()
+        texts = [text for text in rows]
+        for i, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise InputError(f"Row {i + 1} holds {text!r}, which is not a text.")
+        out = np.empty((len(texts), len(self.axes)), dtype=np.float32)
+        for start in range(0, len(texts), _CHUNK):
+            part = self._fitted.transform(texts[start : start + _CHUNK]) @ self.axes.T.astype(np.float64)
+            length = np.linalg.norm(part, axis=1, keepdims=True)
+            out[start : start + _CHUNK] = part / np.where(length > 1e-12, length, 1.0)
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """The map as a JSON document; arrays as base64 of little-endian float32."""
+        return {
+            "kind": "text",
+            "column": self.column,
+            "terms": list(self.terms),
+            "weights": pack(self.weights),
+            "axes": pack(self.axes),
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> TextFeatureMap:
+        """Rebuild from `to_json`."""
+        return cls(
+            str(document["column"]),
+            tuple(map(str, document["terms"])),
+            unpack(document["weights"]),
+            unpack(document["axes"]),
+        )
+
+
+def _vectorizer(**options: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b", **options)
