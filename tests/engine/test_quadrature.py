@@ -1,0 +1,64 @@
+"""Logistic-softmax probabilities by quadrature against sampling and exact cases."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import norm, qmc
+
+from workbench.engine.quadrature import gauss_hermite, logistic_softmax_probabilities
+
+
+def sobol(mean, variance, log2=15, seed=0):
+    z = norm.ppf(np.clip(qmc.Sobol(mean.shape[1], seed=seed).random(1 << log2), 1e-12, 1 - 1e-12))
+    s = expit(mean[:, None] + np.sqrt(variance)[:, None] * z)
+    return (s / s.sum(axis=2, keepdims=True)).mean(axis=1)
+
+
+@pytest.mark.parametrize(("n_classes", "spread", "widest"), [(2, 1, 1), (3, 3, 4), (10, 4, 10), (3, 10, 30)])
+def test_matches_scrambled_sobol(n_classes, spread, widest):
+    rng = np.random.default_rng(n_classes)
+    mean = spread * rng.standard_normal((12, n_classes))
+    variance = rng.uniform(0, widest, (12, n_classes))
+    p = logistic_softmax_probabilities(mean, variance)
+    assert p == pytest.approx(sobol(mean, variance), abs=1.5e-3)
+    assert p.sum(axis=1) == pytest.approx(1)
+
+
+def test_is_converged_in_nodes_and_step():
+    rng = np.random.default_rng(0)
+    mean, variance = 3 * rng.standard_normal((50, 5)), rng.uniform(0, 10, (50, 5))
+    fine = logistic_softmax_probabilities(mean, variance, nodes=120, step=0.25)
+    assert logistic_softmax_probabilities(mean, variance) == pytest.approx(fine, abs=2e-4)
+
+
+def test_without_variance_it_is_the_likelihood():
+    mean = np.array([[2.0, -1.0, 0.5], [-30.0, -31.0, -35.0], [40.0, 40.0, 0.0]])
+    s = expit(mean)
+    p = logistic_softmax_probabilities(mean, np.zeros_like(mean))
+    assert p == pytest.approx(s / s.sum(axis=1, keepdims=True), abs=1e-5)
+
+
+def test_means_alone_would_be_wrong():
+    mean, variance = np.array([[4.0, -2.0]]), np.array([[16.0, 16.0]])
+    s = expit(mean)
+    assert abs(logistic_softmax_probabilities(mean, variance) - s / s.sum()).max() > 0.1
+
+
+def test_rows_do_not_depend_on_their_neighbours_and_classes_may_be_permuted():
+    rng = np.random.default_rng(1)
+    mean, variance = rng.standard_normal((30, 4)), rng.uniform(0.1, 5, (30, 4))
+    p = logistic_softmax_probabilities(mean, variance)
+    assert logistic_softmax_probabilities(mean[:3], variance[:3]) == pytest.approx(p[:3], abs=1e-6)
+    order = [2, 0, 3, 1]
+    assert logistic_softmax_probabilities(mean[:, order], variance[:, order]) == pytest.approx(p[:, order])
+
+
+def test_empty_and_float32_input():
+    assert logistic_softmax_probabilities(np.zeros((0, 3)), np.zeros((0, 3))).shape == (0, 3)
+    p = logistic_softmax_probabilities(np.zeros((2, 3), np.float32), np.ones((2, 3), np.float32))
+    assert p.dtype == np.float64 and p == pytest.approx(1 / 3)
+
+
+def test_gauss_hermite_integrates_polynomials():
+    x, w = gauss_hermite(8)
+    assert (w @ x**2, w @ x**4, w @ x**6) == pytest.approx((1, 3, 15))
