@@ -10,7 +10,7 @@ from workbench.errors import InputError
 
 def dense(mean: np.ndarray, s: np.ndarray) -> np.ndarray:
     """[C], one fine quadrature per class: slow and independent of the shared grid."""
-    x = np.linspace(-9, 9, 20_001)
+    x = np.linspace(-9, 9, 1_501)
     out = np.empty(len(mean))
     for j in range(len(mean)):
         f = mean[j] + s[j] * x
@@ -26,7 +26,7 @@ def moments(rng: np.random.Generator, n: int, C: int, spread: float = 1.0) -> tu
     return rng.normal(size=(n, C)) * spread, np.exp(rng.uniform(-1, 1, size=(n, C)))
 
 
-@pytest.mark.parametrize("C", [1, 2, 3, 5, 10, 26, 60])
+@pytest.mark.parametrize("C", [1, 2, 3, 5, 10, 26, 50])
 @pytest.mark.parametrize("spread", [0.0, 0.5, 3.0])
 def test_agrees_with_one_quadrature_per_class(C: int, spread: float) -> None:
     mean, variance = moments(np.random.default_rng(C), 6, C, spread)
@@ -46,7 +46,7 @@ def test_the_integral_is_one_before_it_is_normalised(C: int) -> None:
 
 
 def test_agrees_with_a_million_draws() -> None:
-    mean, variance = moments(np.random.default_rng(3), 3, 6)
+    mean, variance = moments(np.random.default_rng(3), 2, 6)
     got = argmax_probabilities(mean, variance)
     rng = np.random.default_rng(4)
     for i in range(len(mean)):

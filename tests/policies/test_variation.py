@@ -58,9 +58,14 @@ finite = st.floats(-50, 50, width=64)
 positive = st.floats(1e-6, 1e3, width=64)
 
 
+@st.composite
+def moments(draw: st.DrawFn) -> tuple[list[float], list[float]]:
+    C = draw(st.integers(2, 12))
+    return draw(st.lists(finite, min_size=C, max_size=C)), draw(st.lists(positive, min_size=C, max_size=C))
+
+
 @settings(max_examples=150, deadline=None)
-@given(st.integers(2, 12).flatmap(lambda C: st.tuples(st.lists(finite, min_size=C, max_size=C),
-                                                      st.lists(positive, min_size=C, max_size=C))))  # fmt: skip
+@given(moments())
 def test_bounds_hold_for_the_integral_itself(case: tuple[list[float], list[float]]) -> None:
     mean, s = np.array([case[0]]), np.sqrt(np.array([case[1]]))
     low, high = bounds(mean, s)

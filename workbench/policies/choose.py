@@ -190,8 +190,12 @@ def _resolve(policy: Any) -> tuple[PolicyEntry | None, Any]:
 
 
 def _utilities(function: Any, belief: Belief, rng: Generator) -> Floats:
-    _name_bad_item(belief)
-    values = np.asarray(function(belief, rng))
+    try:
+        values = np.asarray(function(belief, rng))
+    except InputError:
+        _name_bad_item(belief)
+        raise
+    _name_bad_item(belief)  # by now the policy has made the belief compute what it looked at
     if values.shape != (len(belief),) or values.dtype.kind not in "fiub":
         raise InputError(
             f"A policy must give one number per item, {len(belief)} of them; "
