@@ -1,0 +1,439 @@
+"""Generalised variational inference in function space with the Wasserstein distance (notes 004).
+
+Prior P_j = GP(m_P, k) and posterior Q_j = GP(network_j, r_j), independent over classes j, with
+
+    r_j(x, x') = k(x, x') - phi(x)' phi(x') + (L_j' phi(x))' (L_j' phi(x')),
+
+phi the whitened features of P inducing points: positive semi-definite whatever L_j is. Minimised:
+
+    -sum_n [ log(1 - eps) S(x_n, y_n) + log(eps / (C - 1)) (1 - S(x_n, y_n)) ] + beta sum_j W2^2(P_j, Q_j)
+
+S(x, j) = P(f_j is the largest at x) under Q. On a batch X of n rows, exactly,
+
+    W2^2 = mean (m_P - m_Q)^2 + mean k + mean r - (2 / n) tr (K^1/2 R K^1/2)^1/2,
+
+whose last trace is the nuclear norm of L_K' L_R for any factors of K and R. Its gradient is U V' of
+that matrix; it is real, and bounded also where singular values vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as _tensorflow
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.engine.networks import Adam, Shape, adam_step, forward, n_features, template
+from workbench.engine.svgp import log_ndtr
+from workbench.errors import InputError
+
+# its type stubs do not know AutoGraph's loops
+tf: Any = _tensorflow
+
+Callback = Callable[[float, float], bool | None]
+
+NODES = 20
+FLOOR = 1e-9  # least variance of Q
+_SINGULAR = 1e-13  # relative to the largest squared singular value: below, rounding
+
+
+class Mean(NamedTuple):
+    """The network mean of Q.
+
+    Attributes:
+        weights: float32 arrays of the network, in its order.
+        kernel: [d, C] float64, the last layer.
+        bias: [C] float64.
+    """
+
+    weights: tuple[Array, ...]
+    kernel: Array
+    bias: Array
+
+
+class State(NamedTuple):
+    """Everything training moves.
+
+    Attributes:
+        mean: the network.
+        root: [C, P, P] lower triangular L_j.
+    """
+
+    mean: Mean
+    root: Array
+
+
+class Rows(NamedTuple):
+    """The training data.
+
+    Attributes:
+        scaled: [N, D] float32 scaled features, for the network.
+        phi: [N, P] whitened features.
+        rest: [N] prior variance that the inducing points do not explain.
+        codes: [N] classes.
+    """
+
+    scaled: Array
+    phi: Array
+    rest: Array
+    codes: Ints
+
+
+class Prior(NamedTuple):
+    """P_j, the same for all classes.
+
+    Attributes:
+        mean: m_P.
+        length_scale: of the squared exponential k, in scaled units.
+        variance: of k.
+    """
+
+    mean: float
+    length_scale: float
+    variance: float
+
+
+class Trained(NamedTuple):
+    """What training ends with.
+
+    Attributes:
+        state: the best met.
+        loss: its mean loss per row.
+        trace: [T] mean losses per row, one for each share of the steps.
+        steps: done.
+    """
+
+    state: State
+    loss: float
+    trace: Floats
+    steps: int
+
+
+# ---------------------------------------------------------------------------------- the distance
+
+
+def trace_root(base: Any, factor: Any) -> Any:
+    """The trace of (base + factor factor')^1/2: the nuclear norm of [base^1/2, factor].
+
+    The gradient with respect to `factor` is U V' of that matrix, with singular values that are
+    rounding errors left out: the least subgradient. None flows to `base`.
+
+    Args:
+        base: [..., n, n] positive semi-definite.
+        factor: [..., n, p].
+
+    Returns:
+        [...].
+    """
+
+    @tf.custom_gradient
+    def root(M: Any) -> Any:
+        values, U = tf.linalg.eigh(base + tf.matmul(M, M, transpose_b=True))
+        kept = values > _SINGULAR * tf.maximum(values[..., -1:], 0.0)
+        singular = tf.sqrt(tf.where(kept, values, tf.zeros_like(values)))
+        inverse = tf.where(kept, 1.0 / tf.where(kept, singular, tf.ones_like(values)), tf.zeros_like(values))
+
+        def gradient(up: Any) -> Any:
+            right = tf.matmul(U, M, transpose_a=True)
+            return up[..., None, None] * tf.matmul(U * inverse[..., None, :], right)
+
+        return tf.reduce_sum(singular, axis=-1), gradient
+
+    return root(factor)
+
+
+def nuclear_norm(M: Any) -> Any:
+    """Sum of singular values of M [..., n, p], with gradient U V'."""
+    n = tf.shape(M)[-2]
+    return trace_root(tf.zeros([n, n], M.dtype), M)
+
+
+@tf.custom_gradient
+def printed_root_sum(A: Any) -> Any:
+    """sum_s sqrt(lambda_s(A)) of a product that is not symmetric, as notes 004 print it.
+
+    Eigenvalues of such a product may come out complex or negative: real parts are taken and cut
+    at zero inside the square root. The gradient is that of the eigenvalues kept.
+
+    Args:
+        A: [..., n, n].
+
+    Returns:
+        [...].
+    """
+    values, V = tf.linalg.eig(A)
+    real = tf.math.real(values)
+    kept = real > 1e-10 * tf.reduce_max(tf.abs(real), axis=-1, keepdims=True)
+    roots = tf.sqrt(tf.where(kept, real, tf.zeros_like(real)))
+    slopes = tf.where(kept, 0.5 / tf.where(kept, roots, tf.ones_like(roots)), tf.zeros_like(roots))
+
+    def gradient(up: Any) -> Any:
+        left = V * tf.cast(slopes, V.dtype)[..., None, :]
+        # a ridge instead of an inverse: eigenvectors of a defective matrix are dependent
+        gram = tf.matmul(V, V, adjoint_a=True)
+        ridge = 1e-12 * tf.eye(tf.shape(V)[-1], dtype=V.dtype)
+        slope = tf.math.real(tf.matmul(left, tf.linalg.solve(gram + ridge, tf.linalg.adjoint(V))))
+        return up[..., None, None] * tf.linalg.matrix_transpose(slope)
+
+    return tf.reduce_sum(roots, axis=-1), gradient
+
+
+def _matrix_root(K: Any) -> Any:
+    values, U = tf.linalg.eigh(K)
+    return tf.matmul(U * tf.sqrt(tf.maximum(values, 0.0))[..., None, :], U, transpose_b=True)
+
+
+def covariance_distance(K: Any, phi: Any, root: Any) -> Any:
+    """The part of W2^2 between N(0, K) and N(0, R_j) per row: mean k + mean r - (2/n) tr(...)^1/2.
+
+    Args:
+        K: [n, n] prior covariance of the rows.
+        phi: [n, P] their whitened features.
+        root: [C, P, P] lower triangular L_j.
+
+    Returns:
+        [C], >= 0 up to rounding.
+    """
+    n = tf.cast(tf.shape(K)[0], K.dtype)
+    rest = K - tf.matmul(phi, phi, transpose_b=True)
+    half = _matrix_root(K)
+    base = tf.matmul(half, tf.matmul(rest, half))
+    spread = tf.matmul(phi[None], root)  # [C, n, P]
+    trace = tf.linalg.trace(rest) + tf.reduce_sum(tf.square(spread), axis=(1, 2))
+    cross = trace_root(0.5 * (base + tf.transpose(base)), tf.matmul(half[None], spread))
+    return (tf.linalg.trace(K) + trace - 2.0 * cross) / n
+
+
+def printed_covariance_distance(K: Any, phi: Any, root: Any, n_sub: Any) -> Any:
+    """The same by the printed estimate: X all n rows, X_S the first `n_sub` of them.
+
+    Args:
+        K: [n, n] prior covariance of the rows.
+        phi: [n, P] their whitened features.
+        root: [C, P, P] lower triangular L_j.
+        n_sub: N_S.
+
+    Returns:
+        [C]; not a distance, and it can be negative.
+    """
+    n, s = tf.cast(tf.shape(K)[0], K.dtype), tf.cast(n_sub, K.dtype)
+    rest = K - tf.matmul(phi, phi, transpose_b=True)
+    spread = tf.matmul(phi[None], root)
+    R = rest[None, :n_sub] + tf.matmul(spread[:, :n_sub], spread, transpose_b=True)  # r(X_S, X)
+    trace = tf.linalg.trace(rest) + tf.reduce_sum(tf.square(spread), axis=(1, 2))
+    sums = printed_root_sum(tf.matmul(R, K[None, :, :n_sub]))
+    return (tf.linalg.trace(K) + trace) / n - 2.0 * sums / tf.sqrt(n * s)
+
+
+# ---------------------------------------------------------------------------------- the data term
+
+
+def largest(mean: Any, variance: Any, codes: Any) -> Any:
+    """S(x_n, y_n): the probability that class y_n has the largest latent, by Gauss-Hermite in logs.
+
+    Args:
+        mean: [n, C].
+        variance: [n, C], > 0; its square root scales the latents.
+        codes: [n] y_n.
+
+    Returns:
+        [n].
+    """
+    x, w = np.polynomial.hermite_e.hermegauss(NODES)
+    nodes, weights = tf.constant(x, mean.dtype), tf.constant(np.log(w / w.sum()), mean.dtype)
+    s = tf.sqrt(variance)
+    own = tf.gather(mean, codes[:, None], batch_dims=1) + tf.gather(s, codes[:, None], batch_dims=1) * nodes
+    log_cdf = log_ndtr((own[:, None, :] - mean[:, :, None]) / s[:, :, None])
+    others = tf.one_hot(codes, tf.shape(mean)[1], on_value=0.0, off_value=1.0, dtype=mean.dtype)
+    return tf.exp(tf.reduce_logsumexp(tf.reduce_sum(log_cdf * others[:, :, None], axis=1) + weights, axis=1))
+
+
+def data_term(mean: Any, variance: Any, codes: Any, epsilon: Any) -> Any:
+    """[n] expected log-likelihood of the robust-max, eps / (C - 1) for each other class.
+
+    Args:
+        mean: [n, C].
+        variance: [n, C].
+        codes: [n].
+        epsilon: share of wrong labels.
+    """
+    S = largest(mean, variance, codes)
+    rivals = tf.cast(tf.shape(mean)[1] - 1, mean.dtype)
+    return S * tf.math.log(1.0 - epsilon) + (1.0 - S) * tf.math.log(epsilon / rivals)
+
+
+# ---------------------------------------------------------------------------------- training
+
+
+def start(
+    weights: Sequence[Array], n_features: int, n_classes: int, phi: Array, noise: float, seed: int
+) -> State:
+    """Where training begins: S_j = (I + Phi' Phi / noise)^-1 and a small last layer.
+
+    Args:
+        weights: of the network.
+        n_features: d, what the network ends in.
+        n_classes: C.
+        phi: [N, P] whitened features of the training rows.
+        noise: variance of the regression whose posterior S_j is.
+        seed: of the last layer.
+    """
+    P = phi.shape[1]
+    precision = np.eye(P) + phi.T @ phi / noise
+    inverse = np.linalg.inv(np.linalg.cholesky(precision))
+    root = np.linalg.cholesky(inverse.T @ inverse)
+    rng = np.random.default_rng([seed, 0x3A57])
+    kernel = rng.normal(size=(n_features, n_classes)) / n_features
+    return State(Mean(tuple(weights), kernel, np.zeros(n_classes)), np.tile(root, (n_classes, 1, 1)))
+
+
+@cache
+def compiled(network: str, input_shape: Shape, printed: bool) -> Any:
+    """Compile training steps; cached: one trace per process, whatever N, C and P are.
+
+    Args:
+        network: a name in `workbench.engine.networks.NETWORKS`, or "package.module:function".
+        input_shape: (H, W, channels), or (D,).
+        printed: use the printed estimate of the distance.
+    """
+    f32, f64 = tf.float32, tf.float64
+    weight_spec = tuple(
+        tf.TensorSpec(v.shape, f32) for v in template(network, input_shape).trainable_variables
+    )
+    spec = (
+        *weight_spec,
+        tf.TensorSpec((n_features(network, input_shape), None), f64),
+        tf.TensorSpec((None,), f64),
+        tf.TensorSpec((None, None, None), f64),
+    )
+    data = (
+        tf.TensorSpec((None, None), f32),
+        tf.TensorSpec((None, None), f64),
+        tf.TensorSpec((None,), f64),
+        tf.TensorSpec((None,), tf.int32),
+    )
+
+    def objective(variables: Any, x: Any, phi: Any, rest: Any, y: Any, n_sub: Any, options: Any) -> Any:
+        """Mean over rows; options: m_P, length scale, variance, beta / N, epsilon."""
+        m_P, length, variance, beta, epsilon = tf.unstack(options)
+        *weights, kernel, bias, raw = variables
+        root = tf.linalg.band_part(raw, -1, 0)
+        features = tf.cast(forward(network, input_shape, weights, x), f64)
+        mean = tf.matmul(features, kernel) + bias
+        spread = tf.matmul(phi[None], root)
+        r = rest[:, None] + tf.transpose(tf.reduce_sum(tf.square(spread), axis=2))
+        fit = tf.reduce_mean(data_term(mean, tf.maximum(r, FLOOR), y, epsilon))
+        some = tf.shape(x)[0] if printed else tf.minimum(n_sub, tf.shape(x)[0])
+        z = tf.cast(x[:some], f64) / length
+        norms = tf.reduce_sum(z * z, 1)
+        squares = norms[:, None] + norms - 2.0 * tf.matmul(z, z, transpose_b=True)
+        K = variance * tf.exp(-0.5 * tf.maximum(squares, 0.0))
+        K = tf.linalg.set_diag(K, tf.fill([some], variance))
+        if printed:
+            parts = printed_covariance_distance(K, phi, root, tf.minimum(n_sub, some))
+        else:
+            parts = covariance_distance(K, phi[:some], root)
+        shift = tf.reduce_sum(tf.reduce_mean(tf.square(mean - m_P), axis=0))
+        return beta * (shift + tf.reduce_sum(parts)) - fit
+
+    @tf.function(
+        input_signature=[
+            spec, Adam(spec, spec, tf.TensorSpec((), f32)), *data, tf.TensorSpec((None, None), tf.int32),
+            tf.TensorSpec((None, 2), f32), tf.TensorSpec((), tf.int32), tf.TensorSpec((5,), f64),
+        ]
+    )  # fmt: skip
+    def run(variables, state, scaled, phi, rest, codes, rows, rates, n_sub, options):  # type: ignore[no-untyped-def]
+        total = tf.zeros((), f64)
+        for i in tf.range(tf.shape(rows)[0]):
+            some = rows[i]
+            with tf.GradientTape() as tape:
+                tape.watch(variables)
+                loss = objective(
+                    variables, tf.gather(scaled, some), tf.gather(phi, some), tf.gather(rest, some),
+                    tf.gather(codes, some), n_sub, options,
+                )  # fmt: skip
+            slopes = tape.gradient(loss, variables)
+            each = [rates[i, 0]] * (len(slopes) - 1) + [rates[i, 1]]
+            variables, state = adam_step(variables, slopes, state, each)
+            total += loss
+        return variables, state, total
+
+    return run
+
+
+def trace_count(network: str, input_shape: Shape, printed: bool = False) -> int:
+    """How often the training step was traced in this process, for tests and the doctor."""
+    return compiled(network, input_shape, printed).experimental_get_tracing_count()
+
+
+def train(
+    network: str,
+    input_shape: Shape,
+    state: State,
+    data: Rows,
+    prior: Prior,
+    *,
+    weight: float,
+    epsilon: float,
+    rows: Ints,
+    rates: Floats,
+    n_sub: int,
+    printed: bool = False,
+    callback: Callback | None = None,
+) -> Trained:
+    """Minimise the objective by Adam over network and L_j.
+
+    Args:
+        network: as in `compiled`.
+        input_shape: as in `compiled`.
+        state: where to start.
+        data: N rows.
+        prior: P_j.
+        weight: beta of the distance; the data term is a sum over N rows.
+        epsilon: robust-max's share of wrong labels.
+        rows: [T, B] the minibatches.
+        rates: [T, 2] learning rates of network and L_j.
+        n_sub: rows of a batch on which covariances are compared.
+        printed: use the printed estimate of the distance.
+        callback: (fraction, minus the loss of all rows) about fifty times; True stops.
+
+    Returns:
+        The state at the end of the share of steps with the least mean loss.
+
+    Raises:
+        InputError: training diverged.
+    """
+    run = compiled(network, input_shape, printed)
+    values: Any = tuple(tf.convert_to_tensor(v) for v in (*state.mean.weights, *state.mean[1:], state.root))
+    adam: Any = Adam.start([v.numpy() for v in values])
+    N = len(data.codes)
+    held = [tf.convert_to_tensor(v) for v in (data.scaled, data.phi, data.rest, data.codes.astype(np.int32))]
+    options = np.array([prior.mean, prior.length_scale, prior.variance, weight / N, epsilon])
+    share, done = max(1, -(-len(rows) // 50)), 0
+    best, keep = np.inf, values
+    trace: list[float] = []
+    while done < len(rows):
+        part = slice(done, min(done + share, len(rows)))
+        values, adam, total = run(
+            values,
+            adam,
+            *held,
+            rows[part].astype(np.int32),
+            rates[part].astype(np.float32),
+            np.int32(n_sub),
+            options,
+        )
+        trace.append(float(total) / (part.stop - done))
+        done = part.stop
+        if not np.isfinite(trace[-1]):
+            raise InputError("Training diverged (the loss is not a number); lower the learning rates.")
+        if trace[-1] <= best:
+            best, keep = trace[-1], values
+        if callback is not None and callback(done / len(rows), -N * trace[-1]):
+            break
+    arrays = [v.numpy() for v in keep]
+    after = State(Mean(tuple(arrays[:-3]), arrays[-3], arrays[-2]), np.tril(arrays[-1]))
+    return Trained(after, best, np.asarray(trace), done)
