@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import check_estimator
 
-from workbench.classifiers import Geometry, make_classifier
+from workbench.classifiers import Geometry, make_classifier, networks
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
 from workbench.engine import networks as engine
 from workbench.errors import InputError
@@ -81,7 +81,7 @@ def test_state_is_exact_and_plain(which, digits, request, tmp_path: Path):
         restored = clone(model).set_state(dict(state))
     for other in (restored, pickle.loads(pickle.dumps(model))):
         assert (other.predict_proba(digits[2]) == model.predict_proba(digits[2])).all()
-        assert (other.transform(digits[2]) == model.transform(digits[2])).all()
+        assert (other.network_features(digits[2]) == model.network_features(digits[2])).all()
     if model.has_latent:
         for a, b in zip(restored.predict_latent(digits[2]), model.predict_latent(digits[2]), strict=True):
             assert (a == b).all()
@@ -96,9 +96,9 @@ def test_a_labelling_round_refits_the_head_alone(digits):
     after = model.predict_latent(digits[2])
     assert np.abs(after.mean - before.mean).max() > 1e-3
     # the head is what a head of its own would be on these features
-    features = model.transform(X[:310]).astype(float)
+    features = model.network_features(X[:310]).astype(float)
     alone = clone(model.head_).fit(features, y[:310].astype(int))
-    mean = alone.predict_latent(model.transform(digits[2]).astype(float)).mean
+    mean = alone.predict_latent(model.network_features(digits[2]).astype(float)).mean
     assert np.abs(mean - after.mean).mean() < 0.1 * np.abs(mean).mean()
     assert (mean.argmax(axis=1) == after.mean.argmax(axis=1)).mean() > 0.98
     model.fit(X[:600], y[:600])
@@ -182,11 +182,14 @@ def test_temperature_is_set_on_rows_left_out(digits, monkeypatch):
 
 def test_features_are_computed_once_for_the_same_rows(digits, monkeypatch):
     model = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(*digits[:2])
+    monkeypatch.setattr(networks, "_FEATURES", networks._FeatureCache())
     calls = []
     compute = engine.features_of
     monkeypatch.setattr(engine, "features_of", lambda *a: calls.append(len(a[-1])) or compute(*a))
     model.predict(digits[2])
     model.fit(digits[0][:790], digits[1][:790]).predict(digits[2].copy())
+    # a session restores a new estimator each round
+    clone(model).set_state(model.get_state()).predict(digits[2])
     assert calls.count(400) == 1
     model.predict(digits[2] * 0.5)
     assert calls.count(400) == 2
@@ -221,4 +224,4 @@ def test_bad_options_say_what_is_wrong(options, words, digits):
 def test_there_are_no_features_without_labels():
     model = LargeMarginNetClassifier(classes=[0, 1]).fit(np.empty((0, 4)), [])
     with pytest.raises(InputError, match="labels"):
-        model.transform(np.zeros((2, 4)))
+        model.network_features(np.zeros((2, 4)))

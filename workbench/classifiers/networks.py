@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -46,7 +46,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
 
     # ------------------------------------------------------------------ for everyone
 
-    def transform(self, X: Any) -> Floats:
+    def network_features(self, X: Any) -> Floats:
         """The network's features.
 
         Args:
@@ -88,7 +88,6 @@ class _NetworkClassifier(BaseBayesianClassifier):
         if geometry is not None and np.ptp(geometry.scale) > 0:
             shift, scale = geometry.shift, geometry.scale
         self.shift_, self.scale_ = shift.astype(np.float32), scale.astype(np.float32)
-        self._cache = _FeatureCache()
 
     def _check_options(self) -> None:
         for name in ("batch_size", "min_steps"):
@@ -142,11 +141,11 @@ class _NetworkClassifier(BaseBayesianClassifier):
     def _features(self, X: Array) -> Floats:
         from workbench.engine import networks as engine
 
-        return self._cache.get(
+        parts = (self.network_, self.input_shape_, self.weights_, self.shift_, self.scale_)
+        return _FEATURES.get(
+            (self.network_, self.input_shape_, *map(_digest, (*self.weights_, self.shift_, self.scale_))),
             X,
-            lambda: engine.features_of(
-                self.network_, self.input_shape_, self.weights_, self.shift_, self.scale_, X
-            ),
+            lambda: engine.features_of(*parts, X),
         )
 
     def _state(self) -> dict[str, Array]:
@@ -161,7 +160,6 @@ class _NetworkClassifier(BaseBayesianClassifier):
         self.network_ = str(np.asarray(state["network_"]))
         self.input_shape_ = tuple(int(size) for size in state["input_shape_"])
         self.shift_, self.scale_ = np.asarray(state["shift_"]), np.asarray(state["scale_"])
-        self._cache = _FeatureCache()
 
 
 class SoftmaxNetClassifier(_NetworkClassifier):
@@ -386,7 +384,6 @@ class LargeMarginNetClassifier(_NetworkClassifier):
                 np.stack([self.learning_rate * shares, self.head_learning_rate * shares], axis=1),
                 tau=self.temperature, report=report(first),
             )  # fmt: skip
-            self._cache = _FeatureCache()
             self._place(head)
             self._sweep(self._features(X[kept]).astype(np.float64), codes[kept])
             self.objective_trace_ = -n * joint.trace
@@ -457,7 +454,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
 
     @property
     def gpflow_model_(self) -> Any:
-        """The head as a GPflow model; its inputs are the network's features (`transform`)."""
+        """The head as a GPflow model; its inputs are the network's features (`network_features`)."""
         return self.head_.gpflow_model_
 
     def _probabilities(self, X: Floats) -> Floats:
@@ -482,25 +479,26 @@ def _covariance(root: Floats) -> Floats:
 
 
 class _FeatureCache:
-    """Features of the last few arrays seen by one network: rounds of labelling score the same pool.
+    """Features of the last few arrays seen by the last few networks.
 
-    Keyed by a checksum of the rows; bounded in numbers kept. Copies and pickles are empty.
+    Rounds of labelling score the same pool with the same network, in estimators restored from their
+    state. Keyed by checksums of weights and rows; bounded in numbers kept.
     """
 
     LIMIT = 1 << 24  # float32 numbers: 64 MB
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int, tuple[int, ...], str], Floats] = OrderedDict()
+        self._kept: OrderedDict[Any, Floats] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, X: Array, compute: Any) -> Floats:
-        data = memoryview(np.ascontiguousarray(X)).cast("B")  # type: ignore[arg-type]
-        key = zlib.crc32(data), zlib.adler32(data), X.shape, X.dtype.str
+    def get(self, network: Any, X: Array, compute: Callable[[], Floats]) -> Floats:
+        """Features [N, d] of X, read-only."""
+        key = (network, _digest(X))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        features: Floats = compute()
+        features = compute()
         features.setflags(write=False)
         with self._lock:
             self._kept[key] = features
@@ -508,11 +506,10 @@ class _FeatureCache:
                 self._kept.popitem(last=False)
         return features
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]
+def _digest(X: Array) -> Any:
+    data = memoryview(np.ascontiguousarray(X)).cast("B")  # type: ignore[arg-type]
+    return zlib.crc32(data), zlib.adler32(data), X.shape, X.dtype.str
 
-    def __deepcopy__(self, memo: Any) -> _FeatureCache:
-        return _FeatureCache()
+
+_FEATURES = _FeatureCache()

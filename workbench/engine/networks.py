@@ -34,7 +34,7 @@ JITTER = 1e-5  # relative to the kernel's variance: points may meet while they m
 SECOND_RATE = 0.999
 FIRST_RATE = 0.9
 EPSILON = 1e-7
-_FLOATS_PER_CALL = 1 << 24  # activations of one forward chunk: 64 MB
+_FLOATS_PER_CALL = 1 << 24  # activations of one forward chunk
 
 Shape = tuple[int, ...]
 Weights = tuple[Array, ...]
@@ -436,7 +436,7 @@ def compiled(network: str, input_shape: Shape) -> Compiled:
 def features_of(
     network: str, input_shape: Shape, weights: Weights, shift: Floats, scale: Floats, X: Array
 ) -> Floats:
-    """Features [N, d] float32 of raw rows X [N, D], in chunks.
+    """Features [N, d] float32 of raw rows X [N, D], in chunks; the same for a row wherever it stands.
 
     Args:
         network: as in `initial_weights`.
@@ -451,16 +451,21 @@ def features_of(
     out = np.empty((len(X), n_features(network, input_shape)), np.float32)
     size = chunk_rows(network, input_shape)
     for start in range(0, len(X), size):
-        rows = slice(start, start + size)
-        out[rows] = run(tensors, shift, scale, np.asarray(X[rows], np.float32)).numpy()
+        rows = np.asarray(X[start : start + size], np.float32)
+        count = len(rows)
+        if count < size:
+            # always the same shape: a matrix product rounds otherwise in its last few rows, and an
+            # item's features would depend on its place
+            rows = np.concatenate([rows, np.zeros((size - count, X.shape[1]), np.float32)])
+        out[start : start + count] = run(tensors, shift, scale, rows).numpy()[:count]
     return out
 
 
 @cache
 def chunk_rows(network: str, input_shape: Shape) -> int:
-    """Rows whose activations fit in one forward call."""
+    """Rows of one forward call: as many as keep their activations small."""
     widest = max(int(np.prod(layer.output.shape[1:])) for layer in template(network, input_shape).layers)
-    return int(np.clip(_FLOATS_PER_CALL // (2 * widest), 16, 1024))
+    return int(np.clip(_FLOATS_PER_CALL // (2 * widest), 16, 128))
 
 
 def minibatches(n: int, batch: int, steps: int, rng: np.random.Generator) -> Ints:
