@@ -1,0 +1,272 @@
+"""scikit-learn's classifiers behind the contract of the others, for comparison."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers.base import BaseBayesianClassifier, Callback
+from workbench.classifiers.geometry import Geometry
+from workbench.errors import InputError
+
+FOLDS = 5
+MAX_LAPLACE_ROWS = 6000  # an N x N matrix per class, factored in every Newton step
+
+
+class _Baseline(BaseBayesianClassifier):
+    """Scaling, classes without labels, and a state of (X, y) that is fitted again, exactly.
+
+    A class without labels gets 1 / (N + C), the rule of succession; the others share the rest.
+    A subclass implements `_fit_present(scaled, codes)` for at least two classes present, in
+    0..K-1, and `_predict_present(scaled)` -> [N, K].
+    """
+
+    has_latent: ClassVar[bool] = False
+
+    geometry: Geometry | None
+    X_: Floats
+    codes_: Ints
+    seed_: int
+
+    @abstractmethod
+    def _fit_present(self, scaled: Floats, codes: Ints) -> None: ...
+
+    @abstractmethod
+    def _predict_present(self, scaled: Floats) -> Floats: ...
+
+    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+        self._check_options()
+        given = self.geometry
+        if given is not None and given.shift.shape[0] != X.shape[1]:
+            raise InputError(f"The geometry is for {given.shift.shape[0]} features and X has {X.shape[1]}.")
+        self.__dict__.pop("geometry_", None)
+        if given is not None:
+            self.geometry_ = given
+        self.seed_ = self._seed()
+        self._fit_rows(np.array(X, dtype=np.float64), codes)
+        if callback is not None:
+            # scikit-learn fits in one go; this says that it is done
+            callback(1.0, float(getattr(self, "objective_", 0.0)))
+
+    def _fit_rows(self, X: Floats, codes: Ints) -> None:
+        from workbench.engine.runtime import prepare
+
+        prepare()  # one thread for linear algebra, as for every other model
+        self.X_, self.codes_ = X, np.asarray(codes, dtype=np.int64)
+        self.present_, present_codes = np.unique(self.codes_, return_inverse=True)
+        if not hasattr(self, "geometry_"):
+            self._shift, self._scale = X.mean(axis=0), X.std(axis=0)
+            constant = self._scale <= 1e-10 * np.maximum(np.abs(self._shift), 1e-300)
+            self._scale = np.where(constant, 1.0, self._scale)
+        if len(self.present_) > 1:
+            self._fit_present(self._scaled(X), present_codes.reshape(-1))
+
+    def _scaled(self, X: Floats) -> Floats:
+        if hasattr(self, "geometry_"):
+            return self.geometry_.transform(X)
+        return (X - self._shift) / self._scale
+
+    def _probabilities(self, X: Floats) -> Floats:
+        n, C = len(self.codes_), len(self.classes_)
+        out = np.full((len(X), C), 1.0 / (n + C))
+        share = 1.0 - (C - len(self.present_)) / (n + C)
+        if len(self.present_) > 1:
+            p = self._predict_present(self._scaled(X))
+            out[:, self.present_] = share * p / p.sum(axis=1, keepdims=True)
+        else:
+            out[:, self.present_] = share
+        return out
+
+    def _check_options(self) -> None:
+        return
+
+    def _state(self) -> dict[str, Array]:
+        return {"X_": self.X_, "codes_": self.codes_, "seed_": np.asarray(self.seed_)}
+
+    def _set_state(self, state: Mapping[str, Array]) -> None:
+        missing = [name for name in ("X_", "codes_", "seed_") if name not in state]
+        if missing:
+            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
+        if "geometry.shift" not in state:
+            self.__dict__.pop("geometry_", None)
+        self.seed_ = int(state["seed_"])
+        self._fit_rows(np.asarray(state["X_"]), np.asarray(state["codes_"]))
+
+
+class CalibratedSVMClassifier(_Baseline):
+    """RBF support vector machine with probabilities by cross-validated Platt scaling.
+
+    There are as many folds as the rarest class with labels has members, at most five. A class with
+    a single label cannot be in both parts of a split (calibrated all the same, every item gets the
+    same probabilities): then probabilities are the softmax of the decision values.
+
+    Args:
+        classes: labels known up front, in the order of the columns; None takes those of y.
+        C: penalty.
+        gamma: of the kernel exp(-gamma |x - x'|^2), or "scale" or "auto" as in `sklearn.svm.SVC`.
+        geometry: of the pool, for its scaling; None standardises by X.
+        random_state: of the folds.
+
+    Attributes:
+        classes_: [C] labels.
+        present_: codes of the classes that have labels.
+        svm_: the fitted scikit-learn estimator.
+        calibrated_: whether there were labels enough to calibrate.
+    """
+
+    def __init__(
+        self,
+        *,
+        classes: Any = None,
+        C: float = 5.0,
+        gamma: Any = "scale",
+        geometry: Geometry | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.classes = classes
+        self.C = C
+        self.gamma = gamma
+        self.geometry = geometry
+        self.random_state = random_state
+
+    def _fit_present(self, scaled: Floats, codes: Ints) -> None:
+        from sklearn.calibration import CalibratedClassifierCV
+        from sklearn.model_selection import StratifiedKFold
+        from sklearn.svm import SVC
+
+        svc = SVC(C=self.C, gamma=self.gamma)
+        least = int(np.bincount(codes).min())
+        self.calibrated_ = least >= 2
+        if self.calibrated_:
+            folds = StratifiedKFold(min(FOLDS, least), shuffle=True, random_state=self.seed_ % 2**32)
+            svc = CalibratedClassifierCV(svc, method="sigmoid", cv=folds, ensemble=False)
+        self.svm_ = svc.fit(scaled, codes)
+
+    def _predict_present(self, scaled: Floats) -> Floats:
+        if self.calibrated_:
+            p: Floats = self.svm_.predict_proba(scaled)
+            return np.maximum(p, 1e-15)
+        from scipy.special import softmax
+
+        decision = self.svm_.decision_function(scaled)
+        if decision.ndim == 1:
+            decision = np.stack([-decision, decision], axis=1)
+        result: Floats = softmax(decision, axis=1)
+        return result
+
+
+class LogisticRegressionClassifier(_Baseline):
+    """Multinomial logistic regression on standardised features.
+
+    Args:
+        classes: labels known up front, in the order of the columns; None takes those of y.
+        C: inverse strength of the squared penalty.
+        max_iter: of L-BFGS.
+        geometry: of the pool, for its scaling; None standardises by X.
+        random_state: of nothing here; part of every classifier's options.
+
+    Attributes:
+        classes_: [C] labels.
+        present_: codes of the classes that have labels.
+        objective_: log-likelihood of the labels minus the penalty.
+        n_iter_: of L-BFGS.
+    """
+
+    def __init__(
+        self,
+        *,
+        classes: Any = None,
+        C: float = 1.0,
+        max_iter: int = 1000,
+        geometry: Geometry | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.classes = classes
+        self.C = C
+        self.max_iter = max_iter
+        self.geometry = geometry
+        self.random_state = random_state
+
+    def _fit_present(self, scaled: Floats, codes: Ints) -> None:
+        from sklearn.linear_model import LogisticRegression
+
+        self.regression_ = LogisticRegression(C=self.C, max_iter=self.max_iter).fit(scaled, codes)
+        log_p = self.regression_.predict_log_proba(scaled)[np.arange(len(codes)), codes]
+        self.objective_ = float(log_p.sum() - 0.5 * np.sum(self.regression_.coef_**2) / self.C)
+        self.n_iter_ = int(self.regression_.n_iter_.max())
+
+    def _predict_present(self, scaled: Floats) -> Floats:
+        return np.maximum(self.regression_.predict_proba(scaled), 1e-15)
+
+
+class LaplaceGPClassifier(_Baseline):
+    """Gaussian process classifier by the Laplace approximation, one class against the rest.
+
+    Args:
+        classes: labels known up front, in the order of the columns; None takes those of y.
+        length_scale_factor: times the median distance of the pool (the geometry's, or X's).
+        variance: of the squared exponential.
+        hyperparameters: "fixed", or "learned" (type-II likelihood by L-BFGS: many cubic fits).
+        geometry: of the pool, for its scaling and distances; None measures X.
+        random_state: of the rows the median is taken from.
+
+    Attributes:
+        classes_: [C] labels.
+        present_: codes of the classes that have labels.
+        objective_: log marginal likelihood, the mean over classes as scikit-learn reports it.
+    """
+
+    def __init__(
+        self,
+        *,
+        classes: Any = None,
+        length_scale_factor: float = 0.6,
+        variance: float = 10.0,
+        hyperparameters: str = "fixed",
+        geometry: Geometry | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.classes = classes
+        self.length_scale_factor = length_scale_factor
+        self.variance = variance
+        self.hyperparameters = hyperparameters
+        self.geometry = geometry
+        self.random_state = random_state
+
+    def _check_options(self) -> None:
+        if self.hyperparameters not in ("fixed", "learned"):
+            raise InputError(f"hyperparameters must be 'fixed' or 'learned'; got {self.hyperparameters!r}.")
+        for name in ("length_scale_factor", "variance"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
+
+    def _fit_present(self, scaled: Floats, codes: Ints) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessClassifier
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+        if len(codes) > MAX_LAPLACE_ROWS:
+            raise InputError(
+                f"The Laplace GP costs N^3 and takes at most {MAX_LAPLACE_ROWS} labels; got {len(codes)}. "
+                "Use svgp-softmax or large-margin."
+            )
+        distance = self.geometry_.length_scale if hasattr(self, "geometry_") else self._median(scaled)
+        kernel = ConstantKernel(self.variance) * RBF(self.length_scale_factor * distance)
+        learned = self.hyperparameters == "learned"
+        model = GaussianProcessClassifier(kernel, optimizer="fmin_l_bfgs_b" if learned else None)
+        with catch_warnings():
+            # a length scale at its bound: the likelihood asks for a constant, which is an answer
+            simplefilter("ignore", ConvergenceWarning)
+            self.gp_ = model.fit(scaled, codes)
+        self.objective_ = float(self.gp_.log_marginal_likelihood_value_)
+
+    def _median(self, scaled: Floats) -> float:
+        return Geometry.of(scaled, 1, self.seed_, clip=np.inf).length_scale
+
+    def _predict_present(self, scaled: Floats) -> Floats:
+        return np.maximum(self.gp_.predict_proba(scaled), 1e-15)
