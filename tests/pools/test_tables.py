@@ -226,6 +226,24 @@ def test_parquet_gives_the_very_same_pool(tmp_path):
         load_pool(half, target="y")
 
 
+def test_parquet_types_that_are_no_plain_numbers(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame(
+        {
+            "flag": [True, None, False],
+            "when": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-01"]),
+            "kind": pd.Categorical(["u", "v", "u"]),
+            "whole": pd.array([1, 2, None], dtype="Int64"),
+        }
+    ).to_parquet(path)
+    pool = load_pool(path, missing="impute", text="one-hot")
+    assert [c.type for c in inspect_table(path).columns] == ["number", "text", "text", "number"]
+    np.testing.assert_array_equal(pool.features[:, 0], [1, 0.5, 0])
+    assert pool.feature_map.columns[-3:] == ("kind=u", "kind=v", "whole")
+    assert pool.features[2, -1] == 1.5
+    assert pool.items.show(1).row["flag"] is None and pool.items.show(2).row["whole"] is None
+
+
 def test_parquet_bad_input(tmp_path):
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1 no")

@@ -94,7 +94,7 @@ def plain_text(value: Any) -> str:
     """A cell as text: whole numbers without a point, blanks as ""."""
     if isinstance(value, str):
         return value
-    if value is None or value != value or str(value) in ("<NA>", "NaT"):
+    if value is None or str(value) in ("nan", "<NA>", "NaT"):
         return ""
     if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < 2**53:
         return str(int(value))

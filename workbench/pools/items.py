@@ -37,7 +37,7 @@ def plain(value: Any) -> Any:
     """A cell as a plain Python value: NumPy scalars unwrapped, blanks as None."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or (isinstance(value, float) and np.isnan(value)):
+    if value is None or (isinstance(value, float) and np.isnan(value)) or str(value) in ("<NA>", "NaT"):
         return None
     return value if isinstance(value, bool | int | float | str) else str(value)
 

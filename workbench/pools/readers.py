@@ -184,6 +184,8 @@ def read_csv(
             raise InputError(f"{name} has more than one column called {twice[0]!r}. Rename one of them.")
     else:
         names, header_lines = [f"x{i + 1}" for i in range(len(names))], 0
+    # line ends bound the rows from above: enough to refuse before anything is parsed
+    check_cells(name, data.count(b"\n"), len(names), 4 * max_cells)
     frame, any_ragged = _arrow_csv(data, names, delimiter, header_lines, name)
     check_cells(name, len(frame), len(names), max_cells)
     ragged = tuple(_ragged_lines(data, delimiter, len(names), header_lines)) if any_ragged else ()
@@ -247,6 +249,9 @@ def read_parquet(
                 "one number or text a cell."
             )
         table = pa.concat_tables([part.read() for part in files])
+        for i, column in enumerate(schema):
+            if pa.types.is_boolean(column.type):  # with empty cells pandas would make texts of them
+                table = table.set_column(i, column.name, table.column(i).cast(pa.int8()))
     except InputError:
         raise
     except (pa.ArrowException, OSError) as error:

@@ -808,18 +808,23 @@ class _Examination:
                 role = "feature" if name == self.options.text_column else "left out"
             elif column is None or not self._used(column):
                 role = "left out"
-            texts, blank = read_texts(series)
-            filled = texts[~blank]
+            # examples come from the top: a report must not read a large table twice
+            texts, blank = read_texts(series.iloc[:200])
+            gone = (
+                column.blank
+                if column
+                else series.isna().to_numpy(dtype=bool) | (series == "").to_numpy(dtype=bool)
+            )
             columns.append(
                 ColumnReport(
                     name,
                     column.type if column else ("text" if is_text(series) else "number"),
                     role,
-                    int(blank.sum()),
+                    int(gone.sum()),
                     int(column.infinite.sum()) if column else 0,
                     int(column.unreadable.sum()) if column else 0,
-                    column.n_unique if column else int(np.unique(filled.astype(str)).size),
-                    tuple(dict.fromkeys(str(text)[:60] for text in filled[:50]))[:4],
+                    column.n_unique if column else int(series[~gone].nunique()),
+                    tuple(dict.fromkeys(str(text)[:60] for text in texts[~blank]))[:4],
                 )
             )
         head = self.frame.head(preview)
