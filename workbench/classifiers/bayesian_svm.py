@@ -103,6 +103,7 @@ class BayesianSVMClassifier(ConjugateClassifier):
         mean_: [P, 1 or C] whitened posterior means.
         root_: [1 or C, P, P] inverse Cholesky factors of the whitened posterior precisions.
         length_scale_, variance_: of the kernel.
+        kernel_trace_: [T, ...] length scale(s) and variance visited while they were learned.
         predictor_: NumPy-only latent marginals.
     """
 

@@ -26,8 +26,9 @@ from workbench.engine.projection import (
 from workbench.errors import InputError
 
 _POSTERIOR = ("mean_", "root_", "prior_mean_", "precision_", "linear_", "cross_", "totals_")
-_HYPER_ROWS = 4000  # rows that decide a step of the hyperparameters
+_HYPER_ROWS = 4000  # rows at a time, and in all for a step between minibatches
 _HYPER_STEPS = 30
+_HYPER_REACH = np.log(30.0)  # learned values stay within this factor of the options' ones
 
 
 class ConjugateClassifier(BaseBayesianClassifier):
@@ -55,6 +56,7 @@ class ConjugateClassifier(BaseBayesianClassifier):
     prior_mean_: Floats
     length_scale_: Any
     variance_: float
+    kernel_trace_: Floats
     predictor_: Predictor
 
     # ------------------------------------------------------------------ for subclasses
@@ -157,52 +159,46 @@ class ConjugateClassifier(BaseBayesianClassifier):
         rng: np.random.Generator,
         callback: Callback | None,
     ) -> tuple[Any, Any, float]:
-        """Type-II maximum likelihood: a few updates of q, then a step of the kernel's logarithms."""
-        from workbench.engine import conjugate
-        from workbench.engine.hyperparameters import Adam
+        """Type-II maximum likelihood.
 
-        n = len(scaled)
-        dtype = self._numpy_dtype()
+        With full sweeps: L-BFGS on the objective with q at its best, which has the gradient of the
+        objective at that q. With minibatches: an epoch, then a step of Adam, in turn (the papers').
+        """
+        from workbench.engine.conjugate import Fit
+
         theta = self._pack(length, variance, scaled.shape[1])
-        low, high = theta - np.log(20.0), theta + np.log(20.0)
-        adam = Adam(len(theta), rate=0.2)
-        traces: list[Floats] = []
-        steps = quiet = 0
-        stopped = False
-        best: tuple[float, Floats, Any] = (-np.inf, theta, posterior)
-        for t in range(_HYPER_STEPS):
-            kernel = self._make_kernel(*self._unpack(theta))
-            rows = self._rows(scaled, targets, *self._unpack(theta), rng)
-            fit = self._optimise(rows, n, posterior, prior, rng, None, sweeps=10, tol=1e-3, epochs=1)
-            posterior = fit.posterior
-            traces.append(fit.trace)
-            steps += fit.steps
-            if fit.objective > best[0]:
-                best = (fit.objective, theta, posterior)
-            if callback is not None and callback(0.8 * (t + 1) / _HYPER_STEPS, best[0]):
-                stopped = True
-                break
-            some = np.arange(n) if n <= _HYPER_ROWS else rng.choice(n, _HYPER_ROWS, replace=False)
-            phi, rest = project(scaled[some], self._basis(kernel), kernel)
-            block = conjugate.Block(phi, rest, targets[some].astype(dtype))
-            gradient = self._kernel_gradient(scaled[some], block, posterior, theta)
-            step = adam.step(gradient * (n / len(some)))
-            moved = np.clip(theta + step, low, high)
-            quiet = quiet + 1 if np.abs(moved - theta).max() < 0.01 else 0
-            theta = moved
-            adam.rate *= 0.93
-            if quiet == 3:
-                break
-        _, theta, posterior = best
-        length_out, variance_out = self._unpack(theta)
+        centre = self._pack(*self._option_kernel(self.geometry_), scaled.shape[1])
+        low, high = centre - _HYPER_REACH, centre + _HYPER_REACH
+        search = _Search(self, scaled, targets, posterior, prior, rng, callback)
+        try:
+            if self.batch_size is None:
+                from scipy.optimize import minimize
+
+                minimize(
+                    search.loss, np.clip(theta, low, high), jac=True, method="L-BFGS-B",
+                    bounds=list(zip(low, high, strict=True)),
+                    options={"maxiter": _HYPER_STEPS, "maxfun": 2 * _HYPER_STEPS, "ftol": 1e-5, "gtol": 1e-2},
+                )  # fmt: skip
+            else:
+                _adam(search, np.clip(theta, low, high), low, high)
+            stopped = False
+        except _StoppedError:
+            stopped = True
+        value, theta, posterior = search.best
+        self.kernel_trace_ = np.exp(np.stack(search.visited))
+        found, variance = self._unpack(theta)
         if stopped:
-            final = conjugate.Fit(posterior, best[0], np.concatenate(traces), steps, True)
-            return final, length_out, variance_out
-        rows = self._rows(scaled, targets, length_out, variance_out, rng)
+            trace = np.concatenate(search.traces)
+            return Fit(posterior, value, trace, search.steps, True), found, variance
+        rows = self._rows(scaled, targets, found, variance, rng)
         last = None if callback is None else lambda part, value: callback(0.8 + 0.2 * part, value)
-        fit = self._optimise(rows, n, posterior, prior, rng, last)
-        fit = fit._replace(trace=np.concatenate([*traces, fit.trace]), steps=steps + fit.steps)
-        return fit, length_out, variance_out
+        fit = self._optimise(rows, len(scaled), posterior, prior, rng, last)
+        trace = np.concatenate([*search.traces, fit.trace])
+        return fit._replace(trace=trace, steps=search.steps + fit.steps), found, variance
+
+    def _option_kernel(self, geometry: Geometry) -> tuple[Any, float]:
+        """Length scale and variance as the options say."""
+        return self.length_scale_factor * geometry.length_scale, float(self.variance)
 
     def _pack(self, length: Any, variance: float, n_features: int) -> Floats:
         """Logarithms of what is learned."""
@@ -238,7 +234,7 @@ class ConjugateClassifier(BaseBayesianClassifier):
         learned = self.hyperparameters == "learned" and self._warm() and hasattr(self, "length_scale_")
         if learned and np.size(self.length_scale_) in (1, len(geometry.shift)):
             return self.length_scale_, float(self.variance_)
-        return self.length_scale_factor * geometry.length_scale, float(self.variance)
+        return self._option_kernel(geometry)
 
     def _starting_posterior(self, n_inducing: int, prior: Any) -> Any:
         """The prior, or on a warm start the present posterior, its columns moved to their classes."""
@@ -340,6 +336,87 @@ class ConjugateClassifier(BaseBayesianClassifier):
             model.mean_function = gpflow.functions.Constant(np.asarray(self.prior_mean_, dtype=np.float64))
             self._gpflow_model = model
         return self._gpflow_model
+
+
+class _StoppedError(Exception):
+    """A callback asked to stop while hyperparameters were sought."""
+
+
+class _Search:
+    """The objective as a function of the kernel's logarithms, with q fitted at each."""
+
+    def __init__(
+        self,
+        model: ConjugateClassifier,
+        scaled: Floats,
+        targets: Floats,
+        posterior: Any,
+        prior: Any,
+        rng: np.random.Generator,
+        callback: Callback | None,
+    ) -> None:
+        self.model, self.scaled, self.targets, self.prior = model, scaled, targets, prior
+        self.rng, self.callback = rng, callback
+        self.posterior = posterior
+        self.traces: list[Floats] = []
+        self.visited: list[Floats] = []
+        self.steps = 0
+        self.best: tuple[float, Floats, Any] = (-np.inf, np.zeros(0), posterior)
+
+    def fit(self, theta: Floats) -> float:
+        """Fit q at these hyperparameters, from the last q; the objective."""
+        model = self.model
+        rows = model._rows(self.scaled, self.targets, *model._unpack(theta), self.rng)
+        fit = model._optimise(
+            rows, len(self.scaled), self.posterior, self.prior, self.rng, None, sweeps=40, tol=1e-5, epochs=1
+        )
+        self.posterior = fit.posterior
+        self.traces.append(fit.trace)
+        self.visited.append(np.array(theta))
+        self.steps += fit.steps
+        if fit.objective > self.best[0]:
+            self.best = (fit.objective, np.array(theta), fit.posterior)
+        done = 0.8 * min(1.0, len(self.visited) / (2 * _HYPER_STEPS))
+        if self.callback is not None and self.callback(done, self.best[0]):
+            raise _StoppedError
+        return float(fit.objective)
+
+    def gradient(self, theta: Floats, some: Array | slice) -> Floats:
+        """Derivative of the objective of some rows with respect to theta, at the present q."""
+        from workbench.engine.conjugate import Block
+
+        model, X = self.model, self.scaled[some]
+        kernel = model._make_kernel(*model._unpack(theta))
+        phi, rest = project(X, model._basis(kernel), kernel)
+        block = Block(phi, rest, self.targets[some].astype(X.dtype))
+        return model._kernel_gradient(X, block, self.posterior, theta)
+
+    def loss(self, theta: Floats) -> tuple[float, Floats]:
+        """Minus the objective and its gradient over all rows."""
+        value = self.fit(theta)
+        slope = np.zeros(len(theta))
+        for first in range(0, len(self.scaled), _HYPER_ROWS):
+            slope -= self.gradient(theta, slice(first, first + _HYPER_ROWS))
+        return -value, slope
+
+
+def _adam(search: _Search, theta: Floats, low: Floats, high: Floats) -> None:
+    """Epochs and steps of Adam in turn, until steps are below 1 %."""
+    from workbench.engine.hyperparameters import Adam
+
+    n = len(search.scaled)
+    adam = Adam(len(theta), rate=0.2)
+    quiet = 0
+    for _ in range(_HYPER_STEPS):
+        search.fit(theta)
+        some = np.arange(n) if n <= _HYPER_ROWS else search.rng.choice(n, _HYPER_ROWS, replace=False)
+        gradient = search.gradient(theta, some) * (n / len(some))
+        moved = np.clip(theta + adam.step(gradient), low, high)
+        quiet = quiet + 1 if np.abs(moved - theta).max() < 0.01 else 0
+        theta = moved
+        adam.rate *= 0.93
+        if quiet == 3:
+            break
 
 
 def default_inducing(n: int) -> int:

@@ -74,6 +74,7 @@ class LogisticSoftmaxClassifier(ConjugateClassifier):
         root_: [C, P, P] inverse Cholesky factors of the whitened posterior precisions.
         prior_mean_: [C].
         length_scale_, variance_: of the kernel.
+        kernel_trace_: [T, ...] length scale(s) and variance visited while they were learned.
         predictor_: NumPy-only latent marginals.
     """
 

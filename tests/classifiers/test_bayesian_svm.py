@@ -1,0 +1,258 @@
+"""Bayesian SVM classifiers: equivalences, options, GPflow, probabilities, state."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.model_selection import train_test_split
+
+from workbench.classifiers import Geometry, Latent, make_classifier
+from workbench.classifiers.bayesian_svm import (
+    BatchBayesianSVMClassifier,
+    BayesianSVMClassifier,
+    ECMSVMClassifier,
+    LinearBayesianSVMClassifier,
+    svm_probabilities,
+)
+from workbench.errors import InputError
+
+ALL = [
+    BayesianSVMClassifier,
+    LinearBayesianSVMClassifier,
+    BatchBayesianSVMClassifier,
+    ECMSVMClassifier,
+]
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return train_test_split(X, y, train_size=200, random_state=0, stratify=y)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_learns_two_and_three_classes(kind, cancer, wine):
+    for data, error in ((cancer, 0.08), (wine, 0.06)):
+        X, X_test, y, y_test = data
+        model = kind(random_state=0).fit(X, y)
+        p = model.predict_proba(X_test)
+        assert (model.predict(X_test) != y_test).mean() < error
+        assert p.sum(axis=1) == pytest.approx(1)
+        assert -np.log(p[np.arange(len(y_test)), y_test]).mean() < 0.35
+        assert model.predict_latent(X_test).mean.shape == p.shape
+
+
+def test_binary_probability_is_the_expected_probit():
+    f, v = 0.8, 1.7
+    p = svm_probabilities(Latent(np.array([[-f / 2, f / 2]]), np.full((1, 2), v / 2)), binary=True)
+    z = np.random.default_rng(0).standard_normal(400_000)
+    expected = ndtr(f + np.sqrt(v) * z).mean()
+    assert p[0] == pytest.approx([1 - expected, expected], abs=1e-3)
+    assert abs(ndtr(f / (1 + v)) - expected) > 0.05  # equation 13 as printed, without the root
+
+
+def test_two_certain_opposite_functions_give_the_binary_probability():
+    f = np.linspace(-2, 2, 5)
+    mean = np.stack([-f, f], axis=1)
+    p = svm_probabilities(Latent(mean, np.zeros_like(mean)), binary=False)
+    assert p[:, 1] == pytest.approx(ndtr(f), abs=1e-9)
+
+
+def test_variation_ratio_of_the_binary_latent_is_phi_of_its_distance(cancer):
+    from workbench.classifiers.argmax import argmax_probabilities
+
+    X, X_test, y, _ = cancer
+    latent = BayesianSVMClassifier(random_state=0).fit(X, y).predict_latent(X_test)
+    f, v = 2 * latent.mean[:, 1], 2 * latent.variance[:, 1]
+    assert argmax_probabilities(*latent).min(axis=1) == pytest.approx(ndtr(-np.abs(f) / np.sqrt(v)), abs=1e-9)
+
+
+def test_inducing_points_at_the_data_give_the_batch_model(wine):
+    X, X_test, y, _ = wine
+    geometry = Geometry.of(X, len(X), 0)
+    geometry = geometry._replace(inducing=geometry.transform(X))
+    sparse = BayesianSVMClassifier(geometry=geometry, tol=1e-10, max_sweeps=500).fit(X, y)
+    batch = BatchBayesianSVMClassifier(geometry=geometry, tol=1e-10, max_sweeps=500).fit(X, y)
+    assert sparse.objective_ == pytest.approx(batch.objective_, rel=1e-4)
+    ours, theirs = sparse.predict_latent(X_test), batch.predict_latent(X_test)
+    assert ours.mean == pytest.approx(theirs.mean, abs=2e-3)
+    assert ours.variance == pytest.approx(theirs.variance, abs=2e-3)
+
+
+def test_a_gp_with_a_linear_kernel_is_the_linear_model(cancer):
+    import gpflow
+
+    X, X_test, y, _ = cancer
+    kernel = gpflow.kernels.Linear(0.5) + gpflow.kernels.Constant(0.5)
+    geometry = Geometry.of(X, 1, 0)
+    gp = BatchBayesianSVMClassifier(kernel=kernel, geometry=geometry, tol=1e-12, max_sweeps=2000).fit(X, y)
+    linear = LinearBayesianSVMClassifier(variance=0.5, geometry=geometry, tol=1e-12, max_sweeps=2000)
+    linear.fit(X, y)
+    # the GP's jitter is a nugget of 1e-6 times its variance, of about 15
+    assert gp.objective_ == pytest.approx(linear.objective_, rel=1e-3)
+    assert gp.predict_latent(X_test).mean == pytest.approx(linear.predict_latent(X_test).mean, abs=5e-3)
+    assert gp.predict_latent(X_test).variance == pytest.approx(
+        linear.predict_latent(X_test).variance, abs=5e-3
+    )
+
+
+def test_linear_weights_make_the_latent_mean(cancer):
+    X, X_test, y, _ = cancer
+    model = LinearBayesianSVMClassifier().fit(X, y)
+    f = model.geometry_.transform(X_test) @ model.coef_[0] + model.intercept_[0]
+    assert 2 * model.predict_latent(X_test).mean[:, 1] == pytest.approx(f, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [BayesianSVMClassifier, LinearBayesianSVMClassifier])
+def test_gpflow_model_agrees(kind, cancer, wine):
+    from workbench.classifiers.bayesian_svm import signs_of
+
+    for X, X_test, y, _ in (cancer, wine):
+        model = kind(random_state=0).fit(X, y)
+        gp = model.gpflow_model_
+        mean, variance = (a.numpy() for a in gp.predict_f(model.geometry_.transform(X_test)))
+        latent = model.predict_latent(X_test)
+        if len(model.classes_) == 2:
+            assert mean[:, 0] / 2 == pytest.approx(latent.mean[:, 1], abs=1e-10)
+            assert variance[:, 0] / 2 == pytest.approx(latent.variance[:, 1], abs=1e-10)
+            p = gp.predict_y(model.geometry_.transform(X_test))[0].numpy()
+            assert p[:, 0] == pytest.approx(model.predict_proba(X_test)[:, 1], abs=1e-9)
+        else:
+            assert mean == pytest.approx(latent.mean, abs=1e-10)
+            assert variance == pytest.approx(latent.variance, abs=1e-10)
+        data = (model.geometry_.transform(X), signs_of(y, len(model.classes_)))
+        assert float(gp.elbo(data)) == pytest.approx(model.objective_, rel=1e-6)
+
+
+def test_minibatches_reach_the_full_fit(cancer):
+    X, X_test, y, y_test = cancer
+    full = BayesianSVMClassifier(random_state=0).fit(X, y)
+    for rate in ("adaptive", "decaying", 0.05):
+        fit = BayesianSVMClassifier(random_state=0, batch_size=10, learning_rate=rate, epochs=20).fit(X, y)
+        assert fit.objective_ > full.objective_ - 0.12 * abs(full.objective_)
+        assert abs(fit.score(X_test, y_test) - full.score(X_test, y_test)) < 0.03
+        assert len(fit.objective_trace_) == fit.n_iter_ == 20
+
+
+def test_learning_the_kernel_raises_the_objective_and_moves_the_length_scale(cancer):
+    X, _, y, _ = cancer
+    fixed = BayesianSVMClassifier(random_state=0).fit(X, y)
+    learned = BayesianSVMClassifier(random_state=0, hyperparameters="learned").fit(X, y)
+    assert learned.objective_ > fixed.objective_ + 20
+    assert learned.length_scale_ > 1.5 * fixed.length_scale_  # at sparse P it drifts to long scales
+    again = clone(learned).set_params(length_scale_factor=1.5, variance=5.0).fit(X, y)
+    assert again.objective_ == pytest.approx(learned.objective_, abs=3)
+    assert learned.kernel_trace_.shape[1] == 2 and len(learned.kernel_trace_) > 3
+    each = BayesianSVMClassifier(random_state=0, hyperparameters="learned", ard=True).fit(X, y)
+    assert each.length_scale_.shape == (X.shape[1],) and each.objective_ > learned.objective_
+    linear = LinearBayesianSVMClassifier(variance=30.0)
+    tuned = clone(linear).set_params(hyperparameters="learned").fit(X, y)
+    assert tuned.objective_ > linear.fit(X, y).objective_ and tuned.variance_ < 15
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_warm_start_needs_fewer_sweeps_and_is_not_worse(kind, wine):
+    X, _, y, _ = wine
+    model = kind(random_state=0, warm_start=True, geometry=Geometry.of(X, 30, 0))
+    cold = clone(model).fit(X[:61], y[:61])
+    model.fit(X[:60], y[:60]).fit(X[:61], y[:61])
+    assert model.n_iter_ <= cold.n_iter_
+    assert model.objective_ >= cold.objective_ - 2e-3 * abs(cold.objective_)
+
+
+def test_warm_start_survives_a_new_class(wine):
+    X, _, y, _ = wine
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    for first in (1, 2):
+        model = BayesianSVMClassifier(warm_start=True, geometry=Geometry.of(X, 30, 0))
+        few = y < first + 1
+        model.fit(X[few], y[few]).fit(X, y)
+        cold = clone(model).fit(X, y)
+        assert model.objective_ == pytest.approx(cold.objective_, rel=3e-3)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_callback_stops_and_the_model_predicts(kind, wine):
+    X, X_test, y, _ = wine
+    seen = []
+    model = kind(random_state=0)
+    model.fit(X, y, callback=lambda fraction, value: seen.append((fraction, value)) or len(seen) >= 2)
+    assert 2 <= len(seen) <= 4 and all(0 <= f <= 1 and np.isfinite(v) for f, v in seen)
+    assert model.predict_proba(X_test).sum(axis=1) == pytest.approx(1)
+    assert model.n_iter_ < kind(random_state=0).fit(X, y).n_iter_ + 1
+
+
+def test_float32_predicts_like_float64(cancer):
+    X, X_test, y, _ = cancer
+    for kind in ALL:
+        double, single = (kind(random_state=0, dtype=d).fit(X, y) for d in ("float64", "float32"))
+        assert single.predict_latent(X_test).mean.dtype == np.float32
+        assert single.predict_proba(X_test) == pytest.approx(double.predict_proba(X_test), abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_state_round_trip_is_exact(kind, wine, tmp_path):
+    X, X_test, y, _ = wine
+    model = kind(random_state=0).fit(X, y)
+    np.savez(tmp_path / "state.npz", **model.get_state())
+    with np.load(tmp_path / "state.npz") as state:
+        again = clone(model).set_state(dict(state))
+    assert np.array_equal(again.predict_proba(X_test), model.predict_proba(X_test))
+    with pytest.raises(InputError, match="lacks"):
+        clone(model).set_state({k: v for k, v in model.get_state().items() if k not in ("mean_", "r_")})
+
+
+def test_saved_models_predict_without_tensorflow(tmp_path):
+    X, y = load_wine(return_X_y=True)
+    path = tmp_path / "state.npz"
+    np.savez(path, **BayesianSVMClassifier(random_state=0).fit(X, y).get_state())
+    code = f"""
+import sys, numpy as np
+from workbench.classifiers import make_classifier
+with np.load({str(path)!r}) as state:
+    model = make_classifier("bayesian-svm").set_state(dict(state))
+assert model.predict_proba(np.zeros((3, 13))).shape == (3, 3)
+assert not {{"tensorflow", "gpflow"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_options_that_make_no_sense_are_refused(wine):
+    X, _, y, _ = wine
+    for options, message in (
+        ({"hyperparameters": "guess"}, "hyperparameters"),
+        ({"ard": True}, "ard"),
+        ({"learning_rate": "fast"}, "learning_rate"),
+        ({"learning_rate": 2.0}, "learning_rate"),
+        ({"variance": -1.0}, "variance"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"inducing": "grid"}, "inducing"),
+        ({"kernel": "cosine"}, "kernel"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make_classifier("bayesian-svm", **options).fit(X, y)
+    with pytest.raises(InputError, match="It has:"):
+        make_classifier("bayesian-svm-linear", n_inducing=3)
+    with pytest.raises(InputError, match="variance"):
+        make_classifier("bayesian-svm-batch", variance=0).fit(X, y)
+
+
+def test_random_and_k_means_inducing_points_differ(wine):
+    X, _, y, _ = wine
+    centres = BayesianSVMClassifier(n_inducing=10, random_state=0).fit(X, y)
+    subset = BayesianSVMClassifier(n_inducing=10, inducing="random", random_state=0).fit(X, y)
+    rows = {row.tobytes() for row in subset.geometry_.transform(X)}
+    assert all(row.tobytes() in rows for row in subset.geometry_.inducing)
+    assert not any(row.tobytes() in rows for row in centres.geometry_.inducing)
+    assert centres.objective_ > subset.objective_
