@@ -42,3 +42,9 @@ def softmax_net(digits):
     return make_classifier(
         "softmax-net", input_shape=(8, 8), epochs=12, learning_rate=3e-3, min_steps=50, random_state=0
     ).fit(*digits[:2])
+
+
+@pytest.fixture(scope="session")
+def wasserstein(digits, geometry):
+    options = {"network": "small", "input_shape": (8, 8), "epochs": 8, "min_steps": 50}
+    return make_classifier("wasserstein", geometry=geometry, random_state=0, **options).fit(*digits[:2])

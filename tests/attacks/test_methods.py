@@ -30,7 +30,7 @@ def test_attacks_stay_within_strength_and_pixels(method, pixels_model, softmax_n
         assert (strength == 0) == (moved == X).all()
 
 
-@pytest.mark.parametrize("which", ["pixels_model", "net", "softmax_net"])
+@pytest.mark.parametrize("which", ["pixels_model", "net", "softmax_net", "wasserstein"])
 def test_targets_say_what_the_models_say(which, digits, request):
     model = request.getfixturevalue(which)
     target = target_of(model)
@@ -40,7 +40,7 @@ def test_targets_say_what_the_models_say(which, digits, request):
         np.testing.assert_allclose(np.asarray(mean), model.decision_function(X), atol=1e-4)
         return
     latent = model.predict_latent(X)
-    tolerance = 1e-10 if X.dtype == np.float64 else 1e-3
+    tolerance = 1e-10 if which == "pixels_model" else 1e-3  # networks are float32
     np.testing.assert_allclose(np.asarray(mean), latent.mean, atol=tolerance)
     np.testing.assert_allclose(np.asarray(variance), latent.variance, atol=tolerance)
 
@@ -88,7 +88,7 @@ def test_a_networks_gradient_signs_are_finite_differences(net, digits):
     assert len(agree) > 20 and np.mean(agree) > 0.97
 
 
-@pytest.mark.parametrize("which", ["pixels_model", "net", "softmax_net"])
+@pytest.mark.parametrize("which", ["pixels_model", "net", "softmax_net", "wasserstein"])
 def test_fgsm_hurts_more_than_noise_and_pgd_more_than_fgsm(which, digits, request):
     model = request.getfixturevalue(which)
     X, y = digits[2:]
@@ -196,6 +196,8 @@ def test_what_cannot_be_attacked_says_why(pixels_model, softmax_net, digits):
     assert attack(plain, X, y, method="transfer", surrogate=softmax_net).shape == X.shape
     with pytest.raises(InputError, match="Fit"):
         attack(make_classifier("large-margin"), X, y)
+    with pytest.raises(InputError, match="Fit"):
+        attack(make_classifier("large-margin"), X)
     with pytest.raises(InputError, match="learnt nothing"):
         attack(make_classifier("large-margin", classes=[0, 1]).fit(np.empty((0, 64)), []), X, y)
     with pytest.raises(InputError, match="between 0 and 1"):

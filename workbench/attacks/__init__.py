@@ -14,9 +14,9 @@ from workbench.registry import Entry, Registry
 
 if TYPE_CHECKING:
     from workbench.attacks.detection import DETECTORS as DETECTORS
+    from workbench.attacks.methods import attack as attack
     from workbench.attacks.robustness import Robustness as Robustness
     from workbench.attacks.robustness import measure as measure
-    from workbench.attacks.methods import attack as attack
 
 
 @dataclass(frozen=True)

@@ -188,6 +188,8 @@ def attacks_on(
     if steps < 1:
         raise InputError(f"An attack needs at least one step; got {steps}.")
     source = model
+    if not hasattr(model, "classes_"):
+        raise InputError("Fit the model before attacking it.")
     if entry.needs_surrogate:
         if surrogate is None:
             raise InputError("The transfer attack needs a surrogate: the model its gradient is computed on.")
@@ -258,6 +260,8 @@ def codes_of(model: Any, y: Array, n: int) -> Ints:
     Raises:
         InputError: another number of labels, or labels the model does not know.
     """
+    if not hasattr(model, "classes_"):
+        raise InputError("Fit the model before attacking it.")
     if y.shape != (n,):
         raise InputError(f"One label an image is needed: {n} images and labels of shape {list(y.shape)}.")
     place = {label: code for code, label in enumerate(np.asarray(model.classes_).tolist())}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.attacks import ATTACKS
 from workbench.attacks.detection import DETECTORS, area_under_roc, detectors_for, score
+from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +25,24 @@ SOFTMAX = "softmax"
 _PACKAGES = ("workbench-labels", "tensorflow", "keras", "gpflow", "numpy", "scipy", "scikit-learn")
 
 Report = Callable[[float, str], None]
+
+
+class Examples(NamedTuple):
+    """Some of the images, kept to be looked at. k images, A attacks, S strengths.
+
+    Attributes:
+        items: [k] their places among the N.
+        clean: [k, D] pixels.
+        attacked: [A, S, k, D] float32 pixels.
+        clean_latent: mean and variance [k, C], or None for models without latent functions.
+        latent: mean and variance [A, S, k, C], or None.
+    """
+
+    items: Ints
+    clean: Floats
+    attacked: Floats
+    clean_latent: Latent | None
+    latent: Latent | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +64,7 @@ class Robustness:
         scores: [A, S, K, N].
         softmax_accuracy: [S] of the comparison network under FGSM of its own, or None.
         settings: seed, losses, steps, versions.
+        examples: some images to look at.
     """
 
     attacks: tuple[str, ...]
@@ -61,6 +81,7 @@ class Robustness:
     scores: Floats
     softmax_accuracy: Floats | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    examples: Examples | None = None
 
     @property
     def accuracy(self) -> Floats:
@@ -151,6 +172,7 @@ def measure(
     steps: int = 20,
     softmax: Any = None,
     random_state: int = 0,
+    keep: int = 0,
     report: Report | None = None,
 ) -> Robustness:
     """Attack a model and score what comes out.
@@ -166,6 +188,7 @@ def measure(
         steps: of iterative attacks.
         softmax: a fitted softmax network for comparison; "transfer" computes its gradient on it.
         random_state: of noise and of detectors that draw.
+        keep: the first so many images are kept as examples.
         report: told (fraction, what is being done); may raise `Cancelled`.
 
     Returns:
@@ -197,6 +220,8 @@ def measure(
     shape = len(names), len(grid), len(images)
     codes, confidence = np.empty(shape, np.int64), np.empty(shape)
     scores = np.empty((*shape[:2], len(chosen), shape[2]))
+    kept = np.arange(min(max(keep, 0), len(images)))
+    pictures = np.empty((*shape[:2], len(kept), images.shape[1]), np.float32)
     for a, name in enumerate(names):
         own_loss = ATTACKS[name].loss if ATTACKS[name].needs_variance else loss
         found = attacks_on(
@@ -205,7 +230,9 @@ def measure(
         )  # fmt: skip
         for s, strength in enumerate(grid):
             tell(f"{ATTACKS[name].title}, strength {strength:g}")
-            codes[a, s], confidence[a, s], scores[a, s] = score(model, next(found), chosen, random_state)
+            moved = next(found)
+            codes[a, s], confidence[a, s], scores[a, s] = score(model, moved, chosen, random_state)
+            pictures[a, s] = moved[kept]
     softmax_accuracy = None
     if softmax is not None:
         found = attacks_on(softmax, images, labels, method="fgsm", strengths=grid, loss=loss)
@@ -236,7 +263,17 @@ def measure(
             "images": len(images),
             "versions": versions(),
         },
+        examples=_examples(model, images, kept, pictures) if kept.size else None,
     )
+
+
+def _examples(model: Any, images: Floats, kept: Ints, pictures: Floats) -> Examples:
+    clean = images[kept]
+    if not getattr(model, "has_latent", False):
+        return Examples(kept, clean, pictures, None, None)
+    flat = model.predict_latent(pictures.reshape(-1, pictures.shape[-1]).astype(np.float64))
+    latent = Latent(*(np.asarray(part).reshape(*pictures.shape[:3], -1) for part in flat))
+    return Examples(kept, clean, pictures, model.predict_latent(clean), latent)
 
 
 def versions() -> dict[str, str]:

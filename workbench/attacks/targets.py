@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
+from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
 from workbench.classifiers.predictor import Predictor
 from workbench.engine.projection import StationaryKernel
 from workbench.errors import InputError
@@ -41,9 +43,9 @@ class Target(NamedTuple):
         """Shapes of the arrays; all sizes that differ between models of this kind are open."""
         if self.key[0] == "kernel":
             return _opened(self.arrays)
-        weights, scaling, head = self.arrays
-        fixed = tf.nest.map_structure(lambda a: tf.TensorSpec(a.shape, a.dtype), (weights, scaling))
-        return (*fixed, _opened(head))
+        # a network's shapes belong to its kind; what follows it may have any number of classes
+        weights, *rest = self.arrays
+        return (tuple(tf.TensorSpec(w.shape, w.dtype) for w in weights), *map(_opened, rest))
 
 
 def target_of(model: Any) -> Target:
@@ -63,9 +65,11 @@ def target_of(model: Any) -> Target:
     name = type(model).__name__
     if len(model.classes_) < 2 or getattr(model, "n_rows_", 1) == 0:
         raise InputError(f"{name} has learnt nothing yet: it needs labels of two classes to be attacked.")
-    if hasattr(model, "network_"):
-        return _network(model)
     predictor = getattr(model, "predictor_", None)
+    if isinstance(predictor, NetworkPredictor):
+        return _network_mean(predictor, name)
+    if isinstance(model, (LargeMarginNetClassifier, SoftmaxNetClassifier)):
+        return _network(model)
     if isinstance(predictor, Predictor):
         key, arrays = _kernel(predictor, name)
         dtype = tf.as_dtype(predictor.dtype)
@@ -94,6 +98,18 @@ def _network(model: Any) -> Target:
         return Target(("softmax", *place), (weights, scaling, layer), tf.float32, rows)
     key, arrays = _kernel(head.predictor_, type(model).__name__)
     return Target(("head", *place, *key), (weights, scaling, arrays), tf.float32, rows)
+
+
+def _network_mean(predictor: NetworkPredictor, name: str) -> Target:
+    from workbench.engine import networks as engine
+
+    place = (predictor.network, predictor.input_shape)
+    key, spread = _kernel(predictor.spread, name)
+    dtype = tf.as_dtype(predictor.spread.dtype)
+    weights = tuple(tf.convert_to_tensor(np.asarray(w, np.float32)) for w in predictor.weights)
+    layer = (predictor.kernel, predictor.bias, np.asarray(predictor.temper))
+    last = tuple(tf.convert_to_tensor(np.asarray(part, predictor.spread.dtype)) for part in layer)
+    return Target(("network-mean", *place, *key), (weights, last, spread), dtype, engine.chunk_rows(*place))
 
 
 def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -126,6 +142,16 @@ def moments(key: tuple[Any, ...]) -> Moments:
     def features(weights: Any, scaling: Any, X: Any) -> Any:
         return engine.forward(network, shape, weights, (X - scaling[0]) / scaling[1])
 
+    if kind == "network-mean":
+
+        def network_mean(arrays: Any, X: Any) -> tuple[Any, Any]:
+            weights, (kernel, bias, temper), spread = arrays
+            scaled = tf.clip_by_value((X - spread[0]) / spread[1], -spread[2], spread[2])
+            f = tf.cast(engine.forward(network, shape, weights, tf.cast(scaled, tf.float32)), X.dtype)
+            _, variance = _kernel_moments(spread, X, *options)
+            return tf.matmul(f, kernel) + bias, temper * tf.maximum(variance, tf.cast(FLOOR, X.dtype))
+
+        return network_mean
     if kind == "softmax":
         return lambda arrays, X: (
             tf.matmul(features(arrays[0], arrays[1], X), arrays[2][0]) + arrays[2][1],

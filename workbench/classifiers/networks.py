@@ -19,7 +19,8 @@ from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 
 REFITS = ("head", "whole")
-HELD_OUT = 2000  # rows at most that training leaves out, to set the temperature on
+HELD_OUT = 1000  # rows at most that training leaves out, to set the temperature on
+HELD_OUT_SHARE = 0.05
 HELD_OUT_FROM = 20  # labels a class from which rows are left out
 LAST_RATE = 0.05  # learning rates fall linearly to this share of what they began with
 
@@ -243,7 +244,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     head, then Adam on the large-margin objective over network, inducing points and q together,
     and sweeps again to finish (MATH.md section 10).
 
-    The temperature of `predict_proba` is set on rows that training leaves out (up to 2,000, from
+    The temperature of `predict_proba` is set on rows that training leaves out (one in twenty, up to 1,000, from
     20 labels a class on); the head then sees those rows too.
 
     Args:
@@ -405,7 +406,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         if self.calibration != "held-out" or n < HELD_OUT_FROM * len(self.classes_):
             return np.arange(n), np.arange(0)
         order = rng.permutation(n)
-        size = min(HELD_OUT, n // 10)
+        size = min(HELD_OUT, round(HELD_OUT_SHARE * n))
         return np.sort(order[size:]), np.sort(order[:size])
 
     def _feature_geometry(self, features: Floats) -> Geometry:

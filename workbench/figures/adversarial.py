@@ -1,0 +1,343 @@
+"""Attacks on images: accuracy and suspicion against strength, and how well attacked images are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from workbench.arrays import Array
+from workbench.figures import theme
+
+DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "dot")
+MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
+CLEAN = theme.CATEGORICAL[0]
+ATTACKED = theme.CATEGORICAL[1]
+
+
+def strength_curves(
+    strengths: Array,
+    accuracy: Mapping[str, Array],
+    suspicion: Mapping[str, Array],
+    *,
+    score: str,
+    controls: Sequence[str] = (),
+    height: int = 400,
+) -> go.Figure:
+    """Accuracy and mean score against strength, one colour an attack: the papers' figure.
+
+    Args:
+        strengths: [S] ascending.
+        accuracy: name -> [S] share still classified rightly.
+        suspicion: name -> [S] mean score of the attacked images; names may be missing.
+        score: what the score is called.
+        controls: names drawn as what the others are compared with.
+        height: in pixels.
+
+    Returns:
+        Two panels side by side that share the strengths.
+    """
+    if not accuracy:
+        return theme.empty("Nothing was measured yet", height)
+    fig = _panels(["Accuracy", f"Mean {_lower(score)}"], height)
+    rank = 0
+    for name in sorted(accuracy, key=lambda n: n not in controls):
+        control = name in controls
+        look = _look(rank, control)
+        rank += not control
+        for column, values, shown in ((1, accuracy[name], ":.1%"), (2, suspicion.get(name), ":.3f")):
+            if values is not None:
+                fig.add_trace(_line(strengths, values, name, look, shown, legend=column == 1), 1, column)
+    fig.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", col=1)
+    fig.update_yaxes(rangemode="tozero", col=2)
+    return fig
+
+
+def detection_curves(
+    strengths: Array, areas: Mapping[str, Mapping[str, Array]], *, height: int = 360
+) -> go.Figure:
+    """Area under the ROC curve against strength, one panel an attack and one line a detector.
+
+    Args:
+        strengths: [S] ascending.
+        areas: attack -> detector -> [S], NaN where there is none.
+        height: in pixels.
+
+    Returns:
+        The panels, each with the line of a detector that guesses.
+    """
+    known = [
+        name for name, lines in areas.items() if any(np.isfinite(values).any() for values in lines.values())
+    ]
+    if not known:
+        return theme.empty("No attack changed a right answer into a wrong one", height)
+    fig = _panels(known, height)
+    for column, name in enumerate(known, start=1):
+        for rank, (detector, values) in enumerate(areas[name].items()):
+            look = _look(rank, False)
+            fig.add_trace(_line(strengths, values, detector, look, ":.3f", legend=column == 1), 1, column)
+        fig.add_trace(_guess([float(np.min(strengths)), float(np.max(strengths))], [0.5, 0.5]), 1, column)
+    fig.update_yaxes(range=[-0.02, 1.02])
+    fig.update_yaxes(title="Area under the ROC curve", col=1)
+    fig.add_annotation(
+        text="guessing", showarrow=False, x=float(np.max(strengths)), y=0.5, xanchor="right",
+        yanchor="bottom", font={"size": 11, "color": theme.NEUTRAL},
+    )  # fmt: skip
+    return fig
+
+
+def roc_curves(
+    curves: Mapping[str, tuple[Array, Array]],
+    *,
+    areas: Mapping[str, float],
+    rate: float = 0.05,
+    controls: Sequence[str] = (),
+    height: int = 400,
+) -> go.Figure:
+    """ROC curves, with what each finds at a chosen rate of false alarms.
+
+    Args:
+        curves: name -> (share of clean images flagged [T], share of attacked images flagged [T]).
+        areas: name -> area under the curve.
+        rate: of false alarms at which a point is drawn.
+        controls: names drawn as what the others are compared with.
+        height: in pixels.
+
+    Returns:
+        The figure.
+    """
+    if not curves:
+        return theme.empty("No attacked image to find", height)
+    fig = theme.figure(
+        x="Clean images flagged",
+        y="Attacked images flagged",
+        height=height,
+        x_options={"range": [-0.01, 1.01], "tickformat": ".0%"},
+        y_options={"range": [-0.01, 1.01], "tickformat": ".0%"},
+    )
+    fig.add_trace(_guess([0, 1], [0, 1]))
+    rank = 0
+    for name in sorted(curves, key=lambda n: n not in controls):
+        false, found = (np.asarray(part) for part in curves[name])
+        colour, dash, symbol = _look(rank, name in controls)
+        rank += name not in controls
+        label = f"{theme.text(name)} · {areas[name]:.3f}"
+        fig.add_trace(
+            go.Scatter(
+                x=false,
+                y=found,
+                mode="lines",
+                name=label,
+                legendgroup=name,
+                line={"color": colour, "width": 2.4, "dash": dash},
+                hovertemplate=f"<b>{theme.text(name)}</b><br>of the clean %{{x:.1%}}, "
+                "of the attacked %{y:.1%}<extra></extra>",
+            )
+        )
+        # what a threshold that keeps to the rate finds: no interpolation between thresholds
+        within = np.flatnonzero(false <= rate + 1e-12)[-1]
+        fig.add_trace(
+            go.Scatter(
+                x=[false[within]],
+                y=[found[within]],
+                mode="markers",
+                legendgroup=name,
+                showlegend=False,
+                marker={
+                    "color": colour,
+                    "size": 11,
+                    "symbol": symbol,
+                    "line": {"width": 1.5, "color": "white"},
+                },
+                hovertemplate=f"<b>{theme.text(name)}</b><br>at most {rate:.0%} false alarms: "
+                "%{y:.1%} found<extra></extra>",
+            )
+        )
+    fig.add_vline(x=rate, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1})
+    return fig
+
+
+def score_histograms(
+    clean: Array,
+    attacked: Array,
+    threshold: float,
+    *,
+    score: str,
+    names: tuple[str, str] = ("clean", "attacked"),
+    bins: int = 40,
+    height: int = 340,
+) -> go.Figure:
+    """How a detector's scores are spread over clean and attacked images, with the threshold.
+
+    Args:
+        clean: [n] scores.
+        attacked: [m] scores.
+        threshold: images at or above it are flagged.
+        score: title of the x axis.
+        names: of the two kinds.
+        bins: over the range of all scores.
+        height: in pixels.
+
+    Returns:
+        The figure, with shares of each kind.
+    """
+    both = np.concatenate([np.asarray(clean, dtype=float), np.asarray(attacked, dtype=float)])
+    if both.size == 0:
+        return theme.empty("No image to score", height)
+    low, high = float(both.min()), float(both.max())
+    edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
+    fig = theme.figure(x=score, y="Share of images", height=height, y_options={"tickformat": ".0%"})
+    for values, name, colour in ((clean, names[0], CLEAN), (attacked, names[1], ATTACKED)):
+        if len(values) == 0:
+            continue
+        share = np.histogram(values, edges)[0] / len(values)
+        fig.add_trace(
+            go.Bar(
+                x=0.5 * (edges[1:] + edges[:-1]),
+                y=share,
+                width=np.diff(edges),
+                name=f"{theme.text(name)} · n = {len(values):,}",
+                marker={"color": theme.translucent(colour, 0.55), "line": {"width": 1, "color": colour}},
+                hovertemplate=f"<b>{theme.text(name)}</b><br>{theme.text(score)} about %{{x:.3f}}: %{{y:.1%}}"
+                "<extra></extra>",
+            )
+        )
+    fig.add_vline(
+        x=float(np.clip(threshold, edges[0], edges[-1])),
+        line={"color": theme.NEUTRAL, "width": 2},
+        annotation_text="flagged from here",
+        annotation_font={"size": 11, "color": theme.NEUTRAL},
+    )
+    fig.update_layout(barmode="overlay", bargap=0)
+    return fig
+
+
+def latent_bars(
+    before: tuple[Array, Array],
+    after: tuple[Array, Array],
+    classes: Sequence[object],
+    *,
+    truth: int | None = None,
+    height: int = 300,
+) -> go.Figure:
+    """The class GPs of one image before and after: means with two standard deviations.
+
+    Args:
+        before: mean [C] and standard deviation [C] of the clean image's latent functions.
+        after: the same of the attacked image.
+        classes: [C] names.
+        truth: code of the true class, marked with a star.
+        height: in pixels.
+
+    Returns:
+        The figure.
+    """
+    names = [theme.text(name, 14) + (" ★" if code == truth else "") for code, name in enumerate(classes)]
+    fig = theme.figure(y="Latent function, mean ± 2 sd", height=height)
+    places = np.arange(len(names))
+    for (mean, deviation), title, colour, shift in (
+        (before, "clean", CLEAN, -0.19),
+        (after, "attacked", ATTACKED, 0.19),
+    ):
+        fig.add_trace(
+            go.Bar(
+                x=places + shift,
+                y=mean,
+                width=0.36,
+                name=title,
+                marker={"color": theme.translucent(colour, 0.75)},
+                error_y={
+                    "type": "data",
+                    "array": 2 * np.asarray(deviation),
+                    "color": theme.NEUTRAL,
+                    "thickness": 1.5,
+                },
+                customdata=names,
+                hovertemplate=f"%{{customdata}}, {title}: %{{y:.2f}} ± %{{error_y.array:.2f}}<extra></extra>",
+            )
+        )
+    fig.update_xaxes(tickvals=places.tolist(), ticktext=names)
+    return fig
+
+
+def perturbation_image(before: Array, after: Array, strength: float) -> Array:
+    """What an attack added, as an image: grey is no change, white and black are the full strength.
+
+    Args:
+        before: [H, W] or [H, W, 3] in [0, 1].
+        after: the same shape.
+        strength: the largest change.
+
+    Returns:
+        uint8, the same shape.
+    """
+    change = (np.asarray(after) - np.asarray(before)) / (2.0 * strength if strength > 0 else 1.0)
+    return np.rint(255 * np.clip(0.5 + change, 0, 1)).astype(np.uint8)
+
+
+def _panels(titles: Sequence[str], height: int) -> go.Figure:
+    fig = make_subplots(
+        1,
+        len(titles),
+        subplot_titles=[theme.text(t) for t in titles],
+        horizontal_spacing=0.24 / (len(titles) + 1),
+    )
+    plain = theme.figure(height=height)
+    fig.update_layout(
+        {
+            k: plain.layout[k]
+            for k in ("height", "paper_bgcolor", "plot_bgcolor", "colorway", "hoverlabel", "uirevision")
+        }
+    )
+    fig.update_layout(
+        margin={"l": 8, "r": 12, "t": 74, "b": 8},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.14, "xanchor": "left", "x": 0},
+    )
+    axis = {
+        "gridcolor": theme.GRID,
+        "zeroline": False,
+        "linecolor": theme.GRID,
+        "ticks": "",
+        "automargin": True,
+    }
+    fig.update_xaxes(**axis, title="Strength: largest change of a pixel, 0 to 1", title_standoff=10)
+    fig.update_yaxes(**axis, title_standoff=10)
+    fig.update_annotations(font={"size": 14})
+    return fig
+
+
+def _look(rank: int, control: bool) -> tuple[str, str, str]:
+    if control:
+        return theme.NEUTRAL, "dot", "x"
+    return theme.class_colour(rank), DASHES[rank % len(DASHES)], MARKS[rank % len(MARKS)]
+
+
+def _line(
+    x: Array, y: Array, name: str, look: tuple[str, str, str], shown: str, *, legend: bool
+) -> go.Scatter:
+    colour, dash, symbol = look
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="lines+markers",
+        name=theme.text(name),
+        legendgroup=name,
+        showlegend=legend,
+        line={"color": colour, "width": 2.2, "dash": dash},
+        marker={"size": 7, "symbol": symbol},
+        hovertemplate=f"<b>{theme.text(name)}</b><br>strength %{{x:.3g}}: %{{y{shown}}}<extra></extra>",
+    )
+
+
+def _guess(x: Sequence[float], y: Sequence[float]) -> go.Scatter:
+    return go.Scatter(
+        x=x, y=y, mode="lines", line={"color": theme.NEUTRAL, "dash": "dot", "width": 1}, hoverinfo="skip",
+        showlegend=False,
+    )  # fmt: skip
+
+
+def _lower(title: str) -> str:
+    # "BALD" stays as it is
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
