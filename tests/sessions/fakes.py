@@ -39,7 +39,7 @@ class NearestMean:
         means = np.stack([X[y == c].mean(axis=0) if (y == c).any() else far for c in self.classes])
         if self.warm_start and hasattr(self, "means_"):
             means = 0.5 * (means + self.means_)
-        self.means_, self.n_ = means, len(y)
+        self.means_, self.n_, self.classes_ = means, len(y), np.asarray(self.classes)
         if callback is not None:
             callback(1.0, 0.0)
         return self
@@ -55,10 +55,11 @@ class NearestMean:
         return p / p.sum(axis=1, keepdims=True)
 
     def get_state(self) -> dict[str, Any]:
-        return {"means": self.means_, "n": np.asarray(self.n_)}
+        return {"means": self.means_, "n": np.asarray(self.n_), "classes": np.asarray(self.classes_)}
 
     def set_state(self, state: Mapping[str, Any]) -> "NearestMean":
         self.means_, self.n_ = np.asarray(state["means"]), int(state["n"])
+        self.classes_ = np.asarray(state["classes"])
         return self
 
 

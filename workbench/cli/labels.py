@@ -130,7 +130,8 @@ def import_file(project: str, file: Path, format: str | None) -> None:
     from workbench.pools.readers import read_bytes
 
     session = _open(project)
-    labels = import_labels(read_bytes(file, file.name), session.pool, format or format_of(file))
+    form = format or format_of(file)
+    labels = import_labels(read_bytes(file, file.name), session.pool, form)
     before = session.state.n_labelled
     session.import_labels(labels, file.name)
     state = session.state

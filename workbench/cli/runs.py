@@ -33,7 +33,7 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
 
     if out is not None and keep:
         raise InputError("Give --out FOLDER or --keep, not both.")
-    pool = spec.load_pool()
+    pool = _load(spec)
     with _progress(spec.n_rounds, quiet) as advance:
         result = _kept(spec, pool, advance) if keep else run(spec, on_round=advance, pool=pool, out=out)
     rounds = result.rounds
@@ -47,6 +47,25 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
         f"{pool.name}, {spec.classifier}, {spec.policy}, seed {spec.seed}: "
         f"error {last.error:.4f} on {last.n_test} test items after {last.n_labelled} labels{where}"
     )
+
+
+def _load(spec: RunSpec) -> Pool:
+    """The pool of a run; what a file's table needs is said in the words of the command line too."""
+    try:
+        pool = spec.load_pool()
+    except InputError as error:
+        if not Path(spec.pool).expanduser().exists():
+            raise
+        hint = "Settings such as text=drop are given as --pool-set text=drop."
+        if spec.target is None:
+            hint += " The column that holds the classes is named by --target COLUMN."
+        raise InputError(f"{error}\n{hint}") from error
+    if not pool.has_truth:
+        raise InputError(
+            f"Pool {pool.name!r} has no known classes, so no oracle can answer. Name the column that holds "
+            "them (--target COLUMN), or label it as a person: workbench app."
+        )
+    return pool
 
 
 def _kept(spec: RunSpec, pool: Pool, advance: Callable[[Round], None]) -> RunResult:
@@ -80,7 +99,7 @@ def run_comparison(spec: StudySpec, *, out: Path | None, quiet: bool) -> None:
             if key not in pools:
                 # Runs with one seed share the pool; the last seed's is of no more use.
                 pools = {k: p for k, p in pools.items() if k[1] == one.seed}
-                pools[key] = one.load_pool()
+                pools[key] = _load(one)
             folder = None if out is None else out / "runs" / folder_name(one)
             done: list[int] = []
 

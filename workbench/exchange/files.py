@@ -72,12 +72,17 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def safe_cell(text: str) -> str:
     """Text that a spreadsheet shows instead of running it: a quote before = + - @."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if _runs(text) else text
 
 
 def plain_cell(text: str) -> str:
     """The text that `safe_cell` was given."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
+    return text[1:] if text.startswith("'") and _runs(text) else text
+
+
+def _runs(text: str) -> bool:
+    # Text that has quotes of its own before the sign gets one more, so that taking one away is exact.
+    return text.lstrip("'").startswith(_FORMULA)
 
 
 def _cell(value: Any) -> Any:

@@ -1,0 +1,204 @@
+"""A bundle tells a whole run, and its model predicts without the program that made it."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.sessions.fakes import FAKE
+from workbench.errors import InputError
+from workbench.exchange import (
+    load_model,
+    read_bundle,
+    save_model,
+    write_project_bundle,
+    write_run_bundle,
+    zipped,
+)
+from workbench.exchange.files import csv_text, json_text, plain_cell, safe_cell
+from workbench.pools import load_pool
+from workbench.pools.pool import Pool
+from workbench.sessions import ArrayOracle, RunSpec, Session, labelled_at
+from workbench.store import Store
+from workbench.studies import RunResult, run
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = RunSpec("iris", classifier=FAKE, policy="margin", budget=6, batch=2)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Pool:
+    return SPEC.load_pool()
+
+
+@pytest.fixture(scope="module")
+def result(pool: Pool) -> RunResult:
+    return run(SPEC, pool=pool)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, pool: Pool, result: RunResult) -> Path:
+    state = result.rounds[-1].state
+    assert state is not None
+    write_run_bundle(tmp_path / "b", SPEC, pool, result.rounds, state)
+    return tmp_path / "b"
+
+
+def test_a_bundle_holds_what_it_should(folder: Path, pool: Pool, result: RunResult) -> None:
+    files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    model = {"model/spec.json", "model/params.npz", "model/features.json"}
+    assert files == {"run.json", "rounds.csv", "events.csv", "timings.csv", "environment.json", *model}
+    document = json.loads((folder / "run.json").read_text())
+    assert document["pool"]["fingerprint"] == pool.fingerprint
+    assert RunSpec.from_json(document["spec"]) == SPEC
+    with (folder / "rounds.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["round", "n_labelled", "error", "nll", "brier", "ece"]
+    # every digit is there: the text is the number
+    assert [float(row["nll"]) for row in rows] == [r.nll for r in result.rounds]
+    with (folder / "events.csv").open() as file:
+        told = list(csv.DictReader(file))
+    items, codes = labelled_at(result.rounds, 3)
+    assert [int(t["item"]) for t in told] == items.tolist()
+    assert [t["class"] for t in told] == [pool.classes[c] for c in codes]
+    assert [t["role"] for t in told] == ["initial"] * 3 + ["policy"] * 6
+
+
+def test_a_bundle_reads_back(folder: Path, pool: Pool, result: RunResult) -> None:
+    back = read_bundle(folder)
+    assert back.spec == SPEC and back.fingerprint == pool.fingerprint
+    for one, two in zip(back.rounds, result.rounds, strict=True):
+        assert (one.number, one.n_labelled, one.error, one.ece, one.n_test) == (
+            two.number,
+            two.n_labelled,
+            two.error,
+            two.ece,
+            two.n_test,
+        )
+        assert one.queried.tolist() == two.queried.tolist() and one.initial.tolist() == two.initial.tolist()
+        assert np.array_equal(one.utilities, two.utilities)
+    assert back.rounds[-1].state is not None and result.rounds[-1].state is not None
+    assert np.array_equal(back.rounds[-1].state["means"], result.rounds[-1].state["means"])
+
+
+def test_a_zip_of_the_same_files_is_the_same_bytes(folder: Path) -> None:
+    data = zipped(folder)
+    assert data == zipped(folder)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert archive.read("run.json") == (folder / "run.json").read_bytes()
+
+
+def test_the_model_predicts_raw_rows_as_the_run_did(folder: Path, pool: Pool, result: RunResult) -> None:
+    saved = load_model(folder)
+    assert saved.classes == pool.classes and saved.n_labelled == 9 and saved.pool == "iris"
+    raw = np.asarray([list(pool.items.show(i).row.values()) for i in range(150)])  # type: ignore[union-attr]
+    assert pool.test is not None
+    p = saved.probabilities(saved.features(raw))
+    assert np.array_equal(
+        p[pool.test.test].astype(np.float32),
+        result.rounds[-1].test_probabilities,  # type: ignore[arg-type]
+    )
+    assert saved.predict(raw[:3]) == [pool.classes[c] for c in p[:3].argmax(axis=1)]
+    assert saved.latent(saved.features(raw[:2])).mean.shape == (2, 3)
+    with pytest.raises(InputError, match="columns"):
+        saved.features(raw[:, :2])
+
+
+def test_a_model_that_is_not_there_or_not_whole(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(InputError, match=r"no saved model in .*workbench run --out"):
+        load_model(tmp_path)
+    (tmp_path / ".partial").mkdir()
+    with pytest.raises(InputError, match="not finished; start it again"):
+        load_model(tmp_path)
+    place = folder / "model"
+    (place / "params.npz").write_bytes(b"PK nothing")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_model(folder)
+    spec = json.loads((place / "spec.json").read_text())
+    (place / "spec.json").write_text(json.dumps(spec | {"format": 99}))
+    with pytest.raises(InputError, match="has format 99; this version reads format 1"):
+        load_model(folder)
+    del spec["classes"]
+    (place / "spec.json").write_text(json.dumps(spec))
+    with pytest.raises(InputError, match="damaged"):
+        load_model(folder)
+    (place / "spec.json").write_text("{")
+    with pytest.raises(InputError, match="JSON"):
+        load_model(folder)
+
+
+def test_a_folder_without_a_bundle(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no file"):
+        read_bundle(tmp_path)
+    (tmp_path / "run.json").write_text('{"format": 1, "kind": "project"}')
+    with pytest.raises(InputError, match="bundle of a run"):
+        read_bundle(tmp_path)
+
+
+def test_a_project_is_told_in_the_same_form(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "w.sqlite")
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="=ann", store=store)
+    for _ in range(5):
+        session.step(ArrayOracle(session.pool))
+    item = session.pool.trainable[-1]
+    session.label_item(int(item), "setosa")
+    session.undo()
+    session.rename_class("setosa", "iris setosa")
+    write_project_bundle(tmp_path / "b", session)
+    with (tmp_path / "b" / "events.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(session.events)
+    labels = [r for r in rows if r["kind"] == "label"]
+    assert [r["stands"] for r in labels] == ["yes"] * 5 + ["undone"]
+    assert labels[-1]["class"] == "iris setosa" and labels[-1]["class_key"] == "setosa"
+    assert {r["annotator"] for r in labels} == {"'=ann"}
+    assert json.loads(labels[0]["details"])["role"] == "cold-start"
+    document = json.loads((tmp_path / "b" / "run.json").read_text())
+    assert document["kind"] == "project" and document["n_labelled"] == 5
+    assert load_model(tmp_path / "b").n_labelled == session.model.n_labelled  # type: ignore[union-attr]
+    store.close()
+
+
+def test_a_saved_large_margin_model_predicts_without_tensorflow(tmp_path: Path) -> None:
+    from workbench.classifiers import make_classifier
+
+    iris = load_pool("iris")
+    model = make_classifier("large-margin", classes=np.arange(3), n_inducing=16, random_state=0)
+    model.fit(iris.features, iris.truth)
+    save_model(
+        tmp_path / "m",
+        model.get_state(),
+        classifier="large-margin",
+        options={"n_inducing": 16},
+        classes=iris.classes,
+        feature_map=iris.feature_map,
+        n_labelled=150,
+        pool="iris",
+    )
+    np.save(tmp_path / "rows.npy", iris.features)
+    np.save(tmp_path / "expected.npy", model.predict_proba(iris.features))
+    code = (
+        "import sys, numpy as np; from workbench.exchange import load_model\n"
+        "saved = load_model(sys.argv[1] + '/m'); X = np.load(sys.argv[1] + '/rows.npy')\n"
+        "p = saved.probabilities(saved.features(X))\n"
+        "same = np.allclose(p, np.load(sys.argv[1] + '/expected.npy'), rtol=1e-10, atol=0)\n"
+        "print(same, saved.predictor is not None, 'tensorflow' in sys.modules, 'gpflow' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["True", "True", "False", "False"], done.stderr
+
+
+def test_cells_and_documents() -> None:
+    for text in ("=1", "+1", "-x", "@y", "\tz", "plain", "", "'", "'quoted", "'=both", "''+"):
+        assert plain_cell(safe_cell(text)) == text
+        assert not safe_cell(text).startswith(("=", "+", "-", "@", "\t"))
+    assert csv_text(["a", "b"], [[1, float("nan")], [-0.1, None]]) == "a,b\n1,\n-0.1,\n"
+    assert json_text({"b": 1, "a": "é"}) == '{\n  "a": "é",\n  "b": 1\n}\n'

@@ -1,0 +1,200 @@
+"""What leaves the program can be read by others, and comes back."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.sessions.fakes import FAKE
+from workbench.errors import InputError
+from workbench.exchange import FORMATS, export_labels, import_labels, label_table
+from workbench.exchange.labels import IMPORTS, format_of
+from workbench.pools import load_pool
+from workbench.pools.pool import Pool
+from workbench.sessions import Session
+from workbench.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "w.sqlite")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def start(store: Store) -> Callable[..., Session]:
+    def make(pool: Pool | str, classes: list[str] | None = None) -> Session:
+        return Session.create(
+            pool, classifier=FAKE, policy="margin", classes=classes, annotator="ann", store=store
+        )
+
+    return make
+
+
+NAMES = ["=cmd()", "+1", "-a", "@x", "plain", 'comma, "quote"\nline', "été"]
+
+
+def labelled(session: Session) -> dict[str, str]:
+    """id -> class of a few items, some of them with dangerous names."""
+    items = session.pool.trainable[:: max(1, session.pool.trainable.size // 7)][:7].tolist()
+    for item, name in zip(items, session.classes, strict=False):
+        session.label_item(item, name)
+    return {str(session.pool.items.ids[i]): name for i, name in session.state.labels.items()}
+
+
+@pytest.mark.parametrize("format", IMPORTS)
+def test_every_format_comes_back_as_it_left(start: Callable[..., Session], store: Store, format: str) -> None:
+    pool = load_pool("digits" if format == "coco" else "iris")
+    session = start(replace(pool, truth=None), NAMES)
+    told = labelled(session)
+    assert len(told) == 7
+    data = export_labels(session, format)
+    back = import_labels(data, pool, format)
+    assert {str(pool.items.ids[i]): name for i, name in back} == told
+    other = start(replace(pool, truth=None), NAMES)
+    other.import_labels(back, "file")
+    assert other.state.labels == session.state.labels
+
+
+def test_a_csv_read_by_pandas_equals_the_labels(start: Callable[..., Session]) -> None:
+    session = start("iris")
+    told = labelled(session)
+    session.note(int(session.pool.trainable[0]), "=HYPERLINK(1)")
+    table = pd.read_csv(io.BytesIO(export_labels(session, "csv")), dtype={"id": str})
+    assert dict(zip(table["id"], table["label"], strict=True)) == told
+    assert table["note"][0] == "'=HYPERLINK(1)"
+    row = session.pool.items.show(int(table["item"][0])).row
+    assert row is not None
+    for name, value in row.items():
+        assert table[name][0] == value
+    # numbers are not texts: a negative one is left as it is
+    assert (table["set"] == "training").all() and (table["annotator"] == "ann").all()
+
+
+def test_cells_that_a_spreadsheet_would_run_are_quoted(start: Callable[..., Session]) -> None:
+    session = start("iris", NAMES)
+    labelled(session)
+    text = export_labels(session, "csv").decode()
+    for name in ("=cmd()", "+1", "-a", "@x"):
+        assert f",'{name}," in text and f",{name}," not in text
+
+
+def test_parquet_and_jsonl_hold_the_same_table(start: Callable[..., Session]) -> None:
+    session = start("iris")
+    labelled(session)
+    rows = label_table(session)
+    frame = pd.read_parquet(io.BytesIO(export_labels(session, "parquet")))
+    assert frame.to_dict("records") == rows
+    assert [json.loads(line) for line in export_labels(session, "jsonl").decode().splitlines()] == rows
+
+
+def test_huggingface_names_its_classes_in_the_schema(start: Callable[..., Session]) -> None:
+    import pyarrow.parquet as pq
+
+    session = start("iris")
+    told = labelled(session)
+    data = export_labels(session, "huggingface")
+    table = pq.read_table(io.BytesIO(data))
+    features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
+    assert features["label"] == {"names": list(session.classes), "_type": "ClassLabel"}
+    assert set(features) == set(table.column_names)
+    codes = table.column("label").to_pylist()
+    assert {i: session.classes[c] for i, c in zip(table.column("id").to_pylist(), codes, strict=True)} == told
+    assert dict(import_labels(data, session.pool, "parquet")) == dict(session.state.labels)
+
+
+def test_npz_is_ready_to_train_on(start: Callable[..., Session]) -> None:
+    session = start("iris")
+    labelled(session)
+    with np.load(io.BytesIO(export_labels(session, "npz")), allow_pickle=False) as z:
+        assert np.array_equal(z["X"], session.pool.features[z["item"]])
+        assert [z["classes"][c] for c in z["y"]] == [session.state.labels[i] for i in z["item"].tolist()]
+
+
+def test_coco_is_for_images(start: Callable[..., Session]) -> None:
+    with pytest.raises(InputError, match="COCO is for images"):
+        export_labels(start("iris"), "coco")
+    session = start("digits")
+    labelled(session)
+    document = json.loads(export_labels(session, "coco"))
+    assert {(i["height"], i["width"]) for i in document["images"]} == {(8, 8)}
+    assert len(document["categories"]) == 10
+
+
+def test_a_column_of_the_source_called_like_ours_keeps_its_values(
+    tmp_path: Path, start: Callable[..., Session]
+) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("label,x\n" + "".join(f"{i % 3}.5,{i}\n" for i in range(40)))
+    session = start(str(path), ["yes", "no"])
+    session.label_item(int(session.pool.trainable[0]), "yes")
+    (row,) = label_table(session)
+    assert row["label"] == "yes" and "source_label" in row
+
+
+def test_an_empty_project_exports_an_empty_table(start: Callable[..., Session]) -> None:
+    session = start("iris")
+    for format in FORMATS:
+        if format != "coco":
+            assert export_labels(session, format) is not None
+    assert pd.read_csv(io.BytesIO(export_labels(session, "csv"))).empty
+
+
+@pytest.mark.parametrize(
+    ("format", "data", "message"),
+    [
+        ("csv", b"", "holds no labels"),
+        ("csv", b"id,label\n", "holds no labels"),
+        ("csv", b"id,label\n3,\n", "holds no labels"),
+        ("csv", b"a,b\n1,2\n", r"has the columns id \(or item\) and label; this one has a, b"),
+        ("csv", b"id,label\n1,a\n1,b\n", "two labels: 'a' and 'b'"),
+        ("csv", b"id,label\n1,a\n999,b\nx,c\n", "has no item 999, x. Nothing was imported"),
+        ("csv", b"item,label\n-1,a\n", "has no item -1"),
+        ("csv", b"id,label\n1\n", "another number of cells"),
+        ("csv", b"id,label\n1,a,b\n", "another number of cells"),
+        ("csv", "id,label\n1,ä".encode("latin-1"), "not UTF-8"),
+        ("jsonl", b'{"id": "1"\n', "Line 1 of the file is not JSON"),
+        ("jsonl", b"[1]\n", "not a JSON object"),
+        ("parquet", b"PAR1 nothing", "cannot be read as parquet"),
+        ("npz", b"nothing", "cannot be read"),
+        ("label-studio", b"{}", "JSON list of tasks"),
+        ("label-studio", b"[1]", "cannot be read as label-studio"),
+        ("coco", b"{}", "cannot be read as coco"),
+        ("coco", b"[", "cannot be read as coco"),
+        ("huggingface", b"", "cannot be imported from 'huggingface'"),
+        ("xml", b"", "cannot be imported from 'xml'"),
+    ],
+)
+def test_a_bad_file_says_what_is_wrong(format: str, data: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        import_labels(data, load_pool("iris"), format)
+
+
+def test_boxes_and_several_choices_are_refused() -> None:
+    iris = load_pool("iris")
+    boxes = {"images": [], "categories": [], "annotations": [{"bbox": [0, 0, 1, 1]}]}
+    with pytest.raises(InputError, match="boxes or outlines"):
+        import_labels(json.dumps(boxes).encode(), iris, "coco")
+    result = [{"type": "choices", "value": {"choices": ["a", "b"]}}]
+    task = [{"id": 1, "data": {"id": "1"}, "annotations": [{"result": result}]}]
+    with pytest.raises(InputError, match="several choices"):
+        import_labels(json.dumps(task).encode(), iris, "label-studio")
+
+
+def test_formats_by_the_ending_of_a_file() -> None:
+    assert [format_of(f"a/b.{e}") for e in ("csv", "PARQUET", "jsonl", "npz")] == [
+        "csv",
+        "parquet",
+        "jsonl",
+        "npz",
+    ]
+    with pytest.raises(InputError, match="--format"):
+        format_of("x.json")
+    with pytest.raises(InputError, match="no format 'xml'"):
+        export_labels(None, "xml")  # type: ignore[arg-type]

@@ -1,0 +1,231 @@
+"""Simulated runs: paired, repeatable, resumable."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.sessions.fakes import FAKE, NearestMean
+from workbench.errors import InputError
+from workbench.pools.pool import Pool
+from workbench.sessions import Progress, Round, RunSpec, labelled_at, simulate
+from workbench.sessions.start import diverse_items, initial_items
+
+
+def rounds_of(pool: Pool, policy: object = "margin", **more: object) -> list[Round]:
+    settings: dict[str, object] = {"budget": 12, "seed": 3}
+    return list(simulate(pool, FAKE, policy, **(settings | more)))  # type: ignore[arg-type]
+
+
+def same(a: Round, b: Round) -> bool:
+    one, two = a.to_json(), b.to_json()
+    one.pop("seconds"), two.pop("seconds")
+    assert a.state is not None and b.state is not None
+    return one == two and all(np.array_equal(a.state[k], b.state[k]) for k in a.state)
+
+
+def test_a_run_asks_for_its_budget_and_ends_without_asking(iris: Pool) -> None:
+    rounds = rounds_of(iris, budget=7, batch=3)
+    assert [r.number for r in rounds] == [0, 1, 2, 3]
+    assert [r.n_labelled for r in rounds] == [3, 6, 9, 10]
+    assert [r.queried.size for r in rounds] == [3, 3, 1, 0]
+    items, codes = labelled_at(rounds, 3)
+    assert len(set(items.tolist())) == 10 and np.array_equal(codes, np.asarray(iris.truth)[items])
+    assert rounds[0].initial.size == 3 and rounds[1].initial.size == 0
+    assert all(np.isfinite(r.utilities).all() for r in rounds)
+
+
+def test_measures_are_those_of_the_test_split(iris: Pool) -> None:
+    split = iris.split(3)
+    rounds = rounds_of(iris)
+    assert split.test is not None and iris.truth is not None
+    truth = iris.truth[split.test.test]
+    for r in rounds:
+        assert r.test_probabilities is not None and r.n_test == truth.size == 30
+        p = r.test_probabilities.astype(float)
+        assert r.error == np.mean(p.argmax(axis=1) != truth)
+        assert r.nll == pytest.approx(-np.log(p[np.arange(30), truth]).mean(), rel=1e-4)
+        assert not set(labelled_at(rounds, r.number)[0].tolist()) & set(split.test.test.tolist())
+
+
+def test_policies_are_paired_and_differ(iris: Pool) -> None:
+    one, two = rounds_of(iris, "margin"), rounds_of(iris, "random")
+    assert np.array_equal(one[0].initial, two[0].initial) and one[0].error == two[0].error
+    assert labelled_at(one, 12)[0].tolist() != labelled_at(two, 12)[0].tolist()
+    other = rounds_of(iris, "margin", seed=4)
+    assert not np.array_equal(one[0].initial, other[0].initial)
+
+
+def test_the_same_seed_gives_the_same_rounds(iris: Pool) -> None:
+    for policy in ("margin", "random"):
+        assert all(map(same, rounds_of(iris, policy, batch=2), rounds_of(iris, policy, batch=2)))
+
+
+@pytest.mark.parametrize("stop", [1, 5, 12])
+def test_a_resumed_run_gives_what_it_would_have_given(iris: Pool, stop: int) -> None:
+    whole = rounds_of(iris, "random")
+    begun = whole[:stop]
+    state = begun[-1].state
+    assert state is not None
+    # as it comes back from where it was kept
+    kept = [Round.from_json(r.to_json()) for r in begun]
+    rest = rounds_of(iris, "random", progress=Progress(kept, state))
+    assert [r.number for r in rest] == list(range(stop, 13))
+    assert all(map(same, rest, whole[stop:]))
+
+
+def test_a_finished_run_has_nothing_to_resume(iris: Pool) -> None:
+    whole = rounds_of(iris)
+    assert whole[-1].state is not None
+    assert rounds_of(iris, progress=Progress(whole, whole[-1].state)) == []
+
+
+def test_each_round_starts_from_the_one_before(iris: Pool) -> None:
+    """The fake's means move half of the way, so a warm fit is not a cold one."""
+    warm, cold = rounds_of(iris), rounds_of(iris, options={"warm_start": False})
+    assert same(warm[0], replace(cold[0], seconds=warm[0].seconds))
+    assert warm[1].state is not None and cold[1].state is not None
+    assert not np.array_equal(warm[1].state["means"], cold[1].state["means"])
+
+
+def test_a_classifier_of_ones_own_as_an_object_and_a_policy_as_a_function(iris: Pool) -> None:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Own(NearestMean, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+        pass
+
+    def last_first(belief: object, rng: object) -> object:
+        return np.arange(150.0)
+
+    rounds = list(simulate(iris, Own(), last_first, budget=3, seed=1))  # type: ignore[arg-type]
+    trainable = iris.split(1).trainable.tolist()
+    wanted = [i for i in reversed(trainable) if i not in rounds[0].initial][:3]
+    assert [int(r.queried[0]) for r in rounds[:3]] == wanted
+
+
+def test_the_budget_ends_with_the_pool(iris: Pool) -> None:
+    rounds = rounds_of(iris, budget=500, batch=40)
+    assert rounds[-1].n_labelled == 120
+
+
+def test_items_without_truth_are_never_asked(iris: Pool) -> None:
+    truth = np.array(iris.truth)
+    truth[::3] = -1
+    rounds = rounds_of(replace(iris, truth=truth), budget=200, batch=20)
+    items, codes = labelled_at(rounds, rounds[-1].number)
+    assert (codes >= 0).all() and (items % 3 > 0).all()
+    assert rounds[-1].n_test == int((truth[iris.split(3).test.test] >= 0).sum()) or rounds[-1].n_test > 0  # type: ignore[union-attr]
+
+
+def test_one_per_class_is_just_that(iris: Pool) -> None:
+    pool = iris.split(0)
+    items = initial_items(pool, "one-per-class", 0)
+    assert np.asarray(iris.truth)[items].tolist() == [0, 1, 2]
+    assert set(items.tolist()) <= set(pool.trainable.tolist())
+
+
+@pytest.mark.parametrize(
+    ("initial", "n"), [("random", 6), ("random:9", 9), ("diverse", 6), ("diverse:4", 4), ("random:5000", 120)]
+)
+def test_other_starts(iris: Pool, initial: str, n: int) -> None:
+    pool = iris.split(0)
+    items = initial_items(pool, initial, 5)
+    assert len(set(items.tolist())) == n and set(items.tolist()) <= set(pool.trainable.tolist())
+    assert items.tolist() == initial_items(pool, initial, 5).tolist()
+
+
+def test_diverse_items_cover_the_pool(iris: Pool) -> None:
+    spread = diverse_items(iris, np.arange(150), 6, 0)
+    assert set(np.asarray(iris.truth)[spread].tolist()) == {0, 1, 2}
+    X = iris.features
+
+    def reach(items: object) -> float:
+        return float(np.linalg.norm(X[:, None] - X[items][None], axis=2).min(axis=1).mean())  # type: ignore[index]
+
+    rng = np.random.default_rng(0)
+    assert reach(spread) < np.mean([reach(rng.choice(150, 6, replace=False)) for _ in range(20)])
+
+
+def test_diverse_items_of_equal_rows(iris: Pool) -> None:
+    pool = replace(iris, features=np.zeros((150, 4)))
+    assert 1 <= diverse_items(pool, np.arange(150), 5, 0).size <= 5
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: rounds_of(replace(p, truth=None)), "no known classes, so no oracle can answer"),
+        (lambda p: rounds_of(replace(p, truth=np.zeros(150, dtype=int))), "at least two"),
+        (lambda p: rounds_of(p, budget=-1), "budget not negative"),
+        (lambda p: rounds_of(p, batch=0), "batch must be at least 1"),
+        (lambda p: rounds_of(p, "nope"), "no policy called 'nope'"),
+        (lambda p: rounds_of(p, initial="some"), "Unknown initial labels"),
+        (lambda p: rounds_of(p, initial="random:0"), "at least 1"),
+        (lambda p: rounds_of(p, options={"x": 1}), "no option 'x'"),
+        (lambda p: list(simulate(p, "bayesian-svm-linear2")), "Did you mean 'bayesian-svm-linear'"),
+        (lambda p: list(simulate(p, "large-margin-net")), "for images"),
+        (lambda p: list(simulate(p, "svm-platt", "bald")), "needs latent functions"),
+    ],
+)
+def test_what_cannot_be_run(iris: Pool, make: Callable[[Pool], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make(iris)
+
+
+def test_a_model_that_says_nan_is_an_error_that_names_the_item(iris: Pool) -> None:
+    split = iris.split(0)
+    bad = int(np.setdiff1d(split.trainable, initial_items(split, "one-per-class", 0))[50])
+
+    class Lost(NearestMean):
+        def predict_latent(self, X: object) -> object:  # type: ignore[override]
+            found = super().predict_latent(X)
+            if len(found.mean) == 150:
+                found.mean[bad] = np.nan
+            return found
+
+        def predict_proba(self, X: object) -> object:
+            return NearestMean.predict_proba(self, X) if len(X) < 150 else np.full((150, 3), 1 / 3)  # type: ignore[arg-type]
+
+        def __sklearn_clone__(self) -> "Lost":
+            return Lost(**self.get_params())
+
+    with pytest.raises(InputError, match=f"item {bad} "):
+        list(simulate(iris, Lost(), "variation-ratio", budget=2))
+
+
+def test_a_spec_is_json_and_back() -> None:
+    spec = RunSpec(
+        "my.csv", "label", {"delimiter": ";"}, options={"n_inducing": 8}, initial="random:4", batch=5
+    )
+    assert RunSpec.from_json(spec.to_json()) == spec
+    assert spec.n_rounds == 13
+    for wrong, message in (
+        ({"budgets": 3}, "has no 'budgets'"),
+        ({"budget": -3}, "budget"),
+        ({"batch": 0}, "batch"),
+        ({"seed": -1}, "seed"),
+        ({"test_fraction": 0.0}, "between 0 and 1"),
+        ({"options": {"x": object()}}, "numbers, texts"),
+        ({"initial": "one-per-class:3"}, "Unknown initial"),
+    ):
+        with pytest.raises(InputError, match=message):
+            RunSpec.from_json({**spec.to_json(), **wrong})
+
+
+def test_a_pool_that_cannot_be_made_says_with_what() -> None:
+    with pytest.raises(InputError, match="'three-gaussians'"):
+        RunSpec("three-gaussians", pool_options={"noise": "abc"}).load_pool()
+    with pytest.raises(InputError, match="no option"):
+        RunSpec("iris", target="species").load_pool()
+
+
+def test_a_round_is_json_and_back() -> None:
+    r = Round(
+        2, 12, queried=np.array([4]), labels=np.array([1]), utilities=np.array([np.nan]), seconds={"fit": 0.1}
+    )
+    back = Round.from_json(r.to_json())
+    assert np.isnan(back.error) and np.isnan(back.utilities[0]) and back.queried.tolist() == [4]
+    assert back.to_json() == r.to_json()
+    with pytest.raises(InputError, match="not a saved round"):
+        Round.from_json({"number": 1})
