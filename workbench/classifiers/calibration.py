@@ -16,7 +16,7 @@ PRIOR_SPREAD = 0.5  # of log beta
 
 
 def leave_one_out(
-    Phi: Floats, F: Floats, codes: Ints, rivals: Ints, derivatives: Bends, sample: Ints
+    Phi: Floats, mean: Floats, codes: Ints, rivals: Ints, derivatives: Bends, sample: Ints
 ) -> Floats:
     """Latent means of rows as if each had not been in the data: one Newton step.
 
@@ -24,7 +24,7 @@ def leave_one_out(
 
     Args:
         Phi: [N, B] whitened features of the basis that carries the mean.
-        F: [N, C] means.
+        mean: [B, C] coefficients of the mean in that basis.
         codes: [N] true classes.
         rivals: [N, k] listed rivals.
         derivatives: of the objective in F, at the end of the fit.
@@ -33,13 +33,13 @@ def leave_one_out(
     Returns:
         [n, C].
     """
-    n_classes = F.shape[1]
+    n_classes = mean.shape[1]
     k = by_class(derivatives.curvature, derivatives.own_curvature, rivals, codes, n_classes)
     slope = derivatives.slope[sample]
     u = by_class(slope, -slope.sum(axis=1), rivals[sample], codes[sample], n_classes)
-    v = leverages(Phi, k, sample)
+    v = leverages(Phi, k, sample, np.abs(u) > 1e-3)
     excess = n_classes / (n_classes - 1.0)
-    return F[sample] - v * u / np.maximum(1.0 - excess * k[sample] * v, 0.1)
+    return Phi[sample] @ mean - v * u / np.maximum(1.0 - excess * k[sample] * v, 0.1)
 
 
 def prior_log_beta(variance: float) -> float:
@@ -80,7 +80,7 @@ def fit_beta(
 
 
 def softmax(F: Floats, beta: float) -> Floats:
-    """[N, C] softmax(beta F), rows summing to 1, float64."""
+    """Class probabilities [N, C], float64, from means F [N, C]."""
     z = beta * np.asarray(F, dtype=np.float64)
     z -= z.max(axis=1, keepdims=True)
     np.exp(z, out=z)

@@ -9,16 +9,14 @@ halved, so it never falls.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-import gpflow
 import numpy as np
 import tensorflow as tf
 
-from workbench.arrays import Array, Floats, Ints
-from workbench.engine.projection import Basis
+from workbench.arrays import Floats, Ints
 
 TAU = 0.1
 SWEEPS = 60
@@ -73,7 +71,7 @@ class Fit(NamedTuple):
 
 
 def prior(n_inducing: int, n_classes: int, dtype: Any = np.float64) -> Posterior:
-    """q = prior: the cold start."""
+    """The cold start: q is the prior."""
     eye = np.broadcast_to(np.eye(n_inducing, dtype=dtype), (n_classes, n_inducing, n_inducing))
     return Posterior(np.zeros((n_inducing, n_classes), dtype=dtype), eye.copy(), eye.copy())
 
@@ -144,6 +142,85 @@ def fit(
     return Fit(posterior, np.concatenate(traces), listed.numpy(), d.numpy(), a.numpy(), stopped)
 
 
+def fit_minibatch(
+    Phi: Floats,
+    kt: Floats,
+    codes: Ints,
+    n_classes: int,
+    *,
+    start: Posterior | None = None,
+    tau: float = TAU,
+    rivals: int | None = None,
+    batch_size: int = 256,
+    epochs: int = 20,
+    rho_start: float = 0.3,
+    rho_end: float = 0.02,
+    seed: int = 0,
+    callback: Callback | None = None,
+) -> Fit:
+    """Stochastic natural-gradient ascent, for data that come in pieces.
+
+    The step is max(rho_end, rho_start (1 + .2 t)^-.7), as in MATH.md section 4. With one batch that
+    holds every row and rho_start = 1 the first step is a sweep of `fit`.
+
+    Args:
+        Phi, kt, codes, n_classes, start, tau, rivals, callback: as in `fit`; the callback comes
+            after every epoch.
+        batch_size: B rows a step.
+        epochs: passes over the rows.
+        rho_start: first step size, in (0, 1].
+        rho_end: steps do not get smaller than this.
+        seed: of the batches.
+
+    Returns:
+        The fit; its trace holds the mean objective of each epoch.
+    """
+    dtype = Phi.dtype
+    n = len(Phi)
+    step = _stochastic(n_classes, dtype.name, Phi.shape[1] >= _BLOCKED)
+    k = rival_count(min(n, batch_size), n_classes) if rivals is None else max(1, min(rivals, n_classes - 1))
+    M, Lam, R = (
+        tf.convert_to_tensor(np.asarray(part, dtype=dtype))
+        for part in (start or prior(Phi.shape[1], n_classes, dtype))
+    )
+    trace: list[float] = []
+    t, stopped = 0, False
+    for epoch, batches in epochs_of(n, batch_size, epochs, seed):
+        total = 0.0
+        for rows in batches:
+            rho = max(rho_end, rho_start * (1.0 + 0.2 * t) ** -0.7)
+            M, Lam, R, G = step(
+                Phi[rows], kt[rows].astype(dtype, copy=False), codes[rows].astype(np.int32), M, Lam, R,
+                dtype.type(rho), dtype.type(n / len(rows)), dtype.type(tau), np.int32(k),
+            )  # fmt: skip
+            total += float(G) / len(batches)
+            t += 1
+        trace.append(total)
+        if callback is not None and callback((epoch + 1) / epochs, total):
+            stopped = epoch + 1 < epochs
+            break
+    posterior = Posterior(M.numpy(), Lam.numpy(), R.numpy())
+    return closing(posterior, trace, Phi, kt, codes, n_classes, tau, rivals, stopped)
+
+
+def epochs_of(n: int, batch_size: int, epochs: int, seed: int) -> Iterator[tuple[int, list[Ints]]]:
+    """(epoch, its batches of row numbers), shuffled anew each epoch unless one batch holds all."""
+    rng = np.random.default_rng([seed, 0xBA7C])
+    size = min(max(1, batch_size), n)
+    for epoch in range(epochs):
+        order = rng.permutation(n) if size < n else np.arange(n)
+        yield epoch, [order[i : i + size] for i in range(0, n, size)]
+
+
+def closing(
+    posterior: Posterior, trace: list[float], Phi: Floats, kt: Floats, codes: Ints, n_classes: int,
+    tau: float, rivals: int | None, stopped: bool,
+) -> Fit:  # fmt: skip
+    """A fit with margins at the given posterior: no sweep, one look at the data."""
+    look = fit(Phi, kt, codes, n_classes, start=posterior, tau=tau, rivals=rivals, sweeps=0)
+    return look._replace(posterior=posterior, trace=np.asarray(trace or look.trace), stopped=stopped)
+
+
 def trace_count(n_classes: int, dtype: str = "float64") -> int:
     """How often the solver was traced in this process, for tests and the doctor."""
     return _solver(n_classes, dtype).experimental_get_tracing_count()
@@ -152,24 +229,48 @@ def trace_count(n_classes: int, dtype: str = "float64") -> int:
 # --------------------------------------------------------------------------- the solver
 
 
+class _Pieces(NamedTuple):
+    """What the solvers are made of; see `_pieces`."""
+
+    local: Any
+    target: Any
+    move: Any
+
+
 @cache
-def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
-    """The compiled sweeps for C classes in one precision: one trace a process."""
+def _pieces(C: int, dtype_name: str, blocked: bool) -> _Pieces:
+    """The parts of a sweep for C classes in one precision, as functions to be traced."""
     dtype = tf.as_dtype(dtype_name)
     floor = 1e-12 if dtype == tf.float64 else 1e-6
 
     @tf.autograph.experimental.do_not_convert
     def moments(Phi, kt, y, M, R, tau, k):  # type: ignore[no-untyped-def]
         """Rivals, d and a of a chunk, its share of G, and dG/dF with the weights."""
-        n = tf.shape(Phi)[0]
         F = Phi @ M
-        barred = tf.where(tf.one_hot(y, C, on_value=True, off_value=False), tf.cast(-np.inf, dtype), F)
-        rivals = tf.math.top_k(barred, k).indices
+        every = k == C - 1
+
+        def largest():  # type: ignore[no-untyped-def]
+            own = tf.one_hot(y, C, on_value=True, off_value=False)
+            return tf.math.top_k(tf.where(own, tf.cast(-np.inf, dtype), F), k).indices
+
+        def others():  # type: ignore[no-untyped-def]
+            steps = tf.range(C - 1)[None, :]
+            return steps + tf.cast(steps >= y[:, None], tf.int32)
+
+        rivals = tf.cond(every, others, largest)
         listed = tf.concat([rivals, y[:, None]], 1)  # [n, k + 1]
-        flat = tf.reshape(listed, [-1])
-        slots = tf.dynamic_partition(tf.range(tf.size(flat)), flat, C)
-        values = [_row_squares(tf.gather(Phi, slots[c] // (k + 1)), R[c], blocked) for c in range(C)]
-        V = tf.reshape(tf.dynamic_stitch(slots, values), [n, k + 1])
+
+        def variances_of_all():  # type: ignore[no-untyped-def]
+            V = tf.stack([_row_squares(Phi, R[c], blocked) for c in range(C)], 1)
+            return tf.gather(V, listed, batch_dims=1)
+
+        def variances_of_listed():  # type: ignore[no-untyped-def]
+            flat = tf.reshape(listed, [-1])
+            slots = tf.dynamic_partition(tf.range(tf.size(flat)), flat, C)
+            values = [_row_squares(tf.gather(Phi, slots[c] // (k + 1)), R[c], blocked) for c in range(C)]
+            return tf.reshape(tf.dynamic_stitch(slots, values), tf.shape(listed))
+
+        V = tf.cond(every, variances_of_all, variances_of_listed)
         d = 1.0 + tf.gather(F, rivals, batch_dims=1) - tf.gather(F, y[:, None], batch_dims=1)
         a = tf.maximum(d * d + 2.0 * kt[:, None] + V[:, :k] + V[:, k:], tf.cast(floor, dtype))
         g = (d + tf.sqrt(a)) / tau
@@ -182,22 +283,29 @@ def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
         w = tf.math.rsqrt(a)
         pi = tf.nn.softmax((d + tf.sqrt(a)) / tau)
         W, u = pi * w, -pi * (1.0 + w * d)
-        W = tf.reshape(tf.concat([W, tf.reduce_sum(W, 1, keepdims=True)], 1), [-1])
-        u = tf.reshape(tf.concat([u, -tf.reduce_sum(u, 1, keepdims=True)], 1), [-1])
-        flat = tf.reshape(tf.concat([rivals, y[:, None]], 1), [-1])
-        slots = tf.dynamic_partition(tf.range(tf.size(flat)), flat, C)
-        grams, slopes = [], []
-        for c in range(C):
-            A = tf.gather(Phi, slots[c] // (k + 1))
-            grams.append(_gram(tf.sqrt(tf.gather(W, slots[c]))[:, None] * A, blocked))
-            slopes.append(tf.linalg.matvec(A, tf.gather(u, slots[c]), transpose_a=True))
-        return tf.stack(grams), tf.stack(slopes, 1)
+        W = tf.concat([W, tf.reduce_sum(W, 1, keepdims=True)], 1)
+        u = tf.concat([u, -tf.reduce_sum(u, 1, keepdims=True)], 1)
+        listed = tf.concat([rivals, y[:, None]], 1)
+        n = tf.shape(Phi)[0]
 
-    @tf.autograph.experimental.do_not_convert
-    def kl(M, R):  # type: ignore[no-untyped-def]
-        size = tf.cast(tf.size(M), dtype)
-        log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(R)))
-        return 0.5 * (tf.reduce_sum(R * R) + tf.reduce_sum(M * M) - size - log_det)
+        def over_all():  # type: ignore[no-untyped-def]
+            entries = tf.stack([tf.broadcast_to(tf.range(n)[:, None], tf.shape(listed)), listed], 2)
+            dense = tf.sqrt(tf.scatter_nd(entries, W, [n, C]))
+            slopes = tf.matmul(Phi, tf.scatter_nd(entries, u, [n, C]), transpose_a=True)
+            return tf.stack([_gram(dense[:, c, None] * Phi, blocked) for c in range(C)]), slopes
+
+        def over_listed():  # type: ignore[no-untyped-def]
+            flat = tf.reshape(listed, [-1])
+            flat_W, flat_u = tf.reshape(W, [-1]), tf.reshape(u, [-1])
+            slots = tf.dynamic_partition(tf.range(tf.size(flat)), flat, C)
+            grams, slopes = [], []
+            for c in range(C):
+                A = tf.gather(Phi, slots[c] // (k + 1))
+                grams.append(_gram(tf.sqrt(tf.gather(flat_W, slots[c]))[:, None] * A, blocked))
+                slopes.append(tf.linalg.matvec(A, tf.gather(flat_u, slots[c]), transpose_a=True))
+            return tf.stack(grams), tf.stack(slopes, 1)
+
+        return tf.cond(k == C - 1, over_all, over_listed)
 
     def chunks(n):  # type: ignore[no-untyped-def]
         size = tf.where(n <= _ONE_CHUNK, tf.maximum(n, 1), _CHUNK)
@@ -208,8 +316,8 @@ def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
         rivals = tf.TensorArray(tf.int32, count, infer_shape=False, element_shape=[None, None])
         ds = tf.TensorArray(dtype, count, infer_shape=False, element_shape=[None, None])
         ay = tf.TensorArray(dtype, count, infer_shape=False, element_shape=[None, None])
-        G = -kl(M, R)
-        for i in tf.range(count):
+        G = -_kl(M, R)
+        for i in tf.range(count):  # type: ignore[attr-defined]
             rows = slice(i * size, (i + 1) * size)
             r, d, a, data = moments(Phi[rows], kt[rows], y[rows], M, R, tau, k)
             rivals, ds, ay = rivals.write(i, r), ds.write(i, d), ay.write(i, a)
@@ -221,7 +329,7 @@ def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
         P = tf.shape(Phi)[1]
         LamT = tf.eye(P, batch_shape=[C], dtype=dtype)
         gm = -M
-        for i in tf.range(count):
+        for i in tf.range(count):  # type: ignore[attr-defined]
             rows = slice(i * size, (i + 1) * size)
             gram, slope = targets(Phi[rows], y[rows], rivals[rows], d[rows], a[rows], tau, k)
             LamT += gram
@@ -240,25 +348,25 @@ def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
         M2 = tf.transpose(tf.linalg.matvec(R2, tf.linalg.matvec(R2, h), transpose_a=True))
         return M2 - tf.reduce_mean(M2, 1, keepdims=True), Lam2, R2
 
-    scalar = tf.TensorSpec([], dtype)
-    integer = tf.TensorSpec([], tf.int32)
+    return _Pieces(local, target, move)
 
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None, None], dtype),
-            tf.TensorSpec([None], dtype),
-            tf.TensorSpec([None], tf.int32),
-            tf.TensorSpec([None, C], dtype),
-            tf.TensorSpec([C, None, None], dtype),
-            tf.TensorSpec([C, None, None], dtype),
-            scalar,
-            integer,
-            scalar,
-            integer,
-            scalar,
-            integer,
-        ]  # fmt: skip
-    )
+
+def specs(C: int, dtype: Any) -> tuple[list[Any], list[Any], Any, Any]:
+    """Signatures of the data, of a posterior, of a number and of a count."""
+    data = [tf.TensorSpec([None, None], dtype), tf.TensorSpec([None], dtype), tf.TensorSpec([None], tf.int32)]
+    cube = tf.TensorSpec([C, None, None], dtype)
+    posterior = [tf.TensorSpec([None, C], dtype), cube, cube]
+    return data, posterior, tf.TensorSpec([], dtype), tf.TensorSpec([], tf.int32)
+
+
+@cache
+def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
+    """The compiled sweeps: one trace a process for C classes in one precision."""
+    dtype = tf.as_dtype(dtype_name)
+    local, target, move = _pieces(C, dtype_name, blocked)
+    data, posterior, scalar, integer = specs(C, dtype)
+
+    @tf.function(input_signature=[*data, *posterior, scalar, integer, scalar, integer, scalar, integer])
     def solve(Phi, kt, y, M, Lam, R, rho, small, tau, k, tolerance, sweeps):  # type: ignore[no-untyped-def]
         # one loop over proposals, so that each piece is traced once: the first proposal is the start
         n = tf.shape(Phi)[0]
@@ -274,7 +382,7 @@ def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
             rivals2, d2, a2, G2 = local(Phi, kt, y, M2, R2, tau, k)
             if G2 >= G:
                 small = tf.where(
-                    G2 - G < tolerance * tf.abs(G), small + 1, small * tf.cast(done < 0, tf.int32)
+                    tf.less(G2 - G, tolerance * tf.abs(G)), small + 1, small * tf.cast(done < 0, tf.int32)
                 )
                 rho = tf.where(tries == 0 and done >= 0, tf.minimum(tf.cast(1.0, dtype), 1.5 * rho), rho)
                 M, Lam, R, rivals, d, a, G = M2, Lam2, R2, rivals2, d2, a2, G2
@@ -293,6 +401,34 @@ def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
         return M, Lam, R, rho, small, ended, trace.stack()[: done + 1], rivals, d, a
 
     return solve
+
+
+@cache
+def _stochastic(C: int, dtype_name: str, blocked: bool = False) -> Any:
+    """One compiled natural-gradient step on a minibatch."""
+    dtype = tf.as_dtype(dtype_name)
+    local, target, move = _pieces(C, dtype_name, blocked)
+    data, posterior, scalar, integer = specs(C, dtype)
+
+    @tf.function(input_signature=[*data, *posterior, scalar, scalar, scalar, integer])
+    def step(Phi, kt, y, M, Lam, R, rho, scale, tau, k):  # type: ignore[no-untyped-def]
+        rivals, d, a, G = local(Phi, kt, y, M, R, tau, k)
+        LamT, gm = target(Phi, y, M, rivals, d, a, tau, k)
+        eye = tf.eye(tf.shape(M)[0], batch_shape=[C], dtype=dtype)
+        # both sums over the data are scaled by N / B; the prior's share is not
+        LamT = eye + scale * (LamT - eye)
+        gm = scale * (gm + M) - M
+        kl = _kl(M, R)
+        return *move(M, Lam, LamT, gm, rho), scale * (G + kl) - kl
+
+    return step
+
+
+def _kl(M, R):  # type: ignore[no-untyped-def]
+    """sum_c KL(N(m_c, R_c'R_c) || N(0, I)) for triangular R_c."""
+    log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(R)))
+    size = tf.cast(tf.size(M), M.dtype)
+    return 0.5 * (tf.reduce_sum(R * R) + tf.reduce_sum(M * M) - size - log_det)
 
 
 def _row_squares(A, R, blocked):  # type: ignore[no-untyped-def]

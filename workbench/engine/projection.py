@@ -101,7 +101,7 @@ class StationaryKernel:
             B: [P, D].
             squares: [P] squared norms of B, which callers in a loop keep.
         """
-        K = A @ B.T
+        K: Floats = A @ B.T
         if self.name == "squared-exponential":
             # exponents a'b - |a|^2/2 - |b|^2/2 + log v, built in place: half the passes over K
             top = K.dtype.type(np.log(self.variance))

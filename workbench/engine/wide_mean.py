@@ -135,7 +135,7 @@ def fit_mean(
     return M, 1.0 + np.take_along_axis(F, rivals, axis=1) - F[rows, codes][:, None]
 
 
-def leverages(Phi: Floats, curvature: Floats, sample: Ints) -> Floats:
+def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array, threshold: float = 1e-3) -> Floats:
     """v_nc = phi_n' H_c^-1 phi_n with H_c = I + e sum_n k_nc phi_n phi_n', e = C / (C - 1).
 
     Args:
@@ -150,21 +150,25 @@ def leverages(Phi: Floats, curvature: Floats, sample: Ints) -> Floats:
 
     n_classes = curvature.shape[1]
     excess = n_classes / (n_classes - 1.0)
-    wanted = Phi[sample].T
-    result = np.empty((len(sample), n_classes), dtype=Phi.dtype)
+    result = np.zeros((len(sample), n_classes), dtype=Phi.dtype)
     for c in range(n_classes):
-        # rows far from every margin bend nothing: leaving them out changes no digit that matters
-        rows = np.flatnonzero(curvature[:, c] > 1e-4)
+        asked = np.flatnonzero(wanted[:, c])
+        if asked.size == 0:
+            continue
+        columns = Phi[sample[asked]].T
+        # rows far from every margin bend next to nothing
+        rows = np.flatnonzero(curvature[:, c] > threshold)
         A = np.sqrt(excess * curvature[rows, c])[:, None] * Phi[rows]
         if len(rows) < Phi.shape[1]:
             # Woodbury: phi'phi - |L^-1 A phi|^2 with L L' = I + A A'
             L = cholesky(np.eye(len(rows), dtype=A.dtype) + A @ A.T, lower=True, check_finite=False)
-            solved = solve_triangular(L, A @ wanted, lower=True, check_finite=False)
-            result[:, c] = np.einsum("bn,bn->n", wanted, wanted) - np.einsum("rn,rn->n", solved, solved)
+            solved = solve_triangular(L, A @ columns, lower=True, check_finite=False)
+            left = np.einsum("bn,bn->n", columns, columns) - np.einsum("rn,rn->n", solved, solved)
         else:
             L = cholesky(np.eye(A.shape[1], dtype=A.dtype) + A.T @ A, lower=True, check_finite=False)
-            solved = solve_triangular(L, wanted, lower=True, check_finite=False)
-            result[:, c] = np.einsum("bn,bn->n", solved, solved)
+            solved = solve_triangular(L, columns, lower=True, check_finite=False)
+            left = np.einsum("bn,bn->n", solved, solved)
+        result[asked, c] = left
     return np.maximum(result, 0.0, out=result)
 
 

@@ -1,0 +1,233 @@
+"""The large-margin GP as a GPflow model: kernels, inducing variables, predict_f, saved parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+
+from workbench.arrays import Array, Floats
+from workbench.engine import large_margin
+from workbench.engine.large_margin import TAU, Callback, Fit, Posterior
+from workbench.engine.projection import GPflowKernel, Kernel, OffsetKernel, StationaryKernel, relative_jitter
+from workbench.errors import InputError
+
+_GPFLOW_KERNELS = {
+    "squared-exponential": gpflow.kernels.SquaredExponential,
+    "exponential": gpflow.kernels.Exponential,
+    "matern32": gpflow.kernels.Matern32,
+    "matern52": gpflow.kernels.Matern52,
+}
+
+
+def to_gpflow(kernel: Kernel) -> gpflow.kernels.Kernel:
+    """The same covariance function as a GPflow kernel.
+
+    Raises:
+        InputError: there is no such GPflow kernel.
+    """
+    if isinstance(kernel, GPflowKernel):
+        return kernel.kernel
+    if isinstance(kernel, OffsetKernel):
+        return to_gpflow(kernel.inner) + gpflow.kernels.Constant(kernel.offset)
+    if isinstance(kernel, StationaryKernel):
+        return _GPFLOW_KERNELS[kernel.name](variance=kernel.variance, lengthscales=kernel.length_scale)
+    raise InputError(f"There is no GPflow kernel for {type(kernel).__name__}.")
+
+
+class TemperedMargin(gpflow.likelihoods.Likelihood):
+    """exp of minus the tempered margin loss: a pseudo-likelihood, not normalised over classes.
+
+    log p = -tau log sum_t exp(2 max(0, 1 + f_t - f_y) / tau); its variational bound with
+    alpha = E(1 + f_t - f_y)^2 replaces the bracket by g = d + sqrt a.
+
+    Args:
+        n_classes: C.
+        tau: temperature over rivals.
+        beta: predictions are softmax(beta * mean), MATH.md section 8.
+    """
+
+    def __init__(self, n_classes: int, tau: float = TAU, beta: float = 1.5) -> None:
+        super().__init__(input_dim=None, latent_dim=n_classes, observation_dim=1)
+        self.n_classes = n_classes
+        self.tau = tau
+        self.beta = gpflow.Parameter(beta, transform=gpflow.utilities.positive(), name="beta")
+        gpflow.set_trainable(self.beta, False)
+
+    def _soft_maximum(self, g: Any, Y: Any) -> Any:
+        own = tf.one_hot(tf.cast(Y[..., 0], tf.int32), self.n_classes, on_value=True, off_value=False)
+        return self.tau * tf.reduce_logsumexp(tf.where(own, tf.cast(-np.inf, g.dtype), g / self.tau), -1)
+
+    def _margin(self, F: Any, Y: Any) -> Any:
+        own = tf.gather(F, tf.cast(Y, tf.int32), batch_dims=len(F.shape) - 1)
+        return 1.0 + F - own
+
+    def _log_prob(self, X: Any, F: Any, Y: Any) -> Any:
+        return -self._soft_maximum(2.0 * tf.nn.relu(self._margin(F, Y)), Y)
+
+    def _variational_expectations(self, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> Any:
+        d = self._margin(Fmu, Y)
+        own = tf.gather(Fvar, tf.cast(Y, tf.int32), batch_dims=len(Fvar.shape) - 1)
+        return -self._soft_maximum(d + tf.sqrt(tf.maximum(d * d + Fvar + own, 1e-12)), Y)
+
+    def _predict_mean_and_var(self, X: Any, Fmu: Any, Fvar: Any) -> Any:
+        p = tf.nn.softmax(self.beta * Fmu)
+        return p, p - p * p
+
+    def _predict_log_density(self, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> Any:
+        log_p = tf.nn.log_softmax(self.beta * Fmu)
+        return tf.gather(log_p, tf.cast(Y, tf.int32), batch_dims=len(Fmu.shape) - 1)[..., 0]
+
+
+class LargeMarginGP(gpflow.models.GPModel):
+    """Multi-class Bayesian SVM with inducing points (papers 000, 003).
+
+    Parameters: the kernel's, `q_mu` [P, C] and `q_sqrt` [C, P, P] of the whitened q(v), and
+    `wide_mu` [B, C] where the mean has a basis of its own.
+
+    Args:
+        kernel: a GPflow kernel, of all C latents.
+        inducing: [P, D] inducing points.
+        n_classes: C.
+        wide: [B, D] points of the mean's own basis, beginning with `inducing`; None for none.
+        tau: temperature over rivals.
+        beta: of the class probabilities.
+        jitter: added to K_PP; 1e-6 of the kernel's mean variance unless given.
+        wide_jitter: the same for the mean's own basis; `jitter` unless given.
+    """
+
+    def __init__(
+        self,
+        kernel: gpflow.kernels.Kernel,
+        inducing: Array,
+        n_classes: int,
+        *,
+        wide: Array | None = None,
+        tau: float = TAU,
+        beta: float = 1.5,
+        jitter: float | None = None,
+        wide_jitter: float | None = None,
+    ) -> None:
+        super().__init__(kernel, TemperedMargin(n_classes, tau, beta), num_latent_gps=n_classes)
+        self.tau = tau
+        self.inducing_variable = gpflow.inducing_variables.InducingPoints(
+            np.array(inducing, dtype=np.float64)
+        )
+        gpflow.set_trainable(self.inducing_variable, False)
+        P = len(inducing)
+        self.q_mu = gpflow.Parameter(np.zeros((P, n_classes)), name="q_mu")
+        self.q_sqrt = gpflow.Parameter(
+            np.broadcast_to(np.eye(P), (n_classes, P, P)).copy(),
+            transform=gpflow.utilities.triangular(), name="q_sqrt",
+        )  # fmt: skip
+        self.wide_variable = None
+        if wide is not None:
+            self.wide_variable = gpflow.inducing_variables.InducingPoints(np.array(wide, dtype=np.float64))
+            gpflow.set_trainable(self.wide_variable, False)
+            self.wide_mu = gpflow.Parameter(np.zeros((len(wide), n_classes)), name="wide_mu")
+        if jitter is None:
+            points = tf.convert_to_tensor(np.asarray(inducing, dtype=np.float64))
+            jitter = relative_jitter(np.float64) * float(tf.reduce_mean(kernel(points, full_cov=False)))
+        self.jitter = jitter
+        self.wide_jitter = jitter if wide_jitter is None else wide_jitter
+
+    @property
+    def posterior(self) -> Posterior:
+        """q(v) as the solver has it."""
+        S_root = self.q_sqrt.numpy()
+        precision = np.linalg.inv(S_root @ S_root.transpose(0, 2, 1))
+        precision = 0.5 * (precision + precision.transpose(0, 2, 1))
+        return Posterior(self.q_mu.numpy(), precision, np.linalg.inv(np.linalg.cholesky(precision)))
+
+    def assign(self, mean: Floats, covariance: Floats, wide_mean: Floats | None = None) -> None:
+        """Set q(v).
+
+        Args:
+            mean: [P, C].
+            covariance: [C, P, P].
+            wide_mean: [B, C], for a model with a basis of its own for the mean.
+        """
+        self.q_mu.assign(np.asarray(mean, dtype=np.float64))
+        self.q_sqrt.assign(np.linalg.cholesky(np.asarray(covariance, dtype=np.float64)))
+        if wide_mean is not None:
+            self.wide_mu.assign(np.asarray(wide_mean, dtype=np.float64))
+
+    def fit(
+        self,
+        data: tuple[Array, Array],
+        *,
+        warm_start: bool = True,
+        rivals: int | None = None,
+        sweeps: int = large_margin.SWEEPS,
+        tolerance: float = large_margin.TOLERANCE,
+        callback: Callback | None = None,
+    ) -> Fit:
+        """Closed-form sweeps on the small basis, from the present q.
+
+        Args:
+            data: X [N, D] and class codes Y [N] or [N, 1].
+            warm_start: from the present q; else from the prior.
+            rivals, sweeps, tolerance, callback: as in `workbench.engine.large_margin.fit`.
+
+        Returns:
+            The fit, also stored in `q_mu` and `q_sqrt`.
+        """
+        X, Y = data
+        Phi, kt = self._project(
+            tf.convert_to_tensor(np.asarray(X, dtype=np.float64)), self.inducing_variable, self.jitter
+        )
+        found = large_margin.fit(
+            Phi.numpy(), kt.numpy(), np.asarray(Y).reshape(-1).astype(np.int64), self.num_latent_gps,
+            start=self.posterior if warm_start else None, tau=self.tau, rivals=rivals, sweeps=sweeps,
+            tolerance=tolerance, callback=callback,
+        )  # fmt: skip
+        self.assign(found.posterior.mean, found.posterior.covariance)
+        return found
+
+    def prior_kl(self) -> tf.Tensor:
+        """Sum over classes of KL(q(v_c) || N(0, I))."""
+        return gpflow.kullback_leiblers.gauss_kl(self.q_mu, self.q_sqrt, None)
+
+    def maximum_log_likelihood_objective(self, data: Any) -> tf.Tensor:
+        """G of the small basis: differentiable in every parameter.
+
+        Args:
+            data: X [N, D] and codes Y [N, 1].
+        """
+        X, Y = data
+        mean, variance = self._marginals(X, wide=False)
+        return tf.reduce_sum(self.likelihood.variational_expectations(X, mean, variance, Y)) - self.prior_kl()
+
+    def predict_f(self, Xnew: Any, full_cov: bool = False, full_output_cov: bool = False) -> Any:
+        """Mean [N, C] and variance [N, C] of the latents (or [C, N, N] with `full_cov`)."""
+        if full_output_cov:
+            raise InputError("The latents are independent: full_output_cov has nothing to show.")
+        if not full_cov:
+            return self._marginals(Xnew, wide=True)
+        phi, _ = self._project(Xnew, self.inducing_variable, self.jitter)
+        half = tf.einsum("np,cpq->cnq", phi, self.q_sqrt)
+        cov = (
+            self.kernel(Xnew)
+            - tf.matmul(phi, phi, transpose_b=True)
+            + tf.matmul(half, half, transpose_b=True)
+        )
+        return self._marginals(Xnew, wide=True)[0], cov
+
+    def _project(self, X: Any, points: Any, jitter: float) -> tuple[Any, Any]:
+        K = gpflow.covariances.Kuu(points, self.kernel, jitter=jitter)
+        cross = gpflow.covariances.Kuf(points, self.kernel, X)
+        phi = tf.transpose(tf.linalg.triangular_solve(tf.linalg.cholesky(K), cross))
+        rest = self.kernel(X, full_cov=False) - tf.reduce_sum(phi * phi, 1)
+        return phi, tf.maximum(rest, tf.cast(0.0, rest.dtype))
+
+    def _marginals(self, X: Any, wide: bool) -> tuple[Any, Any]:
+        X = tf.convert_to_tensor(X)
+        phi, kt = self._project(X, self.inducing_variable, self.jitter)
+        V = tf.reduce_sum(tf.square(tf.einsum("np,cpq->cnq", phi, self.q_sqrt)), 2)
+        variance = kt[:, None] + tf.transpose(V)
+        if wide and self.wide_variable is not None:
+            phi = self._project(X, self.wide_variable, self.wide_jitter)[0]
+            return phi @ self.wide_mu, variance
+        return phi @ self.q_mu, variance
