@@ -113,6 +113,7 @@ def case(number: int) -> tuple[np.ndarray, np.ndarray, int]:
         mean, variance = np.tile(mean[:1], (n, 1)), np.tile(variance[:1], (n, 1))
     elif kind == 5:
         mean, variance = mean.astype(np.float32), variance.astype(np.float32)
+        mean, variance = np.asfortranarray(mean), variance[:, ::-1]
     elif kind == 6:  # confident, with a few doubts
         mean[:, 0] += 40
         mean[: max(1, n // 50), 0] -= 40
@@ -182,7 +183,10 @@ def test_the_screen_is_a_lower_bound() -> None:
     rng = np.random.default_rng(8)
     mean, variance = rng.normal(size=(300, 5)), rng.uniform(0.1, 2, size=(300, 5))
     screen = ndtr(-np.sqrt(smallest_margin(mean, variance)))
-    np.testing.assert_allclose(screen, bounds(mean, np.sqrt(variance))[0], rtol=1e-12)
+    low = bounds(mean, np.sqrt(variance))[0]
+    np.testing.assert_allclose(screen, low, rtol=1e-12)
+    other_layout = smallest_margin(np.asfortranarray(mean), np.asfortranarray(variance))
+    np.testing.assert_array_equal(other_layout, smallest_margin(mean, variance))
 
 
 def test_bad_requests() -> None:

@@ -11,6 +11,7 @@ change, not even in the last bit, when items are reordered or split into other c
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -245,6 +246,11 @@ def _shared_grid(
         out[row, cls] = density.sum(axis=1) * (step[item] / (sd * np.sqrt(2 * np.pi)))
 
 
+@cache
+def _gauss_legendre() -> tuple[Floats, Floats]:
+    return np.polynomial.legendre.leggauss(16)
+
+
 def _panels(mean: Floats, s: Floats, low: float, high: float) -> Floats:
     """One item whose deviations differ by orders of magnitude: Gauss-Legendre between break points.
 
@@ -254,7 +260,7 @@ def _panels(mean: Floats, s: Floats, low: float, high: float) -> Floats:
 
     knots = (mean[:, None] + s[:, None] * np.arange(-TAIL, TAIL + 1, 2)).ravel()
     knots = np.unique(np.concatenate([[low, high], knots[(knots > low) & (knots < high)]]))
-    node, weight = np.polynomial.legendre.leggauss(16)
+    node, weight = _gauss_legendre()
     half = np.diff(knots)[:, None] / 2
     f = ((knots[:-1, None] + half) + half * node).ravel()
     x = (f - mean[:, None]) / s[:, None]  # [C, nodes], >= -TAIL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -73,7 +74,7 @@ def by_dask(
             running[submit(unit)] = unit
             if len(running) >= in_flight:
                 break
-        tasks = as_completed(list(running))
+        tasks = as_completed(list(running), loop=client.loop)
         try:
             for task in tasks:
                 unit = running.pop(task)
@@ -118,6 +119,17 @@ def work(job: Job, token: str, shipped: Shipped, source: Source, unit: Unit, thr
         return score_unit(job, model, source, unit, threshold)
 
 
+async def _knock(scheduler: str, timeout: float) -> None:
+    """Ask a scheduler who it is: a client would wait for ever on a port that listens and says nothing."""
+    from distributed.core import rpc
+    from distributed.security import Security
+
+    async with asyncio.timeout(timeout):
+        arguments = Security().get_connection_args("client")
+        async with rpc(scheduler, timeout=timeout, connection_args=arguments) as remote:
+            await remote.identity()
+
+
 @contextmanager
 def connect(scheduler: str, n_workers: int, timeout: float) -> Iterator[Any]:
     """A Dask client, with at least one worker behind it.
@@ -138,7 +150,7 @@ def connect(scheduler: str, n_workers: int, timeout: float) -> Iterator[Any]:
     if scheduler == "processes":
         with (
             LocalCluster(
-                n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+                n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
             ) as cluster,
             Client(cluster) as client,
         ):
@@ -150,6 +162,7 @@ def connect(scheduler: str, n_workers: int, timeout: float) -> Iterator[Any]:
             "local processes."
         )
     try:
+        asyncio.run(_knock(scheduler, timeout))
         client = Client(scheduler, timeout=timeout, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(

@@ -235,7 +235,7 @@ def smallest_margin(mean: Array, variance: Array) -> Floats:
         mu, v = mean[start : start + _SCREEN], variance[start : start + _SCREEN]
         best = mu.argmax(axis=1)
         best += offsets[: len(mu)]
-        gap = mu - mu.take(best)[:, None]
+        gap = np.subtract(mu, mu.take(best)[:, None], order="C")  # ravel below must be a view
         spread = v + v.take(best)[:, None]
         gap *= gap
         with np.errstate(divide="ignore", invalid="ignore"):
