@@ -244,6 +244,15 @@ def test_parquet_types_that_are_no_plain_numbers(tmp_path):
     assert pool.items.show(1).row["flag"] is None and pool.items.show(2).row["whole"] is None
 
 
+def test_an_index_saved_with_a_parquet_file(tmp_path):
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame({"id": ["p", "q", "r"], "a": [1.0, 2.0, 3.0]})
+    frame.set_index("id").to_parquet(path)
+    assert list(load_pool(path).items.ids) == ["p", "q", "r"]
+    frame.drop(columns="id").iloc[[2, 0, 1]].to_parquet(path)
+    assert load_pool(path).feature_map.columns == ("a",)
+
+
 def test_parquet_bad_input(tmp_path):
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1 no")

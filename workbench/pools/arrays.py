@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -18,7 +17,7 @@ from workbench.pools.features import NumberMap, check_finite
 from workbench.pools.fingerprints import fingerprint_rows
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import FeatureMap, Pool, TestSplit
-from workbench.pools.readers import MAX_BYTES, MAX_CELLS, check_cells, check_size
+from workbench.pools.readers import DAMAGED, MAX_BYTES, MAX_CELLS, check_cells, check_size, open_zip
 from workbench.pools.table_map import NumberColumn, TableFeatureMap
 
 _X_NAMES = ("X", "x", "features", "data", "images")
@@ -49,12 +48,7 @@ class NpzFile(Mapping[str, Array]):
     def __init__(self, source: str | Path | bytes, name: str, max_bytes: int = MAX_BYTES) -> None:
         self.name = name
         self._path = None if isinstance(source, bytes) else Path(source)
-        try:
-            self._zip = zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else Path(source))
-        except FileNotFoundError:
-            raise InputError(f"There is no file {str(source)!r}.") from None
-        except (zipfile.BadZipFile, OSError) as error:
-            raise InputError(f"{name} is not an NPZ file that can be read: {error}") from error
+        self._zip = open_zip(source, name, "an NPZ file")
         members = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
         check_size(f"{name} (unpacked)", sum(info.file_size for info in members), max_bytes)
         self._members = {info.filename[:-4]: info for info in members}
@@ -78,7 +72,9 @@ class NpzFile(Mapping[str, Array]):
                 if mapped is not None:
                     return mapped
                 data = stream.read()
-        except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
+        except InputError:
+            raise
+        except DAMAGED as error:
             raise InputError(f"{where} is damaged or locked: {error}") from error
         return _from_bytes(data, header, where)
 
@@ -136,7 +132,7 @@ def _read_header(stream: IO[bytes], where: str, size: int) -> _Header:
         if read is None:
             raise ValueError(f"format version {version}")
         shape, fortran, dtype = read(stream)
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # a damaged header makes the parser raise whatever it stumbles on
         raise InputError(f"{where} is not a NumPy array that can be read: {error}") from error
     if dtype.hasobject:
         raise InputError(

@@ -24,7 +24,7 @@ from workbench.errors import InputError
 from workbench.pools.fingerprints import fingerprint_rows
 from workbench.pools.items import ImageItems, RowNumbers
 from workbench.pools.pool import Pool, TestSplit
-from workbench.pools.readers import MAX_BYTES, check_size
+from workbench.pools.readers import DAMAGED, MAX_BYTES, check_size, open_zip
 
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 MAX_PIXELS = 25_000_000
@@ -344,13 +344,7 @@ class _Folder:
                 if path.is_file() and not path.is_symlink():
                     sizes[path.relative_to(self._root).as_posix()] = path.stat().st_size
         else:
-            try:
-                stream = io.BytesIO(source) if isinstance(source, bytes) else Path(source)
-                self._zip = zipfile.ZipFile(stream)
-            except FileNotFoundError:
-                raise InputError(f"There is no file {str(source)!r}.") from None
-            except (zipfile.BadZipFile, OSError) as error:
-                raise InputError(f"{label} is not a zip file that can be read: {error}") from error
+            self._zip = open_zip(source, label, "a zip file")
             sizes = {info.filename: info.file_size for info in self._zip.infolist() if not info.is_dir()}
         sizes = {
             path: size
@@ -375,14 +369,7 @@ class _Folder:
             with self._zip.open(path) as member:
                 # the directory's word for the size bounds what is unpacked
                 return member.read(self._sizes[path] + 1)
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            RuntimeError,
-            NotImplementedError,
-            EOFError,
-            OSError,
-        ) as error:
+        except DAMAGED as error:
             raise InputError(f"{self.label}: {path!r} is damaged or locked: {error}") from error
 
 

@@ -136,6 +136,16 @@ class Pool:
         """[n] indices that may be asked about: all of them, or the split's training part."""
         return np.arange(len(self)) if self.test is None else self.test.train
 
+    @cached_property
+    def image_shape(self) -> tuple[int, ...] | None:
+        """(H, W) or (H, W, 3) when the features are the pixels of images of one size, else None."""
+        if self.kind != "image" or len(self) == 0:
+            return None
+        image = self.items.show(0).image
+        if image is None or image.size != self.n_features:
+            return None  # principal components, or another network's features
+        return tuple(int(size) for size in image.shape)
+
     @property
     def has_truth(self) -> bool:
         """Whether any item's class is known to the source."""

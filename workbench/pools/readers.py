@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import lzma
+import struct
+import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -99,6 +102,41 @@ def read_bytes(source: str | Path | bytes, name: str, max_bytes: int = MAX_BYTES
             raise InputError(f"{name} is a damaged .gz file: {error}. Download or pack it again.") from error
         check_size(f"{name} (unpacked)", len(data), max_bytes)
     return data
+
+
+DAMAGED: tuple[type[Exception], ...] = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    RuntimeError,  # a password is asked for; NotImplementedError is one of them
+    ValueError,
+    EOFError,
+    OSError,
+)
+"""What zipfile and the decompressors raise on archives that are damaged, locked or too new."""
+
+
+def open_zip(source: str | Path | bytes, name: str, kind: str) -> zipfile.ZipFile:
+    """Open a zip archive.
+
+    Args:
+        source: path, or an upload's bytes.
+        name: of the file, for messages.
+        kind: what it should be, for messages ("a zip file").
+
+    Returns:
+        The archive.
+
+    Raises:
+        InputError: no such file, or not a zip that can be read.
+    """
+    try:
+        return zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else Path(source))
+    except FileNotFoundError:
+        raise InputError(f"There is no file {str(source)!r}.") from None
+    except DAMAGED as error:
+        raise InputError(f"{name} is not {kind} that can be read: {error}") from error
 
 
 def check_size(name: str, size: int, max_bytes: int) -> None:
@@ -258,7 +296,10 @@ def read_parquet(
         raise InputError(f"{name} is not a Parquet file that can be read: {error}") from error
     if len(set(schema.names)) < len(schema.names):
         raise InputError(f"{name} has two columns of one name. Rename one of them.")
-    return RawTable(name, "parquet", table.to_pandas())
+    # pandas' own metadata would hide an index that was saved as a column, such as the ids
+    table = table.replace_schema_metadata(None)
+    unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
+    return RawTable(name, "parquet", table.drop_columns(unnamed).to_pandas())
 
 
 def parquet_parts(source: str | Path) -> list[Path]:

@@ -1,0 +1,108 @@
+"""Whatever the bytes, a reader answers with a pool or with a sentence for people."""
+
+import io
+import zipfile
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from workbench.errors import InputError
+from workbench.pools import inspect_table, load_pool
+
+CELLS = st.sampled_from(
+    ["", "1", "2.5", "-3", "x", "NaN", "inf", "1,5", '"', "'", " ", "\u00fc", "0x1", "?", "a b"]
+)
+TABLES = st.lists(st.lists(CELLS, min_size=1, max_size=4), max_size=7)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "ragged": st.sampled_from(["error", "drop"]),
+        "missing": st.sampled_from(["error", "drop", "impute"]),
+        "numeric_text": st.sampled_from(["error", "missing", "text"]),
+        "text": st.sampled_from(["error", "one-hot", "drop"]),
+        "constant": st.sampled_from(["keep", "drop"]),
+        "duplicate_ids": st.sampled_from(["error", "first"]),
+        "header": st.sampled_from([None, True, False]),
+        "decimal": st.sampled_from([None, ".", ","]),
+        "target": st.sampled_from([None, "x", "1", "x1"]),
+        "id_column": st.sampled_from([None, "auto", "x", "x2"]),
+    },
+)
+QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def opens_or_explains(data: bytes, name: str, **options) -> None:
+    try:
+        pool = load_pool(data, file_name=name, **options)
+    except InputError as error:
+        assert len(str(error)) > 20
+        return
+    assert len(pool) >= 2 and np.isfinite(np.asarray(pool.features)).all()
+    assert len(pool.items.ids) == len(pool.fingerprints) == len(pool)
+    pool.items.show(len(pool) - 1)
+
+
+@QUICK
+@given(TABLES, OPTIONS, st.sampled_from([",", ";", "\t"]), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_tables(rows, options, delimiter, newline):
+    data = newline.join(delimiter.join(row) for row in rows).encode()
+    opens_or_explains(data, "t.csv", **options)
+    report = inspect_table(data, file_name="t.csv", **options)
+    try:
+        load_pool(data, file_name="t.csv", **options)
+        assert report.ready
+    except InputError:
+        assert not report.ready, "the report and the reader agree"
+
+
+@QUICK
+@given(st.binary(max_size=200), st.sampled_from(["t.csv", "t.parquet", "t.npz", "t.npy", "t.svm", "t.zip"]))
+def test_any_bytes(data, name):
+    opens_or_explains(data, name)
+
+
+def _files() -> dict[str, bytes]:
+    out = {}
+    stream = io.BytesIO()
+    np.savez_compressed(stream, X=np.arange(40.0).reshape(10, 4), y=np.arange(10) % 2)
+    out["t.npz"] = stream.getvalue()
+    stream = io.BytesIO()
+    np.save(stream, np.arange(40.0).reshape(10, 4))
+    out["t.npy"] = stream.getvalue()
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for i, ending in enumerate(["png", "jpg", "gif", "bmp"] * 2):
+            image = io.BytesIO()
+            Image.fromarray(np.full((5, 5), i * 9, np.uint8)).save(
+                image, {"jpg": "JPEG"}.get(ending, ending.upper())
+            )
+            archive.writestr(f"{i % 2}/{i}.{ending}", image.getvalue())
+    out["t.zip"] = stream.getvalue()
+    import pandas as pd
+
+    out["t.parquet"] = pd.DataFrame({"a": [1.0, 2, 3], "b": [3, 4, 5]}).to_parquet()
+    return out
+
+
+FILES = _files()
+
+
+@QUICK
+@given(
+    st.sampled_from(sorted(FILES)),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4),
+)
+def test_sound_files_with_a_few_bytes_changed(name, changes):
+    data = bytearray(FILES[name])
+    for place, value in changes:
+        data[int(place * (len(data) - 1))] = value
+    opens_or_explains(bytes(data), name)
+
+
+@QUICK
+@given(st.sampled_from(sorted(FILES)), st.floats(0, 1))
+def test_sound_files_cut_short(name, share):
+    data = FILES[name]
+    opens_or_explains(data[: int(share * len(data))], name)
