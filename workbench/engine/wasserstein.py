@@ -26,7 +26,7 @@ import numpy as np
 import tensorflow as _tensorflow
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.engine.networks import Adam, Shape, adam_step, forward, n_features, template
+from workbench.engine.networks import Adam, Shape, adam_step, forward, layer_norm, n_features, template
 from workbench.engine.svgp import log_ndtr
 from workbench.errors import InputError
 
@@ -35,7 +35,9 @@ tf: Any = _tensorflow
 
 Callback = Callable[[float, float], bool | None]
 
+DENSE = "mlp"  # the registered network of dense layers
 NODES = 20
+LEAST_SHARE = 10  # steps a call: what a call costs besides is a millisecond or two
 FLOOR = 1e-9  # least variance of Q
 _SINGULAR = 1e-13  # relative to the largest squared singular value: below, rounding
 
@@ -262,6 +264,7 @@ def data_term(mean: Any, variance: Any, codes: Any, epsilon: Any) -> Any:
     """
     S = largest(mean, variance, codes)
     rivals = tf.cast(tf.shape(mean)[1] - 1, mean.dtype)
+    epsilon = tf.cast(epsilon, mean.dtype)
     return S * tf.math.log(1.0 - epsilon) + (1.0 - S) * tf.math.log(epsilon / rivals)
 
 
@@ -290,22 +293,38 @@ def start(
     return State(Mean(tuple(weights), kernel, np.zeros(n_classes)), np.tile(root, (n_classes, 1, 1)))
 
 
-@cache
+def _dense_forward(weights: Sequence[Any], scaled: Any) -> Any:
+    """The registered dense network: one function for every number of features, so one trace."""
+    hidden = scaled
+    for W, b in zip(weights[::2], weights[1::2], strict=True):
+        hidden = tf.nn.relu(tf.matmul(hidden, W) + b)
+    return layer_norm(hidden)
+
+
 def compiled(network: str, input_shape: Shape, printed: bool) -> Any:
-    """Compile training steps; cached: one trace per process, whatever N, C and P are.
+    """Compile training steps; cached: one trace per process, whatever N, C, P and (dense) D are.
 
     Args:
         network: a name in `workbench.engine.networks.NETWORKS`, or "package.module:function".
         input_shape: (H, W, channels), or (D,).
         printed: use the printed estimate of the distance.
     """
+    return _compiled(network, () if network == DENSE else input_shape, printed)
+
+
+@cache
+def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
     f32, f64 = tf.float32, tf.float64
-    weight_spec = tuple(
-        tf.TensorSpec(v.shape, f32) for v in template(network, input_shape).trainable_variables
-    )
+    if network == DENSE:
+        layer = tf.TensorSpec((None, None), f32), tf.TensorSpec((None,), f32)
+        weight_spec, width = layer + layer, None
+    else:
+        model = template(network, input_shape)
+        weight_spec = tuple(tf.TensorSpec(v.shape, f32) for v in model.trainable_variables)
+        width = n_features(network, input_shape)
     spec = (
         *weight_spec,
-        tf.TensorSpec((n_features(network, input_shape), None), f64),
+        tf.TensorSpec((width, None), f64),
         tf.TensorSpec((None,), f64),
         tf.TensorSpec((None, None, None), f64),
     )
@@ -321,7 +340,10 @@ def compiled(network: str, input_shape: Shape, printed: bool) -> Any:
         m_P, length, variance, beta, epsilon = tf.unstack(options)
         *weights, kernel, bias, raw = variables
         root = tf.linalg.band_part(raw, -1, 0)
-        features = tf.cast(forward(network, input_shape, weights, x), f64)
+        if network == DENSE:
+            features = tf.cast(_dense_forward(weights, x), f64)
+        else:
+            features = tf.cast(forward(network, input_shape, weights, x), f64)
         mean = tf.matmul(features, kernel) + bias
         spread = tf.matmul(phi[None], root)
         r = rest[:, None] + tf.transpose(tf.reduce_sum(tf.square(spread), axis=2))
@@ -398,7 +420,8 @@ def train(
         rates: [T, 2] learning rates of network and L_j.
         n_sub: rows of a batch on which covariances are compared.
         printed: use the printed estimate of the distance.
-        callback: (fraction, minus the loss of all rows) about fifty times; True stops.
+        callback: (fraction, minus the loss of all rows) after each share of the steps (ten at least,
+            about fifty shares when there are many); True stops.
 
     Returns:
         The state at the end of the share of steps with the least mean loss.
@@ -412,24 +435,21 @@ def train(
     N = len(data.codes)
     held = [tf.convert_to_tensor(v) for v in (data.scaled, data.phi, data.rest, data.codes.astype(np.int32))]
     options = np.array([prior.mean, prior.length_scale, prior.variance, weight / N, epsilon])
-    share, done = max(1, -(-len(rows) // 50)), 0
+    share, done = max(LEAST_SHARE, -(-len(rows) // 50)), 0
     best, keep = np.inf, values
     trace: list[float] = []
     while done < len(rows):
         part = slice(done, min(done + share, len(rows)))
-        values, adam, total = run(
-            values,
-            adam,
-            *held,
-            rows[part].astype(np.int32),
-            rates[part].astype(np.float32),
-            np.int32(n_sub),
-            options,
-        )
-        trace.append(float(total) / (part.stop - done))
-        done = part.stop
-        if not np.isfinite(trace[-1]):
+        steps = rows[part].astype(np.int32), rates[part].astype(np.float32)
+        try:
+            values, adam, total = run(values, adam, *held, *steps, np.int32(n_sub), options)
+            loss = float(total) / (part.stop - done)
+        except tf.errors.InvalidArgumentError:  # eigenvalues of a matrix that is not finite
+            loss = np.nan
+        if not np.isfinite(loss):
             raise InputError("Training diverged (the loss is not a number); lower the learning rates.")
+        trace.append(loss)
+        done = part.stop
         if trace[-1] <= best:
             best, keep = trace[-1], values
         if callback is not None and callback(done / len(rows), -N * trace[-1]):
