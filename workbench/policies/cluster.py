@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -84,6 +85,10 @@ def by_dask(
                     raise InputError(
                         f"Rows {unit.first} to {unit.first + unit.n_rows - 1} kept killing their workers. "
                         "Look at the workers' memory, or take smaller chunk_rows."
+                    ) from error
+                except CancelledError as error:
+                    raise InputError(
+                        f"Lost the Dask scheduler in mid-scan ({error}). Start it again and score again."
                     ) from error
                 yield unit.n_rows, found
                 following = next(left, None)
