@@ -368,7 +368,7 @@ class _Search:
         model = self.model
         rows = model._rows(self.scaled, self.targets, *model._unpack(theta), self.rng)
         fit = model._optimise(
-            rows, len(self.scaled), self.posterior, self.prior, self.rng, None, sweeps=40, tol=1e-5, epochs=1
+            rows, len(self.scaled), self.posterior, self.prior, self.rng, None, sweeps=20, tol=1e-4, epochs=1
         )
         self.posterior = fit.posterior
         self.traces.append(fit.trace)
