@@ -485,3 +485,25 @@ def test_bob_may_be_anybody(start: Start, store: Store, monkeypatch: pytest.Monk
     assert start(annotator=None).annotator == "somebody"
     with pytest.raises(InputError, match="There is no project 'x'"):
         Session.open("x", store=store)
+
+
+def test_a_file_without_classes_is_labelled_from_nothing(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal(6 * (i % 2)):.3f},{rng.normal():.3f}" for i in range(60)]
+    path.write_text("a,b\n" + "\n".join(rows) + "\n")
+    session = start(str(path))
+    assert session.classes == () and session.refit() is None
+    first = session.ask()[0]
+    with pytest.raises(InputError, match="Classes: none yet"):
+        session.tell(first.id, "even")
+    session.add_class("even")
+    session.add_class("odd")
+    for _ in range(12):
+        ask = session.ask()[0]
+        assert session.tell(ask.id, ("even", "odd")[ask.item % 2])
+    assert session.refit() is not None
+    reopened = Session.open(session.id, store=session.store)
+    assert reopened.state.labels == session.state.labels and reopened.model is not None
+    right = reopened.model.probabilities.argmax(axis=1) == np.arange(60) % 2
+    assert right.mean() > 0.9

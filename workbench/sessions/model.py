@@ -164,6 +164,7 @@ class Learner:
             "classes": np.arange(len(self.classes)),
             "random_state": int(generator(self.seed, number, FIT).integers(2**31 - 1)),
             "warm_start": True,
+            "input_shape": self.pool.image_shape,
         }
         accepted = made.get_params(deep=False)
         missing = {k: v for k, v in wanted.items() if k in accepted and k not in self.options}

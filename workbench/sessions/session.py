@@ -335,6 +335,9 @@ class Session:
         """
         if k < 1:
             raise InputError(f"At least one item must be asked for; got k={k}.")
+        if self._published is None:
+            # k-means takes a while: not inside a transaction that keeps others from writing.
+            self._cold_items()
         with self._lock, self._recording() as recorder:
             state = self._folder.state()
             moment = time.time()
@@ -705,11 +708,17 @@ class Session:
                 add(item, "policy", None if np.isnan(utility) else utility, published.model.number)
         return chosen
 
+    def _cold_items(self) -> Ints:
+        """Items spread over the pool, to be asked before a model can say better."""
+        with self._lock:
+            if self._cold is None:
+                n = min(COLD_ITEMS, max(8, 2 * len(self.pool.classes)))
+                self._cold = diverse_items(self.pool, self.pool.trainable, n, int(self.settings["seed"]))
+            return self._cold
+
     def _cold_item(self, free: Array, asked: int) -> int:
-        if self._cold is None:
-            n = min(COLD_ITEMS, max(8, 2 * len(self.pool.classes)))
-            self._cold = diverse_items(self.pool, self.pool.trainable, n, int(self.settings["seed"]))
-        waiting = self._cold[free[self._cold]]
+        cold = self._cold_items()
+        waiting = cold[free[cold]]
         if waiting.size:
             return int(waiting[0])
         rng = generator(int(self.settings["seed"]), asked, COLD_START)
