@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from workbench.attacks import ATTACKS, LOSSES
-from workbench.attacks.methods import attack, attacks_on, compiled, slopes, trace_counts
+from workbench.attacks.methods import attack, attacks_on, compiled_for, slopes, trace_counts
 from workbench.attacks.targets import moments, target_of
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
@@ -109,7 +109,7 @@ def test_pgd_never_ends_below_where_it_began(method, net, digits):
 def test_pgd_keeps_the_best_of_its_own_path(pixels_model, digits):
     X, y = digits[2], digits[3].astype(np.int32)
     target = target_of(pixels_model)
-    run = compiled(target.key, target.signature, "hinge", target.dtype).pgd
+    run = compiled_for(target, "hinge").pgd
     reach = np.full(len(X), 0.1)
     best, record = run(target.arrays, X, y, reach, np.int32(10))
     np.testing.assert_allclose(loss_of(pixels_model, best.numpy(), y, "hinge"), record.numpy(), atol=1e-10)
@@ -199,7 +199,7 @@ def test_what_cannot_be_attacked_says_why(pixels_model, softmax_net, digits):
     with pytest.raises(InputError, match="Fit"):
         attack(make_classifier("large-margin"), X)
     with pytest.raises(InputError, match="learnt nothing"):
-        attack(make_classifier("large-margin", classes=[0, 1]).fit(np.empty((0, 64)), []), X, y)
+        attack(make_classifier("large-margin", classes=[0, 1]).fit(np.empty((0, 64)), []), X, y % 2)
     with pytest.raises(InputError, match="between 0 and 1"):
         attack(pixels_model, X * 255, y)
     with pytest.raises(InputError, match="does not know"):

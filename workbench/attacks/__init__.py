@@ -36,6 +36,17 @@ class AttackEntry(Entry):
     iterative: bool = False
 
 
+@dataclass(frozen=True)
+class LossEntry(Entry):
+    """One registered loss.
+
+    Attributes:
+        needs_variance: whether it needs latent functions with uncertainty.
+    """
+
+    needs_variance: bool = False
+
+
 _HERE = "workbench.attacks.methods"
 
 ATTACKS: Registry[AttackEntry] = Registry(
@@ -80,32 +91,34 @@ ATTACKS: Registry[AttackEntry] = Registry(
     ],
 )
 
-LOSSES: Registry[Entry] = Registry(
+LOSSES: Registry[LossEntry] = Registry(
     "loss",
     [
-        Entry(
+        LossEntry(
             "cross-entropy",
             "workbench.attacks.losses:cross_entropy",
             "Cross-entropy",
             "Of the softmax of the latent means.",
         ),
-        Entry(
+        LossEntry(
             "hinge",
             "workbench.attacks.losses:hinge",
             "Hinge",
             "One plus the best rival's mean minus the true class's.",
         ),
-        Entry(
+        LossEntry(
             "objective",
             "workbench.attacks.losses:objective",
             "Training objective",
             "The large-margin model's own loss; also raises the variance.",
+            needs_variance=True,
         ),
-        Entry(
+        LossEntry(
             "adaptive",
             "workbench.attacks.losses:adaptive",
             "Adaptive",
             "How surely the best wrong class is the largest: wrong and certain.",
+            needs_variance=True,
         ),
     ],
 )
@@ -117,7 +130,7 @@ _LAZY = {
     "DETECTORS": "workbench.attacks.detection",
 }
 
-__all__ = ["ATTACKS", "LOSSES", "AttackEntry"]
+__all__ = ["ATTACKS", "LOSSES", "AttackEntry", "LossEntry"]
 
 
 def __getattr__(name: str) -> Any:

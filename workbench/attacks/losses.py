@@ -1,7 +1,8 @@
 """What an attack raises: functions of latent moments and the true class, in TensorFlow.
 
 Each is (mean [n, C], variance [n, C] or None, codes [n]) -> [n], higher = better for the attacker.
-Models without latent functions give their logits as means, and no variance.
+Models without latent functions give their logits as means, and no variance: losses that need one are
+refused for them beforehand.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-
-from workbench.errors import InputError
 
 
 def cross_entropy(mean: Any, variance: Any, codes: Any) -> Any:
@@ -25,7 +24,6 @@ def hinge(mean: Any, variance: Any, codes: Any) -> Any:
 
 def objective(mean: Any, variance: Any, codes: Any) -> Any:
     """Eb + sqrt(Eb2) for the rival of largest mean [n]: the large-margin model's loss (MATH.md section 2)."""
-    variance = _needed(variance, "objective")
     rival = tf.argmax(_rivals(mean, codes), 1, output_type=tf.int32)
     d = 1.0 + _own(mean, rival) - _own(mean, codes)
     return d + tf.sqrt(d * d + _own(variance, rival) + _own(variance, codes))
@@ -36,7 +34,6 @@ def adaptive(mean: Any, variance: Any, codes: Any) -> Any:
 
     The smallest over j of (mu_t - mu_j) / sqrt(s_t^2 + s_j^2), MATH.md section 10.
     """
-    variance = _needed(variance, "adaptive")
     winner = tf.argmax(_rivals(mean, codes), 1, output_type=tf.int32)
     gap = _own(mean, winner)[:, None] - mean
     spread = tf.sqrt(_own(variance, winner)[:, None] + variance + 1e-12)
@@ -53,12 +50,3 @@ def _is(values: Any, codes: Any) -> Any:
 
 def _rivals(mean: Any, codes: Any) -> Any:
     return tf.where(_is(mean, codes), tf.cast(float("-inf"), mean.dtype), mean)
-
-
-def _needed(variance: Any, loss: str) -> Any:
-    if variance is None:
-        raise InputError(
-            f"The {loss} loss needs a model with latent functions and their variance; this model has "
-            "neither. Use cross-entropy or hinge, or attack a large-margin model."
-        )
-    return variance

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.attacks import ATTACKS, LOSSES
-from workbench.attacks.targets import moments, target_of
+from workbench.attacks.targets import Target, moments, target_of
 from workbench.errors import InputError
 
 STEPS = 20
@@ -76,10 +76,24 @@ def compiled(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) -> Com
     return Compiled(slope, pgd)
 
 
+def compiled_for(target: Target, loss: str) -> Compiled:
+    """The compiled attacks on a target.
+
+    Raises:
+        InputError: the loss needs variances and the model has none.
+    """
+    if LOSSES[loss].needs_variance and not target.has_variance:
+        raise InputError(
+            f"The {loss} loss needs a model with latent functions and their variance; this model has "
+            "neither. Use cross-entropy or hinge, or attack a large-margin model."
+        )
+    return compiled(target.key, target.signature, loss, target.dtype)
+
+
 def trace_counts(model: Any, loss: str = "cross-entropy") -> dict[str, int]:
     """How often the attacks on this model's kind with this loss were traced in this process."""
     target = target_of(model)
-    run = compiled(target.key, target.signature, loss, target.dtype)
+    run = compiled_for(target, loss)
     return {name: f.experimental_get_tracing_count() for name, f in run._asdict().items()}
 
 
@@ -96,7 +110,7 @@ def slopes(model: Any, X: Array, codes: Ints, loss: str = "cross-entropy") -> tu
         [N] and [N, D].
     """
     target = target_of(model)
-    run = compiled(target.key, target.signature, loss, target.dtype).slope
+    run = compiled_for(target, loss).slope
     dtype = target.dtype.as_numpy_dtype
     value, gradient = np.empty(len(X), dtype), np.empty(X.shape, dtype)
     for rows in _chunks(len(X), target.rows):
@@ -145,7 +159,7 @@ def pgd(
     2.5 strength / k long.
     """
     target = target_of(model)
-    run = compiled(target.key, target.signature, loss, target.dtype).pgd
+    run = compiled_for(target, loss).pgd
     dtype = target.dtype.as_numpy_dtype
     for strength in strengths:
         best = np.empty_like(X)

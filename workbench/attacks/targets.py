@@ -39,6 +39,11 @@ class Target(NamedTuple):
     rows: int
 
     @property
+    def has_variance(self) -> bool:
+        """Whether it has latent functions with uncertainty."""
+        return self.key[0] != "softmax"
+
+    @property
     def signature(self) -> Any:
         """Shapes of the arrays; all sizes that differ between models of this kind are open."""
         if self.key[0] == "kernel":

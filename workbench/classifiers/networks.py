@@ -21,6 +21,7 @@ from workbench.errors import InputError
 REFITS = ("head", "whole")
 HELD_OUT = 1000  # rows at most that training leaves out, to set the temperature on
 HELD_OUT_SHARE = 0.05
+JOINT_FROM = 10  # labels a class from which training network and head together pays
 HELD_OUT_FROM = 20  # labels a class from which rows are left out
 LAST_RATE = 0.05  # learning rates fall linearly to this share of what they began with
 
@@ -244,8 +245,8 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     head, then Adam on the large-margin objective over network, inducing points and q together,
     and sweeps again to finish (MATH.md section 10).
 
-    The temperature of `predict_proba` is set on rows that training leaves out (one in twenty, up to 1,000, from
-    20 labels a class on); the head then sees those rows too.
+    The temperature of `predict_proba` is set on rows that training leaves out (one in twenty, up
+    to 1,000, from 20 labels a class on); the head then sees those rows too.
 
     Args:
         network: as in `SoftmaxNetClassifier`.
@@ -258,7 +259,8 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         variance: of the kernel.
         temperature: over rivals.
         pretrain_epochs: with a softmax layer.
-        joint_epochs: of network and head together; 0 leaves the network as softmax training made it.
+        joint_epochs: of network and head together; 0, and fewer than 10 labels a class, leave the
+            network as softmax training made it.
         batch_size: rows in a step.
         learning_rate: of the network.
         head_learning_rate: of inducing points and q.
@@ -360,7 +362,8 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         rng = np.random.default_rng([self._seed(), 0x101])
         kept, held_out = self._held_out(codes, rng)
         n = len(kept)
-        rows, shares = self._schedule(n, self.joint_epochs, rng)
+        epochs = self.joint_epochs if n >= JOINT_FROM * len(self.classes_) else 0
+        rows, shares = self._schedule(n, epochs, rng)
         first = len(self._schedule(n, self.pretrain_epochs, rng)[0])
         total = first + len(rows)
 

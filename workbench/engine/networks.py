@@ -45,7 +45,7 @@ Report = Callable[[int, float], bool | None]
 
 
 def _mlp(seed: Iterator[int]) -> list[Any]:
-    return [_dense(128, seed), _dense(64, seed)]
+    return [layers.Flatten(), _dense(128, seed), _dense(64, seed)]
 
 
 def _small(seed: Iterator[int]) -> list[Any]:
