@@ -156,9 +156,8 @@ def bounds(*, quick: bool = False) -> float:
             p = model.predict_proba(X_test)
             totals[label].append(_nll(p, y_test))
             error = float((p.argmax(axis=1) != y_test).mean())
-            print(
-                f"{name:14s} {label:20s} {spent:8.3f} {error:7.4f} {totals[label][-1]:7.4f} {model.n_iter_:7d}"
-            )
+            row = f"{name:14s} {label:20s} {spent:8.3f} {error:7.4f} {totals[label][-1]:7.4f}"
+            print(row, f"{model.n_iter_:7d}")
     return float(np.mean(totals["joint"]) / np.mean(totals["mean-field"]))
 
 
