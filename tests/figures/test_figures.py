@@ -89,10 +89,10 @@ def test_the_band_is_the_t_interval_over_seeds() -> None:
 
 
 def test_unfinished_runs_count_as_far_as_they_got() -> None:
-    curve = summarise("vr", [([1, 2], [0.4, 0.2]), ([1], [0.2]), ([], [])])
-    assert curve.runs.tolist() == [2, 1]
-    assert curve.mean.tolist() == pytest.approx([0.3, 0.2])
-    assert np.isnan(curve.low[1])
+    curve = summarise("vr", [([1, 2], [0.4, 0.2]), ([1, 2], [0.3, 0.4]), ([1], [0.2]), ([], [])])
+    assert curve.runs.tolist() == [3, 2]
+    assert curve.mean.tolist() == pytest.approx([0.3, 0.3])
+    assert np.isfinite(curve.low[0]) and np.isnan(curve.low[1])
 
 
 def test_missing_values_are_left_out_of_a_curve() -> None:
@@ -101,15 +101,21 @@ def test_missing_values_are_left_out_of_a_curve() -> None:
 
 
 def test_the_learning_curve_draws_the_baseline_first_and_names_n() -> None:
-    ours = summarise("variation-ratio", [([1, 2], [0.4, 0.2]), ([1, 2], [0.5, 0.3])])
+    ours = summarise("variation-ratio", [([1, 2], [0.4, 0.2]), ([1, 2], [0.5, 0.3]), ([1, 2], [0.45, 0.25])])
     random = summarise("random", [([1, 2], [0.5, 0.4])], baseline=True)
     fig = learning_curve([ours, random])
     named = [t for t in fig.data if t.showlegend is not False]
-    assert [t.name for t in named] == ["random", "variation-ratio · n = 2"]
+    assert [t.name for t in named] == ["random", "variation-ratio · n = 3"]
     assert named[0].line.color == theme.NEUTRAL
     assert named[1].y.tolist() == pytest.approx([0.45, 0.25])
     band = next(t for t in fig.data if t.fill == "toself")
     assert min(band.y) >= 0
+
+
+def test_a_wide_band_does_not_flatten_the_lines() -> None:
+    wild = summarise("vr", [([1, 2], [0.1, 0.2]), ([1, 2], [0.9, 0.3]), ([1, 2], [0.2, 0.25])])
+    assert wild.high[0] > 1.2
+    assert learning_curve([wild]).layout.yaxis.range[1] <= 1.6 * wild.mean.max()
 
 
 def test_a_curve_without_points_says_so() -> None:
@@ -220,14 +226,25 @@ def test_a_sparkline_needs_two_points_and_falls_when_the_error_falls() -> None:
     assert sparkline([0.0, 0.0]) is not None
 
 
-def test_thumbnails_keep_pixels_sharp() -> None:
+def test_thumbnails_reach_the_wanted_size() -> None:
     image = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    big = enlarged(image, 10)
-    assert big.shape == (8, 12)
-    assert (big[::4, ::4] == image).all()
+    sharp = enlarged(image, 10, smooth=False)
+    assert sharp.shape == (8, 12)
+    assert (sharp[::4, ::4] == image).all()
+    assert enlarged(np.zeros((4, 8, 3), np.uint8), 40).shape == (20, 40, 3)
     assert enlarged(np.zeros((4, 4, 3), np.uint8), 3).shape == (4, 4, 3)
     with pytest.raises(ValueError, match="An image is"):
         enlarged(np.zeros(4), 10)
+
+
+def test_smooth_thumbnails_keep_the_brightness_and_follow_a_ramp() -> None:
+    assert (enlarged(np.full((5, 7), 90, np.uint8), 50) == 90).all()
+    ramp = np.tile(np.linspace(0, 200, 6).astype(np.uint8), (4, 1))
+    big = enlarged(ramp, 60).astype(int)
+    assert (np.diff(big[0, 15:45]) >= 0).all()
+    np.testing.assert_allclose(
+        big[20, 25:35], np.interp(np.arange(25, 35), np.arange(6) * 10 + 4.5, ramp[0]), atol=1
+    )
 
 
 def test_sheets_put_images_side_by_side() -> None:

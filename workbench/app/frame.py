@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from workbench.app import current, warm
+from workbench.app.jobs import manager
+from workbench.app.text import percent, plural, verbatim
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+
 ICON = Path(__file__).resolve().parent / "icon.svg"
+LOGO = Path(__file__).resolve().parent / "logo.svg"
+_PAGES: dict[str, Any] = {}
 
 
 def run(pages: Sequence[Any]) -> None:
@@ -18,5 +28,159 @@ def run(pages: Sequence[Any]) -> None:
         pages: `st.Page` objects, in the order of the menu; the first is where people start.
     """
     st.set_page_config(page_title="Workbench", page_icon=str(ICON), layout="wide")
-    chosen = st.navigation(list(pages))
-    chosen.run()
+    st.logo(str(LOGO), size="large", icon_image=str(ICON))
+    chosen = st.navigation(list(pages), expanded=True)
+    _PAGES.update((page.url_path or "data", page) for page in pages)
+    opened, problem = None, None
+    try:
+        opened = current.session()
+    except InputError as error:
+        problem = str(error)
+    side = st.sidebar.container(key="side")
+    if problem is not None:
+        _lost(problem)
+        with side:
+            st.caption("No project is open.")
+        engine(side)
+        st.stop()
+    try:
+        chosen.run()
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+    finally:
+        # after the page, so that it shows what the page has just done
+        with side:
+            _project(opened if opened is not None and opened.id == current.project_id() else _reopened())
+        engine(side)
+        warm.page_shown()
+
+
+def _reopened() -> Session | None:
+    try:
+        return current.session()
+    except InputError:
+        return None
+
+
+def page(name: str) -> Any:
+    """The page with this address, for links.
+
+    Args:
+        name: "data", "label", "compare", "uncertainty", "history", ...
+    """
+    return _PAGES[name]
+
+
+def link(name: str, label: str, icon: str | None = None) -> None:
+    """A link to a page that keeps the project in the address."""
+    project = current.project_id()
+    st.page_link(
+        page(name), label=label, icon=icon, query_params={current.PARAMETER: project} if project else None
+    )
+
+
+def needed(what: str) -> Session:
+    """The current session; without one, say what to do and stop the page.
+
+    Args:
+        what: what the page would show: "label items", "see where the model is unsure".
+    """
+    opened = current.session()
+    if opened is None:
+        with st.container(border=True, key="no-project"):
+            st.markdown("**No project is open.**")
+            st.markdown(f"Choose a pool or go on with a project to {what}.")
+            link("data", "Choose a pool", ":material/arrow_forward:")
+        st.stop()
+    return opened
+
+
+def _lost(problem: str) -> None:
+    st.title("This project cannot be opened")
+    st.error(verbatim(problem), icon=":material/error:")
+    st.markdown("Nothing of it is lost. Choose another project, or put the pool back as it was.")
+    if st.button("Back to the projects", type="primary", key="leave-lost"):
+        current.choose(None)
+        st.switch_page(page("data"))
+
+
+def _project(opened: Session | None) -> None:
+    if opened is None:
+        st.caption("No project is open.")
+        return
+    state = opened.state
+    labelled = (
+        sum(1 for item in state.codes if item not in state.evaluation)
+        if state.evaluation
+        else len(state.codes)
+    )
+    total = int(opened.pool.trainable.size)
+    st.markdown(f"**{verbatim(opened.project.name, 40)}**")
+    st.progress(
+        min(1.0, len(state.codes) / max(1, total)),
+        text=f"{len(state.codes):,} of {plural(total, 'item')} labelled",
+    )
+    if state.evaluation:
+        st.caption(f"{labelled:,} to learn from, {len(state.codes) - labelled:,} to measure on")
+    _error(opened)
+
+
+def _error(opened: Session) -> None:
+    from workbench.figures.sparkline import sparkline
+
+    errors = [r.error for r in opened.rounds if r.n_test and r.error == r.error]
+    if opened.model is None or not errors:
+        st.caption("Error: known after the first fit." if opened.pool.has_truth else "Error: not known yet.")
+        return
+    found = opened.evaluation
+    if not found.enough:
+        st.caption(f"Error: not enough to tell ({found.n} of 20 items measured).")
+        return
+    st.metric(
+        f"Error on {found.n:,} items of the {found.source}",
+        percent(found.error),
+        help=f"95 % interval {percent(found.low)} to {percent(found.high)}. Never trained on.",
+    )
+    picture = sparkline(errors)
+    if picture is not None:
+        st.image(picture, alt=f"Error after each fit, from {percent(errors[0])} to {percent(errors[-1])}")
+
+
+@st.fragment(run_every=0.5)
+def _watched_engine() -> None:
+    if _engine_line() == "steady":
+        st.rerun()
+
+
+def engine(side: Any) -> None:
+    """The engine's state at the foot of the sidebar; looks again by itself while something moves."""
+    with side:
+        if _moving():
+            _watched_engine()
+        else:
+            _engine_line()
+
+
+def _moving() -> bool:
+    project = current.project_id()
+    refit = manager().get(project, "refit") if project else None
+    return warm.engine_state()[0] == "loading" or (refit is not None and refit.active)
+
+
+def _engine_line() -> str:
+    state, reason = warm.engine_state()
+    project = current.project_id()
+    refit = manager().get(project, "refit") if project else None
+    if state == "failed":
+        st.caption(f":red[●] Engine failed to load: {verbatim(reason, 200)}")
+    elif refit is not None and refit.active:
+        st.caption(":blue[●] Fitting in the background")
+    elif refit is not None and refit.status == "failed":
+        st.caption(f":red[●] The last fit failed: {verbatim(refit.error, 200)}")
+    elif state == "loading":
+        st.caption(":orange[●] Engine loading; you can start already")
+    elif state == "ready":
+        st.caption(":green[●] Engine ready")
+    else:
+        st.caption(":gray[●] Engine loads with the first fit")
+    return "moving" if _moving() else "steady"

@@ -32,6 +32,7 @@ class Job:
         partial: what the work has published so far, if it does.
         error: a sentence for people when it failed.
         details: the traceback, for the log.
+        about: whatever who submitted it wants to find again.
     """
 
     _numbers = itertools.count(1)
@@ -44,6 +45,7 @@ class Job:
         self.result: Any = None
         self.partial: Any = None
         self.error = self.details = ""
+        self.about: Any = None
         self.started = self.ended = 0.0
         self._cancel = threading.Event()
         self._ended = threading.Event()

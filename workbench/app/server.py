@@ -61,9 +61,23 @@ class SecurityHeaders:
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
+def leave_keras_alone() -> None:
+    """Keep Streamlit from resetting Keras after every run of a page.
+
+    Once Keras is imported, the script runner calls `keras.backend.clear_session()` each time: a
+    third of a second under the interpreter's lock, and it pulls the ground from under a network
+    that is being trained in a job.
+    """
+    from streamlit.runtime.scriptrunner import script_runner
+
+    if hasattr(script_runner, "_clean_problem_modules"):
+        script_runner._clean_problem_modules = lambda: None
+
+
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[None]:
     """Warm the engine while the server starts; stop the jobs when it ends."""
+    leave_keras_alone()
     if os.environ.get("WORKBENCH_WARM", "1") != "0":
         threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
     yield

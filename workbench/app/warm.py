@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -13,6 +14,8 @@ State = Literal["cold", "loading", "ready", "failed"]
 _lock = threading.Lock()
 _state: State = "cold"
 _reason = ""
+_shown = threading.Event()
+_PATIENCE = 3.0
 
 
 def engine_state() -> tuple[State, str]:
@@ -27,9 +30,18 @@ def engine_state() -> tuple[State, str]:
         return _state, _reason
 
 
+def page_shown() -> None:
+    """A page has been drawn: from here on the import is in nobody's way."""
+    _shown.set()
+
+
 def warm_up() -> None:
-    """Import what a fit needs; safe to call more than once and from any thread."""
+    """Import what a fit needs; safe to call more than once and from any thread.
+
+    Waits for the first page, up to three seconds: both would compete for the interpreter.
+    """
     global _state, _reason
+    _shown.wait(_PATIENCE)
     with _lock:
         if _state in ("loading", "ready"):
             return
@@ -44,5 +56,8 @@ def warm_up() -> None:
         with _lock:
             _state, _reason = "failed", f"{type(error).__name__}: {error}"
         return
+    # half a million objects that live as long as the process: no collection need look at them again
+    gc.collect()
+    gc.freeze()
     with _lock:
         _state = "ready"

@@ -18,6 +18,8 @@ _T95 = (
     2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
 DASHES = ("solid", "dash", "dashdot", "longdash", "solid", "dash")
+# with two runs the interval of the mean is wider than anything worth drawing
+MIN_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Curve:
         name: for the legend.
         labels: [R] numbers of labels, ascending.
         mean: [R] mean over runs.
-        low: [R] lower end of the band, NaN where fewer than two runs got that far.
+        low: [R] lower end of the band, NaN where fewer than three runs got that far.
         high: [R] upper end of the band.
         runs: [R] how many runs are behind each point.
         baseline: drawn as what the others are compared with.
@@ -66,7 +68,7 @@ def summarise(
     counts = np.array([len(gathered[n]) for n in at], dtype=np.int64)
     half = np.full(len(at), np.nan)
     for i, n in enumerate(at):
-        if counts[i] > 1:
+        if counts[i] >= MIN_RUNS:
             quantile = _T95[counts[i] - 2] if counts[i] - 2 < len(_T95) else 1.96
             half[i] = quantile * np.std(gathered[n], ddof=1) / np.sqrt(counts[i])
     return Curve(name, np.array(at), mean, mean - half, mean + half, counts, baseline)
@@ -95,11 +97,15 @@ def learning_curve(
     curves = [c for c in curves if len(c.labels)]
     if not curves:
         return theme.empty("No round has finished yet", height)
+    most_mean = max(float(c.mean.max()) for c in curves)
+    most_high = max((float(np.nanmax(c.high)) for c in curves if np.isfinite(c.high).any()), default=0.0)
+    # a wide band may be cut, the lines never
+    top = max(1.05 * most_mean, min(1.02 * most_high, 1.6 * most_mean)) or 1.0
     fig = theme.figure(
         x="Labels",
         y=measure,
         height=height,
-        y_options={"tickformat": ".0%" if share else "", "rangemode": "tozero"},
+        y_options={"tickformat": ".0%" if share else "", "range": [0, min(top, 1.0) if share else top]},
     )
     shown = ":.1%" if share else ":.3f"
     rank = 0
@@ -147,7 +153,7 @@ def learning_curve(
         )
     if any(np.isfinite(c.low).any() for c in curves):
         fig.add_annotation(
-            text="band: 95 % interval of the mean over seeds",
+            text="band: 95 % interval of the mean over runs",
             showarrow=False,
             xref="paper",
             yref="paper",

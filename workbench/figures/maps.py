@@ -44,6 +44,7 @@ def thinned(n: int, keep: Ints, limit: int = theme.THIN_FROM) -> Ints:
 def pool_map(
     points: Array,
     *,
+    items: Ints | None = None,
     values: Array | None = None,
     measure: str = "",
     classes: Sequence[object] = (),
@@ -59,6 +60,7 @@ def pool_map(
 
     Args:
         points: [N, 2].
+        items: those to draw; all by default.
         values: [N] a measure of each item, NaN where it has none; drawn as colour.
         measure: its name and unit.
         classes: [C] names.
@@ -73,13 +75,15 @@ def pool_map(
     Returns:
         The figure. `customdata[0]` of every point is the item's index.
     """
-    n = len(points)
+    drawn = np.arange(len(points)) if items is None else np.asarray(items, dtype=np.int64)
+    n = len(drawn)
     if n == 0:
         return theme.empty("The pool is empty", height)
     points = np.asarray(points, dtype=float)
-    labels = np.full(n, -1) if labels is None else np.asarray(labels)
-    labelled = np.flatnonzero(labels >= 0)
-    keep = thinned(n, np.union1d(labelled, np.asarray(asked, dtype=np.int64)))
+    labels = np.full(len(points), -1) if labels is None else np.asarray(labels)
+    labelled = drawn[labels[drawn] >= 0]
+    wanted = np.flatnonzero(np.isin(drawn, np.union1d(labelled, np.asarray(asked, dtype=np.int64))))
+    keep = drawn[thinned(n, wanted)]
     kind = go.Scattergl if len(keep) > theme.WEBGL_FROM else go.Scatter
     fig = theme.figure(
         x=theme.text(axes[0]),

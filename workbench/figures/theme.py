@@ -113,6 +113,7 @@ def figure(
         showlegend=legend,
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0},
         hoverlabel={"namelength": -1},
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": NEUTRAL, "activecolor": CATEGORICAL[0]},
         uirevision="kept",
         xaxis=axis | {"title": x} | (x_options or {}),
         yaxis=axis | {"title": y} | (y_options or {}),

@@ -9,15 +9,17 @@ import numpy as np
 from workbench.arrays import Array
 
 
-def enlarged(image: Array, side: int) -> Array:
-    """An image at least `side` pixels on its longer edge, by whole factors so that pixels stay sharp.
+def enlarged(image: Array, side: int, *, smooth: bool = True) -> Array:
+    """An image `side` pixels on its longer edge; one that is larger already is left as it is.
 
     Args:
         image: [H, W] or [H, W, 3] uint8.
         side: wanted length of the longer edge, in pixels.
+        smooth: interpolate (Catmull-Rom), because people read few large squares badly; else whole
+            factors of sharp pixels.
 
     Returns:
-        [H * k, W * k(, 3)] uint8.
+        [H', W'(, 3)] uint8.
 
     Raises:
         ValueError: not an image of that shape.
@@ -25,8 +27,33 @@ def enlarged(image: Array, side: int) -> Array:
     image = np.asarray(image)
     if image.ndim not in (2, 3) or 0 in image.shape or (image.ndim == 3 and image.shape[2] not in (3, 4)):
         raise ValueError(f"An image is [H, W], [H, W, 3] or [H, W, 4]; got {image.shape}.")
-    factor = max(1, -(-side // max(image.shape[:2])))
-    return np.repeat(np.repeat(image, factor, axis=0), factor, axis=1)
+    height, width = image.shape[:2]
+    longest = max(height, width)
+    if longest >= side:
+        return image
+    if not smooth:
+        factor = -(-side // longest)
+        return np.repeat(np.repeat(image, factor, axis=0), factor, axis=1)
+    tall, wide = max(1, round(height * side / longest)), max(1, round(width * side / longest))
+    rows = np.einsum("ab,b...->a...", _weights(height, tall), image.astype(float))
+    both = np.einsum("cd,ad...->ac...", _weights(width, wide), rows)
+    return np.clip(np.rint(both), 0, 255).astype(np.uint8)
+
+
+def _weights(given: int, wanted: int) -> Array:
+    """[wanted, given] Catmull-Rom weights; beyond the edge the outermost pixel goes on."""
+    at = (np.arange(wanted) + 0.5) * given / wanted - 0.5
+    base = np.floor(at).astype(int)
+    weights = np.zeros((wanted, given))
+    for shift in range(-1, 3):
+        t = np.abs(at - (base + shift))
+        near, far = 1.5 * t**3 - 2.5 * t**2 + 1, -0.5 * t**3 + 2.5 * t**2 - 4 * t + 2
+        np.add.at(
+            weights,
+            (np.arange(wanted), np.clip(base + shift, 0, given - 1)),
+            np.where(t <= 1, near, np.where(t < 2, far, 0.0)),
+        )
+    return weights
 
 
 def sheet(images: Sequence[Array], columns: int, *, gap: int = 1, ground: int = 255) -> Array:

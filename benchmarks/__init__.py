@@ -1,0 +1,1 @@
+"""Paired measurements of speed, memory and quality; each prints the lines the docs quote."""

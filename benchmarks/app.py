@@ -1,0 +1,124 @@
+"""The app against a bare Streamlit page: how soon something is seen, and how much memory it takes."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.driving import Server, chromium, visit
+
+STREAMLIT = (
+    "-m",
+    "streamlit",
+    "run",
+    "{script}",
+    "--server.port={port}",
+    "--server.address=127.0.0.1",
+    "--server.headless=true",
+    "--server.fileWatcherType=none",
+    "--browser.gatherUsageStats=false",
+)
+
+
+def _bare(folder: Path, source: str) -> Server:
+    folder.mkdir(parents=True)
+    script = folder / "bare.py"
+    script.write_text(source, encoding="utf-8")
+    command = tuple(str(script) if part == "{script}" else part for part in STREAMLIT)
+    return Server(folder, command=command)
+
+
+def _paint(browser: Any, address: str, sign: str) -> float:
+    """Seconds from the address to the sign being visible, in a browser without a cache."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    page = context.new_page()
+    began = time.perf_counter()
+    page.goto(address, wait_until="commit")
+    page.wait_for_selector(sign, state="visible")
+    seconds = time.perf_counter() - began
+    context.close()
+    return seconds
+
+
+def first_paint(*, rounds: int = 15) -> float:
+    """First paint of the first page against a bare one-line page.
+
+    Args:
+        rounds: pairs measured, alternated.
+
+    Returns:
+        Ratio of the medians, ours over bare.
+    """
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        ours = Server(Path(folder) / "ours").start()
+        bare = _bare(Path(folder) / "bare", "import streamlit as st; st.title('Hello')\n").start()
+        try:
+            sides = {"ours": (ours, ".st-key-start-digits button"), "bare": (bare, "h1")}
+            for server, sign in sides.values():
+                _paint(browser, server.url, sign)  # the first visitor pays for imports
+            times: dict[str, list[float]] = {side: [] for side in sides}
+            for turn in range(rounds):
+                order = list(sides) if turn % 2 else list(reversed(sides))
+                for side in order:
+                    server, sign = sides[side]
+                    times[side].append(_paint(browser, server.url, sign))
+        finally:
+            ours.stop()
+            bare.stop()
+    median = {side: statistics.median(values) for side, values in times.items()}
+    ratio = median["ours"] / median["bare"]
+    print(
+        f"first paint: {median['ours']:.2f} s, a bare one-line page {median['bare']:.2f} s, "
+        f"ratio {ratio:.2f} (at most 1.5), median of {rounds} alternated"
+    )
+    return ratio
+
+
+def server_memory(*, rounds: int = 3) -> float:
+    """Memory of the server after the first page, warm-up off, against bare Streamlit with pandas and Plotly.
+
+    Args:
+        rounds: servers of each side started, alternated.
+
+    Returns:
+        Ratio of the medians, ours over bare.
+    """
+    source = "import pandas, plotly.graph_objects\nimport streamlit as st\nst.title('Hello')\n"
+    sizes: dict[str, list[float]] = {"ours": [], "bare": []}
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        for turn in range(rounds):
+            for side in ("ours", "bare"):
+                home = Path(folder) / f"{side}-{turn}"
+                server = (Server(home) if side == "ours" else _bare(home, source)).start()
+                try:
+                    page = browser.new_page()
+                    visit(page, server.url)
+                    sizes[side].append(server.megabytes)
+                    page.close()
+                finally:
+                    server.stop()
+    median = {side: statistics.median(values) for side, values in sizes.items()}
+    ratio = median["ours"] / median["bare"]
+    print(
+        f"server memory, warm-up off: {median['ours']:.0f} MB, bare Streamlit with pandas and Plotly "
+        f"{median['bare']:.0f} MB, ratio {ratio:.2f} (at most 1.3), median of {rounds}"
+    )
+    return ratio
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run both; the exit code says whether both stayed within their bounds."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks app", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    quick = parser.parse_args(arguments).quick
+    paint = first_paint(rounds=5 if quick else 15)
+    memory = server_memory(rounds=1 if quick else 3)
+    return 0 if paint <= 1.5 and memory <= 1.3 else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,151 @@
+"""A server in its own process and a Chromium to look at it: for benchmarks, screenshots and tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKBENCH = (
+    "-c",
+    "import sys; from workbench.app.server import serve; serve(port=int(sys.argv[1]), open_browser=False)",
+    "{port}",
+)
+# milliseconds; generous, because the machine may be busy
+PATIENCE = 60_000
+
+
+def find_chromium() -> str | None:
+    """Path of a Chromium or Chrome on the PATH."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless browser.
+
+    Raises:
+        RuntimeError: there is no Chromium or Chrome.
+    """
+    path = find_chromium()
+    if path is None:
+        raise RuntimeError("no Chromium or Chrome on the PATH")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # the sandbox, /dev/shm and a GPU are often missing in containers
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Server:
+    """A server in its own process with its own home.
+
+    Attributes:
+        home: its WORKBENCH_HOME; its log lies there too.
+        environment: further variables.
+        command: arguments of Python; "{port}" is filled in.
+        port: where it listens; a free one is taken at the first start and kept for the next.
+    """
+
+    home: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = WORKBENCH
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """What it has printed."""
+        return (self.home / "server.log").read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def megabytes(self) -> float:
+        """Resident memory of the process."""
+        assert self.process is not None
+        kilobytes = subprocess.run(
+            ["ps", "-o", "rss=", "-p", str(self.process.pid)], capture_output=True, text=True, check=True
+        ).stdout
+        return int(kilobytes) / 1024
+
+    def start(self) -> Server:
+        """Start it and wait until it answers.
+
+        Raises:
+            RuntimeError: it ended or does not answer; the message holds its log.
+        """
+        if not self.port:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = probe.getsockname()[1]
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *(part.format(port=self.port) for part in self.command)],
+                cwd=ROOT,
+                env=os.environ
+                | {"WORKBENCH_HOME": str(self.home), "WORKBENCH_WARM": "0", "PYTHONUNBUFFERED": "1"}
+                | self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        end = time.monotonic() + PATIENCE / 1000
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"The server ended with {self.process.returncode}:\n{self.log}")
+            try:
+                with urllib.request.urlopen(self.url + "/_stcore/health", timeout=2) as answer:
+                    if answer.status == 200:
+                        return self
+            except OSError:
+                time.sleep(0.1)
+        raise RuntimeError(f"The server did not answer:\n{self.log}")
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End it."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(20)
+        self.process = None
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.stop(signal.SIGKILL)
+
+
+def settled(page: Any) -> None:
+    """Wait until the script has run and nothing is a skeleton."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_function("document.querySelectorAll('[data-testid=stSkeleton]').length === 0")
+
+
+def visit(page: Any, address: str) -> None:
+    """Open an address and wait until its page stands."""
+    page.goto(address)
+    page.wait_for_selector("h1")
+    settled(page)

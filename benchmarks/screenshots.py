@@ -1,0 +1,152 @@
+"""Pictures of every page, light and dark, wide and narrow: `make screenshots ARGS=folder`.
+
+Without a folder only the README's picture is made, in docs/images.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.driving import PATIENCE, ROOT, Server, chromium, settled, visit
+
+README_PICTURE = ROOT / "docs" / "images" / "label.png"
+WIDTHS = {"wide": 1400, "narrow": 800}
+GAPS = "name,height,weight,class\nada,1.7,60,a\nbob,,71,b\ncyd,1.9,80,a\ndan,1.6,,b\n"
+
+
+class Pages:
+    """Addresses of a server with two labelled projects and a comparison.
+
+    Args:
+        browser: a Chromium.
+        server: with an empty home.
+    """
+
+    def __init__(self, browser: Any, server: Server) -> None:
+        self.server = server
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        page.set_default_timeout(PATIENCE)
+        self.points = self._project(page, "three-gaussians", 40)
+        self.digits = self._project(page, "digits", 60)
+        visit(page, f"{server.url}/compare?project={self.digits}")
+        for key, value in (("compare-seeds", "3"), ("compare-budget", "40")):
+            page.locator(f".st-key-{key} input").fill(value)
+            page.locator(f".st-key-{key} input").press("Enter")
+        settled(page)
+        page.click(".st-key-start-comparison button")
+        page.wait_for_selector(".st-key-comparison-bar")
+        self.comparison = page.url.partition("comparison=")[2].partition("&")[0]
+        page.wait_for_selector(".st-key-comparison-table", timeout=6 * PATIENCE)
+        page.close()
+
+    def _project(self, page: Any, pool: str, budget: int) -> str:
+        visit(page, self.server.url)
+        page.click(f".st-key-start-{pool} button")
+        page.wait_for_selector(".st-key-oracle")
+        settled(page)
+        page.locator(".st-key-budget input").fill(str(budget))
+        page.locator(".st-key-budget input").press("Enter")
+        settled(page)
+        page.click(".st-key-oracle-budget button")
+        page.wait_for_selector(f"text=you: {budget}", timeout=4 * PATIENCE)
+        page.wait_for_selector(".st-key-error-curve")
+        # the random baseline stands as well
+        page.wait_for_function("!document.body.innerText.includes('Random baseline:')", timeout=6 * PATIENCE)
+        return str(page.url.partition("project=")[2].partition("&")[0])
+
+    def all(self) -> dict[str, tuple[str, Callable[[Any], None] | None]]:
+        """Name -> address and what to do there before the picture."""
+        digits, points = f"?project={self.digits}", f"?project={self.points}"
+        return {
+            "data": ("/data", None),
+            "data-options": ("/data", self._options),
+            "data-upload": ("/data", self._upload),
+            "label": (f"/label{digits}", None),
+            "label-empty": ("/label", None),
+            "label-points": (f"/label{points}", None),
+            "compare": ("/compare" + digits, None),
+            "compare-done": (f"/compare{digits}&comparison={self.comparison}", None),
+            "uncertainty": ("/uncertainty" + digits, None),
+            "uncertainty-points": ("/uncertainty" + points, None),
+            "history": ("/history" + digits, None),
+            "lost": ("/label?project=gone", None),
+        }
+
+    @staticmethod
+    def _options(page: Any) -> None:
+        page.click(".st-key-options-three-gaussians button")
+        page.wait_for_selector("[role=dialog]")
+        page.wait_for_timeout(400)
+
+    @staticmethod
+    def _upload(page: Any) -> None:
+        page.click(".st-key-choose-file button")
+        page.wait_for_selector("[data-testid=stFileUploader]")
+        page.set_input_files(
+            "[data-testid=stFileUploader] input",
+            {"name": "people.csv", "mimeType": "text/csv", "buffer": GAPS.encode()},
+        )
+        page.wait_for_selector(".st-key-columns")
+
+
+def picture(
+    browser: Any, url: str, path: Path, width: int, scheme: str, act: Callable[[Any], None] | None
+) -> None:
+    """One picture of one page."""
+    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    visit(page, url)
+    if act is not None:
+        act(page)
+    settled(page)
+    # figures fade in
+    page.wait_for_timeout(1200)
+    height = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('[data-testid=stMain] .block-container, "
+        "[data-testid=stMainBlockContainer]')].map(e => e.scrollHeight), 700)"
+    )
+    page.set_viewport_size({"width": width, "height": min(int(height) + 20, 3000)})
+    page.wait_for_timeout(500)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=str(path))
+    context.close()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Make the pictures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.screenshots", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, help="where every page is drawn, light and dark")
+    parser.add_argument("--only", default="", help="names that begin with this")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as home, chromium() as browser:
+        if given.folder is not None:
+            given.folder.mkdir(parents=True, exist_ok=True)
+        server = Server(Path(home), {"WORKBENCH_WARM": "1"}).start()
+        try:
+            pages = Pages(browser, server)
+            if given.folder is None:
+                picture(browser, server.url + pages.all()["label"][0], README_PICTURE, 1400, "light", None)
+                print(README_PICTURE)
+                return 0
+            for name, (address, act) in pages.all().items():
+                if not name.startswith(given.only):
+                    continue
+                for scheme in ("light", "dark"):
+                    for size, width in WIDTHS.items():
+                        path = given.folder / f"{name}-{scheme}-{size}.png"
+                        picture(browser, server.url + address, path, width, scheme, act)
+                        print(path)
+        finally:
+            server.stop()
+            if given.folder is not None:
+                (given.folder / "server.log").write_text(server.log, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

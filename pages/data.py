@@ -1,0 +1,301 @@
+"""Data: choose a pool, bring your own, or go on with a project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from workbench.app import current, forms, frame, uploads
+from workbench.app.cards import picture
+from workbench.app.text import plural, verbatim
+from workbench.errors import InputError
+from workbench.pools import POOLS
+
+UNITS = {"image": "image", "table": "row", "text": "text"}
+SEVERITY = {"error": st.error, "choice": st.warning, "note": st.info}
+
+
+def facts(entry: Any) -> str:
+    return (
+        f"{plural(entry.n_items, UNITS[entry.kind])} · {plural(entry.n_features, 'feature')} · "
+        f"{plural(entry.n_classes, 'class', 'classes')}"
+    )
+
+
+@st.dialog("New project", width="medium")
+def options_of(name: str) -> None:
+    entry = POOLS[name]
+    st.markdown(f"**{verbatim(entry.title)}** · {verbatim(entry.summary)}")
+    loading: dict[str, Any] = {}
+    if name == "three-gaussians":
+        loading["noise"] = st.slider(
+            "Noise",
+            0.05,
+            2.0,
+            0.5,
+            0.05,
+            key="noise",
+            help="Variance of the three clusters: how far they overlap.",
+        )
+    chosen = forms.settings(f"new-{name}", entry.title, entry.kind, entry.n_classes)
+    if st.button("Start labelling", type="primary", key="start-with-options", icon=":material/play_arrow:"):
+        with st.spinner("Opening the pool"):
+            forms.start(name, chosen, options=loading)
+
+
+def card(name: str) -> None:
+    entry = POOLS[name]
+    with st.container(border=True, height="stretch", key=f"card-{name}"):
+        st.image(str(picture(name, entry.kind)), width="stretch", alt=f"Items of {entry.title}")
+        with st.container(height="stretch", gap="xxsmall"):
+            st.markdown(f"**{verbatim(entry.title)}**")
+            st.caption(f"{verbatim(entry.summary)}  \n{facts(entry)}")
+        with st.container(horizontal=True, key=f"actions-{name}"):
+            kind = "primary" if name == next(iter(POOLS)) else "secondary"
+            if st.button("Start labelling", key=f"start-{name}", type=kind):
+                with st.spinner("Opening the pool"):
+                    forms.start(name, forms.Settings(name=entry.title))
+            if st.button("Options", key=f"options-{name}", type="tertiary", icon=":material/tune:"):
+                options_of(name)
+
+
+def own_card() -> None:
+    with st.container(border=True, height="stretch", key="card-own"):
+        st.image(str(picture("own", "table")), width="stretch", alt="A table")
+        with st.container(height="stretch", gap="xxsmall"):
+            st.markdown("**Your own table**")
+            st.caption(
+                "CSV or Parquet, a row an item; with a column of classes, or without one.  \n"
+                f"up to {uploads.MAX_BYTES // 2**20} MB · checked first"
+            )
+        with st.container(horizontal=True, key="actions-own"):
+            if st.button("Choose a file", key="choose-file", icon=":material/upload:"):
+                st.session_state["uploading"] = True
+                st.rerun()
+
+
+def project_row(record: Any) -> None:
+    with st.container(
+        border=True, horizontal=True, vertical_alignment="center", key=f"project-{record.id}", gap="medium"
+    ):
+        here = record.id == current.project_id()
+        n_labelled, last = progress(record.id)
+        with st.container(width="stretch", gap=None):
+            st.markdown(f"**{verbatim(record.name, 60)}**" + (" · open" if here else ""))
+            facts = [
+                verbatim(source_of(record), 50),
+                plural(n_labelled, "label"),
+                f"last change {verbatim(last)}",
+            ]
+            st.caption(" · ".join(facts))
+        if st.button(
+            "Go on" if n_labelled else "Start",
+            key=f"open-{record.id}",
+            type="primary" if here else "secondary",
+        ):
+            current.choose(record.id)
+            st.switch_page(frame.page("label"), query_params={current.PARAMETER: record.id})
+        if st.button("Delete", key=f"delete-{record.id}", type="tertiary", icon=":material/delete:"):
+            delete(record)
+
+
+@st.dialog("Delete this project?")
+def delete(record: Any) -> None:
+    n_labelled, _ = progress(record.id)
+    st.markdown(
+        f"**{verbatim(record.name, 60)}** and its {plural(n_labelled, 'label')} will be gone for good. "
+        "Export them first on the History page if you may want them again."
+    )
+    with st.container(horizontal=True):
+        if st.button("Delete for good", type="primary", key="delete-for-good"):
+            from workbench.store import Store
+
+            if record.id == current.project_id():
+                current.choose(None)
+            current.forget(record.id)
+            Store.open().delete_project(record.id)
+            st.rerun()
+        if st.button("Keep it", key="keep-it"):
+            st.rerun()
+
+
+def source_of(record: Any) -> str:
+    name = str(record.pool["name"])
+    return POOLS[name].title if name in POOLS else name.replace("\\", "/").rpartition("/")[2]
+
+
+@st.cache_data(ttl=5, max_entries=200, show_spinner=False)
+def progress(project: str) -> tuple[int, str]:
+    from workbench.store import Store, fold
+
+    events = Store.open().events(project)
+    last = events[-1].time.replace("T", " ")[:16] if events else "–"
+    return fold(events).n_labelled, f"{last} UTC" if events else last
+
+
+def projects() -> None:
+    from workbench.store import Store
+
+    records = Store.open().projects()
+    if not records:
+        return
+    st.subheader("Go on with a project")
+    for record in records[:4]:
+        project_row(record)
+    if len(records) > 4:
+        with st.expander(f"{len(records) - 4} older"):
+            for record in records[4:50]:
+                project_row(record)
+
+
+def pools() -> None:
+    st.subheader("Start with a pool")
+    names = [*POOLS, ""]
+    for first in range(0, len(names), 3):
+        for column, name in zip(st.columns(3, gap="medium"), names[first : first + 3], strict=False):
+            with column:
+                if name:
+                    card(name)
+                else:
+                    own_card()
+
+
+def problems(report: Any, options: dict[str, Any]) -> None:
+    for number, problem in enumerate(report.problems):
+        box = SEVERITY[problem.severity]
+        box(verbatim(problem.message))
+        if problem.fixes:
+            with st.container(horizontal=True, key=f"fixes-{number}"):
+                for which, fix in enumerate(problem.fixes):
+                    label = verbatim(fix.label, 70)
+                    if st.button(label, key=f"fix-{number}-{which}-{problem.code}"):
+                        st.session_state["reading"] = uploads.merged(options, fix.options)
+                        st.rerun()
+
+
+def columns_of(report: Any) -> None:
+    import pandas as pd
+
+    table = pd.DataFrame(
+        [
+            {
+                "Column": c.name,
+                "Kind": c.type,
+                "Used as": c.role,
+                "Empty": c.n_missing,
+                "Different": c.n_unique,
+                "For example": ", ".join(c.examples),
+            }
+            for c in report.columns
+        ]
+    )
+    with st.container(key="columns"):
+        st.dataframe(
+            table, hide_index=True, key="columns-table", height=min(38 + 35 * len(table), 320), alt="Columns"
+        )
+
+
+def upload() -> None:
+    st.subheader("Your own table")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("The file stays on this machine.")
+        if st.button("Back to the pools", key="leave-upload", type="tertiary", icon=":material/arrow_back:"):
+            for name in ("uploading", "reading", "reading-of"):
+                st.session_state.pop(name, None)
+            st.rerun()
+    file = st.file_uploader(
+        "A table", type=list(uploads.KINDS), key="upload", label_visibility="collapsed", max_upload_size=200
+    )
+    if file is None:
+        return
+    data = file.getvalue()
+    try:
+        uploads.check(file.name, data)
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+        return
+    if st.session_state.get("reading-of") != file.file_id:
+        st.session_state["reading-of"], st.session_state["reading"] = file.file_id, {}
+    options: dict[str, Any] = dict(st.session_state["reading"])
+    from workbench.pools.tables import inspect_table
+
+    report = inspect_table(data, file_name=file.name, **options)
+    names = [c.name for c in report.columns]
+    if names:
+        nobody = "People label (no column of classes)"
+        choices = [nobody, *names]
+        present = options.get("target")
+        picked = st.selectbox(
+            "Which column holds the classes?",
+            choices,
+            index=choices.index(present) if present in choices else 0,
+            key=f"target-{file.file_id}",
+        )
+        target = None if picked == nobody else picked
+        if target != options.get("target"):
+            options = {k: v for k, v in options.items() if k != "target"} | (
+                {"target": target} if target else {}
+            )
+            st.session_state["reading"] = options
+            st.rerun()
+    decided = {k: v for k, v in options.items() if k != "target"}
+    if decided:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(
+                "Decided: " + ", ".join(f"{verbatim(k)} = {verbatim(v, 40)}" for k, v in decided.items())
+            )
+            if st.button("Take back", key="take-back", type="tertiary", icon=":material/undo:"):
+                st.session_state["reading"] = {k: v for k, v in options.items() if k == "target"}
+                st.rerun()
+    problems(report, options)
+    if report.columns:
+        st.markdown(f"**{verbatim(report.name, 60)}** · {plural(report.n_rows, 'row')}")
+        left, right = st.columns(2, gap="medium")
+        with left:
+            columns_of(report)
+        with right:
+            import pandas as pd
+
+            st.dataframe(
+                pd.DataFrame(list(report.preview)),
+                hide_index=True,
+                key="preview",
+                height=320,
+                alt="First rows",
+            )
+    if report.classes:
+        most = sorted(report.classes.items(), key=lambda pair: -pair[1])
+        st.caption(
+            f"{plural(len(most), 'class', 'classes')}: "
+            + ", ".join(f"{verbatim(name, 30)} ({n:,})" for name, n in most[:8])
+            + (f" and {len(most) - 8} more" if len(most) > 8 else "")
+        )
+    if not report.ready:
+        st.caption("Decide the points above to go on.")
+        return
+    typed = ""
+    if not options.get("target"):
+        typed = st.text_area(
+            "Classes, one a line", key="typed-classes", placeholder="good\nbad", height=120, max_chars=20_000
+        )
+    stem = file.name.rpartition(".")[0] or file.name
+    chosen = forms.settings("new-own", stem, "table", len(report.classes))
+    if st.button("Start labelling", type="primary", key="start-own", icon=":material/play_arrow:"):
+        try:
+            classes = None if options.get("target") else forms.class_names(typed)
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+            return
+        with st.spinner("Opening the pool"):
+            settings = forms.Settings(chosen.classifier, chosen.policy, chosen.seed, chosen.name, classes)
+            forms.start(str(uploads.keep(file.name, data)), settings, options=options)
+
+
+st.title("Data")
+st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
+if st.session_state.get("uploading"):
+    upload()
+else:
+    projects()
+    pools()

@@ -1,0 +1,64 @@
+"""A server and a page of a real browser, for every test that needs to see what a person sees.
+
+`server` is one server for the whole run, with a home of its own; `own_server` is one that the test
+may kill. `page` is a page in a fresh browser context; it fails the test when its script broke.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.driving import PATIENCE, Server, chromium, find_chromium
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(item.path).is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if find_chromium() is None:
+        message = "no Chromium or Chrome on the PATH: browser tests need one"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def server(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("home")).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own_server(browser: Any, tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path / "home").start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def context(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, accept_downloads=True)
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: Any) -> Iterator[Any]:
+    page = context.new_page()
+    broken: list[str] = []
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    yield page
+    assert broken == []

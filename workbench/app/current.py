@@ -1,0 +1,130 @@
+"""The project a person is in: named in the address, mirrored for page changes, opened once a process."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.jobs import Job, manager
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+
+PARAMETER = "project"
+_MIRROR = "current-project"
+_OPEN: OrderedDict[str, Session] = OrderedDict()
+_LOCK = threading.Lock()
+_KEPT = 12
+
+
+def project_id() -> str | None:
+    """The id in the address; after a page change, which drops it from there, the mirrored one."""
+    given = st.query_params.get(PARAMETER)
+    if given:
+        st.session_state[_MIRROR] = given
+        return str(given)
+    mirrored = st.session_state.get(_MIRROR)
+    if mirrored:
+        st.query_params[PARAMETER] = mirrored
+    return mirrored
+
+
+def choose(project: str | None) -> None:
+    """Make a project the current one, or leave it with None."""
+    if project is None:
+        st.session_state.pop(_MIRROR, None)
+        st.query_params.pop(PARAMETER, None)
+    else:
+        st.session_state[_MIRROR] = project
+        st.query_params[PARAMETER] = project
+
+
+def session() -> Session | None:
+    """The current project's session, shared by every tab of this process.
+
+    Raises:
+        InputError: the address names a project that is not there, or whose pool has changed.
+    """
+    project = project_id()
+    return None if project is None else opened(project)
+
+
+def opened(project: str) -> Session:
+    """The session of a project; opening it loads the pool and the last fit.
+
+    Raises:
+        InputError: as `Session.open`.
+    """
+    from workbench.sessions import Session
+
+    with _LOCK:
+        present = _OPEN.get(project)
+        if present is not None:
+            _OPEN.move_to_end(project)
+            return present
+        made = Session.open(project)
+        _keep(made)
+        return made
+
+
+def keep(made: Session) -> None:
+    """Remember a session that was just created, so that its pool is not loaded twice."""
+    with _LOCK:
+        _keep(made)
+
+
+def forget(project: str) -> None:
+    """Let go of a session, so that it is opened anew."""
+    with _LOCK:
+        _OPEN.pop(project, None)
+
+
+def _keep(made: Session) -> None:
+    _OPEN[made.id] = made
+    _OPEN.move_to_end(made.id)
+    while len(_OPEN) > _KEPT:
+        _OPEN.popitem(last=False)
+
+
+def keep_fitting(current: Session) -> Job | None:
+    """Refit in the background when there are labels the model has not seen.
+
+    Returns:
+        The job that is running, or None when the model is up to date.
+    """
+    job = manager().get(current.id, "refit")
+    if job is not None and job.active:
+        return job
+    if job is not None and job.status == "failed" and job.partial == _seen(current):
+        # the same labels would fail the same way; another label is another chance
+        return None
+    oracle = manager().get(current.id, "oracle")
+    if (oracle is not None and oracle.active) or not current.stale:
+        # an oracle refits after each answer by itself
+        return None
+
+    def work(job: Job) -> int:
+        while current.stale:
+            job.report(0.0, "fitting", partial=_seen(current))
+
+            def watch(fraction: float, _objective: float) -> bool:
+                job.report(fraction, "fitting")
+                return False
+
+            if current.refit(callback=watch) is None:
+                break
+        model = current.model
+        return 0 if model is None else model.n_labelled
+
+    try:
+        return manager().submit(current.id, "refit", work, title="Refitting the model")
+    except InputError:
+        return None
+
+
+def _seen(current: Session) -> dict[int, int]:
+    return dict(current.state.training)

@@ -1,0 +1,160 @@
+"""Starting a project: the settings, and the step from a pool to the Label page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import streamlit as st
+
+from workbench.app import current, frame
+from workbench.app.text import verbatim
+from workbench.errors import InputError
+from workbench.pools.pool import Kind
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a project is started with.
+
+    Attributes:
+        classifier: a registry name.
+        policy: a registry name.
+        seed: of everything random.
+        name: of the project, or None for the pool's.
+    """
+
+    classifier: str = "large-margin"
+    policy: str = "variation-ratio"
+    seed: int = 0
+    name: str | None = None
+    classes: tuple[str, ...] | None = field(default=None)
+
+
+@cache
+def _installed(target: str) -> bool:
+    try:
+        return find_spec(target.partition(":")[0]) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def classifiers_for(kind: Kind, n_classes: int) -> list[str]:
+    """Names of the classifiers that can take such a pool, in the registry's order."""
+    from workbench.classifiers import CLASSIFIERS
+
+    return [
+        e.name
+        for e in CLASSIFIERS.values()
+        if _installed(e.target)
+        and (not e.image_only or kind == "image")
+        and (not e.binary_only or n_classes <= 2)
+    ]
+
+
+def policies_for(classifier: str) -> list[str]:
+    """Names of the policies this classifier can serve."""
+    from workbench.classifiers import CLASSIFIERS
+    from workbench.policies import POLICIES
+
+    entry = CLASSIFIERS.get(classifier)
+    latent = entry is None or entry.has_latent
+    return [e.name for e in POLICIES.values() if e.kind == "policy" and (latent or "latent" not in e.needs)]
+
+
+def settings(key: str, name: str, kind: Kind, n_classes: int) -> Settings:
+    """Widgets for a project's settings.
+
+    Args:
+        key: makes widget keys unique.
+        name: offered as the project's.
+        kind: of the pool's items.
+        n_classes: C, or 0 when not known.
+
+    Returns:
+        What is chosen now.
+    """
+    from workbench.classifiers import CLASSIFIERS
+    from workbench.policies import POLICIES
+
+    title = st.text_input("Name of the project", value=name, key=f"{key}-name", max_chars=80)
+    left, right = st.columns(2)
+    models = classifiers_for(kind, n_classes)
+    with left:
+        classifier = st.selectbox(
+            "Model",
+            models,
+            format_func=lambda n: CLASSIFIERS[n].title,
+            key=f"{key}-model",
+            help="Learns from your labels after every answer, in the background.",
+        )
+    policies = policies_for(classifier)
+    with right:
+        policy = st.selectbox(
+            "Policy",
+            policies,
+            format_func=lambda n: POLICIES[n].title,
+            key=f"{key}-policy-{classifier}",
+            help="Decides which item you are asked about next.",
+        )
+    st.caption(f"{verbatim(CLASSIFIERS[classifier].summary)} · {verbatim(POLICIES[policy].summary)}")
+    if POLICIES[policy].warning:
+        st.warning(verbatim(POLICIES[policy].warning), icon=":material/warning:")
+    seed = st.number_input(
+        "Seed",
+        min_value=0,
+        max_value=2**31 - 1,
+        value=0,
+        step=1,
+        key=f"{key}-seed",
+        width=160,
+        help="The same seed gives the same test split and the same random choices.",
+    )
+    return Settings(classifier, policy, int(seed), title.strip() or None)
+
+
+def start(source: Any, chosen: Settings, *, options: Mapping[str, Any] | None = None) -> None:
+    """Create a project, make it the current one and go to its Label page.
+
+    Args:
+        source: a name or a path that `load_pool` knows.
+        chosen: settings.
+        options: of `load_pool`.
+    """
+    from workbench.sessions import Session
+
+    try:
+        made = Session.create(
+            source,
+            name=chosen.name,
+            pool_options=options,
+            classifier=chosen.classifier,
+            policy=chosen.policy,
+            seed=chosen.seed,
+            classes=chosen.classes,
+        )
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+        return
+    current.keep(made)
+    current.choose(made.id)
+    st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
+
+
+def class_names(text: str) -> tuple[str, ...]:
+    """Class names as a person typed them: one a line, or separated by commas on one line.
+
+    Raises:
+        InputError: fewer than two, or the same one twice.
+    """
+    parts: Sequence[str] = text.splitlines() if "\n" in text.strip() else text.split(",")
+    names = tuple(part.strip() for part in parts if part.strip())
+    if len(names) < 2:
+        raise InputError("Name at least two classes, one a line.")
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise InputError(f"The class {twice!r} is named twice.")
+    return names

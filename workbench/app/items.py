@@ -1,0 +1,124 @@
+"""Items as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from workbench.app.text import verbatim
+
+if TYPE_CHECKING:
+    from workbench.pools import Pool
+
+SIDE = 340
+
+
+def show(pool: Pool, item: int, key: str) -> None:
+    """One item, big.
+
+    Args:
+        pool: it belongs to.
+        item: its index.
+        key: makes widget keys unique.
+    """
+    shown = pool.items.show(item)
+    if shown.kind == "image" and shown.image is not None:
+        from workbench.figures.thumbnails import enlarged
+
+        st.image(
+            enlarged(shown.image, SIDE), width=SIDE, output_format="PNG", alt=f"Item {pool.items.ids[item]}"
+        )
+    elif shown.kind == "text" and shown.text is not None:
+        with st.container(border=True, height=SIDE):
+            st.text(shown.text)
+    elif shown.row is not None:
+        _row(pool, item, dict(shown.row), key)
+
+
+def _row(pool: Pool, item: int, row: dict[str, Any], key: str) -> None:
+    import pandas as pd
+
+    columns = {name: i for i, name in enumerate(pool.feature_map.columns)}
+    places: list[float | None] = []
+    for name in row:
+        at = columns.get(name)
+        if at is None:
+            places.append(None)
+            continue
+        values = np.asarray(pool.features[:, at])
+        # the middle of the ties, so that a common value is drawn in the middle of its run
+        below, same = float((values < values[item]).mean()), float((values == values[item]).mean())
+        places.append(below + same / 2)
+    table = pd.DataFrame(
+        {"Column": list(map(str, row)), "Value": [_plain(v) for v in row.values()], "In the pool": places}
+    )
+    configuration: dict[str, Any] = {
+        "In the pool": st.column_config.ProgressColumn(
+            "Among the pool",
+            help="Share of the pool with a smaller value: a full bar is the largest.",
+            format="percent",
+            min_value=0,
+            max_value=1,
+        )
+    }
+    if all(place is None for place in places):
+        table = table.drop(columns="In the pool")
+        configuration = {}
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config=configuration,
+        height=min(38 + 35 * len(table), 480),
+        key=key,
+        alt="The values of this item",
+    )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def neighbours(pool: Pool, found: Sequence[tuple[int, int, float]], classes: Sequence[str], key: str) -> None:
+    """Labelled items most like the shown one, with their classes.
+
+    Args:
+        pool: they belong to.
+        found: as `seeing.nearest_labelled` gives them.
+        classes: names.
+        key: makes widget keys unique.
+    """
+    if not found:
+        st.caption("No labelled item yet.")
+        return
+    if pool.kind == "image":
+        from workbench.figures.thumbnails import enlarged
+
+        with st.container(horizontal=True, gap="small", key=f"near-{key}"):
+            for item, code, _ in found:
+                with st.container(width=72, gap=None):
+                    image = pool.items.show(item).image
+                    if image is not None:
+                        st.image(enlarged(image, 64), width=64, output_format="PNG", alt=str(classes[code]))
+                    st.caption(verbatim(classes[code], 12), text_alignment="center")
+        return
+    import pandas as pd
+
+    table = pd.DataFrame(
+        {
+            "Item": [str(pool.items.ids[item]) for item, _, _ in found],
+            "Class": [str(classes[code]) for _, code, _ in found],
+            "Distance": [distance for _, _, distance in found],
+        }
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=f"near-{key}",
+        column_config={"Distance": st.column_config.NumberColumn(format="%.2f")},
+        alt="Nearest labelled items",
+    )

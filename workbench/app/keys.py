@@ -1,0 +1,56 @@
+"""Which key gives which class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# Streamlit keeps C and R for itself.
+RESERVED = frozenset("cr")
+COMMANDS = {"skip": "s", "unsure": "u", "undo": "z", "redo": "y"}
+_DIGITS = "1234567890"
+_LETTERS = "abdefghijklmnopqtvwx"
+MAX_BUTTONS = len(_DIGITS) + len(_LETTERS)
+
+
+class Keys(NamedTuple):
+    """Keys of the classes and of the commands.
+
+    Attributes:
+        classes: one key a class, in their order, "" where none is left; empty when there are too many
+            classes for buttons and a searchable list is the better way.
+        commands: "skip", "unsure", "undo" and "redo" -> key.
+    """
+
+    classes: tuple[str, ...]
+    commands: dict[str, str]
+
+
+def keys_for(classes: Sequence[str]) -> Keys:
+    """Choose keys.
+
+    A class whose name is one letter or digit has that key. Otherwise the first ten have 1 to 9 and
+    0, the rest letters. A command whose letter is taken moves to Shift and that letter.
+
+    Args:
+        classes: names, in order.
+
+    Returns:
+        The keys.
+    """
+    if len(classes) > MAX_BUTTONS:
+        return Keys((), dict(COMMANDS))
+    own = [name.lower() if _is_key(name) else "" for name in classes]
+    single = all(len(name) == 1 for name in classes) and len(set(own) - {""}) == sum(k != "" for k in own)
+    if single and any(own):
+        free = [k for k in _DIGITS + _LETTERS if k not in own]
+        chosen = [k or (free.pop(0) if free else "") for k in own]
+    else:
+        chosen = list((_DIGITS + _LETTERS)[: len(classes)])
+    taken = set(chosen)
+    commands = {name: key if key not in taken else f"Shift+{key}" for name, key in COMMANDS.items()}
+    return Keys(tuple(chosen), commands)
+
+
+def _is_key(name: str) -> bool:
+    return len(name) == 1 and name.isascii() and name.isalnum() and name.lower() not in RESERVED

@@ -1,0 +1,74 @@
+"""Files that people bring: checked, kept where the project finds them again, never trusted."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import InputError
+
+KINDS = ("csv", "tsv", "txt", "parquet", "pq")
+MAX_BYTES = 200 * 1024 * 1024
+
+
+def check(name: str, data: bytes) -> None:
+    """What the browser checks too, and cannot be trusted to.
+
+    Args:
+        name: as the browser gave it.
+        data: the file.
+
+    Raises:
+        InputError: too big, empty, or of a kind no pool is made of.
+    """
+    ending = name.rpartition(".")[2].lower()
+    if ending not in KINDS:
+        raise InputError(f"{name!r} is not one of the kinds that can be read: {', '.join(KINDS)}.")
+    if len(data) > MAX_BYTES:
+        raise InputError(
+            f"{name!r} has {len(data) / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB can be uploaded."
+        )
+    if not data:
+        raise InputError(f"{name!r} is empty.")
+
+
+def keep(name: str, data: bytes) -> Path:
+    """Store an upload under the home folder, by its content.
+
+    Args:
+        name: as the browser gave it; only letters, digits, dots, dashes and underscores of it are kept.
+        data: the file.
+
+    Returns:
+        Its path; the same bytes under the same name give the same path.
+    """
+    from workbench.store import workbench_home
+
+    check(name, data)
+    plain = re.sub(r"[^\w.-]+", "-", Path(name.replace("\\", "/")).name).strip(".-") or "upload"
+    if len(plain) > 100:
+        stem, dot, ending = plain.rpartition(".")
+        plain = f"{stem[: 99 - len(ending)]}{dot}{ending}"
+    folder = workbench_home() / "uploads" / sha256(data).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / plain
+    if not path.is_file() or path.stat().st_size != len(data):
+        # written beside and moved: a crash leaves no half file under the final name
+        handle, temporary = tempfile.mkstemp(dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).replace(path)
+    return path
+
+
+def merged(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Reading options with a further decision; columns to leave out add up."""
+    both = {**options, **more}
+    if "exclude" in more:
+        both["exclude"] = sorted({*options.get("exclude", ()), *more["exclude"]})
+    return both

@@ -1,0 +1,74 @@
+"""Small things several pages show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from workbench.app.jobs import Job
+from workbench.app.text import verbatim
+
+POLL_SECONDS = 0.4
+
+
+def job_panel(job: Job, key: str, *, height: int = 96) -> None:
+    """A job's progress and a button to cancel it; looks again by itself while it runs.
+
+    The panel keeps its height, so that nothing below jumps. When the job ends the whole page runs
+    once more in this tab.
+
+    Args:
+        job: to watch.
+        key: makes widget keys unique.
+        height: in pixels.
+    """
+    watch = _running_panel if job.active else _panel
+    watch(job, key, height)
+
+
+def _panel(job: Job, key: str, height: int) -> None:
+    with st.container(height=height, border=False, key=f"{key}-panel"):
+        if job.active:
+            words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
+            with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+                st.progress(job.fraction, text=f"{verbatim(job.title)} · {verbatim(words)}")
+                if st.button("Cancel", key=f"{key}-cancel", icon=":material/stop:", disabled=job.cancelling):
+                    job.cancel()
+                    st.rerun(scope="fragment") if _in_fragment() else st.rerun()
+        elif job.status == "failed":
+            st.error(f"{verbatim(job.title)}: {verbatim(job.error)}", icon=":material/error:")
+        elif job.status == "cancelled":
+            st.info(f"{verbatim(job.title)}: cancelled. What was finished is kept.", icon=":material/stop:")
+
+
+def _in_fragment() -> bool:
+    from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _running_panel(job: Job, key: str, height: int) -> None:
+    _panel(job, key, height)
+    if not job.active:
+        st.rerun()
+
+
+def figure(fig: Any, key: str, alt: str, **more: Any) -> Any:
+    """A figure with the menus we want and a text for those who cannot see it.
+
+    Args:
+        fig: a Plotly figure.
+        key: of the element.
+        alt: what it shows, in a sentence.
+        more: further arguments of `st.plotly_chart`.
+    """
+    config = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
+    return st.plotly_chart(fig, key=key, alt=alt, config=config | more.pop("config", {}), **more)
+
+
+def style(css: str) -> None:
+    """A few rules no option covers; selectors start with one of our own keys."""
+    st.html(f"<style>{css}</style>")
