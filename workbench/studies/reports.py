@@ -1,0 +1,254 @@
+"""What a reproduced experiment hands back, and how it is written down.
+
+A report holds findings (the paper's figure, ours, a verdict by a stated rule), tables and figures.
+It is written as Markdown with the tables as CSV and the figures as HTML, and as PNG where a browser
+is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from workbench.errors import InputError
+from workbench.exchange.files import csv_text, json_text, write_whole
+
+Verdict = Literal["reproduced", "partly", "not reproduced"]
+
+RULE = (
+    "A claim is *reproduced* when all of its conditions hold in our run, *partly* when some do, *not "
+    "reproduced* when none does. In a run that was capped (fewer sets, rows, seeds or another rival than "
+    "the paper's) it is at most *partly*. The conditions are listed with each claim."
+)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One checkable half-sentence of a claim.
+
+    Attributes:
+        text: what must hold, with its numbers.
+        holds: whether it did.
+    """
+
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One claim of a paper against what we measured.
+
+    Attributes:
+        claim: in our words.
+        paper: the paper's figure.
+        ours: ours.
+        conditions: what decides.
+    """
+
+    claim: str
+    paper: str
+    ours: str
+    conditions: tuple[Condition, ...]
+
+    def verdict(self, capped: bool) -> Verdict:
+        """The word of `RULE`.
+
+        Args:
+            capped: whether the run was smaller than the paper's, or not like it.
+        """
+        held = sum(condition.holds for condition in self.conditions)
+        if not held:
+            return "not reproduced"
+        return "partly" if capped or held < len(self.conditions) else "reproduced"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a report.
+
+    Attributes:
+        name: of its CSV file.
+        title: above it.
+        columns: their names.
+        rows: numbers and texts.
+        shown: rows printed in the Markdown; the CSV has all of them.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+    shown: int = 80
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a report.
+
+    Attributes:
+        name: of its file.
+        title: above it.
+        figure: a Plotly figure.
+    """
+
+    name: str
+    title: str
+    figure: Any
+
+
+@dataclass
+class Report:
+    """What an experiment hands back.
+
+    Attributes:
+        title: of the report.
+        findings: claims and verdicts, the main one first.
+        tables: in order.
+        figures: in order.
+        caps: in what the run was smaller than the paper's, or differed; empty for a full one.
+        notes: what a reader must know.
+        cost: what a full run costs, where this one was not one.
+    """
+
+    title: str
+    findings: list[Finding] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    caps: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    cost: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst but one rule for several claims: all alike, or partly."""
+        words = {finding.verdict(bool(self.caps)) for finding in self.findings}
+        if not words:
+            raise InputError(f"The report {self.title!r} has no finding to judge.")
+        return words.pop() if len(words) == 1 else "partly"
+
+
+def write_report(report: Report, folder: Path | str, *, name: str, command: str, seconds: float) -> Path:
+    """Write a report as a folder: report.md, report.json, tables/, figures/.
+
+    Args:
+        report: of the experiment.
+        folder: made where it is not there.
+        name: of the experiment.
+        command: that made it.
+        seconds: it took, as wall time.
+
+    Returns:
+        The path of report.md.
+    """
+    place = Path(folder)
+    (place / "tables").mkdir(parents=True, exist_ok=True)
+    (place / "figures").mkdir(parents=True, exist_ok=True)
+    lines = [f"# {report.title}", "", f"Verdict: **{report.verdict}**.", ""]
+    lines += [f"Made by `{command}` in {_duration(seconds)}.", ""]
+    if report.caps:
+        lines += ["Not run in full:", "", *(f"- {cap}" for cap in report.caps), ""]
+        if report.cost:
+            lines += [f"A full run costs {report.cost}.", ""]
+    lines += ["## What the paper says and what came out", ""]
+    lines += ["| claim | paper | ours | verdict |", "| --- | --- | --- | --- |"]
+    capped = bool(report.caps)
+    for finding in report.findings:
+        cells = (finding.claim, finding.paper, finding.ours, finding.verdict(capped))
+        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+    lines += ["", RULE, ""]
+    for finding in report.findings:
+        lines.append(f"- {finding.claim}")
+        lines += [f"    - {'holds' if c.holds else 'does not hold'}: {c.text}" for c in finding.conditions]
+    lines.append("")
+    for table in report.tables:
+        write_whole(place / "tables" / f"{table.name}.csv", csv_text(table.columns, table.rows))
+        lines += [f"## {table.title}", "", *_markdown(table), ""]
+    without = []
+    for figure in report.figures:
+        stem = place / "figures" / figure.name
+        images = write_figure(figure.figure, stem)
+        lines += [f"## {figure.title}", ""]
+        if "png" in images:
+            lines += [f"![{figure.title}](figures/{figure.name}.png)", ""]
+        else:
+            without.append(figure.name)
+        lines += [f"[Interactive](figures/{figure.name}.html)", ""]
+    if without:
+        report.notes.append(
+            "No pictures as PNG: that needs the kaleido package and a Chrome or Chromium. HTML is there."
+        )
+    if report.notes:
+        lines += ["## Notes", "", *(f"- {note}" for note in report.notes), ""]
+    write_whole(place / "report.md", "\n".join(lines).rstrip() + "\n")
+    document = {
+        "name": name,
+        "title": report.title,
+        "verdict": report.verdict,
+        "command": command,
+        "caps": report.caps,
+        "notes": report.notes,
+        "findings": [
+            {
+                "claim": f.claim,
+                "paper": f.paper,
+                "ours": f.ours,
+                "verdict": f.verdict(capped),
+                "conditions": [{"text": c.text, "holds": bool(c.holds)} for c in f.conditions],
+            }
+            for f in report.findings
+        ],
+    }
+    write_whole(place / "report.json", json_text(document))
+    return place / "report.md"
+
+
+def write_figure(figure: Any, stem: Path) -> list[str]:
+    """Write a figure as HTML, and as PNG where that can be done.
+
+    Args:
+        figure: of Plotly.
+        stem: path without an ending.
+
+    Returns:
+        The endings written.
+    """
+    from workbench.figures.theme import for_export
+
+    fixed = for_export(figure)
+    html = fixed.to_html(include_plotlyjs="cdn", full_html=True, div_id=re.sub(r"\W", "-", stem.name))
+    write_whole(stem.with_suffix(".html"), html)
+    try:
+        image = fixed.to_image(format="png", scale=2, width=900)
+    except Exception:
+        # kaleido raises many kinds when it, or its browser, is missing; the report says so
+        return ["html"]
+    write_whole(stem.with_suffix(".png"), image)
+    return ["html", "png"]
+
+
+def _markdown(table: Table) -> list[str]:
+    lines = ["| " + " | ".join(_cell(c) for c in table.columns) + " |"]
+    lines.append("| " + " | ".join("---" for _ in table.columns) + " |")
+    lines += ["| " + " | ".join(_cell(v) for v in row) + " |" for row in table.rows[: table.shown]]
+    if len(table.rows) > table.shown:
+        lines += ["", f"{len(table.rows) - table.shown} more rows in tables/{table.name}.csv."]
+    return lines
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
