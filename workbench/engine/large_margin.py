@@ -222,8 +222,9 @@ def closing(
 
 
 def trace_count(n_classes: int, dtype: str = "float64") -> int:
-    """How often the solver was traced in this process, for tests and the doctor."""
-    return _solver(n_classes, dtype).experimental_get_tracing_count()
+    """How often the sweeps were traced in this process for C classes in one precision."""
+    both = (_solver(n_classes, dtype, blocked) for blocked in (False, True))
+    return sum(solver.experimental_get_tracing_count() for solver in both)
 
 
 # --------------------------------------------------------------------------- the solver
@@ -360,7 +361,7 @@ def specs(C: int, dtype: Any) -> tuple[list[Any], list[Any], Any, Any]:
 
 
 @cache
-def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
+def _solver(C: int, dtype_name: str, blocked: bool) -> Any:
     """The compiled sweeps: one trace a process for C classes in one precision."""
     dtype = tf.as_dtype(dtype_name)
     local, target, move = _pieces(C, dtype_name, blocked)
@@ -404,7 +405,7 @@ def _solver(C: int, dtype_name: str, blocked: bool = False) -> Any:
 
 
 @cache
-def _stochastic(C: int, dtype_name: str, blocked: bool = False) -> Any:
+def _stochastic(C: int, dtype_name: str, blocked: bool) -> Any:
     """One compiled natural-gradient step on a minibatch."""
     dtype = tf.as_dtype(dtype_name)
     local, target, move = _pieces(C, dtype_name, blocked)

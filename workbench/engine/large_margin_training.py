@@ -176,7 +176,7 @@ class AdamState(NamedTuple):
 
 
 @cache
-def _adam(C: int, dtype_name: str, blocked: bool = False) -> Any:
+def _adam(C: int, dtype_name: str) -> Any:
     """An epoch of Adam on minus the objective, compiled."""
     dtype = tf.as_dtype(dtype_name)
     data, posterior, scalar, integer = specs(C, dtype)

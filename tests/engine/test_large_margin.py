@@ -1,0 +1,423 @@
+"""The tempered large-margin solver against an independent NumPy statement of its mathematics."""
+
+import numpy as np
+import pytest
+from scipy.linalg import cholesky, solve_triangular
+from scipy.special import kv, logsumexp
+
+from tests.engine.problems import differences, overlapping, projected
+from workbench.engine import large_margin as lm
+from workbench.engine import wide_mean as wm
+from workbench.engine.large_margin import Posterior
+
+TAU = 0.1
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X, codes = overlapping(90, 3, seed=1)
+    (Phi, kt, _, _) = projected(X, 12)
+    return Phi, kt, codes
+
+
+def random_state(P, C, seed=0):
+    """A posterior away from any optimum."""
+    rng = np.random.default_rng(seed)
+    A = 0.3 * rng.standard_normal((C, P, P))
+    precision = np.eye(P) + A @ A.transpose(0, 2, 1)
+    root = np.stack([solve_triangular(cholesky(L, lower=True), np.eye(P), lower=True) for L in precision])
+    return Posterior(rng.standard_normal((P, C)), precision, root)
+
+
+def margins(Phi, kt, codes, M, S):
+    """d and a [N, C]; the true class's entries mean nothing."""
+    rows = np.arange(len(codes))
+    F = Phi @ M
+    V = np.einsum("np,cpq,nq->nc", Phi, S, Phi)
+    d = 1 + F - F[rows, codes][:, None]
+    return d, d**2 + 2 * kt[:, None] + V + V[rows, codes][:, None]
+
+
+def kl(M, S):
+    P, C = M.shape
+    logs = sum(np.linalg.slogdet(S[c])[1] for c in range(C))
+    return 0.5 * (np.trace(S, axis1=1, axis2=2).sum() + (M**2).sum() - P * C - logs)
+
+
+def objective(Phi, kt, codes, M, S, tau=TAU):
+    d, a = margins(Phi, kt, codes, M, S)
+    g = d + np.sqrt(a)
+    g[np.arange(len(codes)), codes] = -np.inf
+    return -tau * logsumexp(g / tau, axis=1).sum() - kl(M, S)
+
+
+def one_step(Phi, kt, codes, C, state, rho=1.0, scale=1.0, k=None, tau=TAU):
+    step = lm._stochastic(C, "float64", False)
+    k = C - 1 if k is None else k
+    out = step(
+        Phi,
+        kt,
+        codes.astype(np.int32),
+        *state,
+        np.float64(rho),
+        np.float64(scale),
+        np.float64(tau),
+        np.int32(k),
+    )
+    return [part.numpy() for part in out]
+
+
+# ------------------------------------------------------------------ formulas
+
+
+def test_the_objective_is_the_stated_one(problem):
+    Phi, kt, codes = problem
+    state = random_state(12, 3)
+    found = lm.fit(Phi, kt, codes, 3, start=state, sweeps=0)
+    assert found.trace == pytest.approx([objective(Phi, kt, codes, state.mean, state.covariance)], rel=1e-10)
+
+
+def test_targets_are_the_gradients_of_the_objective(problem):
+    # a full step lands on Lam' = -2 dE/dS with E the data term plus the prior, and on
+    # h' = Lam' m + dG/dm: both sides by central differences of the objective
+    Phi, kt, codes = problem
+    state = random_state(12, 3)
+    M2, Lam2, _, _ = one_step(Phi, kt, codes, 3, state)
+    S = state.covariance
+    slope = differences(lambda M: objective(Phi, kt, codes, M, S), state.mean)
+    rng = np.random.default_rng(3)
+    for c in range(3):
+        B = rng.standard_normal((12, 12))
+        direction = np.zeros_like(S)
+        direction[c] = B + B.T
+        up, down = (objective(Phi, kt, codes, state.mean, S + e * direction) for e in (1e-6, -1e-6))
+        expected = 0.5 * np.trace((np.linalg.inv(S[c]) - Lam2[c]) @ direction[c])
+        assert (up - down) / 2e-6 == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    wanted = np.stack(
+        [np.linalg.solve(Lam2[c], Lam2[c] @ state.mean[:, c] + slope[:, c]) for c in range(3)], axis=1
+    )
+    wanted -= wanted.mean(axis=1, keepdims=True)
+    assert M2 == pytest.approx(wanted, abs=1e-6)  # noqa: SIM300
+
+
+def test_second_derivatives_in_F_are_those_of_the_objective():
+    # one row: the data term as a function of F alone, differentiated numerically twice
+    rng = np.random.default_rng(5)
+    F, spread = rng.standard_normal(4), 0.7
+
+    def data(F, y=1):
+        d = 1 + np.delete(F - F[y], y)
+        return -TAU * logsumexp((d + np.sqrt(d**2 + spread)) / TAU)
+
+    d = 1 + np.delete(F - F[1], 1)[None]
+    found = wm.bends(d, d**2 + spread, TAU)
+    rivals = np.array([[0, 2, 3]])
+    slope = wm.by_class(found.slope, -found.slope.sum(axis=1), rivals, np.array([1]), 4)[0]
+    bend = wm.by_class(found.curvature, found.own_curvature, rivals, np.array([1]), 4)[0]
+    assert slope == pytest.approx(differences(data, F), abs=1e-7)
+    for c in range(4):
+        e = 1e-4 * np.eye(4)[c]
+        second = (data(F + e) - 2 * data(F) + data(F - e)) / 1e-8
+        assert bend[c] == pytest.approx(-second, abs=1e-5)
+
+
+def test_the_hard_objective_is_the_expectation_over_functions(problem):
+    # Eb and Eb2 by Monte Carlo; the objective bounds the expected log pseudo-likelihood from below
+    Phi, kt, codes = problem
+    state = random_state(12, 3)
+    rng = np.random.default_rng(0)
+    d, a = margins(Phi, kt, codes, state.mean, state.covariance)
+    F, V = Phi @ state.mean, np.einsum("np,cpq,nq->nc", Phi, state.covariance, Phi) + kt[:, None]
+    f = F + np.sqrt(V) * rng.standard_normal((20_000, *F.shape))
+    for n in range(5):
+        t = (codes[n] + 1) % 3
+        b = 1 + f[:, n, t] - f[:, n, codes[n]]
+        assert b.mean() == pytest.approx(d[n, t], abs=0.1)
+        assert (b**2).mean() == pytest.approx(a[n, t], rel=0.05)
+        assert (-2 * np.maximum(b, 0)).mean() > -(d[n, t] + np.sqrt(a[n, t]))
+
+
+# ------------------------------------------------------------------ errata of the papers
+
+
+def test_erratum_signs_of_the_latent_scales_terms():
+    # 000 eq. 12, 14, 33 and 003 eq. 17: the entropy of q(lambda) enters with +1/4 log alpha + log K;
+    # then the bound peaks at alpha = Eb2 with value -Eb - sqrt(Eb2); with the printed minus it runs away
+    Eb, Eb2 = 0.3, 2.5
+    alpha = np.logspace(-2, 4, 4001)
+    root = np.sqrt(alpha)
+    common = -Eb - Eb2 / (2 * root) + root / 2
+    entropic = np.log(alpha) / 4 + np.log(kv(0.5, root)) - 0.5 * np.log(np.pi / 2)
+    right, printed = common + entropic, common - entropic
+    assert right.max() == pytest.approx(-Eb - np.sqrt(Eb2), abs=1e-6)
+    assert alpha[right.argmax()] == pytest.approx(Eb2, rel=0.01)
+    assert printed.argmax() == len(alpha) - 1
+
+
+def test_erratum_signs_of_the_linear_terms():
+    # 000 eq. 42-45: a row pulls its own class by phi (1 + w (1 + F_t)) and its rival by
+    # -phi (1 + w (1 - F_y)); eq. 45's leading minus would turn the classifier round
+    X, codes = overlapping(60, 3, seed=2)
+    Phi, kt, _, _ = projected(X, 12)
+    state = random_state(12, 3, seed=4)
+    look = lm.fit(Phi, kt, codes, 3, start=state, sweeps=0, rivals=1)
+    t, w = look.rivals[:, 0], look.second[:, 0] ** -0.5
+    F, rows = Phi @ state.mean, np.arange(60)
+    h, precision = np.zeros((12, 3)), np.stack([np.eye(12)] * 3)
+    for n in rows:
+        y = codes[n]
+        h[:, y] += Phi[n] * (1 + w[n] * (1 + F[n, t[n]]))
+        h[:, t[n]] -= Phi[n] * (1 + w[n] * (1 - F[n, y]))
+        for c in (y, t[n]):
+            precision[c] += w[n] * np.outer(Phi[n], Phi[n])
+    M2, Lam2, _, _ = one_step(Phi, kt, codes, 3, state, k=1)
+    M = np.stack([np.linalg.solve(precision[c], h[:, c]) for c in range(3)], axis=1)
+    assert Lam2 == pytest.approx(precision, rel=1e-9)
+    assert M2 == pytest.approx(M - M.mean(axis=1, keepdims=True), abs=1e-9)  # noqa: SIM300
+
+
+# ------------------------------------------------------------------ the solver
+
+
+@pytest.mark.parametrize(("n_classes", "rivals"), [(2, None), (3, None), (5, None), (5, 2), (5, 1)])
+def test_the_objective_never_falls(n_classes, rivals):
+    X, codes = overlapping(240, n_classes, seed=n_classes, spread=1.0)
+    Phi, kt, _, _ = projected(X, 20)
+    trace = lm.fit(Phi, kt, codes, n_classes, rivals=rivals, sweeps=100, tolerance=1e-9).trace
+    assert len(trace) > 5
+    assert np.all(np.diff(trace) >= -1e-8 * np.abs(trace[1:]))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4, 7])
+def test_the_default_stop_is_close_to_convergence(n_classes):
+    X, codes = overlapping(300, n_classes, seed=n_classes, spread=1.0)
+    Phi, kt, _, _ = projected(X, 24)
+    short = lm.fit(Phi, kt, codes, n_classes)
+    long = lm.fit(Phi, kt, codes, n_classes, sweeps=300, tolerance=0.0)
+    assert len(short.trace) < 40
+    assert short.trace[-1] == pytest.approx(long.trace[-1], rel=1e-3)
+
+
+def test_a_converged_fit_is_stationary(problem):
+    Phi, kt, codes = problem
+    q = lm.fit(Phi, kt, codes, 3, sweeps=400, tolerance=1e-14).posterior
+    slope = differences(lambda M: objective(Phi, kt, codes, M, q.covariance), q.mean)
+    assert np.abs(slope).max() < 1e-3
+    _, Lam, _, _ = one_step(Phi, kt, codes, 3, q)
+    assert Lam == pytest.approx(q.precision, rel=1e-4, abs=1e-3)
+
+
+def test_centring_leaves_margins_alone(problem):
+    Phi, kt, codes = problem
+    q = lm.fit(Phi, kt, codes, 3).posterior
+    assert np.abs(q.mean.sum(axis=1)).max() < 1e-10
+    moved = objective(Phi, kt, codes, q.mean + 0.5, q.covariance)
+    assert moved < objective(Phi, kt, codes, q.mean, q.covariance)
+
+
+def test_whitened_equals_unwhitened(problem):
+    # the same full step written in u = L v: precision K^-1 + K^-1 k w k' K^-1
+    X, codes = overlapping(60, 3, seed=7)
+    Phi, kt, _, basis = projected(X, 10)
+    state = lm.prior(10, 3)
+    M2, Lam2, _, _ = one_step(Phi, kt, codes, 3, state)
+    L = basis.factor
+    A = Phi @ np.linalg.inv(L)  # k_n' K^-1
+    d, a = margins(Phi, kt, codes, state.mean, state.covariance)
+    rows = np.arange(60)
+    g = (d + np.sqrt(a)) / TAU
+    g[rows, codes] = -np.inf
+    pi = np.exp(g - logsumexp(g, axis=1, keepdims=True))
+    W, u = pi / np.sqrt(a), -pi * (1 + d / np.sqrt(a))
+    W[rows, codes], u[rows, codes] = W.sum(axis=1), -u.sum(axis=1)
+    K_inv = np.linalg.inv(L @ L.T)
+    means = []
+    for c in range(3):
+        precision = K_inv + A.T @ (W[:, [c]] * A)
+        means.append(np.linalg.solve(precision, A.T @ u[:, c]))
+        assert L.T @ precision @ L == pytest.approx(Lam2[c], rel=1e-7, abs=1e-7)
+    means = np.stack(means, axis=1)
+    means -= means.mean(axis=1, keepdims=True)
+    assert L @ M2 == pytest.approx(means, abs=1e-6)  # noqa: SIM300
+
+
+def test_a_minibatch_of_everything_is_a_sweep(problem):
+    Phi, kt, codes = problem
+    sweep = lm.fit(Phi, kt, codes, 3, sweeps=1)
+    batch = lm.fit_minibatch(Phi, kt, codes, 3, batch_size=len(codes), epochs=1, rho_start=1.0)
+    assert batch.posterior.mean == pytest.approx(sweep.posterior.mean, abs=1e-9)
+    assert batch.posterior.precision == pytest.approx(sweep.posterior.precision, abs=1e-9)
+
+
+def test_minibatches_approach_the_full_fit(problem):
+    Phi, kt, codes = problem
+    full = lm.fit(Phi, kt, codes, 3)
+    small = lm.fit_minibatch(Phi, kt, codes, 3, batch_size=30, epochs=60, seed=1)
+    reached = objective(Phi, kt, codes, small.posterior.mean, small.posterior.covariance)
+    assert reached == pytest.approx(full.trace[-1], rel=0.02)
+
+
+def test_chunks_do_not_change_the_fit(problem, monkeypatch):
+    Phi, kt, codes = problem
+    whole = lm.fit(Phi, kt, codes, 3)
+    monkeypatch.setattr(lm, "_CHUNK", 25)
+    monkeypatch.setattr(lm, "_ONE_CHUNK", 50)
+    lm._pieces.cache_clear()
+    lm._solver.cache_clear()
+    try:
+        pieces = lm.fit(Phi, kt, codes, 3)
+    finally:
+        monkeypatch.undo()
+        lm._pieces.cache_clear()
+        lm._solver.cache_clear()
+    assert pieces.trace == pytest.approx(whole.trace, rel=1e-10)
+    assert pieces.posterior.mean == pytest.approx(whole.posterior.mean, abs=1e-8)
+    assert pieces.margin == pytest.approx(whole.margin, abs=1e-8)
+
+
+def test_blocks_do_not_change_the_fit(monkeypatch):
+    X, codes = overlapping(200, 3, seed=9)
+    Phi, kt, _, _ = projected(X, 31)
+    plain = lm.fit(Phi, kt, codes, 3)
+    monkeypatch.setattr(lm, "_BLOCKED", 8)
+    blocked = lm.fit(Phi, kt, codes, 3)
+    assert blocked.trace == pytest.approx(plain.trace, rel=1e-9)
+
+
+def test_listing_every_rival_through_the_short_list_changes_nothing(problem, monkeypatch):
+    # C - 1 rivals take the dense path; forcing the general one must give the same numbers
+    Phi, kt, codes = problem
+    dense = lm.fit(Phi, kt, codes, 3, rivals=2)
+    four = np.concatenate([codes, [3]])
+    Phi4, kt4 = np.concatenate([Phi, np.zeros((1, 12))]), np.append(kt, 2.0)
+    state = random_state(12, 4)
+    general = lm.fit(Phi4, kt4, four, 4, start=state, rivals=2, sweeps=0)
+    d, a = margins(Phi4, kt4, four, state.mean, state.covariance)
+    assert general.margin == pytest.approx(np.take_along_axis(d, general.rivals, axis=1))
+    assert general.second == pytest.approx(np.take_along_axis(a, general.rivals, axis=1))
+    assert dense.rivals.shape == (len(codes), 2)
+
+
+def test_callbacks_come_in_order_and_stop_with_the_best_state(problem):
+    Phi, kt, codes = problem
+    seen = []
+
+    def watch(fraction, value):
+        seen.append((fraction, value))
+        return len(seen) == 2
+
+    stopped = lm.fit(Phi, kt, codes, 3, callback=watch, sweeps_per_call=2)
+    free = lm.fit(Phi, kt, codes, 3)
+    watched = lm.fit(Phi, kt, codes, 3, callback=lambda *_: None, sweeps_per_call=2)
+    assert stopped.stopped and len(seen) == 2 and len(stopped.trace) == 5
+    assert stopped.trace[-1] == seen[-1][1] == stopped.trace.max()
+    assert watched.trace == pytest.approx(free.trace, rel=1e-12)
+    assert not watched.stopped
+
+
+def test_one_trace_while_the_data_grow():
+    before = lm.trace_count(3)
+    for n in (20, 35, 60, 90):
+        X, codes = overlapping(n, 3, seed=n)
+        Phi, kt, _, _ = projected(X, 9 + n // 20)
+        start = lm.fit(Phi, kt, codes, 3).posterior
+        lm.fit(Phi, kt, codes, 3, start=start, rivals=1)
+    assert lm.trace_count(3) == max(before, 1)
+
+
+def test_a_warm_start_from_the_optimum_stays(problem):
+    Phi, kt, codes = problem
+    first = lm.fit(Phi, kt, codes, 3, sweeps=300, tolerance=1e-9)
+    again = lm.fit(Phi, kt, codes, 3, start=first.posterior)
+    assert len(again.trace) <= 4
+    assert again.trace[-1] >= first.trace[-1] - 1e-9 * abs(first.trace[-1])
+
+
+def test_float32_agrees(problem):
+    Phi, kt, codes = problem
+    double = lm.fit(Phi, kt, codes, 3)
+    single = lm.fit(Phi.astype(np.float32), kt.astype(np.float32), codes, 3)
+    assert single.posterior.mean.dtype == np.float32
+    assert single.trace[-1] == pytest.approx(double.trace[-1], rel=1e-3)
+    assert Phi @ single.posterior.mean == pytest.approx(Phi @ double.posterior.mean, abs=0.05)
+
+
+def test_two_classes_reach_the_binary_means_with_doubled_variance():
+    # at equal weights the two-class model's difference f_1 - f_0 is the binary model's f under
+    # twice the kernel; its stationary point is solved for both classes at once
+    X, codes = overlapping(50, 2, seed=3)
+    Phi, kt, _, _ = projected(X, 10)
+    sign = 2.0 * codes - 1.0
+    w = np.random.default_rng(0).uniform(0.2, 1.0, 50)
+    double = np.sqrt(2.0) * Phi
+    binary = double @ np.linalg.solve(
+        np.eye(10) + double.T @ (w[:, None] * double), double.T @ (sign * (1 + w))
+    )
+    # u_t = -(1 + w d): dG/dF of MATH.md, linear in M while w is held
+    M = np.zeros((10, 2))
+    for _ in range(4000):
+        F = Phi @ M
+        u = 1 + w * (1 - sign * (F[:, 1] - F[:, 0]))
+        slope = np.stack([-Phi.T @ (sign * u), Phi.T @ (sign * u)], axis=1) - M
+        M += 0.005 * slope
+    assert Phi @ (M[:, 1] - M[:, 0]) == pytest.approx(binary, abs=1e-6)
+    # and the engine's own slope is that one
+    state = lm.prior(10, 2)._replace(mean=M)
+    look = lm.fit(Phi, kt, codes, 2, start=state, sweeps=0)
+    d, a = look.margin[:, 0], look.second[:, 0]
+    assert wm.bends(look.margin, look.second, TAU).slope[:, 0] == pytest.approx(-(1 + d / np.sqrt(a)))
+
+
+# ------------------------------------------------------------------ the wide mean
+
+
+def wide_problem(seed=0):
+    X, codes = overlapping(120, 3, seed=seed, spread=1.0)
+    small = projected(X, 10)
+    wide = projected(X, 60)
+    fit = lm.fit(small[0], small[1], codes, 3)
+    return codes, small, wide, fit
+
+
+def test_the_wide_basis_begins_with_the_small_one():
+    _, small, wide, _ = wide_problem()
+    assert wide[0][:, :10] == pytest.approx(small[0], abs=1e-8)
+
+
+def test_the_wide_mean_climbs_to_a_stationary_point():
+    codes, _, wide, fit = wide_problem()
+    Phi = wide[0]
+    s = wm.spread_of(fit.margin, fit.second)
+
+    def G(M):
+        F = Phi @ M
+        d = 1 + np.take_along_axis(F, fit.rivals, axis=1) - F[np.arange(120), codes][:, None]
+        return -TAU * logsumexp((d + np.sqrt(d**2 + s)) / TAU, axis=1).sum() - 0.5 * (M**2).sum()
+
+    start = np.zeros((60, 3))
+    start[:10] = fit.posterior.mean
+    bends = wm.bends(fit.margin, fit.second, TAU)
+    k = wm.by_class(bends.curvature, bends.own_curvature, fit.rivals, codes, 3)
+    args = (Phi, codes, fit.rivals, s, start, fit.posterior.root, k, TAU)
+    default, _ = wm.fit_mean(*args)
+    best, d = wm.fit_mean(*args, iterations=500)
+    assert G(start) < G(default) <= G(best) + 1e-9
+    assert G(default) == pytest.approx(G(best), rel=0.02)
+    assert np.abs(differences(G, best)).max() < 0.01 * np.abs(differences(G, start)).max()
+    F = Phi @ best
+    assert d == pytest.approx(
+        1 + np.take_along_axis(F, fit.rivals, axis=1) - F[np.arange(120), codes][:, None]
+    )
+
+
+def test_leverages_agree_in_both_forms():
+    rng = np.random.default_rng(0)
+    Phi, k = rng.standard_normal((30, 12)), rng.uniform(0.1, 1.0, (30, 2))
+    k[8:, 1] = 0.0  # fewer rows than points: the dual form
+    sample = np.array([0, 3, 29])
+    found = wm.leverages(Phi, k, sample, np.ones((3, 2), bool))
+    for c in range(2):
+        H = np.eye(12) + 2.0 * Phi.T @ (k[:, [c]] * Phi)
+        assert found[:, c] == pytest.approx(
+            np.einsum("np,np->n", Phi[sample], np.linalg.solve(H, Phi[sample].T).T)
+        )

@@ -1,0 +1,157 @@
+"""The large-margin GP as a GPflow model, and its other ways of training."""
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.engine.problems import overlapping, projected
+from workbench.classifiers import make_classifier
+from workbench.engine import large_margin as lm
+from workbench.engine import large_margin_training as training
+from workbench.engine.large_margin_model import LargeMarginGP, to_gpflow
+from workbench.engine.projection import StationaryKernel
+from workbench.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return overlapping(150, 3, seed=1, spread=0.8)
+
+
+def test_it_is_a_gpflow_model_whose_objective_is_the_solvers(blobs):
+    X, codes = blobs
+    model = LargeMarginGP(gpflow.kernels.SquaredExponential(variance=2.0), X[:12], 3)
+    found = model.fit((X, codes))
+    assert isinstance(model, gpflow.models.GPModel)
+    data = (X, codes[:, None].astype(np.float64))
+    assert float(model.maximum_log_likelihood_objective(data)) == pytest.approx(found.trace[-1], rel=1e-8)
+    again = model.fit((X, codes))
+    assert len(again.trace) < len(found.trace)
+
+
+def test_its_objective_has_gradients_in_kernel_and_inducing_points(blobs):
+    X, codes = blobs
+    model = LargeMarginGP(gpflow.kernels.Matern52(), X[:8], 3)
+    model.fit((X, codes), sweeps=3)
+    gpflow.set_trainable(model.inducing_variable, True)
+    with tf.GradientTape() as tape:
+        loss = -model.maximum_log_likelihood_objective((X, codes[:, None]))
+    for slope in tape.gradient(loss, model.trainable_variables):
+        assert slope is not None and np.isfinite(slope.numpy()).all()
+
+
+def test_parameters_are_saved_and_restored(blobs):
+    X, codes = blobs
+    first = LargeMarginGP(gpflow.kernels.SquaredExponential(variance=3.0, lengthscales=0.7), X[:12], 3)
+    first.fit((X, codes))
+    second = LargeMarginGP(gpflow.kernels.SquaredExponential(), X[20:32], 3)
+    gpflow.utilities.multiple_assign(second, gpflow.utilities.parameter_dict(first))
+    second.jitter = first.jitter
+    for a, b in zip(first.predict_f(X), second.predict_f(X), strict=True):
+        assert a.numpy() == pytest.approx(b.numpy())
+
+
+@pytest.mark.parametrize("n", [40, 300])  # without and with the wide mean
+@pytest.mark.parametrize("kernel", ["squared-exponential", "matern32", "object"])
+def test_predict_f_equals_the_predictor(n, kernel):
+    X, codes = overlapping(n, 3, seed=4, dims=4)
+    given = gpflow.kernels.RationalQuadratic(variance=4.0) if kernel == "object" else kernel
+    model = make_classifier("large-margin", n_inducing=20, n_mean=40, kernel=given, random_state=0)
+    model.fit(X, codes)
+    new = np.random.default_rng(0).standard_normal((500, 4)) * 3
+    latent = model.predict_latent(new)
+    mean, variance = model.gpflow_model_.predict_f(model.geometry_.transform(new))
+    assert latent.mean == pytest.approx(mean.numpy(), abs=1e-10)
+    assert latent.variance == pytest.approx(variance.numpy(), abs=1e-10)
+    probabilities, _ = model.gpflow_model_.predict_y(model.geometry_.transform(new))
+    assert model.predict_proba(new) == pytest.approx(probabilities.numpy(), abs=1e-9)
+
+
+def test_full_covariance_has_the_marginals_on_its_diagonal(blobs):
+    X, codes = blobs
+    model = LargeMarginGP(gpflow.kernels.SquaredExponential(), X[:12], 3)
+    model.fit((X, codes))
+    _, full = model.predict_f(X[:20], full_cov=True)
+    _, marginal = model.predict_f(X[:20])
+    assert np.diagonal(full.numpy(), axis1=1, axis2=2).T == pytest.approx(marginal.numpy(), abs=1e-9)  # noqa: SIM300
+    assert np.linalg.eigvalsh(full.numpy()).min() > -1e-8
+    with pytest.raises(InputError, match="independent"):
+        model.predict_f(X, full_output_cov=True)
+
+
+def test_inducing_points_at_the_data_leave_nothing_open():
+    X, codes = overlapping(30, 3, seed=6)
+    Phi, kt, kernel, _ = projected(X, 30)
+    assert kt.max() < 1e-4
+    fit = lm.fit(Phi, kt, codes, 3, sweeps=100)
+    model = LargeMarginGP(to_gpflow(kernel), X, 3)
+    model.assign(fit.posterior.mean, fit.posterior.covariance)
+    # the full GP's posterior: K_xX K^-1 f at the same f
+    f = Phi @ fit.posterior.mean
+    new = X[:5] + 0.1
+    expected = kernel(new, X) @ np.linalg.solve(kernel(X, X) + model.jitter * np.eye(30), f)
+    assert model.predict_f(new)[0].numpy() == pytest.approx(expected, abs=1e-4)
+
+
+def test_adam_reaches_the_hard_objective_of_the_sweeps(blobs):
+    X, codes = blobs
+    Phi, kt, _, _ = projected(X, 12)
+    closed = lm.fit(Phi, kt, codes, 3, rivals=1)
+    seen = []
+    adam = training.fit_adam(
+        Phi, kt, codes, 3, learning_rate=1e-2, batch_size=50, epochs=150,
+        callback=lambda fraction, value: seen.append(fraction) and None,
+    )  # fmt: skip
+    look = lm.fit(Phi, kt, codes, 3, start=adam.posterior, rivals=1, sweeps=0)
+    assert look.trace[-1] == pytest.approx(closed.trace[-1], rel=0.05)
+    assert adam.trace[-1] > adam.trace[0]
+    assert seen[-1] == 1.0 and len(seen) == 150
+
+
+def test_adam_stops_when_told(blobs):
+    X, codes = blobs
+    Phi, kt, _, _ = projected(X, 12)
+    fit = training.fit_adam(Phi, kt, codes, 3, epochs=50, callback=lambda *_: True)
+    assert fit.stopped and len(fit.trace) == 1
+
+
+@pytest.mark.parametrize("name", ["squared-exponential", "exponential", "matern32", "matern52"])
+def test_kernel_gradients_are_those_of_the_objective(blobs, name):
+    X, codes = blobs
+    kernel = StationaryKernel(name, 1.3, 2.0)
+    _, _, _, basis = projected(X, 12, 1.3, 2.0, name)
+    run = training._kernel_gradient(3, "float64", name)
+    q = lm.fit(*projected(X, 12, 1.3, 2.0, name)[:2], codes, 3, sweeps=3).posterior
+
+    def value(at):
+        out = run(
+            X, basis.points, codes.astype(np.int32), q.mean, q.root, at[:-1], at[-1], 1e-6, 0.1, np.int32(2)
+        )
+        return float(out[0]), np.append(out[1].numpy(), float(out[2]))
+
+    at = np.log([kernel.length_scale, kernel.variance])
+    _, slope = value(at)
+    for i in range(2):
+        e = 1e-5 * np.eye(2)[i]
+        assert (value(at + e)[0] - value(at - e)[0]) / 2e-5 == pytest.approx(slope[i], rel=1e-4)
+
+
+def test_learning_the_kernel_raises_the_objective(blobs):
+    X, codes = blobs
+    plain = make_classifier("large-margin", n_mean=0, n_inducing=15, random_state=0).fit(X, codes)
+    for options in (
+        {"hyperparameters": "type-II"},
+        {"hyperparameters": "map"},
+        {"hyperparameters": "map", "ard": True},
+    ):
+        learnt = make_classifier("large-margin", n_mean=0, n_inducing=15, random_state=0, **options).fit(
+            X, codes
+        )
+        assert learnt.objective_ > plain.objective_
+        assert np.size(learnt.kernel_.length_scale) == (2 if options.get("ard") else 1)
+    bound = StationaryKernel("squared-exponential", 1.0, 2.0)
+    q = lm.fit(*projected(X, 12)[:2], codes, 3).posterior
+    free = training.learn_kernel(X, X[:12], codes, q, bound)
+    held = training.learn_kernel(X, X[:12], codes, q, bound, prior_spread=0.01)
+    assert abs(np.log(held.length_scale)) < abs(np.log(free.length_scale))
