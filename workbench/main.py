@@ -21,6 +21,9 @@ frame.run(
             icon=":material/scatter_plot:",
             url_path="uncertainty",
         ),
+        st.Page(
+            PAGES / "adversarial.py", title="Adversarial", icon=":material/shield:", url_path="adversarial"
+        ),
         st.Page(PAGES / "history.py", title="History", icon=":material/history:", url_path="history"),
     ]
 )

@@ -12,6 +12,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.attacks import ATTACKS
 from workbench.attacks.detection import DETECTORS, area_under_roc, detectors_for, score
+from workbench.attacks.inputs import check_images, check_strengths
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 
@@ -197,7 +198,7 @@ def measure(
     Raises:
         InputError: as `attacks_on` and `score`.
     """
-    from workbench.attacks.methods import attacks_on, check_images, check_strengths, codes_of
+    from workbench.attacks.methods import attacks_on, codes_of
 
     names = tuple(dict.fromkeys(attacks))
     if not names:

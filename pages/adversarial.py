@@ -1,0 +1,424 @@
+"""Adversarial: attack an image model, and see whether its uncertainty notices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from workbench.app import current, robustness, widgets
+from workbench.app.text import percent, plural, verbatim
+from workbench.attacks import ATTACKS, LOSSES
+from workbench.classifiers import CLASSIFIERS
+from workbench.errors import InputError
+from workbench.figures import adversarial as figures
+
+OWN = "this project's pool"
+CONTROL = "noise"
+CAUTION = """
+**What this does not show**
+
+- That a model is safe. FGSM is the weakest attack there is; the adaptive attack, which knows the
+  detector, is the honest line.
+- That the detector sees *attacks*. It sees distance from the training data: harmless random signs of
+  the same strength raise it too.
+- Anything about images changed in other ways: turned, shifted, blurred, patched, photographed.
+- A rate to rely on. This is one split, one seed, one model; the papers' area of almost 1 on MNIST
+  was not reproduced in our runs.
+"""
+
+
+def choose(token: str | None) -> None:
+    if token is None:
+        st.query_params.pop(robustness.PARAMETER, None)
+        st.session_state.pop("attack", None)
+    else:
+        st.query_params[robustness.PARAMETER] = token
+        st.session_state["attack"] = token
+
+
+def chosen() -> str | None:
+    given = st.query_params.get(robustness.PARAMETER) or st.session_state.get("attack")
+    if given:
+        choose(given)
+    return given
+
+
+def sources() -> dict[str, str]:
+    found = robustness.pools()
+    opened = current.session()
+    if opened is None or opened.pool.kind != "image" or not opened.pool.has_truth:
+        return found
+    if str(opened.project.pool["name"]) in found:
+        return found
+    return {OWN: f"{verbatim(opened.project.name, 40)} (this project)"} | found
+
+
+def form() -> None:
+    with st.container(border=True, key="attack-form"):
+        pools = sources()
+        left, middle, right = st.columns([1.2, 1.2, 1], gap="medium")
+        pool = left.selectbox("Images", list(pools), format_func=pools.get, key="attack-pool")
+        classifier = middle.selectbox(
+            "Model",
+            robustness.classifiers(),
+            format_func=lambda n: CLASSIFIERS[n].title,
+            key="attack-model",
+            help="Models without gradients cannot be attacked here.",
+        )
+        n_test = right.number_input("Images to attack", 10, 10_000, 360, step=50, key="attack-images")
+        attacks = st.pills(
+            "Attacks",
+            list(ATTACKS),
+            selection_mode="multi",
+            default=["fgsm", "adaptive-pgd", "noise"],
+            format_func=lambda n: ATTACKS[n].title,
+            key="attack-names",
+        )
+        st.caption(" · ".join(f"{ATTACKS[n].title}: {ATTACKS[n].summary}" for n in attacks))
+        left, middle, right = st.columns([1.2, 1.2, 1], gap="medium", vertical_alignment="bottom")
+        strongest = left.slider(
+            "Strongest attack",
+            0.05,
+            1.0,
+            0.3,
+            0.05,
+            key="attack-strength",
+            help="Largest change of a pixel: 1 turns black into white. Six strengths from 0 to here.",
+        )
+        with middle.popover("More", icon=":material/tune:", width="stretch"):
+            n_train = st.number_input(
+                "Labels to fit on, at most", 20, 100_000, 5000, step=500, key="attack-labels"
+            )
+            loss = st.selectbox(
+                "Loss of FGSM, PGD and transfer",
+                [n for n in LOSSES if n != "adaptive"],
+                format_func=lambda n: LOSSES[n].title,
+                key="attack-loss",
+            )
+            steps = st.number_input("Steps of PGD", 1, 200, 20, key="attack-steps")
+            seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="attack-seed")
+        softmax = st.toggle(
+            "Compare with a softmax network",
+            key="attack-softmax",
+            value=False,
+            help="Trains one on the same labels: some seconds more. The transfer attack needs it.",
+        )
+        if right.button(
+            "Attack", type="primary", key="start-attack", width="stretch", icon=":material/bolt:"
+        ):
+            try:
+                begin(
+                    pool, classifier, tuple(attacks), strongest, n_train, n_test, loss, steps, softmax, seed
+                )
+            except InputError as error:
+                st.error(verbatim(error), icon=":material/error:")
+                return
+            st.rerun()
+
+
+def begin(
+    pool: str, classifier: str, attacks: tuple[str, ...], strongest: float, n_train: int, n_test: int,
+    loss: str, steps: int, softmax: bool, seed: int,
+) -> None:  # fmt: skip
+    from workbench.studies.attacks import AttackSpec
+
+    opened = current.session() if pool == OWN else None
+    strengths = tuple(float(round(strongest * share, 4)) for share in (0, 1 / 6, 1 / 3, 1 / 2, 2 / 3, 1))
+    spec = AttackSpec(
+        pool=pool if opened is None else str(opened.project.pool["name"]),
+        classifier=classifier,
+        n_train=int(n_train),
+        n_test=int(n_test),
+        strengths=strengths,
+        attacks=attacks,
+        loss="" if loss == "cross-entropy" else loss,
+        steps=int(steps),
+        softmax=softmax,
+        seed=int(seed),
+    )
+    choose(robustness.start(spec, None if opened is None else opened.pool))
+
+
+def title_of(attack: str) -> str:
+    return ATTACKS[attack].title
+
+
+def shown(outcome: Any) -> None:
+    from workbench.attacks.detection import DETECTORS
+
+    result = outcome.robustness
+    facts = [
+        CLASSIFIERS[outcome.spec.classifier].title,
+        verbatim(robustness.pools().get(outcome.spec.pool, outcome.spec.pool), 60),
+        f"{plural(outcome.n_train, 'label')}, fitted in {outcome.fit_seconds:.1f} s",
+        f"{plural(len(result.truth), 'image')} attacked, {percent(outcome.clean_accuracy)} right before",
+    ]
+    if outcome.softmax_accuracy is not None:
+        facts.append(f"softmax network {percent(outcome.softmax_accuracy)}")
+    st.caption(" · ".join(facts))
+    names = {name: DETECTORS[name].title for name in result.detectors}
+    detector = st.segmented_control(
+        "Detector",
+        list(names),
+        default=next(iter(names)),
+        required=True,
+        format_func=names.get,
+        key="detector",
+        persist_state="session",
+        help="What of the model's uncertainty is watched.",
+    )
+    if detector not in names:
+        detector = next(iter(names))
+    k = result.detectors.index(detector)
+    curves(outcome, k, names)
+    detection(outcome, k, names)
+    pictures(outcome, k, names)
+    with st.container(border=True, key="caution"):
+        st.markdown(CAUTION)
+    downloads(outcome)
+
+
+def curves(outcome: Any, k: int, names: dict[str, str]) -> None:
+    result, detector = outcome.robustness, list(names.values())[k]
+    accuracy = {title_of(a): result.accuracy[i] for i, a in enumerate(result.attacks)}
+    suspicion = {title_of(a): result.mean_scores[i, :, k] for i, a in enumerate(result.attacks)}
+    if result.softmax_accuracy is not None:
+        accuracy["Softmax network, its own FGSM"] = result.softmax_accuracy
+    st.subheader("What the attacks do")
+    widgets.figure(
+        figures.strength_curves(
+            result.strengths, accuracy, suspicion, score=detector, controls=(title_of(CONTROL),)
+        ),
+        "strength-curves",
+        f"Accuracy and mean {detector} of the attacked images against the strength of the attack",
+    )
+
+
+def detection(outcome: Any, k: int, names: dict[str, str]) -> None:
+    from workbench.attacks.detection import confusion_at, roc, threshold_at
+
+    result, detector = outcome.robustness, list(names.values())[k]
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        st.subheader("Whether they are noticed")
+        successful = st.toggle(
+            "Successful attacks only",
+            key="attack-successful",
+            help="Count an attacked image only where a right answer became a wrong one.",
+        )
+    areas = result.auc(successful_only=successful)
+    widgets.figure(
+        figures.detection_curves(
+            result.strengths,
+            {
+                title_of(a): {n: areas[i, :, j] for j, n in enumerate(names.values())}
+                for i, a in enumerate(result.attacks)
+            },
+        ),
+        "detection-curves",
+        "Area under the ROC curve of each detector against strength, one panel an attack",
+    )
+    some = [float(s) for s in result.strengths if s > 0]
+    if not some:
+        return
+    left, right = st.columns(2, gap="large")
+    with left:
+        strength = st.select_slider(
+            "Strength", some, value=some[len(some) // 2], format_func=lambda s: f"{s:.3g}", key="attack-at"
+        )
+    with right:
+        attack = st.segmented_control(
+            "Attack in the histogram and the images",
+            list(result.attacks),
+            default=result.attacks[0],
+            required=True,
+            format_func=title_of,
+            key="attack-shown",
+        )
+    a, s = result.row(attack if attack in result.attacks else result.attacks[0], strength)
+    clean = result.clean_scores[k]
+    lines, size = {}, {}
+    for i, name in enumerate(result.attacks):
+        attacked = result.scores[i, s, k]
+        attacked = attacked[result.successful[i, s]] if successful else attacked
+        if len(attacked):
+            curve = roc(clean, attacked)
+            lines[title_of(name)] = (curve.false_alarms, curve.found)
+            size[title_of(name)] = areas[i, s, k]
+    with left:
+        widgets.figure(
+            figures.roc_curves(lines, areas=size, controls=(title_of(CONTROL),), height=420),
+            "roc",
+            f"ROC curves of {detector} at strength {strength:.3g}, with the point of 5 % false alarms",
+        )
+        st.caption("Numbers are areas. Marks: the most that is found at no more than 5 % false alarms.")
+    with right:
+        attacked = result.scores[a, s, k]
+        attacked = attacked[result.successful[a, s]] if successful else attacked
+        both = np.concatenate([clean, attacked])
+        low, high = float(both.min()), float(both.max())
+        if high <= low or not len(attacked):
+            st.caption("There is nothing to tell apart here.")
+            return
+        threshold = st.slider(
+            "Flag from",
+            low,
+            high,
+            float(np.clip(threshold_at(clean, 0.05), low, high)),
+            (high - low) / 200,
+            format="%.3f",
+            key=f"threshold-{outcome.spec.seed}-{k}-{a}-{s}-{successful}",
+            help="Begins where 5 % of the clean images are flagged.",
+        )
+        widgets.figure(
+            figures.score_histograms(clean, attacked, threshold, score=detector, height=270),
+            "histograms",
+            f"Histograms of {detector} of clean and attacked images with the threshold",
+        )
+        table = confusion_at(clean, attacked, threshold)
+        counts(table)
+
+
+def counts(table: Any) -> None:
+    import pandas as pd
+
+    clean, attacked = table.clean_flagged + table.clean_passed, table.attacked_flagged + table.attacked_passed
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "": ["Clean", "Attacked"],
+                "Flagged": [
+                    f"{table.clean_flagged:,} ({percent(table.clean_flagged / clean)})",
+                    f"{table.attacked_flagged:,} ({percent(table.attacked_flagged / attacked)})",
+                ],
+                "Let through": [
+                    f"{table.clean_passed:,} ({percent(table.clean_passed / clean)})",
+                    f"{table.attacked_passed:,} ({percent(table.attacked_passed / attacked)})",
+                ],
+            }
+        ),
+        hide_index=True,
+        key="confusion",
+        alt="Images flagged and let through at this threshold",
+    )
+
+
+def pictures(outcome: Any, k: int, names: dict[str, str]) -> None:
+    result, detector = outcome.robustness, list(names.values())[k]
+    kept = result.examples
+    if kept is None:
+        return
+    a, s = result.row(
+        st.session_state.get("attack-shown") or result.attacks[0],
+        st.session_state.get("attack-at") or float(result.strengths[-1]),
+    )
+    strength = float(result.strengths[s])
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        st.subheader("Image by image")
+        only = st.toggle("Only where the attack worked", key="attack-worked")
+    worked = result.successful[a, s][kept.items]
+    order = [int(i) for i in np.flatnonzero(worked)] if only else list(range(len(kept.items)))
+    order = order[:8]
+    if not order:
+        st.caption("It worked on none of the images kept to look at.")
+        return
+    classes = result.classes
+
+    def name(code: int) -> str:
+        return verbatim(classes[code], 14)
+
+    st.caption(
+        f"{title_of(result.attacks[a])} at strength {strength:.3g}: the clean image, what was added "
+        "(grey is nothing), and the attacked one; prediction and "
+        f"{detector if detector == 'BALD' else detector.lower()} before and after."
+    )
+    columns = st.columns(8, gap="small")
+    for column, i in zip(columns, order, strict=False):
+        item = int(kept.items[i])
+        with column, st.container(key=f"example-{i}", gap="xsmall"):
+            trio(kept.clean[i], kept.attacked[a, s, i], outcome.image_shape, strength)
+            before, after = int(result.clean_codes[item]), int(result.codes[a, s, item])
+            true = int(result.truth[item])
+            arrow = f"{name(before)} → :{'green' if after == true else 'red'}[{name(after)}]"
+            st.markdown(f"**{name(true)}**: {arrow}")
+            st.caption(f"{result.clean_scores[k, item]:.3f} → {result.scores[a, s, k, item]:.3f}")
+    if kept.latent is None:
+        return
+    picked = st.segmented_control(
+        "Look closer at image",
+        order,
+        default=order[0],
+        required=True,
+        format_func=lambda i: str(order.index(i) + 1) if i in order else "–",
+        key=f"closer-{only}-{a}-{s}",
+    )
+    i = picked if picked in order else order[0]
+    clean = kept.clean_latent
+    widgets.figure(
+        figures.latent_bars(
+            (clean.mean[i], np.sqrt(clean.variance[i])),
+            (kept.latent.mean[a, s, i], np.sqrt(kept.latent.variance[a, s, i])),
+            classes,
+            truth=int(result.truth[int(kept.items[i])]),
+        ),
+        "latent-bars",
+        "The class functions of this image before and after the attack, with two standard deviations",
+    )
+    st.caption("The latent function of each class with two standard deviations. ★ marks the true class.")
+
+
+def trio(clean: Any, attacked: Any, shape: tuple[int, ...], strength: float) -> None:
+    from workbench.figures.thumbnails import enlarged, sheet
+
+    def eight(image: Any) -> Any:
+        return np.rint(255 * np.clip(image, 0, 1)).astype(np.uint8)
+
+    before, after = np.reshape(clean, shape), np.reshape(attacked, shape)
+    parts = [eight(before), figures.perturbation_image(before, after, strength), eight(after)]
+    st.image(
+        sheet([enlarged(part, 96, smooth=False) for part in parts], 1, gap=3, ground=128),
+        width="stretch",
+        output_format="PNG",
+        alt="Clean image, perturbation and attacked image",
+    )
+
+
+def downloads(outcome: Any) -> None:
+    with st.container(horizontal=True, key="attack-downloads", vertical_alignment="center"):
+        st.download_button(
+            "Results (zip)",
+            outcome.archive,
+            file_name=f"attack-{outcome.spec.pool.replace(':', '-')}-{outcome.spec.seed}.zip",
+            mime="application/zip",
+            key="download-attack",
+            icon=":material/download:",
+            help="The table, every image's scores, and the settings with seed and versions.",
+        )
+        st.caption(
+            f"Seed {outcome.spec.seed}. The settings inside name every version, so that it can be repeated."
+        )
+
+
+st.title("Adversarial")
+st.markdown(
+    "Small changes of the pixels, chosen to mislead, turn right answers into wrong ones. Does the model's "
+    "uncertainty notice?"
+)
+token = chosen()
+job = robustness.job_of(token) if token is not None else None
+if token is not None and job is None:
+    choose(None)
+    st.info(
+        "That experiment is gone: results live as long as the server. Start it again.", icon=":material/info:"
+    )
+if job is not None and (job.active or job.status in ("failed", "cancelled")):
+    widgets.job_panel(job, "attack-job")
+if job is not None and job.status == "done":
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if st.button("New attack", key="new-attack", type="tertiary", icon=":material/add:"):
+            choose(None)
+            st.rerun()
+    shown(job.result)
+elif job is None or not job.active:
+    form()

@@ -1,0 +1,235 @@
+"""One attack experiment from its spec: a pool, a model fitted on part of it, attacks on the rest."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.attacks import ATTACKS, LOSSES
+from workbench.attacks.inputs import check_strengths
+from workbench.errors import InputError
+from workbench.pools import load_pool
+from workbench.pools.pool import Pool
+
+if TYPE_CHECKING:
+    from workbench.attacks.robustness import Robustness
+
+Report = Callable[[float, str], None]
+EXAMPLES = 48
+MAX_LABELS = 5000
+
+
+@dataclass(frozen=True)
+class AttackSpec:
+    """What is attacked, and how.
+
+    Attributes:
+        pool: a name or path that `load_pool` knows, of images.
+        classifier: a registry name.
+        options: of the classifier.
+        pool_options: of `load_pool`.
+        n_train: labels to fit on at most.
+        n_test: images to attack at most.
+        strengths: largest changes of a pixel, ascending from 0.
+        attacks: names.
+        loss: of the attacks that do not bring their own; "" for cross-entropy.
+        steps: of iterative attacks.
+        softmax: fit a softmax network on the same labels for comparison and for transfer.
+        seed: of split, fit, noise.
+    """
+
+    pool: str = "digits"
+    classifier: str = "large-margin"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    pool_options: Mapping[str, Any] = field(default_factory=dict)
+    n_train: int = MAX_LABELS
+    n_test: int = 360
+    strengths: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+    attacks: tuple[str, ...] = ("fgsm", "adaptive-pgd", "noise")
+    loss: str = ""
+    steps: int = 20
+    softmax: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_strengths(self.strengths)
+        if not self.attacks:
+            raise InputError("Choose at least one attack.")
+        for name in self.attacks:
+            if ATTACKS[name].needs_surrogate and not self.softmax:
+                raise InputError("The transfer attack needs the softmax network: compare with it too.")
+        if self.loss:
+            LOSSES[self.loss]
+        for name in ("n_train", "n_test", "steps"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True, eq=False)
+class AttackOutcome:
+    """What came out.
+
+    Attributes:
+        spec: what was asked for.
+        robustness: the measurements.
+        image_shape: (H, W) or (H, W, 3).
+        n_train: labels the model was fitted on.
+        fit_seconds: wall time of its fit.
+        clean_accuracy: on the clean images.
+        softmax_accuracy: of the comparison network on them, or None.
+    """
+
+    spec: AttackSpec
+    robustness: Robustness
+    image_shape: tuple[int, ...]
+    n_train: int
+    fit_seconds: float
+    clean_accuracy: float
+    softmax_accuracy: float | None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything needed to do it again: the spec, the seed, versions."""
+        document = asdict(self.spec)
+        document["options"], document["pool_options"] = dict(self.spec.options), dict(self.spec.pool_options)
+        return document | {
+            "labels": self.n_train,
+            "images": len(self.robustness.truth),
+            "versions": dict(self.robustness.settings["versions"]),
+        }
+
+    def archive(self) -> bytes:
+        """A zip of table.csv, settings.json and scores.npz."""
+        r = self.robustness
+        scores = io.BytesIO()
+        np.savez_compressed(
+            scores,
+            strengths=r.strengths,
+            attacks=np.array(r.attacks),
+            detectors=np.array(r.detectors),
+            truth=r.truth,
+            clean_predictions=r.clean_codes,
+            clean_scores=r.clean_scores,
+            predictions=r.codes,
+            scores=r.scores,
+        )
+        whole = io.BytesIO()
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as bundle:
+            bundle.writestr("table.csv", r.table().to_csv(index=False))
+            bundle.writestr("settings.json", json.dumps(self.settings, indent=2, sort_keys=True) + "\n")
+            bundle.writestr("scores.npz", scores.getvalue())
+        return whole.getvalue()
+
+
+def attack_experiment(
+    spec: AttackSpec, report: Report | None = None, *, pool: Pool | None = None
+) -> AttackOutcome:
+    """Fit, attack, score.
+
+    Args:
+        spec: what to do.
+        report: told (fraction, what is being done); may raise `Cancelled`.
+        pool: instead of loading the spec's.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        InputError: a pool without images or truth, or a model that cannot be attacked.
+        Cancelled: from `report`.
+    """
+    # loads the engine, so that the time of the fit is the fit's
+    import workbench.attacks.methods  # noqa: F401
+    from workbench.attacks import measure
+    from workbench.sessions.model import Learner
+
+    told = report or (lambda fraction, what: None)
+    told(0.0, "opening the pool")
+    pool = pool or load_pool(spec.pool, **spec.pool_options)
+    if pool.test is None:
+        pool = pool.split(spec.seed)
+    shape, train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)
+    truth = np.asarray(pool.truth)
+    shares = (0.55, 0.75) if spec.softmax else (0.6, 0.6)
+    learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed)
+    began = perf_counter()
+    model = learner.fit(
+        train, truth[train], number=0, callback=_stages(told, 0.02, shares[0], "fitting the model")
+    ).estimator
+    seconds = perf_counter() - began
+    softmax = None
+    if spec.softmax:
+        softmax = Learner(pool, "softmax-net", seed=spec.seed).fit(
+            train, truth[train], number=0,
+            callback=_stages(told, shares[0], shares[1], "fitting the softmax network"),
+        ).estimator  # fmt: skip
+    images = np.asarray(pool.features[test])
+    robustness = measure(
+        model,
+        images,
+        truth[test],
+        strengths=spec.strengths,
+        attacks=spec.attacks,
+        loss=spec.loss or None,
+        steps=spec.steps,
+        softmax=softmax,
+        random_state=spec.seed,
+        keep=EXAMPLES,
+        report=lambda fraction, what: told(shares[1] + (1 - shares[1]) * fraction, what),
+    )
+    accurate = float((robustness.clean_codes == robustness.truth).mean())
+    compared = None if softmax is None else float((softmax.predict(images) == truth[test]).mean())
+    return AttackOutcome(spec, robustness, shape, len(train), seconds, accurate, compared)
+
+
+def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple[int, ...], Ints, Ints]:
+    """The images' shape and a random part of the training and test rows whose class is known.
+
+    Args:
+        pool: with a test split.
+        n_train: at most.
+        n_test: at most.
+        seed: of the choice.
+
+    Raises:
+        InputError: no images, features that are not their pixels, or no truth.
+    """
+    if pool.kind != "image":
+        raise InputError(
+            f"Attacks change pixels, and pool {pool.name!r} is a {pool.kind}. Choose a pool of images."
+        )
+    shape = pool.image_shape
+    if shape is None:
+        raise InputError(
+            f"The features of pool {pool.name!r} are not its pixels; open it with pixels as features."
+        )
+    if not pool.has_truth or pool.test is None:
+        raise InputError(
+            f"The classes of pool {pool.name!r} are not known, so there is nothing to fit or to measure. "
+            "Choose a pool with classes."
+        )
+    truth, rng = np.asarray(pool.truth), np.random.default_rng([seed, 0xA7C])
+
+    def some(rows: Array, n: int) -> Ints:
+        known = rows[truth[rows] >= 0]
+        return np.sort(rng.permutation(known)[:n])
+
+    train, test = some(pool.test.train, n_train), some(pool.test.test, n_test)
+    # in random order, so that the first ones are a fair sample to look at
+    return shape, train, rng.permutation(test)
+
+
+def _stages(told: Report, start: float, end: float, what: str) -> Callable[[float, float], bool]:
+    def callback(fraction: float, objective: float) -> bool:
+        told(start + (end - start) * fraction, what)
+        return False
+
+    return callback
