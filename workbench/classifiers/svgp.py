@@ -23,8 +23,6 @@ HYPERPARAMETERS = ("fixed", "learned", "learned-with-inducing")
 
 # learning rate, epochs, batch: the papers' (000 and 003, section 5) and one that ends in seconds
 _ADAM = {"adam": (0.1, 200, None), "papers": (5e-4, 1000, 256)}
-# robust-max is not log-concave: from far away its curvature says little, so begin with short steps
-_FIRST_STEP = {"softmax": 1.0, "robust-max": 0.1, "heaviside": 1.0}
 
 
 class SVGPClassifier(BaseBayesianClassifier):
@@ -45,7 +43,8 @@ class SVGPClassifier(BaseBayesianClassifier):
             "papers" (Adam at 5e-4, 1,000 epochs, batches of 256).
         hyperparameters: "fixed"; "learned" (length scale and variance with q, type-II
             likelihood; squared exponential only) or "learned-with-inducing".
-        learning_rate: natural: first step size in (0, 1]; Adam: its rate. None is the optimizer's.
+        learning_rate: natural: first step size in (0, 1] (None is 1); Adam: its rate (None is .1, or
+            the papers').
         max_iter: sweeps (natural, None is 60) or epochs (Adam). None is the optimizer's.
         batch_size: rows a step, for Adam only; None is the optimizer's (all rows for "adam").
         tol: natural gradients stop after two sweeps that gain less than this share of the bound.
@@ -191,7 +190,7 @@ class SVGPClassifier(BaseBayesianClassifier):
                 tol=self.tol, rng=rng, callback=callback,
             )  # fmt: skip
         if natural:
-            first = _FIRST_STEP[self.likelihood] if self.learning_rate is None else self.learning_rate
+            first = 1.0 if self.learning_rate is None else self.learning_rate
             fit = svgp.fit_natural(
                 kernels, self._data(svgp, scaled, codes, hyper), q,
                 rate=first, max_iter=sweeps, tol=self.tol, callback=callback,
