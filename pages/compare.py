@@ -101,8 +101,8 @@ def form() -> None:
             st.rerun()
         runs = (1 + len(policies)) * int(seeds)
         st.caption(
-            f"{plural(runs, 'run')} of {1 + -(-int(budget) // int(batch))} rounds. Runs of one seed share the "
-            "test split and the first labels, so differences are the policies'."
+            f"{plural(runs, 'run')} of {1 + -(-int(budget) // int(batch))} rounds. Runs of one seed share "
+            "the test split and the first labels, so differences are the policies'."
         )
 
 

@@ -88,7 +88,7 @@ def downloads(session: Any, state: Any) -> None:
             mime="application/zip",
             key="download-bundle",
             icon=":material/folder_zip:",
-            help="Settings, every event, every fit's figures and the last model; `workbench predict` reads it.",
+            help="Settings, every event, every fit's figures and the model; `workbench predict` reads it.",
             on_click="ignore",
         )
         with st.popover("Import labels", icon=":material/upload:"):

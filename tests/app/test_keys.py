@@ -1,0 +1,39 @@
+import pytest
+
+from workbench.app.keys import MAX_BUTTONS, RESERVED, keys_for
+
+
+def test_digits_have_their_own_keys() -> None:
+    assert keys_for(list("0123456789")).classes == tuple("0123456789")
+
+
+def test_named_classes_have_one_to_nine_and_zero() -> None:
+    assert keys_for([f"class {i}" for i in range(10)]).classes == tuple("1234567890")
+
+
+def test_more_than_ten_classes_have_letters_too() -> None:
+    keys = keys_for([f"class {i}" for i in range(20)])
+    assert len(set(keys.classes)) == 20
+    assert not RESERVED & set(keys.classes)
+    assert not set(keys.classes) & set(keys.commands.values())
+
+
+def test_the_alphabet_keeps_its_letters_but_the_reserved_ones() -> None:
+    letters = [chr(c) for c in range(ord("A"), ord("Z") + 1)]
+    keys = keys_for(letters)
+    own = {name.lower() for name in letters} - RESERVED
+    assert {k for k in keys.classes if k.isalpha()} == own
+    assert len(set(keys.classes)) == 26
+    assert keys.commands == {"skip": "Shift+s", "unsure": "Shift+u", "undo": "Shift+z", "redo": "Shift+y"}
+
+
+def test_too_many_classes_are_searched_instead() -> None:
+    assert keys_for([str(i) * 2 for i in range(MAX_BUTTONS + 1)]).classes == ()
+
+
+@pytest.mark.parametrize("classes", [["a", "A"], ["é", "ü"], ["**x**", "<script>"], ["c", "r"], ["1", "one"]])
+def test_keys_are_never_shared_nor_reserved(classes: list[str]) -> None:
+    keys = keys_for(classes)
+    assert len(set(keys.classes)) == len(classes)
+    assert not RESERVED & set(keys.classes)
+    assert not set(keys.classes) & set(keys.commands.values())

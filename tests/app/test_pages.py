@@ -1,0 +1,241 @@
+"""Pages driven without a browser: what they show in each state, and what they import."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from workbench.app import current
+from workbench.sessions import Session
+from workbench.sessions.session import ArrayOracle
+from workbench.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("data", "label", "compare", "uncertainty", "history")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("WORKBENCH_HOME", str(folder))
+        patch.setenv("WORKBENCH_WARM", "0")
+        patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
+        yield folder
+        Store.open().close()
+
+
+@pytest.fixture(scope="module")
+def labelled(home: Path) -> Session:
+    """A wine project with a model."""
+    session = Session.create("wine", name="Cellar *one*", annotator="ann")
+    oracle = ArrayOracle(session.pool)
+    for _ in range(12):
+        ask = session.ask()[0]
+        session.tell(ask.id, oracle(ask.item))
+    session.refit()
+    current.keep(session)
+    return session
+
+
+def open_page(name: str, project: str | None = None, **more: str) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120)
+    test.run()
+    test.switch_page(str(ROOT / "pages" / f"{name}.py"))
+    for key, value in {**({"project": project} if project else {}), **more}.items():
+        test.query_params[key] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def texts(test: AppTest) -> str:
+    parts = [
+        *test.markdown,
+        *test.caption,
+        *test.info,
+        *test.error,
+        *test.warning,
+        *test.title,
+        *test.subheader,
+    ]
+    return "\n".join(str(part.value) for part in parts)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_opens_without_a_project(home: Path, name: str) -> None:
+    test = open_page(name)
+    assert test.title[0].value.lower() == name if name in ("data", "compare") else True
+    if name in ("label", "uncertainty", "history"):
+        assert "No project is open" in texts(test)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_opens_with_a_project_and_its_sidebar(labelled: Session, name: str) -> None:
+    test = open_page(name, labelled.id)
+    assert test.title[0].value.lower() == name
+    side = "\n".join(str(m.value) for m in test.sidebar.markdown)
+    assert r"Cellar \*one\*" in side
+    assert "Error on" in test.sidebar.metric[0].label
+
+
+def test_a_project_that_is_gone_says_so_and_leads_back(home: Path) -> None:
+    test = open_page("label", "nowhere")
+    assert "cannot be opened" in test.title[0].value
+    assert "nowhere" in test.error[0].value
+
+
+def test_the_first_page_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import sys, json\n"
+        "from streamlit.testing.v1 import AppTest\n"
+        "test = AppTest.from_file('workbench/main.py', default_timeout=60).run()\n"
+        "assert not test.exception, test.exception\n"
+        "assert test.title[0].value == 'Data'\n"
+        "heavy = {'tensorflow', 'gpflow', 'sklearn', 'dask', 'distributed', 'scipy', 'pyarrow'}\n"
+        "print(json.dumps(sorted(heavy & set(sys.modules))))\n"
+    )
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"WORKBENCH_HOME": str(tmp_path), "WORKBENCH_WARM": "0"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+def buttons(test: AppTest, start: str) -> list[Any]:
+    return [b for b in test.button if str(b.key).startswith(start)]
+
+
+def test_an_answer_is_stored_and_the_next_item_comes(home: Path) -> None:
+    session = Session.create("iris", annotator="ann")
+    current.keep(session)
+    test = open_page("label", session.id)
+    first = session.ask()[0]
+    keys = [str(b.key) for b in buttons(test, "answer-")]
+    assert keys == [f"answer-{first.item}-{first.id}-{c}" for c in range(3)]
+    test.button(key=keys[1]).click().run()
+    assert session.state.labels == {first.item: "versicolor"}
+    assert all(str(first.item) != str(b.key).split("-")[1] for b in buttons(test, "answer-"))
+    buttons(test, "undo-")[0].click().run()
+    assert session.state.labels == {}
+    assert buttons(test, "answer-")[0].key.split("-")[1] == str(first.item), "undo shows its item again"
+    buttons(test, "redo-")[0].click().run()
+    assert session.state.labels == {first.item: "versicolor"}
+    skipped = session.ask()[0]
+    buttons(test, "skip-")[0].click().run()
+    assert skipped.item in session.state.skipped
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "**bold** :red[x] $y$ `z`"])
+def test_odd_class_names_are_shown_as_they_are(home: Path, tmp_path: Path, name: str) -> None:
+    from workbench.app.text import verbatim
+
+    path = tmp_path / "own.csv"
+    rng = np.random.default_rng(0)
+    path.write_text("a,b\n" + "".join(f"{x:.3f},{y:.3f}\n" for x, y in rng.normal(size=(40, 2))))
+    session = Session.create(str(path), classes=[name, "other"], annotator="ann")
+    current.keep(session)
+    test = open_page("label", session.id)
+    assert [b.label for b in buttons(test, "answer-")] == [verbatim(name, 34), "other"]
+    assert "no known classes" in texts(test)
+
+
+def test_forty_classes_are_searched(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("a\n" + "".join(f"{i}.5\n" for i in range(60)))
+    classes = [f"kind {i}" for i in range(40)]
+    session = Session.create(str(path), classes=classes, annotator="ann")
+    current.keep(session)
+    test = open_page("label", session.id)
+    assert not buttons(test, "answer-")
+    ask = session.ask()[0]
+    test.selectbox(key=f"class-{ask.item}-{ask.id}").select("kind 33").run()
+    assert session.state.labels == {ask.item: "kind 33"}
+
+
+def test_why_this_one_tells_rank_and_hides_the_guess_on_request(labelled: Session) -> None:
+    from workbench.app import seeing
+
+    ask = next(a for a in labelled.ask(4) if a.role == "policy")
+    reason = seeing.why(labelled, ask)
+    assert 1 <= reason.rank <= reason.n_open
+    assert np.isfinite(reason.utility)
+    near = seeing.nearest_labelled(labelled, ask.item, 3)
+    assert len(near) == 3 and [d for *_, d in near] == sorted(d for *_, d in near)
+    assert all(labelled.state.codes[item] == code for item, code, _ in near)
+
+
+def test_an_evaluation_item_never_shows_the_guess(labelled: Session) -> None:
+    from dataclasses import replace
+
+    from workbench.app import seeing
+
+    ask = replace(labelled.ask()[0], role="evaluation")
+    assert "never learns" in seeing.why(labelled, ask).words
+
+
+def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> None:
+    from workbench.app import seeing
+
+    where = seeing.plane(labelled)
+    assert not where.own and "projection" in where.note.lower()
+    assert where.points.shape == (178, 2)
+    assert seeing.regions(labelled) is None
+    test = open_page("uncertainty", labelled.id)
+    assert "projection" in texts(test).lower()
+
+
+def test_a_pool_of_two_features_keeps_its_own_plane_and_has_regions(home: Path) -> None:
+    from workbench.app import seeing
+
+    session = Session.create("three-gaussians", pool_options={"n_items": 300}, annotator="ann")
+    oracle = ArrayOracle(session.pool)
+    for _ in range(10):
+        ask = session.ask()[0]
+        session.tell(ask.id, oracle(ask.item))
+    assert seeing.regions(session) is None, "no model yet"
+    session.refit()
+    where = seeing.plane(session)
+    assert where.own and np.array_equal(where.points, session.pool.features)
+    regions = seeing.regions(session, size=20)
+    assert regions is not None and regions.codes.shape == (20, 20)
+    assert session.model is not None
+    at = np.array([[regions.x[3], regions.y[5]]])
+    assert regions.codes[5, 3] == session.model.estimator.predict_proba(at).argmax()
+
+
+def test_the_oracle_answers_with_the_truth_and_says_so(home: Path) -> None:
+    from workbench.app.oracle import answer_by_oracle
+
+    session = Session.create("wine", annotator="ann")
+    job = answer_by_oracle(session, 6)
+    assert job.wait(120) and job.status == "done", job.error
+    assert len(session.state.codes) == 6
+    truth = {i: session.pool.classes[session.pool.truth[i]] for i in session.state.codes}
+    assert dict(session.state.labels) == truth
+    assert {e.payload.get("source") for e in session.events if e.kind == "label"} == {"oracle"}
+
+
+def test_labels_are_fitted_in_the_background_and_only_once(home: Path) -> None:
+    session = Session.create("iris", annotator="ann")
+    oracle = ArrayOracle(session.pool)
+    assert current.keep_fitting(session) is None, "no labels, no fit"
+    for _ in range(6):
+        ask = session.ask()[0]
+        session.tell(ask.id, oracle(ask.item))
+    job = current.keep_fitting(session)
+    assert job is not None and job.wait(120) and job.status == "done", job
+    assert session.model is not None and session.model.n_labelled == 6
+    assert current.keep_fitting(session) is None
