@@ -1,0 +1,80 @@
+import io
+import json
+import zipfile
+from pathlib import Path
+
+from benchmarks.driving import PATIENCE, settled, visit
+
+
+def fill(page, key, value):
+    field = page.locator(f".st-key-{key} input")
+    field.fill(str(value))
+    field.press("Enter")
+    settled(page)
+
+
+def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_path: Path):
+    visit(page, f"{server.url}/adversarial")
+    fill(page, "attack-images", 60)
+    page.click(".st-key-start-attack button")
+    page.wait_for_selector(".st-key-attack-downloads", timeout=4 * PATIENCE)
+    settled(page)
+    # found again by its address, as after F5
+    assert "attack=" in page.url
+    page.reload()
+    page.wait_for_selector(".st-key-attack-downloads")
+    settled(page)
+    text = page.inner_text("[data-testid=stMain]")
+    assert "60 images attacked" in text and "What this does not show" in text
+    for key in ("strength-curves", "detection-curves", "roc", "histograms", "latent-bars"):
+        page.wait_for_selector(f".st-key-{key} .plot-container")
+    assert page.locator("[class*=st-key-example-]").count() == 8
+    names = page.locator(".st-key-detection-curves .legendtext").all_text_contents()
+    assert names[:2] == ["Variation ratio", "Entropy"]
+
+    # another detector, another attack, successful attacks only
+    page.get_by_role("radio", name="Entropy").or_(page.get_by_role("button", name="Entropy")).first.click()
+    settled(page)
+    page.wait_for_function("document.body.innerText.includes('prediction and entropy before')")
+    page.locator(".st-key-attack-shown").get_by_text("Adaptive PGD").click()
+    settled(page)
+    page.wait_for_function("document.body.innerText.includes('Adaptive PGD at strength')")
+    page.locator(".st-key-attack-successful label").first.click()
+    settled(page)
+    page.locator(".st-key-attack-worked label").first.click()
+    settled(page)
+    assert page.locator("[class*=st-key-example-]").count() >= 1
+    assert page.locator("[data-testid=stException]").count() == 0
+
+    with page.expect_download() as waiting:
+        page.click(".st-key-download-attack button")
+    path = tmp_path / "results.zip"
+    waiting.value.save_as(path)
+    with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as bundle:
+        settings = json.loads(bundle.read("settings.json"))
+    assert settings["images"] == 60 and settings["pool"] == "digits"
+
+    page.click(".st-key-new-attack button")
+    page.wait_for_selector(".st-key-start-attack")
+    settled(page)
+    assert "attack=" not in page.url
+
+
+def test_what_cannot_be_done_is_said_in_place(page, server):
+    visit(page, f"{server.url}/adversarial")
+    # transfer needs the softmax network
+    page.locator(".st-key-attack-names").get_by_text("Transfer").click()
+    settled(page)
+    page.click(".st-key-start-attack button")
+    page.wait_for_selector("text=needs the softmax network")
+    for name in ("FGSM", "Adaptive PGD", "Random signs", "Transfer"):
+        page.locator(".st-key-attack-names").get_by_text(name, exact=True).click()
+        settled(page)
+    page.click(".st-key-start-attack button")
+    page.wait_for_selector("text=Choose at least one attack")
+
+
+def test_results_of_an_earlier_server_are_said_to_be_gone(page, server):
+    visit(page, f"{server.url}/adversarial?attack=00000000")
+    page.wait_for_selector("text=That experiment is gone")
+    page.wait_for_selector(".st-key-start-attack")
