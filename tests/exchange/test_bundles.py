@@ -120,6 +120,9 @@ def test_a_model_that_is_not_there_or_not_whole(tmp_path: Path, folder: Path) ->
     (place / "params.npz").write_bytes(b"PK nothing")
     with pytest.raises(InputError, match="cannot be read"):
         load_model(folder)
+    np.savez(place / "params.npz", other=np.zeros(3))
+    with pytest.raises(InputError, match=r"do not make a .* model.*Run the command"):
+        load_model(folder)
     spec = json.loads((place / "spec.json").read_text())
     (place / "spec.json").write_text(json.dumps(spec | {"format": 99}))
     with pytest.raises(InputError, match="has format 99; this version reads format 1"):

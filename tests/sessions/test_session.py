@@ -264,6 +264,18 @@ def test_reopening_finds_the_model_as_it_was(start: Start, store: Store, iris: P
         again.model_at(7)
 
 
+def test_a_fit_that_cannot_be_read_any_more_is_made_again(start: Start, store: Store, iris: Pool) -> None:
+    session = start()
+    answer(session, iris, 8)
+    session.refit()
+    number, record = 0, store.rounds(session.id)[0].record
+    store.save_round(session.id, number, record, {"of another version": np.zeros(1)})
+    again = Session.open(session.id, annotator="ann", store=store)
+    assert again.model is None and again.stale and again.ask()
+    assert again.model_at(0).n_labelled == 8
+    assert again.refit() is not None and again.model is not None and again.model.number == 1
+
+
 def test_a_stale_queue_never_asks_what_is_labelled(start: Start, store: Store, iris: Pool) -> None:
     session = start()
     answer(session, iris, 6)

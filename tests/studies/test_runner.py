@@ -2,6 +2,8 @@
 
 import filecmp
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from workbench.sessions import Round, RunSpec
 from workbench.store import Store
 from workbench.studies import StudySpec, run
 
+ROOT = Path(__file__).resolve().parents[2]
 SPEC = RunSpec("iris", classifier=FAKE, policy="random", budget=8)
 
 
@@ -141,6 +144,21 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, pool: Pool) ->
     (tmp_path / "a" / "run.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match="changed since"):
         run(SPEC, pool=pool, out=tmp_path / "a")
+
+
+def test_a_folder_that_another_program_writes_is_left_to_it(tmp_path: Path, pool: Pool) -> None:
+    with pytest.raises(DiedError):
+        run(SPEC, dying(2), pool=pool, out=tmp_path / "a")  # type: ignore[arg-type]
+    code = "from workbench.store.processes import this_process; print(this_process(), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None and other.stdin is not None
+        (tmp_path / "a" / ".partial" / "owner").write_text(other.stdout.readline().strip())
+        with pytest.raises(InputError, match="Another program is at work"):
+            run(SPEC, pool=pool, out=tmp_path / "a")
+        other.stdin.write("\n")
+    assert run(SPEC, pool=pool, out=tmp_path / "a").status == "finished"
 
 
 def test_told_to_stop_it_stops_and_can_go_on(store: Store, tmp_path: Path, pool: Pool) -> None:

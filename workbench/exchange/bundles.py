@@ -29,6 +29,7 @@ from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Progress
 from workbench.sessions.spec import RunSpec
 from workbench.store.fold import Folder
+from workbench.store.processes import is_alive, this_process
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
 if TYPE_CHECKING:
@@ -92,9 +93,24 @@ class BundleFolder:
         """Whether the whole bundle is there."""
         return (self.folder / "run.json").is_file() and not self._partial.is_dir()
 
+    @staticmethod
+    def rounds_kept(folder: Path | str) -> list[Round]:
+        """The rounds of an unfinished run in a folder, in order; none where there is no such run.
+
+        Args:
+            folder: of the bundle; nothing in it is changed.
+        """
+        path = Path(folder) / _PARTIAL / "rounds.jsonl"
+        if not path.is_file():
+            return []
+        data = path.read_bytes()
+        # A kill can leave half a line at the end; that round is simply done again.
+        whole = data[: data.rfind(b"\n") + 1]
+        return [Round.from_json(json.loads(line)) for line in whole.decode("utf-8").splitlines()]
+
     def progress(self) -> Progress | None:
         """Where an interrupted run stands, or None where nothing was finished yet."""
-        rounds = self._rounds()
+        rounds = self.rounds_kept(self.folder)
         if not rounds:
             return None
         data = (self._partial / f"state-{rounds[-1].number}.npz").read_bytes()
@@ -102,9 +118,15 @@ class BundleFolder:
 
     def begin(self) -> None:
         """Make the folder ready for rounds."""
+        owner = self._partial / "owner"
         try:
             self._partial.mkdir(parents=True, exist_ok=True)
+            present = owner.read_text(encoding="utf-8") if owner.is_file() else ""
+            if present and present != this_process() and is_alive(present):
+                raise InputError(f"Another program is at work on the run in {self.folder} ({present}).")
+            write_whole(owner, this_process())
             write_whole(self._partial / "head.json", json_text(self._head))
+            self._drop_half_line(self._partial / "rounds.jsonl")
         except OSError as error:
             raise InputError(f"The folder {self.folder} cannot be written: {error.strerror}.") from error
 
@@ -119,22 +141,22 @@ class BundleFolder:
             os.fsync(file.fileno())
         (self._partial / f"state-{finished.number - 1}.npz").unlink(missing_ok=True)
 
+    def release(self) -> None:
+        """Let another process go on with the run."""
+        (self._partial / "owner").unlink(missing_ok=True)
+
     def finish(self, rounds: Sequence[Round], state: Mapping[str, Array]) -> None:
         """Write the bundle and drop what was kept for resuming."""
         write_run_bundle(self.folder, self.spec, self.pool, rounds, state)
         shutil.rmtree(self._partial, ignore_errors=True)
         sync_folder(self.folder)
 
-    def _rounds(self) -> list[Round]:
-        path = self._partial / "rounds.jsonl"
-        if not path.is_file():
-            return []
-        data = path.read_bytes()
-        # A kill can leave half a line at the end; that round is simply done again.
-        whole = data[: data.rfind(b"\n") + 1]
-        if whole != data:
-            write_whole(path, whole)
-        return [Round.from_json(json.loads(line)) for line in whole.decode().splitlines()]
+    @staticmethod
+    def _drop_half_line(path: Path) -> None:
+        if path.is_file():
+            data = path.read_bytes()
+            if not data.endswith(b"\n"):
+                write_whole(path, data[: data.rfind(b"\n") + 1])
 
     def _check(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():

@@ -142,6 +142,16 @@ def load_model(folder: Path | str) -> SavedModel:
         raise InputError(f"The model in {place} is damaged: {error!r}.") from error
     except OSError as error:
         raise InputError(f"The model in {place} cannot be read: {error}.") from error
-    estimator = make_classifier(name, **options).set_state(bytes_to_arrays(data))
+    unfitted = make_classifier(name, **options)
+    arrays = bytes_to_arrays(data)
+    try:
+        estimator = unfitted.set_state(arrays)
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(
+            f"The arrays in {place} do not make a {name} model ({error!r}): they are damaged or come from "
+            "another version. Run the command that made them again."
+        ) from error
     feature_map = feature_map_from_json(read_json(place / "features.json"))
     return SavedModel(name, classes, estimator, feature_map, n_labelled, pool)

@@ -31,8 +31,9 @@ QUEUE = 10
 EVALUATION_SHARE = 0.1
 COLD_ITEMS = 50
 
-# Events that a question can be answered with, and those that only say something about its item.
 _CLOSING = ("label", "skip", "unsure")
+# What a classifier makes of a state that it does not know.
+_UNREADABLE = (KeyError, IndexError, AttributeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -257,7 +258,9 @@ class Session:
         published = self._published
         if not _ready(state):
             return False
-        return published is None or published.keys != state.keys or published.training != state.training
+        if published is None or published.model.classes != state.classes:
+            return True
+        return published.keys != state.keys or published.training != state.training
 
     @property
     def rounds(self) -> list[Round]:
@@ -280,7 +283,10 @@ class Session:
         learner = self._learner_for(tuple(records[-1]["classes"]))
         found = self.store.round_state(self.id, number)
         if found is not None:
-            return learner.model(found[1], number, items, codes)
+            try:
+                return learner.model(found[1], number, items, codes)
+            except _UNREADABLE:
+                pass
         return learner.fit(items, codes, number=number)
 
     @property
@@ -626,7 +632,12 @@ class Session:
         records = [r.record for r in self.store.rounds(self.id) if r.number <= number]
         record = records[-1]
         items, codes = _training_of(records)
-        model = self._learner_for(tuple(record["classes"])).model(arrays, number, items, codes)
+        try:
+            model = self._learner_for(tuple(record["classes"])).model(arrays, number, items, codes)
+        except _UNREADABLE:
+            # Written by another version of the classifier: the labels are what matters, and `stale`
+            # now asks for a fit on them.
+            return
         training = dict(zip(items.tolist(), codes.tolist(), strict=True))
         queue = np.asarray(record["queue"], dtype=np.int64)
         utilities = np.full(len(self.pool), np.nan)

@@ -5,7 +5,7 @@ Importing this package does not import SQLAlchemy; `Store.open` does.
 
 from workbench.store.events import KINDS, Event
 from workbench.store.fold import AskRecord, Folder, Note, ProjectState, Vote, fold
-from workbench.store.store import ProjectRecord, RoundRecord, RunRecord, Store, workbench_home
+from workbench.store.store import ProjectRecord, ProjectSummary, RoundRecord, RunRecord, Store, workbench_home
 
 __all__ = [
     "KINDS",
@@ -15,6 +15,7 @@ __all__ = [
     "Note",
     "ProjectRecord",
     "ProjectState",
+    "ProjectSummary",
     "RoundRecord",
     "RunRecord",
     "Store",

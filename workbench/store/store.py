@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.store.events import Event, now
+from workbench.store.processes import is_alive, this_process
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
 if TYPE_CHECKING:
@@ -43,16 +43,14 @@ def workbench_home() -> Path:
 
 
 @dataclass(frozen=True)
-class ProjectRecord:
-    """A project as stored.
+class ProjectSummary:
+    """What a list of projects shows.
 
     Attributes:
         id: what URLs and commands name it by.
         name: what people call it.
-        pool: how to load the pool again: {"name", "target"?, "options"?}.
+        pool: how to load the pool again: {"name", "options"}.
         settings: classifier, policy, seed, ...; JSON.
-        fingerprints: [N] uint64 of the pool's items when it was last accepted.
-        feature_map: JSON document of the pool's feature map.
         created: UTC, ISO 8601.
     """
 
@@ -60,9 +58,20 @@ class ProjectRecord:
     name: str
     pool: Mapping[str, Any]
     settings: Mapping[str, Any]
+    created: str
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectRecord(ProjectSummary):
+    """A project as stored.
+
+    Attributes:
+        fingerprints: [N] uint64 of the pool's items when it was last accepted.
+        feature_map: JSON document of the pool's feature map.
+    """
+
     fingerprints: Array
     feature_map: Mapping[str, Any]
-    created: str
 
 
 @dataclass(frozen=True)
@@ -163,9 +172,9 @@ class Store:
             name,
             dict(pool),
             dict(settings),
+            now(),
             np.asarray(fingerprints, dtype=np.uint64),
             dict(feature_map),
-            now(),
         )
         with self._write() as connection:
             connection.execute(
@@ -198,14 +207,14 @@ class Store:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
         return _project(row)
 
-    def projects(self) -> list[ProjectRecord]:
-        """All projects, newest first."""
+    def projects(self) -> list[ProjectSummary]:
+        """All projects, newest first, without what grows with their pools."""
         from sqlalchemy import select
 
-        t = _tables()
+        c = _tables().projects.c
+        query = select(c.id, c.name, c.pool, c.settings, c.created).order_by(c.created.desc(), c.id)
         with self._read() as connection:
-            rows = connection.execute(select(t.projects).order_by(t.projects.c.created.desc())).all()
-        return [_project(row) for row in rows]
+            return [ProjectSummary(*row) for row in connection.execute(query)]
 
     def update_project(
         self,
@@ -290,7 +299,7 @@ class Store:
                     message="",
                     project=project,
                     study=study,
-                    owner=_process(),
+                    owner=this_process(),
                     created=moment,
                     updated=moment,
                 )
@@ -314,7 +323,7 @@ class Store:
             connection.execute(
                 t.runs.update()
                 .where(t.runs.c.id == run_id)
-                .values(status="running", message="", owner=_process(), updated=now())
+                .values(status="running", message="", owner=this_process(), updated=now())
             )
         return True
 
@@ -393,7 +402,7 @@ class Store:
             running = connection.execute(
                 select(t.runs.c.id, t.runs.c.owner).where(t.runs.c.status == "running")
             )
-            dead = [row.id for row in running if not _alive(row.owner)]
+            dead = [row.id for row in running if not is_alive(row.owner)]
         for run_id in dead:
             self.end_run(run_id, "interrupted", "The program that ran it ended before the run did.")
         return len(dead)
@@ -625,30 +634,4 @@ def _events(connection: Connection, project_id: str, after: int) -> list[Event]:
 
 def _project(row: Any) -> ProjectRecord:
     fingerprints = np.frombuffer(row.fingerprints, dtype="<u8").astype(np.uint64)
-    return ProjectRecord(row.id, row.name, row.pool, row.settings, fingerprints, row.feature_map, row.created)
-
-
-def _process() -> str:
-    """This process as "host:pid:start", so that a pid used again is not taken for it."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
-
-
-def _started(pid: int) -> str:
-    try:
-        # The 22nd field, counted after the parenthesised name, which may hold spaces.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
-
-
-def _alive(owner: str) -> bool:
-    host, pid, started = owner.rsplit(":", 2)
-    if host != socket.gethostname():
-        return True
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return _started(int(pid)) == started
+    return ProjectRecord(row.id, row.name, row.pool, row.settings, row.created, fingerprints, row.feature_map)
