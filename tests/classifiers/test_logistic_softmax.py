@@ -234,6 +234,17 @@ def test_gibbs_stops_on_request(wine):
     assert model.predict_proba(X_test).sum(axis=1) == pytest.approx(1)
 
 
+def test_slice_moves_help_chains_mix(wine):
+    X, _, y, _ = wine
+    options = {"n_samples": 300, "burn_in": 50, "random_state": 0}
+    plain, helped = (
+        LogisticSoftmaxGibbsClassifier(slice_moves=m, **options).fit(X, y).diagnostics_ for m in (0, 3)
+    )
+    assert helped.effective_sample_size > 2 * plain.effective_sample_size
+    assert np.median(helped.effective_by_item) > 2 * np.median(plain.effective_by_item)
+    assert helped.r_hat < plain.r_hat
+
+
 @pytest.mark.slow
 def test_gibbs_chains_agree_on_wine(wine):
     X, _, y, _ = wine

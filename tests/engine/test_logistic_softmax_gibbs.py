@@ -7,10 +7,12 @@ from scipy.special import expit
 from workbench.engine.logistic_softmax_gibbs import (
     _gaussian,
     augmentation,
+    class_moves,
     diagnose,
     effective_sample_size,
     log_probability,
     sample,
+    shift_move,
     split_r_hat,
 )
 
@@ -45,22 +47,56 @@ def test_gaussian_conditional_has_the_right_moments():
     assert np.cov(draws.T) == pytest.approx(covariance, abs=0.06)
 
 
-def test_chains_find_the_exact_posterior():
+def tiny_problem():
     K = np.array([[2.0, 1.2, 0.2], [1.2, 2.0, 0.5], [0.2, 0.5, 2.0]])
     codes, C, m0 = np.array([0, 0, 1]), 2, -0.3
+    # importance sampling from the prior
     rng = np.random.default_rng(0)
     prior = m0 + np.einsum("ij,sjc->sic", np.linalg.cholesky(K), rng.standard_normal((200_000, 3, C)))
     weights = np.exp(log_probability(prior, codes).sum(axis=1))
     weights /= weights.sum()
     mean = np.einsum("s,snc->nc", weights, prior)
     spread = np.einsum("s,snc->nc", weights, (prior - mean) ** 2)
-    draws = sample(K, codes, C, prior_mean=m0, draws=2500, burn_in=100, chains=2, seed=1)
+    return K, codes, C, m0, mean, spread
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return tiny_problem()
+
+
+@pytest.mark.parametrize("slice_moves", [0, 1])
+def test_chains_find_the_exact_posterior(tiny, slice_moves):
+    K, codes, C, m0, mean, spread = tiny
+    draws = sample(
+        K, codes, C, prior_mean=m0, draws=2000, burn_in=100, chains=2, seed=1, slice_moves=slice_moves
+    )
     f = draws.f.reshape(-1, 3, C)
     assert f.mean(axis=0) == pytest.approx(mean, abs=0.08)
     assert f.var(axis=0) == pytest.approx(spread, abs=0.2)
     d = diagnose(draws)
-    assert d.r_hat < 1.05 and d.effective_sample_size > 500
+    assert d.r_hat < 1.05 and d.effective_sample_size > 400
     assert d.r_hat_by_item.shape == d.effective_by_item.shape == (3, C)
+
+
+def test_slice_moves_alone_keep_the_posterior(tiny):
+    K, codes, C, m0, mean, spread = tiny
+    rng, lower, y = np.random.default_rng(0), np.linalg.cholesky(K), np.eye(C)[codes]
+    f = np.zeros((3, C))
+    draws = np.empty((6000, 3, C))
+    for t in range(len(draws)):
+        f = class_moves(shift_move(f, y, lower, m0, rng), y, lower, m0, rng)
+        draws[t] = f
+    assert draws.mean(axis=0) == pytest.approx(mean, abs=0.1)
+    assert draws.var(axis=0) == pytest.approx(spread, abs=0.25)
+
+
+def test_a_shift_keeps_differences_between_classes():
+    rng = np.random.default_rng(0)
+    f, y = rng.standard_normal((5, 3)), np.eye(3)[[0, 1, 2, 0, 1]]
+    moved = shift_move(f, y, np.eye(5), -1.0, rng)
+    assert not np.allclose(moved, f)
+    assert np.diff(moved, axis=1) == pytest.approx(np.diff(f, axis=1))
 
 
 def test_same_seed_same_draws_and_chains_differ():

@@ -174,6 +174,8 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
         n_samples: draws kept, over all chains.
         burn_in: draws dropped from each chain; a quarter of it on a warm start.
         n_chains: independent chains.
+        slice_moves: rounds of elliptical slice moves after each sweep, which help chains mix; 0 is
+            the paper's sampler.
         warm_start: chains start at the present posterior mean.
         dtype: of predictions; sampling is in float64.
         random_state: of everything drawn.
@@ -217,6 +219,7 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
         n_samples: int = 400,
         burn_in: int = 100,
         n_chains: int = 2,
+        slice_moves: int = 3,
         warm_start: bool = False,
         dtype: str = "float64",
         random_state: Any = None,
@@ -230,6 +233,7 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
         self.n_samples = n_samples
         self.burn_in = burn_in
         self.n_chains = n_chains
+        self.slice_moves = slice_moves
         self.warm_start = warm_start
         self.dtype = dtype
         self.random_state = random_state
@@ -251,7 +255,7 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
         draws = gibbs.sample(
             basis.factor @ basis.factor.T, codes, C, prior_mean=centre, start=start,
             draws=-(-int(self.n_samples) // chains), burn_in=-(-int(self.burn_in) // (4 if warm else 1)),
-            chains=chains, seed=self._seed(), callback=callback,
+            chains=chains, seed=self._seed(), slice_moves=int(self.slice_moves), callback=callback,
         )  # fmt: skip
         # chains side by side: the order of draws within a chain stays
         f = draws.f.reshape(-1, *draws.f.shape[2:])
@@ -281,8 +285,9 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
         for name in ("n_samples", "n_chains", "length_scale_factor", "variance"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
-        if self.burn_in < 0:
-            raise InputError(f"burn_in must not be negative; got {self.burn_in}.")
+        for name in ("burn_in", "slice_moves"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"{name} must not be negative; got {getattr(self, name)}.")
         _prior_of_mean(self.prior_mean, len(self.classes_))
 
     # ------------------------------------------------------------------ predicting

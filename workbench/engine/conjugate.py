@@ -355,7 +355,7 @@ def compiled(local: Local, dtype_name: str) -> Compiled:
 
 
 BLOCK_ROWS = 16_384
-KEPT_BYTES = 1 << 29
+KEPT_BYTES = 1 << 28
 LONGEST_STEP = 8.0
 WARM_UP = 10.0  # minibatches that only measure, before adaptive rates move anything
 

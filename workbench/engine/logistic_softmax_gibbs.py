@@ -7,6 +7,11 @@ Paper 002, section 4.3, with its Poisson rate corrected. Given f the augmented v
     omega_ic ~ PG(y_ic + n_ic, |f_ic|)
 
 and given those f_c is Gaussian. No inducing points: O(C N^3) a draw.
+
+Alone this mixes slowly: where every f_c is low the likelihood hardly feels a shift common to all
+classes, while lambda and n tie f to where it is (wine, variance 10: 4 effective draws of 1,000).
+After each sweep a few elliptical slice moves (Murray, Adams and MacKay 2010), which are exact and
+have nothing to tune, change the common shift and then each f_c: 140 effective draws.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from workbench.arrays import Array, Floats, Ints
 
 # A rate of 1e9 pins sigma(f) to 1e-9 already; beyond, Poisson counts leave the integers.
 _LARGEST_RATE = 1e9
+_TINY = 1e-300
 
 
 class Draws(NamedTuple):
@@ -68,6 +74,7 @@ def sample(
     burn_in: int,
     chains: int,
     seed: int,
+    slice_moves: int = 3,
     callback: Callable[[float, float], bool | None] | None = None,
 ) -> Draws:
     """Run the chains.
@@ -83,6 +90,7 @@ def sample(
         burn_in: dropped from each chain.
         chains: how many.
         seed: of all randomness; each chain has its own stream.
+        slice_moves: rounds of slice moves after each sweep; 0 is the paper's sampler.
         callback: (fraction, mean log likelihood of the chains' last draws) -> True to stop; then
             what was drawn is kept, the first half dropped if the burn-in was not over.
 
@@ -104,6 +112,10 @@ def sample(
     for t in range(total):
         for c, rng in enumerate(streams):
             state[c] = gibbs_step(state[c], y, K, lower, prior_mean, rng)
+            if slice_moves:
+                state[c] = shift_move(state[c], y, lower, prior_mean, rng)
+            for _ in range(slice_moves):
+                state[c] = class_moves(state[c], y, lower, prior_mean, rng)
             f[c, t] = state[c]
             log_likelihood[c, t] = log_probability(state[c], codes).sum()
         done = t + 1
@@ -166,6 +178,78 @@ def _gaussian(
     Kr = K @ r
     correction = root * cho_solve((cholesky(B, lower=True, overwrite_a=True), True), root * Kr)
     return prior_mean + g + Kr - K @ correction
+
+
+def _slice(
+    log_likelihood: Callable[[Floats], float], x: Floats, nu: Floats, rng: np.random.Generator
+) -> Floats:
+    """Elliptical slice sampling: from x, with nu drawn from x's zero-mean Gaussian prior."""
+    level = log_likelihood(x) + np.log(rng.random())
+    angle = rng.uniform(0.0, 2.0 * np.pi)
+    low, high = angle - 2.0 * np.pi, angle
+    while True:
+        moved: Floats = x * np.cos(angle) + nu * np.sin(angle)
+        # an interval shrunk to nothing is x itself
+        if log_likelihood(moved) > level or high - low < 1e-10:
+            return moved
+        low, high = (angle, high) if angle < 0 else (low, angle)
+        angle = rng.uniform(low, high)
+
+
+def shift_move(f: Floats, y: Floats, lower: Floats, prior_mean: float, rng: np.random.Generator) -> Floats:
+    """Move the mean of f over classes, a GP with covariance K / C; differences between classes stay.
+
+    Args:
+        f: [N, C].
+        y: [N, C] one-hot.
+        lower: [N, N] Cholesky factor of K.
+        prior_mean: of f.
+        rng: source of randomness.
+
+    Returns:
+        The next f [N, C].
+    """
+    common = f.mean(axis=1)
+    apart = f - common[:, None] + prior_mean
+    own = (y * apart).sum(axis=1)
+
+    def log_likelihood(x: Floats) -> float:
+        s = expit(apart + x[:, None])
+        return float(log_expit(own + x).sum() - np.log(np.maximum(s.sum(axis=1), _TINY)).sum())
+
+    nu = lower @ rng.standard_normal(len(f)) / np.sqrt(f.shape[1])
+    moved = _slice(log_likelihood, common - prior_mean, nu, rng)
+    return apart + moved[:, None]
+
+
+def class_moves(f: Floats, y: Floats, lower: Floats, prior_mean: float, rng: np.random.Generator) -> Floats:
+    """Move each f_c given the others.
+
+    Args:
+        f: [N, C].
+        y: [N, C] one-hot.
+        lower: [N, N] Cholesky factor of K.
+        prior_mean: of f.
+        rng: source of randomness.
+
+    Returns:
+        The next f [N, C].
+    """
+    f = f.copy()
+    s = expit(f)
+    for c in range(f.shape[1]):
+        others = np.delete(s, c, axis=1).sum(axis=1)
+        mine = y[:, c] > 0
+
+        def log_likelihood(x: Floats, others: Floats = others, mine: Array = mine) -> float:
+            g = prior_mean + x
+            total = np.maximum(others + expit(g), _TINY)
+            return float(log_expit(g[mine]).sum() - np.log(total).sum())
+
+        nu = lower @ rng.standard_normal(len(f))
+        f[:, c] = prior_mean + _slice(log_likelihood, f[:, c] - prior_mean, nu, rng)
+        s[:, c] = expit(f[:, c])
+    return f
 
 
 def log_probability(f: Floats, codes: Ints) -> Floats:
