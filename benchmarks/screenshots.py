@@ -6,6 +6,7 @@ Without a folder only the README's picture is made, in docs/images.
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,10 @@ class Pages:
 
     def __init__(self, browser: Any, server: Server) -> None:
         self.server = server
+        made = server.home / "screenshots.json"
+        if made.is_file():
+            self.__dict__ |= json.loads(made.read_text(encoding="utf-8"))
+            return
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
         page.set_default_timeout(PATIENCE)
         self.points = self._project(page, "three-gaussians", 40)
@@ -42,6 +47,8 @@ class Pages:
         self.comparison = page.url.partition("comparison=")[2].partition("&")[0]
         page.wait_for_selector(".st-key-comparison-table", timeout=6 * PATIENCE)
         page.close()
+        ids = {name: getattr(self, name) for name in ("points", "digits", "comparison")}
+        made.write_text(json.dumps(ids), encoding="utf-8")
 
     def _project(self, page: Any, pool: str, budget: int) -> str:
         visit(page, self.server.url)
@@ -52,7 +59,11 @@ class Pages:
         page.locator(".st-key-budget input").press("Enter")
         settled(page)
         page.click(".st-key-oracle-budget button")
-        page.wait_for_selector(f"text=you: {budget}", timeout=4 * PATIENCE)
+        page.wait_for_function(
+            "n => document.querySelector('[data-testid=stSidebar]').innerText.includes(n + ' of ')",
+            arg=str(budget),
+            timeout=4 * PATIENCE,
+        )
         page.wait_for_selector(".st-key-error-curve")
         # the random baseline stands as well
         page.wait_for_function("!document.body.innerText.includes('Random baseline:')", timeout=6 * PATIENCE)
@@ -62,9 +73,9 @@ class Pages:
         """Name -> address and what to do there before the picture."""
         digits, points = f"?project={self.digits}", f"?project={self.points}"
         return {
-            "data": ("/data", None),
-            "data-options": ("/data", self._options),
-            "data-upload": ("/data", self._upload),
+            "data": ("/", None),
+            "data-options": ("/", self._options),
+            "data-upload": ("/", self._upload),
             "label": (f"/label{digits}", None),
             "label-empty": ("/label", None),
             "label-points": (f"/label{points}", None),
@@ -122,8 +133,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.screenshots", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, help="where every page is drawn, light and dark")
     parser.add_argument("--only", default="", help="names that begin with this")
+    parser.add_argument("--home", type=Path, help="kept between runs, so that the next is quicker")
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as home, chromium() as browser:
+    with tempfile.TemporaryDirectory() as temporary, chromium() as browser:
+        home = given.home or temporary
         if given.folder is not None:
             given.folder.mkdir(parents=True, exist_ok=True)
         server = Server(Path(home), {"WORKBENCH_WARM": "1"}).start()

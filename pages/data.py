@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, forms, frame, uploads
+from workbench.app import current, forms, frame, uploads, widgets
 from workbench.app.cards import picture
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
@@ -151,14 +151,10 @@ def projects() -> None:
 
 def pools() -> None:
     st.subheader("Start with a pool")
-    names = [*POOLS, ""]
-    for first in range(0, len(names), 3):
-        for column, name in zip(st.columns(3, gap="medium"), names[first : first + 3], strict=False):
-            with column:
-                if name:
-                    card(name)
-                else:
-                    own_card()
+    with st.container(key="pools"):
+        for name in POOLS:
+            card(name)
+        own_card()
 
 
 def problems(report: Any, options: dict[str, Any]) -> None:
@@ -292,6 +288,12 @@ def upload() -> None:
             forms.start(str(uploads.keep(file.name, data)), settings, options=options)
 
 
+widgets.style(
+    # as many cards in a row as have room, all of one height
+    ".st-key-pools { display: grid; gap: 1rem;"
+    " grid-template-columns: repeat(auto-fill, minmax(max(13rem, 30%), 1fr)); }"
+    ".st-key-pools > div { width: 100%; }"
+)
 st.title("Data")
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
 if st.session_state.get("uploading"):

@@ -12,7 +12,7 @@ PAGES = next((f for f in (_HERE.parent / "pages", _HERE / "app_pages") if (f / "
 
 frame.run(
     [
-        st.Page(PAGES / "data.py", title="Data", icon=":material/database:", url_path="data", default=True),
+        st.Page(PAGES / "data.py", title="Data", icon=":material/database:", url_path="start", default=True),
         st.Page(PAGES / "label.py", title="Label", icon=":material/label:", url_path="label"),
         st.Page(PAGES / "compare.py", title="Compare", icon=":material/show_chart:", url_path="compare"),
         st.Page(
@@ -25,5 +25,7 @@ frame.run(
             PAGES / "adversarial.py", title="Adversarial", icon=":material/shield:", url_path="adversarial"
         ),
         st.Page(PAGES / "history.py", title="History", icon=":material/history:", url_path="history"),
+        # the first page answers at / alone; people type its name too
+        st.Page(frame.first_page, title="Data", url_path="data", visibility="hidden"),
     ]
 )

@@ -30,7 +30,10 @@ def run(pages: Sequence[Any]) -> None:
     st.set_page_config(page_title="Workbench", page_icon=str(ICON), layout="wide")
     st.logo(str(LOGO), size="large", icon_image=str(ICON))
     chosen = st.navigation(list(pages), expanded=True)
-    _PAGES.update((page.url_path or "data", page) for page in pages)
+    for one in pages:
+        # the default page has no path of its own, and comes first
+        _PAGES[one.url_path or "data"] = one
+    _PAGES["data"] = pages[0]
     opened, problem = None, None
     try:
         opened = current.session()
@@ -53,6 +56,12 @@ def run(pages: Sequence[Any]) -> None:
             _project(opened if opened is not None and opened.id == current.project_id() else _reopened())
         engine(side)
         warm.page_shown()
+
+
+def first_page() -> None:
+    """Send whoever asks for the first page by its name to where it answers."""
+    project = current.project_id()
+    st.switch_page(page("data"), query_params={current.PARAMETER: project} if project else None)
 
 
 def _reopened() -> Session | None:

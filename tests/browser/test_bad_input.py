@@ -1,0 +1,63 @@
+"""Files that cannot be used: a clear message, nothing lost, the server still up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.driving import Server, settled, visit
+
+CASES = {
+    "ragged": b"a,b,class\n1,2,x\n3,4,y,extra\n5,6,x\n",
+    "empty": b"",
+    "not-utf8": "a,b,class\n1,2,caf\u00e9\n3,4,th\u00e9\n".encode("latin-1"),
+    "header-only": b"a,b,class\n",
+    "one-row": b"a,b,class\n1,2,x\n",
+    "binary": bytes(range(256)) * 20,
+}
+
+
+def upload(page: Any, server: Server, data: bytes, name: str = "own.csv") -> None:
+    visit(page, server.url)
+    page.click(".st-key-choose-file button")
+    page.wait_for_selector("[data-testid=stFileUploader]")
+    page.set_input_files(
+        "[data-testid=stFileUploader] input", {"name": name, "mimeType": "text/csv", "buffer": data}
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bad_file_is_told_and_the_server_stays_up(page: Any, server: Server, case: str) -> None:
+    upload(page, server, CASES[case])
+    page.wait_for_selector("[data-testid=stAlert]")
+    settled(page)
+    message = page.locator("[data-testid=stAlert]").first.inner_text()
+    assert len(message) > 20, message
+    assert "Traceback" not in message
+    assert page.locator("[data-testid=stException]").count() == 0
+    visit(page, server.url)
+    assert page.locator(".st-key-start-digits button").is_visible()
+
+
+def test_offered_fixes_make_a_pool_of_a_broken_table(page: Any, server: Server) -> None:
+    rows = "".join(f"{i},{i * 7 % 13},{'x' if i % 2 else '**y** <i>'}\n" for i in range(30))
+    upload(page, server, ("a,b,class\n,5,x\n" + rows).encode())
+    page.wait_for_selector(".st-key-columns")
+    settled(page)
+    box = page.locator("[data-testid=stSelectbox]", has_text="Which column holds the classes?")
+    box.locator("input").click()
+    page.get_by_role("option", name="class", exact=True).click()
+    page.wait_for_selector("text=2 classes")
+    settled(page)
+    fixes = page.locator("[class*=st-key-fix-]")
+    assert fixes.count() >= 2
+    page.get_by_role("button", name="Leave those rows out").click()
+    page.wait_for_selector("text=Decided")
+    settled(page)
+    page.click(".st-key-start-own button")
+    page.wait_for_selector(".st-key-answers")
+    settled(page)
+    labels = page.locator(".st-key-answers button p").all_inner_texts()
+    assert any("**y** <i>" in text for text in labels), labels
+    assert page.locator(".st-key-answers i").count() == 0

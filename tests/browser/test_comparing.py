@@ -1,0 +1,33 @@
+"""A comparison outlives a reload and can be cancelled after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.driving import Server, settled, visit
+
+
+def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Server) -> None:
+    visit(page, f"{server.url}/compare")
+    page.locator(".st-key-compare-budget input").fill("400")
+    page.locator(".st-key-compare-budget input").press("Enter")
+    settled(page)
+    page.click(".st-key-start-comparison button")
+    page.wait_for_selector(".st-key-comparison-bar")
+    assert "comparison=" in page.url
+    # until the first rounds are drawn
+    page.wait_for_function(
+        "/^[1-9]\\d?%/.test(document.querySelector('.st-key-comparison-bar')?.innerText ?? '')",
+        timeout=240_000,
+    )
+    page.reload()
+    page.wait_for_selector(".st-key-comparison-bar")
+    words = page.locator(".st-key-comparison-bar").inner_text()
+    assert not words.startswith("0%"), words
+    page.wait_for_selector(".js-plotly-plot")
+    page.click(".st-key-cancel-comparison button")
+    page.wait_for_selector(".st-key-comparison-rest")
+    settled(page)
+    assert "What was finished is kept" in page.locator(".st-key-comparison-rest").inner_text()
+    page.wait_for_selector(".js-plotly-plot")
+    assert page.locator("[data-testid=stException]").count() == 0
