@@ -360,6 +360,7 @@ def test_compare_is_paired_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
     lines = [line.split("\t") for line in out.splitlines()]
     assert lines[0][:4] == ["pool", "classifier", "policy", "seeds"]
     assert [line[2] for line in lines[1:]] == ["margin", "random"] and lines[1][-1].endswith("of 3")
+    assert lines[1][9] == "too few seeds to tell"
     assert "too few" in err
     rows = table((tmp_path / "c" / "comparison.csv").read_text())
     assert len(rows) == 2 * 3 * 7

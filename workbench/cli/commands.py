@@ -109,6 +109,7 @@ def run(
 
 @app.command()
 def compare(
+    context: typer.Context,
     pool: Annotated[list[str] | None, typer.Option(help="A name or a file; may be given again.")] = None,
     target: Target = None,
     pool_set: PoolSet = None,
@@ -121,17 +122,33 @@ def compare(
     batch: Batch = 1,
     seeds: Annotated[int, typer.Option(help="How many: 0, 1, ...")] = 10,
     test_fraction: Fraction = 0.2,
+    study: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TOML file with these settings instead.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes, each with one thread.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler whose workers run it.")
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="One bundle a run and comparison.csv; goes on after a kill."),
+        typer.Option(
+            metavar="FOLDER", help="One bundle a run, comparison.csv, summary.csv; goes on after a kill."
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Run several policies on the same splits and first labels, seed by seed."""
     from workbench.cli.runs import run_comparison
-    from workbench.cli.values import parse_settings
-    from workbench.studies.spec import StudySpec
+    from workbench.cli.values import given, parse_settings
+    from workbench.errors import InputError
+    from workbench.studies import StudySpec, load_study
 
+    if study is not None:
+        more = [n for n in given(context) if n not in ("study", "workers", "scheduler", "out", "quiet")]
+        if more:
+            raise InputError(f"--study has all settings; leave out --{more[0].replace('_', '-')}.")
+        run_comparison(load_study(study), out=out, quiet=quiet, workers=workers, scheduler=scheduler)
+        return
     spec = StudySpec(
         name="" if out is None else out.name,
         pools=tuple(pool or ["digits"]),
@@ -147,7 +164,31 @@ def compare(
         batch=batch,
         test_fraction=test_fraction,
     )
-    run_comparison(spec, out=out, quiet=quiet)
+    run_comparison(spec, out=out, quiet=quiet, workers=workers, scheduler=scheduler)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="Of the table or figure (see --list).")] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer sets, rows and seeds: minutes.")] = False,
+    max_rows: Annotated[int | None, typer.Option(help="At most this many rows of a data set.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes, each with one thread.")] = 1,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Reports and finished parts; goes on after a kill.")
+    ] = Path("reproduction"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")] = False,
+) -> None:
+    """Run a table or figure of the papers again and say what came out."""
+    from workbench.cli.runs import list_experiments, run_experiment
+    from workbench.errors import InputError
+
+    if list_all:
+        list_experiments()
+        return
+    if name is None:
+        raise InputError("Name an experiment; `workbench reproduce --list` shows them.")
+    run_experiment(name, out=out, quick=quick, max_rows=max_rows, workers=workers, quiet=quiet)
 
 
 @app.command()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.arrays import Floats
 from workbench.cli.values import print_table
 from workbench.errors import InputError
 from workbench.sessions.rounds import Round
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
     from workbench.studies import RunResult
 
 _SHOWN = 8
-_Key = tuple[str, str, str, int]  # pool, classifier, policy, seed
 
 
 def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> None:
@@ -49,10 +45,10 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
     )
 
 
-def _load(spec: RunSpec) -> Pool:
+def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool) -> Pool:
     """The pool of a run; what a file's table needs is said in the words of the command line too."""
     try:
-        pool = spec.load_pool()
+        pool = load(spec)
     except InputError as error:
         if not Path(spec.pool).expanduser().exists():
             raise
@@ -85,112 +81,123 @@ def _kept(spec: RunSpec, pool: Pool, advance: Callable[[Round], None]) -> RunRes
     return run(spec, on_round=advance, pool=pool, store=store, run_id=unfinished[0] if unfinished else None)
 
 
-def run_comparison(spec: StudySpec, *, out: Path | None, quiet: bool) -> None:
-    """Every run of a study, one after the other, and what they add up to."""
+def run_comparison(
+    spec: StudySpec, *, out: Path | None, quiet: bool, workers: int = 1, scheduler: str | None = None
+) -> None:
+    """Every run of a study, and what they add up to."""
     from workbench.exchange.files import csv_text, write_whole
-    from workbench.studies import run
+    from workbench.studies import run_study
+    from workbench.studies.statistics import curves, enough, rank_policies, summarise
+    from workbench.studies.workers import pool_of
 
-    specs = spec.runs()
-    curves: dict[_Key, list[Round]] = {}
-    pools: dict[tuple[str, int], Pool] = {}
-    with _progress(sum(s.n_rounds for s in specs), quiet) as advance:
-        for one in specs:
-            key = (one.pool, one.seed)
-            if key not in pools:
-                # Runs with one seed share the pool; the last seed's is of no more use.
-                pools = {k: p for k, p in pools.items() if k[1] == one.seed}
-                pools[key] = _load(one)
-            folder = None if out is None else out / "runs" / folder_name(one)
-            done: list[int] = []
-
-            def heard(r: Round, done: list[int] = done) -> None:
-                done.append(r.number)
-                advance(r)
-
-            result = run(one, on_round=heard, pool=pools[key], out=folder)
-            for r in result.rounds[: len(result.rounds) - len(done)]:
-                advance(r)
-            curves[(one.pool, one.classifier, one.policy, one.seed)] = result.rounds
-    rows = [
-        (*key, r.number, r.n_labelled, r.error, r.nll, r.brier, r.ece)
-        for key, rounds in curves.items()
-        for r in rounds
-    ]
-    if out is not None:
-        columns = (
-            "pool",
-            "classifier",
-            "policy",
-            "seed",
-            "round",
-            "n_labelled",
-            "error",
-            "nll",
-            "brier",
-            "ece",
+    # what is wrong with a pool is better said before a thousand rounds than after
+    for one in spec.runs()[: len(spec.pools) * len(spec.classifiers) * len(spec.policies)]:
+        if one.policy == spec.policies[0] and one.classifier == spec.classifiers[0]:
+            _load(one, pool_of)
+    with _progress(sum(s.n_rounds for s in spec.runs()), quiet) as advance:
+        result = run_study(
+            spec,
+            lambda one, r: advance(r),
+            out=out,
+            workers=workers,
+            scheduler=scheduler,
         )
-        write_whole(out / "comparison.csv", csv_text(columns, rows))
-    print_table(
-        (
-            "pool",
-            "classifier",
-            "policy",
-            "seeds",
-            "labels",
-            "error",
-            "95 %",
-            "mean over the curve",
-            "beats random",
-        ),
-        _summary(spec, curves),
+    found = curves(result)
+    rows = []
+    for group in found:
+        for s in summarise(group):
+            # the lower curve as a whole: one lucky last round is no win
+            t, saved = s.test, s.saved
+            rows.append(
+                (
+                    s.pool,
+                    s.classifier,
+                    s.policy,
+                    s.n_seeds,
+                    int(group.n_labelled[-1]),
+                    s.last,
+                    "-" if np.isnan(s.last_half) else f"± {s.last_half:.4f}",
+                    s.area,
+                    "-" if t is None or not enough(t.n) else f"{t.p_holm:.2g}",
+                    "-" if t is None else t.verdict,
+                    "-" if saved is None or not saved.n_both else f"{saved.mean:.0f}",
+                    "-" if t is None else f"{t.wins} of {t.n}",
+                )
+            )
+    columns = (
+        "pool",
+        "classifier",
+        "policy",
+        "seeds",
+        "labels",
+        "error",
+        "95 %",
+        "mean over the curve",
+        "p (Holm)",
+        "verdict",
+        "labels saved",
+        "beats random",
     )
+    print_table(columns, rows)
+    if out is not None:
+        write_whole(out / "summary.csv", csv_text(columns, rows))
+    if len(found) > 1 and len(spec.policies) > 1:
+        ranking = rank_policies(found)
+        order = np.argsort(ranking.mean_ranks)
+        ranks = ", ".join(f"{ranking.names[i]} {ranking.mean_ranks[i]:.2f}" for i in order)
+        test = f"; Friedman p = {ranking.p:.2g}" if np.isfinite(ranking.p) else ""
+        print(
+            f"Mean ranks over {len(found)} sets: {ranks}{test}; critical difference "
+            f"{ranking.critical_difference:.2f}"
+        )
     if "random" not in spec.policies:
         print("Add --policy random to see whether asking is any better than chance.", file=sys.stderr)
-    if spec.seeds < 6:
+    if not enough(spec.seeds):
         print(f"{spec.seeds} seed(s) are too few to tell policies apart; use 6 or more.", file=sys.stderr)
 
 
-def _summary(spec: StudySpec, curves: dict[_Key, list[Round]]) -> Iterator[tuple[object, ...]]:
-    """One row for each policy: last error with its interval over seeds, and how often it beat random."""
-    seeds = range(spec.seeds)
-    for pool in spec.pools:
-        for classifier in spec.classifiers:
-            for policy in spec.policies:
-                mine = [curves[(pool, classifier, policy, s)] for s in seeds]
-                last = np.asarray([c[-1].error for c in mine])
-                area = np.asarray([np.mean([r.error for r in c]) for c in mine])
-                beats = "-"
-                if policy != "random" and "random" in spec.policies:
-                    other = np.asarray([curves[(pool, classifier, "random", s)][-1].error for s in seeds])
-                    beats = f"{int((last < other).sum())} of {spec.seeds}"
-                half = _half_width(last)
-                yield (
-                    pool,
-                    classifier,
-                    policy,
-                    spec.seeds,
-                    mine[0][-1].n_labelled,
-                    float(last.mean()),
-                    "-" if np.isnan(half) else f"± {half:.4f}",
-                    float(area.mean()),
-                    beats,
-                )
+def run_experiment(
+    name: str, *, out: Path, quick: bool, max_rows: int | None, workers: int, quiet: bool
+) -> None:
+    """One of the papers' experiments, its progress and its verdict."""
+    from workbench.studies.reproduce import reproduce
+
+    with _steps(quiet) as advance:
+        report, path = reproduce(name, out, quick=quick, max_rows=max_rows, workers=workers, progress=advance)
+    if not quiet:
+        capped = bool(report.caps)
+        print_table(
+            ("claim", "paper", "ours", "verdict"),
+            [(f.claim, f.paper, f.ours, f.verdict(capped)) for f in report.findings],
+        )
+        for cap in report.caps:
+            print(f"Not run in full: {cap}.", file=sys.stderr)
+    print(f"{name}: {report.verdict}; report in {path}")
 
 
-def _half_width(values: Floats) -> float:
-    """Half of the 95 % interval of a mean (Student)."""
-    if len(values) < 2:
-        return float("nan")
-    from scipy.stats import t
+def list_experiments() -> None:
+    """The experiments there are."""
+    from workbench.studies.reproduce import EXPERIMENTS
 
-    return float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    rows = [(e.name, e.paper, e.title, e.quick, e.full) for e in EXPERIMENTS.values()]
+    print_table(("name", "paper", "what", "--quick", "in full"), rows)
 
 
-def folder_name(spec: RunSpec) -> str:
-    """A folder for one run of a comparison: readable, and never the same for two specs."""
-    parts = (spec.pool, spec.classifier, spec.policy, f"seed{spec.seed}")
-    readable = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-")[-40:] for part in parts)
-    return f"{readable}-{sha256(repr(parts).encode()).hexdigest()[:6]}"
+@contextmanager
+def _steps(quiet: bool) -> Iterator[Callable[[float, str], None]]:
+    """A bar of fractions on a terminal's stderr; a line now and then elsewhere."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda fraction, message: None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda fraction, message: bar.update(task, completed=fraction, description=message[:60])
 
 
 @contextmanager

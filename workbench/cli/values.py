@@ -53,6 +53,18 @@ def parse_value(text: str) -> Any:
     return text
 
 
+def given(context: Any) -> list[str]:
+    """Names of the options that stood on the command line."""
+    from typer.core import TyperCommand
+
+    assert isinstance(context.command, TyperCommand)
+    return [
+        name
+        for name in context.params
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    ]
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
     """A table for people; plain text when it goes to a file or a pipe."""
     from rich.console import Console

@@ -36,14 +36,19 @@ class RunResult:
     run_id: str | None = None
 
 
-class _Keeper(Protocol):
-    """Where rounds are kept."""
+class Keeper(Protocol):
+    """Where the rounds of one run are kept: `progress`, then `add` for each new round, then `end`."""
 
     run_id: str | None
 
-    def progress(self) -> Progress | None: ...
-    def add(self, finished: Round) -> None: ...
-    def end(self, status: str, message: str, rounds: list[Round]) -> None: ...
+    def progress(self) -> Progress | None:
+        """Where an earlier attempt stands."""
+
+    def add(self, finished: Round) -> None:
+        """Keep a round; durable when it returns."""
+
+    def end(self, status: str, message: str, rounds: list[Round]) -> None:
+        """The run is over, or stops here."""
 
 
 def run(
@@ -84,22 +89,22 @@ def run(
     Raises:
         InputError: what cannot be run; a folder that holds another run; a run that is running.
     """
-    if out is not None and store is not None:
-        raise InputError("A run is kept in a folder or in the database, not in both.")
     if store is None and (run_id or project or study or keep_states):
         raise InputError("run_id, project, study and keep_states go with a store.")
     loaded = pool if pool is not None else spec.load_pool()
-    keeper: _Keeper
-    if out is not None:
-        folder = BundleFolder(out, spec, loaded)
-        if folder.finished:
-            return RunResult(spec, read_bundle(out).rounds, "finished")
-        folder.begin()
-        keeper = _FolderKeeper(folder)
-    elif store is not None:
-        keeper = _StoreKeeper(store, spec, loaded, run_id, project, study, keep_states)
-    else:
-        keeper = _NoKeeper()
+    keeper = open_keeper(
+        spec,
+        loaded,
+        store=store,
+        run_id=run_id,
+        project=project,
+        study=study,
+        keep_states=keep_states,
+        out=out,
+    )
+    if keeper is None:
+        assert out is not None
+        return RunResult(spec, read_bundle(out).rounds, "finished")
     rounds: list[Round] = []
     try:
         progress = keeper.progress()
@@ -119,12 +124,54 @@ def run(
     return RunResult(spec, rounds, "cancelled" if stopped else "finished", keeper.run_id)
 
 
+def open_keeper(
+    spec: RunSpec,
+    pool: Pool,
+    *,
+    store: Store | None = None,
+    run_id: str | None = None,
+    project: str | None = None,
+    study: str | None = None,
+    keep_states: bool = False,
+    out: Path | str | None = None,
+) -> Keeper | None:
+    """Where a run's rounds go: a folder, the database, or nowhere.
+
+    Args:
+        spec: of the run.
+        pool: with its split.
+        store: the database to keep the run in.
+        run_id: of an earlier attempt in `store`.
+        project: the project the run belongs to, in `store`.
+        study: the study it belongs to, in `store`.
+        keep_states: keep the posterior of every round in `store`.
+        out: folder of the bundle.
+
+    Returns:
+        The keeper, or None where the folder holds the finished run already.
+
+    Raises:
+        InputError: both places at once, or a place that holds something else.
+    """
+    if out is not None and store is not None:
+        raise InputError("A run is kept in a folder or in the database, not in both.")
+    if out is not None:
+        folder = BundleFolder(out, spec, pool)
+        if folder.finished:
+            return None
+        folder.begin()
+        return _FolderKeeper(folder)
+    if store is not None:
+        return _StoreKeeper(store, spec, pool, run_id, project, study, keep_states)
+    return _NoKeeper()
+
+
 def _loop(
     spec: RunSpec,
     pool: Pool,
     progress: Progress | None,
     rounds: list[Round],
-    keeper: _Keeper,
+    keeper: Keeper,
     on_round: OnRound | None,
     should_stop: ShouldStop | None,
 ) -> bool:
@@ -193,6 +240,8 @@ class _FolderKeeper:
                 assert self._resumed is not None
                 state = self._resumed.state
             self._folder.finish(rounds, state)
+        else:
+            self._folder.release()
 
 
 class _StoreKeeper:

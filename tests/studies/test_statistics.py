@@ -1,0 +1,136 @@
+"""What studies add up to: planted differences are found, planted equality is not called one."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from tests.sessions.fakes import FAKE
+from workbench.errors import InputError
+from workbench.metrics import area_under_curve, wilcoxon_p
+from workbench.policies import Belief
+from workbench.sessions import Round
+from workbench.studies import StudyResult, StudySpec, run_study
+from workbench.studies.statistics import curves, pairwise, rank_curves, rank_policies, summarise
+
+POLICIES = ("good", "same", "random")
+
+
+def planted(seed: int, *, seeds: int = 10, gain: float = 0.0, pools: tuple[str, ...] = ("p",)) -> StudyResult:
+    """A study whose curves are drawn: the seed's own level and noise, and a gain for "good"."""
+    spec = SimpleNamespace(pools=pools, classifiers=("c",), policies=POLICIES, seeds=seeds)
+    rng = np.random.default_rng(seed)
+    runs = []
+    for pool in pools:
+        for s in range(seeds):
+            level = 0.3 + 0.05 * rng.standard_normal()
+            for policy in POLICIES:
+                fall = np.linspace(0.2, 0.0, 8) - (gain if policy == "good" else 0.0)
+                noise = 0.02 * rng.standard_normal() + 0.01 * rng.standard_normal(8)
+                rounds = [
+                    Round(i, 5 + i, 100, error=e, nll=2 * e) for i, e in enumerate(level + fall + noise)
+                ]
+                one = SimpleNamespace(pool=pool, classifier="c", policy=policy, seed=s)
+                runs.append((one, rounds))
+    return StudyResult(spec, runs, "finished")  # type: ignore[arg-type]
+
+
+def test_a_planted_better_policy_is_found_and_an_equal_one_is_not() -> None:
+    found_better = called = 0
+    for study in range(200):
+        rows = {r.policy: r for r in summarise(curves(planted(study, gain=0.05))[0])}
+        found_better += rows["good"].verdict == "better"
+        called += rows["same"].verdict in ("better", "worse")
+    assert found_better >= 190
+    # Holm over two comparisons: the equal one is tested at .05 once the other is rejected
+    assert called <= 20
+    false = sum(
+        any(r.verdict in ("better", "worse") for r in summarise(curves(planted(1000 + study))[0]))
+        for study in range(200)
+    )
+    # family-wise level .05: 10 expected, 19 is the 99.5 % quantile of Binomial(200, .05)
+    assert false <= 19
+
+
+def test_too_few_seeds_say_so_however_large_the_difference() -> None:
+    for seeds in (1, 5):
+        rows = {r.policy: r for r in summarise(curves(planted(0, seeds=seeds, gain=0.3))[0])}
+        assert rows["good"].verdict == "too few seeds to tell"
+    assert {r.policy: r for r in summarise(curves(planted(0, seeds=6, gain=0.3))[0])}[
+        "good"
+    ].verdict != "too few seeds to tell"
+
+
+def test_rows_are_what_scipy_says_of_the_areas() -> None:
+    (found,) = curves(planted(3, gain=0.02))
+    rows = {r.policy: r for r in summarise(found)}
+    areas = {p: area_under_curve(found.n_labelled, v) for p, v in found.values.items()}
+    assert rows["good"].area == pytest.approx(areas["good"].mean())
+    assert rows["good"].test is not None
+    assert rows["good"].test.p == pytest.approx(wilcoxon_p(areas["good"], areas["random"]))
+    assert rows["random"].test is None and rows["random"].verdict == ""
+    assert rows["good"].saved is not None and rows["good"].saved.target == pytest.approx(rows["random"].last)
+    assert [(t.policy, t.baseline) for t in pairwise(found)] == [
+        ("good", "same"),
+        ("good", "random"),
+        ("same", "random"),
+    ]
+
+
+def test_only_paired_seeds_count() -> None:
+    whole = planted(0, seeds=4)
+    runs = [r for r in whole.runs if not (r[0].seed == 2 and r[0].policy == "same")]
+    runs = [(o, rounds[:5] if o.seed == 3 and o.policy == "good" else rounds) for o, rounds in runs]
+    (found,) = curves(StudyResult(whole.spec, runs, "cancelled"))
+    assert found.seeds.tolist() == [0, 1] and found.values["good"].shape == (2, 8)
+    with pytest.raises(InputError, match="no measure 'errors'"):
+        curves(whole, "errors")
+
+
+def test_a_measure_that_rises_is_ranked_the_other_way() -> None:
+    study = planted(1, gain=0.2, pools=tuple("abcdefgh"))
+    ranking = rank_policies(curves(study))
+    assert ranking.names[int(np.argmin(ranking.mean_ranks))] == "good" and ranking.p < 0.01
+    flipped = [
+        (one, [Round(r.number, r.n_labelled, 100, macro_f1=r.error) for r in rounds])
+        for one, rounds in study.runs
+    ]
+    upside = rank_policies(curves(StudyResult(study.spec, flipped, "finished"), "macro_f1"))
+    assert upside.names[int(np.argmax(upside.mean_ranks))] == "good"
+    assert {
+        r.policy: r for r in summarise(curves(StudyResult(study.spec, flipped, "finished"), "macro_f1")[0])
+    }["good"].verdict == "worse"
+    rounds, mean = rank_curves(curves(study))
+    assert rounds.tolist() == list(range(8)) and (mean["good"] < mean["random"]).all()
+    assert np.allclose(sum(mean.values()), 6.0)
+    with pytest.raises(InputError, match="nothing to rank"):
+        rank_policies([])
+
+
+_SEEN: dict[str, np.ndarray] = {}
+
+
+def clairvoyant(belief: Belief, rng: Generator) -> np.ndarray:
+    """Prefers items near the middle of their class: no honest policy could, a study must notice."""
+    return _SEEN["utility"]
+
+
+def test_a_real_loop_with_a_policy_that_cheats_is_found_better() -> None:
+    from workbench.pools import load_pool
+
+    pool = load_pool("iris")
+    assert pool.truth is not None
+    z = pool.features
+    centres = np.stack([z[pool.truth == c].mean(axis=0) for c in range(3)])
+    _SEEN["utility"] = -((z - centres[pool.truth]) ** 2).sum(axis=1)
+    spec = StudySpec(
+        "cheat",
+        pools=("iris",),
+        classifiers=(FAKE,),
+        policies=(f"{__name__}:clairvoyant", "random"),
+        seeds=10,
+        budget=12,
+    )
+    rows = summarise(curves(run_study(spec))[0])
+    assert rows[0].verdict == "better" and rows[0].saved is not None and rows[0].saved.mean >= 0

@@ -1,0 +1,239 @@
+"""Studies: kept round by round, resumed to the same bytes, the same with any number of workers."""
+
+import filecmp
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sessions.fakes import FAKE
+from workbench.errors import InputError
+from workbench.sessions import Round, RunSpec
+from workbench.store import Store
+from workbench.studies import StudySpec
+from workbench.studies.study import load_study, read_study, run_study, study_document, study_from
+
+SPEC = StudySpec(
+    "s",
+    pools=("iris", "wine"),
+    classifiers=(FAKE,),
+    policies=("margin", "random"),
+    seeds=2,
+    budget=4,
+)
+
+
+class DiedError(Exception):
+    pass
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "w.sqlite")
+    yield opened
+    opened.close()
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def assert_same(a: Path, b: Path) -> None:
+    assert files(a) == files(b)
+    differ = filecmp.cmpfiles(a, b, files(a), shallow=False)[1]
+    assert {Path(d).name for d in differ} <= {"timings.csv", "environment.json"}
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """Address of a cluster of two processes, started once for all tests."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study") / "whole"
+    run_study(SPEC, out=folder)
+    return folder
+
+
+def test_every_run_has_its_bundle_and_its_rows(whole: Path) -> None:
+    result = read_study(whole)
+    assert result.spec == SPEC and result.status == "finished"
+    assert [one for one, _ in result.runs] == SPEC.runs()
+    rows = (whole / "comparison.csv").read_text().splitlines()
+    assert len(rows) == 1 + 2 * 2 * 2 * 5 and rows[0].startswith("pool,classifier,policy,seed,round")
+    for first, second in zip(result.runs[::2], result.runs[1::2], strict=True):
+        # paired: same first labels, same test items
+        assert first[1][0].initial.tolist() == second[1][0].initial.tolist()
+        assert first[1][0].error == second[1][0].error
+
+
+def test_a_study_that_died_goes_on_and_computes_nothing_twice(whole: Path, tmp_path: Path) -> None:
+    heard: list[tuple[RunSpec, int]] = []
+
+    def dying(one: RunSpec, finished: Round) -> None:
+        heard.append((one, finished.number))
+        if len(heard) == 13:
+            raise DiedError
+
+    out = tmp_path / "b"
+    with pytest.raises(DiedError):
+        run_study(SPEC, dying, out=out)
+    assert not (out / "comparison.csv").exists()
+    kept = {p: p.stat().st_mtime_ns for p in out.rglob("run.json")}
+    assert len(kept) == 2
+    again: list[tuple[RunSpec, int]] = []
+    result = run_study(SPEC, lambda one, r: again.append((one, r.number)), out=out)
+    assert result.status == "finished" and len(again) == 40 == len(set(map(str, again)))
+    assert {p: p.stat().st_mtime_ns for p in kept} == kept
+    assert_same(whole, out)
+
+
+def test_workers_write_the_same_bytes(whole: Path, tmp_path: Path, scheduler: str) -> None:
+    heard: list[tuple[str, int, int]] = []
+    out = tmp_path / "workers"
+    result = run_study(
+        SPEC, lambda one, r: heard.append((one.policy, one.seed, r.number)), out=out, workers=2
+    )
+    assert result.status == "finished" and len(heard) == 40
+    assert_same(whole, out)
+
+
+@pytest.mark.slow
+def test_four_local_workers_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
+    run_study(SPEC, out=tmp_path / "four", workers=4)
+    assert_same(whole, tmp_path / "four")
+
+
+@pytest.mark.slow
+def test_a_driver_killed_outright_goes_on_with_workers(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    program = (
+        "from tests.studies.test_study import SPEC, Path, run_study\n"
+        f"if __name__ == '__main__': run_study(SPEC, out=Path({str(out)!r}), workers=2)\n"
+    )
+    script = tmp_path / "driver.py"
+    script.write_text(program)
+    root = Path(__file__).resolve().parents[2]
+    environment = dict(os.environ, PYTHONPATH=str(root))
+    child = subprocess.Popen([sys.executable, str(script)], env=environment, start_new_session=True)
+    try:
+        for _ in range(1200):
+            if len(list(out.rglob("rounds.jsonl"))) + len(list(out.rglob("run.json"))) >= 3:
+                break
+            assert child.poll() is None
+            time.sleep(0.05)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    run_study(SPEC, out=out, workers=2)
+    assert_same(whole, out)
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_told_to_stop_a_study_stops_and_can_go_on(
+    whole: Path, tmp_path: Path, scheduler: str, where: str
+) -> None:
+    heard: list[int] = []
+    result = run_study(
+        SPEC,
+        lambda one, r: heard.append(r.number),
+        lambda: len(heard) >= 7,
+        out=tmp_path / "a",
+        scheduler=scheduler if where == "there" else None,
+    )
+    assert result.status == "cancelled" and 7 <= len(heard) < 40
+    assert sum(len(rounds) for _, rounds in result.runs) == len(heard)
+    assert read_study(tmp_path / "a").status == "cancelled"
+    run_study(SPEC, out=tmp_path / "a")
+    assert_same(whole, tmp_path / "a")
+
+
+def test_in_the_database(whole: Path, store: Store) -> None:
+    heard: list[int] = []
+    part = run_study(
+        SPEC, lambda one, r: heard.append(r.number), lambda: len(heard) >= 8, store=store, project=None
+    )
+    assert part.status == "cancelled"
+    assert sorted({r.status for r in store.runs(study="s")}) == ["cancelled", "finished"]
+    result = run_study(SPEC, store=store)
+    assert [r.status for r in store.runs(study="s")] == ["finished"] * 8
+    assert [row[:7] for row in result.rows()] == [row[:7] for row in read_study(whole).rows()]
+    heard.clear()
+    run_study(SPEC, lambda one, r: heard.append(r.number), store=store)
+    assert len(heard) == 40 and len(store.runs(study="s")) == 8
+
+
+def test_a_study_may_grow_but_not_change(tmp_path: Path) -> None:
+    small = StudySpec("s", pools=("iris",), classifiers=(FAKE,), policies=("random",), seeds=1, budget=2)
+    run_study(small, out=tmp_path / "a")
+    grown = StudySpec(
+        "s", pools=("iris",), classifiers=(FAKE,), policies=("random", "margin"), seeds=2, budget=2
+    )
+    heard: list[tuple[str, int]] = []
+    run_study(grown, lambda one, r: heard.append((one.policy, r.number)), out=tmp_path / "a")
+    assert len(read_study(tmp_path / "a").runs) == 4
+    other = StudySpec("s", pools=("iris",), classifiers=(FAKE,), policies=("random",), seeds=1, budget=3)
+    with pytest.raises(InputError, match=r"another study \(budget 2, not 3\)"):
+        run_study(other, out=tmp_path / "a")
+    (tmp_path / "diary").mkdir()
+    (tmp_path / "diary" / "monday.txt").write_text("dear diary")
+    with pytest.raises(InputError, match="holds other files"):
+        run_study(small, out=tmp_path / "diary")
+
+
+def test_what_cannot_be_run_is_said_before_anything_runs(tmp_path: Path, store: Store) -> None:
+    with pytest.raises(InputError, match="no policy"):
+        run_study(StudySpec("s", policies=("nope",)), out=tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+    with pytest.raises(InputError, match="not in both"):
+        run_study(SPEC, out=tmp_path / "x", store=store)
+    with pytest.raises(InputError, match="workers lies between"):
+        run_study(SPEC, workers=0)
+    with pytest.raises(InputError, match="tcp://host"):
+        run_study(SPEC, scheduler="nonsense")
+
+
+def test_an_error_in_a_worker_arrives_as_it_is(scheduler: str) -> None:
+    wrong = StudySpec(
+        "s", pools=("iris",), classifiers=(FAKE,), policies=("random",), options={"sharpness": "no"}, seeds=2
+    )
+    with pytest.raises(InputError, match="cannot be fitted with sharpness"):
+        run_study(wrong, scheduler=scheduler)
+
+
+def test_a_study_from_toml(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'pool = "iris"\npolicies = ["margin", "random"]\nseeds = 3\nbudget = 5\n[options]\nn_inducing = 8\n'
+    )
+    spec = load_study(path)
+    assert spec == StudySpec(
+        "mine", pools=("iris",), policies=("margin", "random"), seeds=3, budget=5, options={"n_inducing": 8}
+    )
+    assert study_from(study_document(spec)) == spec
+    for text, message in (
+        ("polices = []", "no setting 'polices'"),
+        ("seeds = 'many'", "seeds of a study cannot be 'many'"),
+        ("seeds = true", "cannot be True"),
+        ("policies = [1]", "list of names"),
+        ('pool = "iris"\npools = ["wine"]', "not both"),
+        ("budget =", "cannot be read as TOML"),
+        ("budget = -1", "budget"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            load_study(path)
+    with pytest.raises(InputError, match="no file"):
+        load_study(tmp_path / "none.toml")

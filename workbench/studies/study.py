@@ -1,0 +1,422 @@
+"""Studies: many runs, in this process or in others, kept round by round, resumable."""
+
+from __future__ import annotations
+
+import csv
+import re
+import tomllib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.errors import Cancelled, InputError
+from workbench.exchange.bundles import read_bundle
+from workbench.exchange.files import csv_text, json_text, read_json, write_whole
+from workbench.sessions.model import check_policy
+from workbench.sessions.rounds import MEASURES, Round
+from workbench.sessions.spec import RunSpec
+from workbench.studies.runner import Keeper, open_keeper
+from workbench.studies.spec import StudySpec
+from workbench.studies.workers import (
+    LOCAL,
+    RunJob,
+    check_workers,
+    pool_of,
+    stream_runs,
+    stream_runs_here,
+)
+
+if TYPE_CHECKING:
+    from workbench.pools.pool import Pool
+    from workbench.store.store import Store
+
+OnRound = Callable[[RunSpec, Round], None]
+_MORE = ("balanced_error", "macro_f1")
+COLUMNS = ("pool", "classifier", "policy", "seed", "round", "n_labelled")
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What a study has found.
+
+    Attributes:
+        spec: of the study.
+        runs: spec and rounds of each run that has any, in the order of `spec.runs()`.
+        status: "finished", or "cancelled" when told to stop.
+    """
+
+    spec: StudySpec
+    runs: Sequence[tuple[RunSpec, list[Round]]]
+    status: Literal["finished", "cancelled"]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """One row a round: pool, classifier, policy, seed, round, labels, then `MEASURES`."""
+        return [
+            (
+                spec.pool,
+                spec.classifier,
+                spec.policy,
+                spec.seed,
+                r.number,
+                r.n_labelled,
+                *(getattr(r, name) for name in MEASURES),
+            )
+            for spec, rounds in self.runs
+            for r in rounds
+        ]
+
+
+def run_study(
+    spec: StudySpec,
+    on_round: OnRound | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    *,
+    out: Path | str | None = None,
+    store: Store | None = None,
+    project: str | None = None,
+    study: str | None = None,
+    workers: int = 1,
+    scheduler: str | None = None,
+    load: Callable[[RunSpec], Pool] = pool_of,
+) -> StudyResult:
+    """Run, or go on with, every run of a study.
+
+    Kept in a folder (`out`: a bundle a run, study.json, comparison.csv), in the database (`store`), or
+    nowhere. Each round is durable before `on_round` hears of it; the same call goes on after a kill,
+    and what it writes is the same bytes with any number of workers.
+
+    Args:
+        spec: of the study.
+        on_round: called in this thread with every round, those of an earlier attempt included.
+        should_stop: asked between rounds and during fits; True ends the study as "cancelled".
+        out: folder of the study.
+        store: the database; runs are found again by their spec and `study`.
+        project: the project the runs belong to, in `store`.
+        study: its name in `store`; the spec's unless given.
+        workers: processes with one thread each; 1 runs in this thread.
+        scheduler: address of a Dask scheduler whose workers run it instead.
+        load: opens the pool of a run, where this process needs it.
+
+    Returns:
+        The result.
+
+    Raises:
+        InputError: what cannot be run, or a folder that holds another study.
+    """
+    check_workers(workers)
+    if out is not None and store is not None:
+        raise InputError("A study is kept in a folder or in the database, not in both.")
+    for classifier in spec.classifiers:
+        for policy in spec.policies:
+            check_policy(policy, classifier)
+    planned = spec.runs()
+    place = None if out is None else Path(out)
+    if place is not None:
+        _claim_folder(place, spec)
+    study = study or spec.name or None
+    earlier = _stored(store, study)
+
+    def folder(one: RunSpec) -> Path | None:
+        return None if place is None else place / "runs" / folder_name(one)
+
+    def where(one: RunSpec) -> dict[str, Any]:
+        if store is None:
+            return {"out": folder(one)}
+        return {
+            "store": store,
+            "run_id": earlier.get(_key(one.to_json())),
+            "project": project,
+            "study": study,
+        }
+
+    def more_measures(one: RunSpec, rounds: list[Round]) -> None:
+        if place is not None:
+            rows = [(r.number, *(getattr(r, name) for name in _MORE)) for r in rounds]
+            write_whole(_more_file(place, one), csv_text(("round", *_MORE), rows))
+
+    tell = on_round or (lambda one, finished: None)
+    found: dict[int, list[Round]] = {}
+    todo = []
+    for index, one in enumerate(planned):
+        rounds = _finished(one, folder(one), store, earlier)
+        if rounds is None:
+            todo.append((index, one))
+            continue
+        found[index] = rounds
+        for r in rounds:
+            tell(one, r)
+    status: Literal["finished", "cancelled"] = "finished"
+    try:
+        if todo:
+            _go_on(
+                todo,
+                lambda one: _needed(open_keeper(one, load(one), **where(one))),
+                lambda jobs: (
+                    stream_runs_here(jobs, load, should_stop=should_stop)
+                    if workers == 1 and scheduler is None
+                    else stream_runs(
+                        jobs, min(workers, len(todo)), scheduler or LOCAL, should_stop=should_stop
+                    )
+                ),
+                found,
+                tell,
+                more_measures,
+            )
+    except Cancelled:
+        status = "cancelled"
+    result = StudyResult(spec, [(planned[i], found[i]) for i in sorted(found) if found[i]], status)
+    if place is not None and status == "finished":
+        write_whole(place / "comparison.csv", csv_text((*COLUMNS, *MEASURES), result.rows()))
+    return result
+
+
+def _go_on(
+    todo: Sequence[tuple[int, RunSpec]],
+    open_one: Callable[[RunSpec], Keeper],
+    stream: Callable[[Iterator[RunJob]], Generator[tuple[int, Round | None], None, None]],
+    found: dict[int, list[Round]],
+    tell: OnRound,
+    before_end: Callable[[RunSpec, list[Round]], None],
+) -> None:
+    """Write what the stream of rounds brings, and nobody else writes."""
+    keepers: dict[int, Keeper] = {}
+    # the last round with its posterior, which the bundle needs
+    last: dict[int, Round] = {}
+
+    def jobs() -> Iterator[RunJob]:
+        for index, one in todo:
+            keepers[index] = open_one(one)
+            progress = keepers[index].progress()
+            for old in progress.rounds if progress is not None else []:
+                found.setdefault(index, []).append(old)
+                tell(one, old)
+            yield RunJob(one, progress)
+
+    streaming = stream(jobs())
+    status, message = "interrupted", "Stopped from outside."
+    try:
+        for position, finished in streaming:
+            index, one = todo[position]
+            if finished is None:
+                rounds = list(found[index])
+                if index in last:
+                    rounds[-1] = last.pop(index)
+                before_end(one, rounds)
+                keepers.pop(index).end("finished", "", rounds)
+                continue
+            keepers[index].add(finished)
+            last[index] = finished
+            found.setdefault(index, []).append(_light(finished))
+            tell(one, finished)
+    except Cancelled:
+        status, message = "cancelled", ""
+        raise
+    except Exception as error:
+        status, message = "failed", str(error)
+        raise
+    finally:
+        streaming.close()
+        for index, keeper in keepers.items():
+            keeper.end(status, message, found.get(index, []))
+
+
+def _needed(keeper: Keeper | None) -> Keeper:
+    # a run that is finished was read before, unless another program has just finished it
+    if keeper is None:
+        raise InputError("A run of this study has just been finished by another program. Start again.")
+    return keeper
+
+
+def _light(finished: Round) -> Round:
+    """Without what only the keeper needs; a study has thousands of rounds."""
+    return replace(finished, state=None, test_probabilities=None)
+
+
+def _finished(
+    one: RunSpec, folder: Path | None, store: Store | None, earlier: dict[str, str]
+) -> list[Round] | None:
+    """The rounds of a run that is finished already, or None."""
+    if folder is not None and (folder / "run.json").is_file() and not (folder / ".partial").is_dir():
+        bundle = read_bundle(folder)
+        if bundle.spec != one:
+            raise InputError(f"The folder {folder} holds another run. Choose another folder.")
+        more = _more_file(folder.parent.parent, one)
+        return _with_measures([_light(r) for r in bundle.rounds], more)
+    if store is not None:
+        run_id = earlier.get(_key(one.to_json()))
+        if run_id is not None and store.run(run_id).status == "finished":
+            return [Round.from_json(r.record) for r in store.rounds(run_id)]
+    return None
+
+
+def _more_file(place: Path, one: RunSpec) -> Path:
+    """Where the measures lie that a bundle's rounds.csv has no column for."""
+    return place / "measures" / f"{folder_name(one)}.csv"
+
+
+def _with_measures(rounds: list[Round], path: Path) -> list[Round]:
+    if not path.is_file():
+        return rounds
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = {int(row["round"]): row for row in csv.DictReader(file)}
+    return [
+        replace(r, **{name: float(rows[r.number][name] or "nan") for name in _MORE})  # type: ignore[arg-type]
+        if r.number in rows
+        else r
+        for r in rounds
+    ]
+
+
+def _stored(store: Store | None, study: str | None) -> dict[str, str]:
+    """Spec -> id of the runs of a study that are in the database and not running."""
+    if store is None or study is None:
+        return {}
+    return {_key(r.spec): r.id for r in store.runs(study=study) if r.status != "running"}
+
+
+def _key(document: Any) -> str:
+    return json_text(document)
+
+
+def _claim_folder(place: Path, spec: StudySpec) -> None:
+    """Make the folder of a study, or check that it is this study's."""
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{place} is a file; --out takes a folder.")
+    document = study_document(spec)
+    head = place / "study.json"
+    if head.is_file():
+        present = read_json(head)
+        if not isinstance(present, dict):
+            raise InputError(f"{head} is not a study's. Choose another folder.")
+        # more seeds, policies, classifiers or pools only add runs, and runs know what they are
+        grows = {"name", "pools", "classifiers", "policies", "seeds"}
+        differ = [k for k in document if k not in grows and present.get(k) != document[k]]
+        if differ:
+            raise InputError(
+                f"The folder {place} holds another study ({differ[0]} {present.get(differ[0])!r}, not "
+                f"{document[differ[0]]!r}). Choose another folder."
+            )
+    elif place.is_dir() and any(p.name not in ("runs", "measures") for p in place.iterdir()):
+        raise InputError(f"The folder {place} holds other files; choose an empty or a new one.")
+    try:
+        for part in ("runs", "measures"):
+            (place / part).mkdir(parents=True, exist_ok=True)
+        write_whole(head, json_text(document))
+    except OSError as error:
+        raise InputError(f"The folder {place} cannot be written: {error.strerror}.") from error
+
+
+def folder_name(spec: RunSpec) -> str:
+    """A folder for one run of a study: readable, and never the same for two specs."""
+    parts = (spec.pool, spec.classifier, spec.policy, f"seed{spec.seed}")
+    readable = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-")[-40:] for part in parts)
+    return f"{readable}-{sha256(repr(parts).encode()).hexdigest()[:6]}"
+
+
+def study_document(spec: StudySpec) -> dict[str, Any]:
+    """A JSON document of a study; `study_from` is the way back."""
+    document = {f.name: getattr(spec, f.name) for f in fields(spec)}
+    return {
+        k: list(v) if isinstance(v, tuple) else dict(v) if hasattr(v, "items") else v
+        for k, v in document.items()
+    }
+
+
+def study_from(document: Any, name: str = "study") -> StudySpec:
+    """A study from a JSON or TOML document.
+
+    Args:
+        document: fields of `StudySpec`; "pool", "classifier" and "policy" may stand for lists of one.
+        name: where the document has none.
+
+    Returns:
+        The study.
+
+    Raises:
+        InputError: fields there are not, or values of another kind.
+    """
+    if not isinstance(document, dict):
+        raise InputError("A study is a table of settings.")
+    given = dict(document)
+    for one, many in (("pool", "pools"), ("classifier", "classifiers"), ("policy", "policies")):
+        if one in given and many in given:
+            raise InputError(f"A study names {one} or {many}, not both.")
+        if one in given:
+            given[many] = given.pop(one)
+        if many in given:
+            value = [given[many]] if isinstance(given[many], str) else given[many]
+            if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
+                raise InputError(f"{many} is a list of names; got {given[many]!r}.")
+            given[many] = tuple(value)
+    kinds: dict[str, tuple[type, ...]] = {
+        "name": (str,),
+        "seeds": (int,),
+        "options": (dict,),
+        "target": (str, type(None)),
+        "pool_options": (dict,),
+        "selector": (str,),
+        "initial": (str,),
+        "budget": (int,),
+        "batch": (int,),
+        "test_fraction": (int, float),
+    }
+    known = [f.name for f in fields(StudySpec)]
+    for key, value in given.items():
+        if key not in known:
+            raise InputError(f"A study has no setting {key!r}. It has: {', '.join(known)}.")
+        if key in kinds and (not isinstance(value, kinds[key]) or isinstance(value, bool)):
+            raise InputError(f"The setting {key} of a study cannot be {value!r}.")
+    return StudySpec(**{"name": name, **given})
+
+
+def load_study(path: Path | str) -> StudySpec:
+    """A study from a TOML file.
+
+    Such as::
+
+        pools = ["digits", "wine"]
+        policies = ["variation-ratio", "margin", "random"]
+        seeds = 10
+        budget = 60
+        [options]
+        n_inducing = 64
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The study; named after the file unless it says.
+
+    Raises:
+        InputError: no such file, not TOML, or settings there are not.
+    """
+    place = Path(path).expanduser()
+    try:
+        document = tomllib.loads(place.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {place}.") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place} cannot be read as TOML: {error}") from error
+    return study_from(document, place.stem)
+
+
+def read_study(folder: Path | str) -> StudyResult:
+    """The runs of a study's folder that are finished.
+
+    Args:
+        folder: as given to `run_study`.
+
+    Returns:
+        The result; "cancelled" where runs are missing.
+
+    Raises:
+        InputError: no study there.
+    """
+    place = Path(folder)
+    spec = study_from(read_json(place / "study.json"))
+    planned = spec.runs()
+    read = [(one, _finished(one, place / "runs" / folder_name(one), None, {})) for one in planned]
+    runs = [(one, rounds) for one, rounds in read if rounds is not None]
+    return StudyResult(spec, runs, "finished" if len(runs) == len(planned) else "cancelled")
