@@ -253,7 +253,7 @@ def test_scikit_learns_checks(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("optimizer", ["natural", "adam"])
 def test_scikit_learns_checks_in_full(name, optimizer):
-    checks_of(name, optimizer=optimizer)
+    checks_of(name, optimizer=optimizer, max_iter=60)
 
 
 def test_registry_describes_them():

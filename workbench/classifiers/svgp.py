@@ -22,7 +22,7 @@ OPTIMIZERS = ("natural", "adam", "papers")
 HYPERPARAMETERS = ("fixed", "learned", "learned-with-inducing")
 
 # learning rate, epochs, batch: the papers' (000 and 003, section 5) and one that ends in seconds
-_ADAM = {"adam": (0.1, 200, None), "papers": (5e-4, 1000, 256)}
+_ADAM = {"adam": (0.1, 200, 2048), "papers": (5e-4, 1000, 256)}
 
 
 class SVGPClassifier(BaseBayesianClassifier):
@@ -46,7 +46,8 @@ class SVGPClassifier(BaseBayesianClassifier):
         learning_rate: natural: first step size in (0, 1] (None is 1); Adam: its rate (None is .1, or
             the papers').
         max_iter: sweeps (natural, None is 60) or epochs (Adam). None is the optimizer's.
-        batch_size: rows a step, for Adam only; None is the optimizer's (all rows for "adam").
+        batch_size: rows a step, for Adam only; None is the optimizer's
+            (2,048 for "adam").
         tol: natural gradients stop after two sweeps that gain less than this share of the bound.
         n_nodes: quasi-random nodes per item for expectations of log p(y | f); None is 64 for
             softmax, 16 for heaviside. Robust-max uses none.
