@@ -144,6 +144,15 @@ def test_minibatches_reach_the_full_fit(cancer):
         assert len(fit.objective_trace_) == fit.n_iter_ == 20
 
 
+def test_minibatches_learn_from_a_handful_of_labels(wine):
+    X, X_test, y, y_test = wine
+    few = np.concatenate([np.flatnonzero(y == c)[:4] for c in range(3)])
+    model = BayesianSVMClassifier(random_state=0, batch_size=5, epochs=3).fit(X[few], y[few])
+    assert model.score(X_test, y_test) > 0.7  # adaptive rates must not spend all steps on measuring
+    whole = BayesianSVMClassifier(random_state=0, batch_size=500).fit(X, y)
+    assert whole.objective_ == BayesianSVMClassifier(random_state=0).fit(X, y).objective_
+
+
 def test_learning_the_kernel_raises_the_objective_and_moves_the_length_scale(cancer):
     X, _, y, _ = cancer
     fixed = BayesianSVMClassifier(random_state=0).fit(X, y)

@@ -212,7 +212,7 @@ def test_adaptive_rates_stay_in_the_unit_interval_and_shrink():
     for t in range(40):
         out = run.adaptive(
             *block, *state, rows[t % 40 : t % 40 + 1], classes[:1], np.float64(40),
-            tf.constant(False), np.zeros(2), *drift,
+            tf.constant(False), np.zeros(2), *drift, np.float64(10),
         )  # fmt: skip
         state, drift = out[:7], out[7:]
         windows.append(float(drift[2][2, 0]))

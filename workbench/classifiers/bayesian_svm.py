@@ -84,8 +84,8 @@ class BayesianSVMClassifier(ConjugateClassifier):
         variance: of the kernel.
         hyperparameters: "fixed", or "learned" by type-II maximum likelihood (the paper's 4.3).
         ard: learn one length scale per feature.
-        batch_size: None for full sweeps, else rows a step of stochastic variational inference (the
-            paper's algorithm 1, with the factor N/|S| it lacks).
+        batch_size: rows a step of stochastic variational inference (the paper's algorithm 1, with
+            the factor N/|S| it lacks); None, or N and more, sweeps over all of them.
         learning_rate: of stochastic steps: "adaptive" (the paper's), "decaying", or a number.
         epochs: of stochastic steps.
         max_sweeps: of full sweeps.
@@ -174,7 +174,8 @@ class LinearBayesianSVMClassifier(BayesianSVMClassifier):
         geometry: of the pool, for its scaling; None measures one on X.
         variance: prior variance of each weight and of the intercept, for scaled features.
         hyperparameters: "fixed", or "learned": the variance by type-II maximum likelihood.
-        batch_size: None for full sweeps, else rows a step of stochastic variational inference.
+        batch_size: rows a step of stochastic variational inference; None, or N and more, sweeps
+            over all of them.
         learning_rate: of stochastic steps: "adaptive" (the paper's), "decaying", or a number.
         epochs: of stochastic steps.
         max_sweeps: of full sweeps.

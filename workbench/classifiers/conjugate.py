@@ -132,7 +132,8 @@ class ConjugateClassifier(BaseBayesianClassifier):
     ) -> Any:
         from workbench.engine import conjugate
 
-        if self.batch_size is None and self._class_batch() >= self._n_functions():
+        whole = self.batch_size is None or self.batch_size >= n
+        if whole and self._class_batch() >= self._n_functions():
             return conjugate.full_batch(
                 self._local(), rows, posterior, prior, sweeps=sweeps or self.max_sweeps,
                 tol=self.tol if tol is None else tol, callback=callback,

@@ -54,7 +54,8 @@ class LogisticSoftmaxClassifier(ConjugateClassifier):
             or a number. At many classes 0 is badly under-confident.
         hyperparameters: "fixed", or "learned" by type-II maximum likelihood.
         ard: learn one length scale per feature.
-        batch_size: None for full sweeps, else rows a step of stochastic variational inference.
+        batch_size: rows a step of stochastic variational inference; None, or N and more, sweeps
+            over all of them.
         class_batch: None, or classes updated a step (the paper's algorithm 2); for many classes.
         learning_rate: of stochastic steps: "decaying", "adaptive", or a number.
         epochs: of stochastic steps.

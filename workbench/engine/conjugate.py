@@ -312,11 +312,12 @@ def compiled(local: Local, dtype_name: str) -> Compiled:
             spec(None, None),
             spec(None, None, None),
             spec(3, None),
+            spec(),
         ]
     )
     def adaptive(  # type: ignore[no-untyped-def]
         phi, rest, targets, mean, root, m0, precision, linear, cross, totals,
-        rows, classes, scale, learn, prior, drift_linear, drift_precision, pace,
+        rows, classes, scale, learn, prior, drift_linear, drift_precision, pace, warm_up,
     ):  # fmt: skip
         state = (mean, root, m0, precision, linear, cross, totals)
         for t in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
@@ -333,7 +334,7 @@ def compiled(local: Local, dtype_name: str) -> Compiled:
             power += weight * (tf.reduce_sum(slope**2, 1) + tf.reduce_sum(bend**2, [1, 2]) - power)
             rho = (tf.reduce_sum(d1**2, 1) + tf.reduce_sum(d2**2, [1, 2])) / power
             seen += 1.0
-            warm = seen > WARM_UP  # until then the moving means are plain means and nothing moves
+            warm = seen > warm_up  # until then the moving means are plain means and nothing moves
             window = tf.where(warm, window * (1.0 - rho) + 1.0, seen + 1.0)
             rho = tf.where(warm, rho, tf.zeros_like(rho))
             at = some[:, None]
@@ -357,7 +358,7 @@ def compiled(local: Local, dtype_name: str) -> Compiled:
 BLOCK_ROWS = 16_384
 KEPT_BYTES = 1 << 28
 LONGEST_STEP = 8.0
-WARM_UP = 10.0  # minibatches that only measure, before adaptive rates move anything
+WARM_UP = 10  # minibatches that only measure, before adaptive rates move anything
 
 
 def _eye(gram: Any) -> Any:
@@ -560,6 +561,8 @@ def stochastic(
     state: Sequence[Any] = posterior
     drift: Sequence[Any] = ()
     if schedule is None:
+        visits = epochs * -(-n_items // min(batch_size, n_items))
+        warm_up = dtype.type(max(1, min(WARM_UP, visits // 4)))
         pace = np.stack([np.zeros(C), np.zeros(C), np.ones(C)]).astype(dtype)
         drift = (np.zeros((C, P), dtype), np.zeros((C, P, P), dtype), pace)
     done = steps = 0
@@ -571,7 +574,7 @@ def stochastic(
             rows, classes = minibatches(int(block.phi.shape[0]), batch_size, C, class_batch, rng)
             scale = dtype.type(n_items / rows.shape[1])
             if schedule is None:
-                out = run.adaptive(*block, *state, rows, classes, scale, *flags, *drift)
+                out = run.adaptive(*block, *state, rows, classes, scale, *flags, *drift, warm_up)
                 state, drift = out[:7], out[7:]
             else:
                 rates = schedule.rates(done, len(rows), classes.shape[1] / C).astype(dtype)
