@@ -1,0 +1,162 @@
+"""Data of the papers' experiments: which sets, which rows, and one fit measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from time import process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.errors import InputError
+from workbench.pools import load_pool
+from workbench.pools.catalogue import catalogue
+from workbench.pools.items import ArrayItems, RowNumbers
+from workbench.pools.pool import Pool
+
+POKER = "poker"
+POKER_ROWS = 1_025_010
+
+
+class PaperSets(NamedTuple):
+    """The 68 sets of the large-margin papers.
+
+    Attributes:
+        names: what `load_pool` takes, small sets first.
+        missing: those whose file is not here, with how to get it.
+    """
+
+    names: tuple[str, ...]
+    missing: dict[str, str]
+
+
+def paper_sets() -> PaperSets:
+    """PMLB sets of 3 or more classes and 128 or more rows, MNIST left out; poker by its generator.
+
+    Raises:
+        InputError: not one of them is here.
+    """
+    entries = [e for e in catalogue() if e.group == "pmlb" and e.paper68]
+    here = sorted((e for e in entries if e.path is not None), key=lambda e: e.n_items * e.n_features)
+    missing = {e.full_name: e.how for e in entries if e.path is None and e.name != POKER}
+    if not here:
+        first = entries[0]
+        raise InputError(
+            f"None of the {len(entries)} PMLB sets is on this machine. {first.how} Or point WORKBENCH_DATA "
+            "at a folder that holds pmlb/NAME/NAME.tsv.gz."
+        )
+    return PaperSets((*(e.full_name for e in here), POKER), missing)
+
+
+def cut(pool: Pool, rows: int | None, seed: int) -> Pool:
+    """At most so many rows of a pool, one of every class at least; no test split of its own.
+
+    Args:
+        pool: of numbers.
+        rows: at most, or None for all.
+        seed: of the choice.
+    """
+    if rows is None or len(pool) <= rows or pool.truth is None:
+        return pool
+    kept = some_rows(np.asarray(pool.truth), rows, seed)
+    features = np.asarray(pool.features[kept])
+    return replace(
+        pool,
+        features=features,
+        truth=np.asarray(pool.truth)[kept],
+        items=ArrayItems(RowNumbers(len(kept)), features, pool.feature_map.columns),
+        fingerprints=pool.fingerprints[kept],
+        test=None,
+    )
+
+
+def some_rows(truth: Ints, rows: int, seed: int) -> Ints:
+    """A random choice of rows that has two of each class where there are two.
+
+    Args:
+        truth: [N] codes.
+        rows: how many.
+        seed: of the choice.
+
+    Returns:
+        [rows] sorted indices; more only where classes are more.
+    """
+    rng = np.random.default_rng([seed, 0xC07])
+    order = rng.permutation(len(truth))
+    ranks = np.empty(len(truth), dtype=np.int64)
+    for code in np.unique(truth):
+        members = order[truth[order] == code]
+        ranks[members] = np.arange(len(members))
+    first = order[ranks[order] < 2]
+    rest = order[ranks[order] >= 2]
+    return np.sort(np.concatenate([first, rest[: max(0, rows - len(first))]]))
+
+
+@lru_cache(maxsize=2)
+def opened(name: str, rows: int | None, seed: int) -> Pool:
+    """A pool by name, cut and split; the last two are kept.
+
+    Args:
+        name: as for `load_pool`.
+        rows: at most, or None.
+        seed: of the cut and of the split.
+    """
+    if name == POKER and rows is not None:
+        # hands are dealt one after the other, so a cut of more is not worth dealing a million
+        return load_pool(POKER, n_items=max(rows, 11), seed=seed).split(seed)
+    return cut(load_pool(name), rows, seed).split(seed)
+
+
+def measured_fit(estimator: Any, X: Array, y: Ints, X_test: Array, y_test: Ints) -> dict[str, float]:
+    """Fit and measure.
+
+    Args:
+        estimator: unfitted, with `classes=` set.
+        X: [n, D].
+        y: [n] codes.
+        X_test: [m, D].
+        y_test: [m].
+
+    Returns:
+        error, nll, brier (0 to 2), ece, and CPU seconds of the fit.
+    """
+    from workbench.sessions.measure import measures
+
+    began = process_time()
+    estimator.fit(X, y)
+    seconds = process_time() - began
+    found = measures(y_test, np.asarray(estimator.predict_proba(X_test)))
+    return {k: float(found[k]) for k in ("error", "nll", "brier", "ece")} | {"seconds": seconds}
+
+
+def warmed(make: Any, X: Array, y: Ints) -> None:
+    """Let a model compile what it compiles before it is timed: a fit on a few rows.
+
+    Args:
+        make: () -> estimator.
+        X: [n, D].
+        y: [n] codes; rows of every class are taken where they are few.
+    """
+    rows = some_rows(y, min(len(y), 60), 0)
+    make().fit(X[rows], y[rows])
+
+
+def split_arrays(pool: Pool) -> tuple[Array, Ints, Array, Ints]:
+    """Training features and codes, test features and codes."""
+    assert pool.test is not None and pool.truth is not None
+    truth = np.asarray(pool.truth)
+    train, test = pool.test.train, pool.test.test
+    return pool.features[train], truth[train], pool.features[test], truth[test]
+
+
+def short(name: str) -> str:
+    """A set's name without its group."""
+    return name.partition(":")[2] or name
+
+
+def told(document: Mapping[str, Any]) -> str:
+    """A part's arguments in few words."""
+    return " ".join(str(v) for v in document.values() if isinstance(v, str | int))
