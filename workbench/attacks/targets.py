@@ -19,6 +19,8 @@ from workbench.classifiers.predictor import Predictor
 from workbench.engine.projection import StationaryKernel
 from workbench.errors import InputError
 
+_ROWS = 512  # images in one call, at most: small networks spend their time starting operations
+
 Moments = Callable[..., tuple[Any, Any]]
 """(arrays, X [n, D]) -> latent mean [n, C] and variance [n, C], or logits and None."""
 
@@ -78,7 +80,7 @@ def target_of(model: Any) -> Target:
     if isinstance(predictor, Predictor):
         key, arrays = _kernel(predictor, name)
         dtype = tf.as_dtype(predictor.dtype)
-        return Target(("kernel", *key), arrays, dtype, 1024)
+        return Target(("kernel", *key), arrays, dtype, _ROWS)
     raise InputError(
         f"{name} gives no gradients, so nobody can compute an attack on it here. Attack a large-margin "
         "GP, another GP model or a network; or compute the attack on one of these and show it to this "
@@ -96,7 +98,7 @@ def _network(model: Any) -> Target:
     place = (model.network_, model.input_shape_)
     weights = tuple(tf.convert_to_tensor(w) for w in model.weights_)
     scaling = (tf.convert_to_tensor(model.shift_), tf.convert_to_tensor(model.scale_))
-    rows = engine.chunk_rows(*place)
+    rows = engine.chunk_rows(*place, _ROWS)
     head = getattr(model, "head_", None)
     if head is None:
         layer = tuple(tf.convert_to_tensor(part) for part in (model.kernel_, model.bias_))
@@ -114,7 +116,9 @@ def _network_mean(predictor: NetworkPredictor, name: str) -> Target:
     weights = tuple(tf.convert_to_tensor(np.asarray(w, np.float32)) for w in predictor.weights)
     layer = (predictor.kernel, predictor.bias, np.asarray(predictor.temper))
     last = tuple(tf.convert_to_tensor(np.asarray(part, predictor.spread.dtype)) for part in layer)
-    return Target(("network-mean", *place, *key), (weights, last, spread), dtype, engine.chunk_rows(*place))
+    return Target(
+        ("network-mean", *place, *key), (weights, last, spread), dtype, engine.chunk_rows(*place, _ROWS)
+    )
 
 
 def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

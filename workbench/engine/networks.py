@@ -462,10 +462,16 @@ def features_of(
 
 
 @cache
-def chunk_rows(network: str, input_shape: Shape) -> int:
-    """Rows of one forward call: as many as keep their activations small."""
+def chunk_rows(network: str, input_shape: Shape, most: int = 128) -> int:
+    """Rows of one call: as many as keep their activations small.
+
+    Args:
+        network: as in `initial_weights`.
+        input_shape: as in `initial_weights`.
+        most: never more than this.
+    """
     widest = max(int(np.prod(layer.output.shape[1:])) for layer in template(network, input_shape).layers)
-    return int(np.clip(_FLOATS_PER_CALL // (2 * widest), 16, 128))
+    return int(np.clip(_FLOATS_PER_CALL // widest, 16, most))
 
 
 def minibatches(n: int, batch: int, steps: int, rng: np.random.Generator) -> Ints:
