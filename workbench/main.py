@@ -22,6 +22,12 @@ frame.run(
             url_path="uncertainty",
         ),
         st.Page(
+            PAGES / "calibration.py",
+            title="Calibration",
+            icon=":material/straighten:",
+            url_path="calibration",
+        ),
+        st.Page(
             PAGES / "adversarial.py", title="Adversarial", icon=":material/shield:", url_path="adversarial"
         ),
         st.Page(PAGES / "history.py", title="History", icon=":material/history:", url_path="history"),

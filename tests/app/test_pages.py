@@ -17,7 +17,7 @@ from workbench.sessions.session import ArrayOracle
 from workbench.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("data", "label", "compare", "uncertainty", "history")
+PAGES = ("data", "label", "compare", "uncertainty", "calibration", "history")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def texts(test: AppTest) -> str:
 def test_every_page_opens_without_a_project(home: Path, name: str) -> None:
     test = open_page(name)
     assert test.title[0].value.lower() == name if name in ("data", "compare") else True
-    if name in ("label", "uncertainty", "history"):
+    if name in ("label", "uncertainty", "calibration", "history"):
         assert "No project is open" in texts(test)
 
 
@@ -83,6 +83,12 @@ def test_every_page_opens_with_a_project_and_its_sidebar(labelled: Session, name
     side = "\n".join(str(m.value) for m in test.sidebar.markdown)
     assert r"Cellar \*one\*" in side
     assert "Error on" in test.sidebar.metric[0].label
+
+
+def test_a_page_that_ends_early_still_has_its_sidebar(home: Path) -> None:
+    test = open_page("label")
+    assert any("No project is open" in str(c.value) for c in test.sidebar.caption)
+    assert any("Engine" in str(c.value) for c in test.sidebar.caption)
 
 
 def test_a_project_that_is_gone_says_so_and_leads_back(home: Path) -> None:
@@ -116,6 +122,15 @@ def test_the_first_page_imports_nothing_heavy(tmp_path: Path) -> None:
 
 def buttons(test: AppTest, start: str) -> list[Any]:
     return [b for b in test.button if str(b.key).startswith(start)]
+
+
+def test_a_class_that_is_its_own_key_is_marked(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("a\n" + "".join(f"{i}.5\n" for i in range(30)))
+    session = Session.create(str(path), classes=["a", "c"], annotator="ann")
+    current.keep(session)
+    test = open_page("label", session.id)
+    assert [str(b.key).startswith("answer-own-") for b in buttons(test, "answer-")] == [True, False]
 
 
 def test_an_answer_is_stored_and_the_next_item_comes(home: Path) -> None:

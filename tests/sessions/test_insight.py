@@ -1,16 +1,18 @@
 """What pages compute about one model, as numbers."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.sessions.fakes import FAKE
+from workbench.arrays import Ints
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import Round, RunSpec, insight
-from workbench.sessions.model import Model
+from workbench.sessions.model import Learner, Model
 from workbench.studies import run
 
 SPEC = RunSpec("three-gaussians", pool_options={"n_items": 200}, classifier=FAKE, policy="margin", budget=10)
@@ -127,3 +129,47 @@ def test_calibration_is_measured_on_the_test_split_or_what_is_given(model: Model
         insight.calibration(nobody)
     with pytest.raises(InputError, match="nothing to measure"):
         insight.calibration(model, held_out=(some[:0], some[:0]))
+
+
+def test_readings_of_the_latents_differ_as_their_definitions_say() -> None:
+    spec = RunSpec("wine", budget=3, seed=1)
+    pool = spec.load_pool()
+    model = insight.run_model(spec, pool, run(spec, pool=pool).rounds, 3)
+    assert pool.test is not None and model.latent is not None
+    items = pool.test.test
+    assert list(insight.probability_versions(model)) == ["own", "argmax", "plain"]
+    own, plain, argmax = (insight.probabilities_as(model, v, items) for v in ("own", "plain", "argmax"))
+    assert np.array_equal(own, model.probabilities[items])
+    sharpened = plain**model.estimator.beta_
+    assert np.allclose(sharpened / sharpened.sum(axis=1, keepdims=True), own, atol=1e-9)
+    rng = np.random.default_rng(0)
+    draws = (
+        rng.normal(size=(20_000, 3)) * np.sqrt(model.latent.variance[items[0]]) + model.latent.mean[items[0]]
+    )
+    assert np.allclose(np.bincount(draws.argmax(axis=1), minlength=3) / 20_000, argmax[0], atol=0.02)
+    with pytest.raises(InputError, match="cannot be read"):
+        insight.probabilities_as(model, "tea-leaves", items)
+
+
+def test_cross_validation_predicts_each_label_by_a_model_that_did_not_see_it(
+    model: Model, pool: Pool
+) -> None:
+    seen: list[set[int]] = []
+
+    class Watched(Learner):
+        def fit(self, items: Ints, codes: Ints, **more: Any) -> Model:
+            seen.append(set(items.tolist()))
+            return super().fit(items, codes, **more)
+
+    rng = np.random.default_rng(2)
+    items = rng.choice(pool.trainable, 25, replace=False)
+    assert pool.truth is not None
+    trained = Learner(pool, FAKE).fit(items, pool.truth[items], number=0)
+    found, codes, p = insight.cross_validated(trained, Watched(pool, FAKE))
+    assert np.array_equal(found, items) and np.array_equal(codes, pool.truth[items])
+    assert np.allclose(p.sum(axis=1), 1) and len(seen) == 5
+    left_out = [set(items.tolist()) - part for part in seen]
+    assert set().union(*left_out) == set(items.tolist()) and sum(map(len, left_out)) == 25
+    few = Learner(pool, FAKE).fit(items[:2], np.array([0, 1]), number=0)
+    with pytest.raises(InputError, match="two labels"):
+        insight.cross_validated(few, Learner(pool, FAKE))

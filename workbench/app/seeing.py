@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from workbench.app.jobs import Job, manager
 from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -31,6 +32,15 @@ MEASURES = {
     "variance": ("Variance", "of the latent functions; where the model has seen little"),
 }
 GRID = 120
+# what a policy's utility says about one item
+TELLING = {
+    "variation-ratio": "{0:.0%} of the model's draws name another class than the usual one.",
+    "variation-ratio-mc": "{0:.0%} of the model's draws name another class than the usual one.",
+    "entropy": "The entropy of its class probabilities is {0:.2f} nats.",
+    "least-confident": "The model is wrong about it with probability {0:.0%}, by its own account.",
+    "variance": "The model has seen little like it: its latent variance is {0:.2f}.",
+    "bald": "Its label would tell {0:.2f} nats about the model.",
+}
 
 
 def cached(key: Hashable, make: Callable[[], T]) -> T:
@@ -119,7 +129,7 @@ def why(session: Session, ask: Ask) -> Reason:
     values = cached_utilities(session, policy)
     open_items = open_of(session.pool, session.state)
     rank = 1 + int((values[open_items] > values[ask.item]).sum())
-    words = f"{title} is {values[ask.item]:.3f}"
+    words = TELLING.get(policy, title + " is {0:.3f}.").format(float(values[ask.item]))
     return Reason(ask.role, words, float(values[ask.item]), rank, int(open_items.size))
 
 
@@ -237,3 +247,124 @@ def regions(session: Session, size: int = GRID) -> Regions | None:
         return Regions(x, y, p.argmax(axis=1).reshape(size, size), p.max(axis=1).reshape(size, size))
 
     return cached((session.id, model.number, "regions", size), make)
+
+
+@dataclass(frozen=True, eq=False)
+class Honesty:
+    """Everything the Calibration page shows about one reading of a model's probabilities.
+
+    Attributes:
+        table: accuracy against confidence in bins.
+        band: ends [B] of a bootstrap interval for the accuracies.
+        histogram: of confidence.
+        ece: with its bootstrap interval.
+        maximum: largest gap of a bin.
+        adaptive: ECE over bins of equal mass.
+        classwise: mean ECE over classes.
+        nll: mean negative log-likelihood, nats.
+        brier: over all classes, 0 to 2.
+        parts: of the Brier score of this event.
+    """
+
+    table: Any
+    band: tuple[Floats, Floats]
+    histogram: Any
+    ece: Any
+    maximum: float
+    adaptive: float
+    classwise: float
+    nll: float
+    brier: float
+    parts: Any
+
+
+def probability_versions(model: Model) -> dict[str, str]:
+    """The ways this model's latents can be read as probabilities: name -> title."""
+    from workbench.sessions import insight
+
+    return insight.probability_versions(model)
+
+
+def calibration(
+    owner: str,
+    model: Model,
+    items: Ints,
+    codes: Ints,
+    version: str,
+    bins: int,
+    code: int | None,
+    crossed: Floats | None,
+) -> Honesty:
+    """How honest a model's probabilities are, kept for the next look.
+
+    Args:
+        owner: id of the project.
+        model: to measure.
+        items: [n] it never trained on.
+        codes: [n] their classes.
+        version: of `probability_versions`.
+        bins: B.
+        code: the class whose probability is binned, or None for the prediction.
+        crossed: [n, C] probabilities from cross-validation, which then replace the model's.
+    """
+
+    def make() -> Honesty:
+        from workbench import metrics as m
+        from workbench.sessions import insight
+
+        p = insight.probabilities_as(model, version, items) if crossed is None else crossed
+        return Honesty(
+            m.reliability_table(codes, p, bins, class_code=code),
+            m.reliability_band(codes, p, bins, class_code=code),
+            m.confidence_histogram(codes, p, bins, class_code=code),
+            m.bootstrap_interval(
+                lambda y, q: m.expected_calibration_error(y, q, bins, class_code=code), codes, p, unbias=True
+            ),
+            m.maximum_calibration_error(codes, p, bins, class_code=code),
+            m.adaptive_calibration_error(codes, p, bins, class_code=code),
+            m.classwise_calibration_error(codes, p, bins),
+            m.negative_log_likelihood(codes, p),
+            m.brier_score(codes, p),
+            m.brier_parts(codes, p, bins, class_code=code),
+        )
+
+    key = (
+        owner,
+        model.number,
+        "honesty",
+        version,
+        bins,
+        code,
+        len(items),
+        crossed is None,
+        hash(codes.tobytes()),
+    )
+    return cached(key, make)
+
+
+def cross_validation(session: Session, model: Model) -> Job:
+    """Predictions for the labelled items by models that did not see them; one job a model.
+
+    Args:
+        session: of a project without test labels.
+        model: whose training set is predicted.
+
+    Returns:
+        The job; its result is (items [n], codes [n], probabilities [n, C]).
+    """
+    kind = f"cross-validation-{model.number}"
+    job = manager().get(session.id, kind)
+    if job is None:
+
+        def work(job: Job) -> Any:
+            from workbench.sessions import insight
+            from workbench.sessions.model import Learner
+
+            s = session.settings
+            learner = Learner(
+                session.pool, s["classifier"], s["options"], seed=s["seed"], classes=model.classes
+            )
+            return insight.cross_validated(model, learner)
+
+        job = manager().submit(session.id, kind, work, title="Cross-validation")
+    return job

@@ -14,7 +14,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.metrics import ReliabilityTable, reliability_table
-from workbench.policies import POLICIES, utilities
+from workbench.policies import POLICIES, argmax_probabilities, utilities
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
@@ -318,6 +318,81 @@ def calibration(
     p = model.probabilities[items]
     code = None if class_name is None else model.classes.index(class_name)
     return Calibration(len(items), reliability_table(truth, p, n_bins, class_code=code), truth, p)
+
+
+def probability_versions(model: Model) -> dict[str, str]:
+    """The ways this model's latents can be read as class probabilities: name -> title.
+
+    Args:
+        model: of the round; one without a temperature has its own likelihood alone.
+    """
+    versions = {"own": "As the model predicts"}
+    if model.latent is not None:
+        versions["argmax"] = "Argmax frequency"
+        if hasattr(model.estimator, "beta_"):
+            versions["plain"] = "Softmax of the means"
+    return versions
+
+
+def probabilities_as(model: Model, version: str, items: Ints) -> Floats:
+    """Class probabilities of some items, read in one of the ways of `probability_versions`.
+
+    Args:
+        model: of the round.
+        version: "own" is predict_proba; "plain" is softmax of the latent means, as if no temperature
+            had been fitted; "argmax" is how often a draw of the latents is largest at each class,
+            which speaks of the functions and not of the label (MATH.md 8).
+        items: [n] indices into the pool.
+
+    Returns:
+        [n, C].
+
+    Raises:
+        InputError: the model cannot be read so.
+    """
+    if version not in probability_versions(model):
+        raise InputError(f"This model's probabilities cannot be read as {version!r}.")
+    if version == "own":
+        return np.asarray(model.probabilities[items])
+    latent = model.latent
+    assert latent is not None
+    mean = np.asarray(latent.mean[items], dtype=np.float64)
+    if version == "plain":
+        z = np.exp(mean - mean.max(axis=1, keepdims=True))
+        return np.asarray(z / z.sum(axis=1, keepdims=True))
+    return np.asarray(argmax_probabilities(mean, np.asarray(latent.variance[items], dtype=np.float64)))
+
+
+def cross_validated(model: Model, learner: Learner, *, folds: int = 5) -> tuple[Ints, Ints, Floats]:
+    """Predictions for the training set by models that did not see the item, where no test labels are.
+
+    The labels were asked for because they were hard, so this looks worse than a uniform sample would.
+
+    Args:
+        model: whose training set is used.
+        learner: fits like the model.
+        folds: parts, each predicted by a model of the others; items are dealt class by class.
+
+    Returns:
+        items [n], class codes [n] and probabilities [n, C].
+
+    Raises:
+        InputError: fewer than two labels of each of two classes.
+    """
+    items, codes = np.asarray(model.items), np.asarray(model.codes)
+    if (np.bincount(codes, minlength=2) >= 2).sum() < 2:
+        raise InputError("Cross-validation needs two labels of each of two classes. Label some more items.")
+    rng = generator(0, model.number, MEASURE)
+    order = rng.permutation(len(items))
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(len(items), dtype=np.int64)
+    fold[order] = np.arange(len(items)) % folds
+    p = np.empty((len(items), len(model.classes)))
+    for part in np.unique(fold):
+        away = fold == part
+        other = learner.fit(items[~away], codes[~away], number=model.number)
+        p[away] = other.estimator.predict_proba(model.pool.features[items[away]])
+    return items, codes, p
 
 
 def _elsewhere(model: Model, features: Array) -> Model:

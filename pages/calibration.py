@@ -1,0 +1,180 @@
+"""Calibration: does the model mean what it says?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from workbench.app import current, frame, seeing, widgets
+from workbench.app.text import plural, verbatim
+from workbench.errors import InputError
+
+FEW = 20
+
+
+def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
+    """Items, codes, probabilities (None: the model's own) and where they come from."""
+    items, codes = session.held_out()
+    if len(items) >= (1 if session.pool.test is not None else FEW):
+        kept = session.pool.test is not None and session.pool.truth is not None
+        where = "the test split, which nobody is asked about" if kept else "your evaluation set"
+        return items, codes, None, f"{plural(len(items), 'item')} of {where}"
+    st.info(
+        f"This pool has no test labels, and your evaluation set holds {plural(len(items), 'label')} of the "
+        f"{FEW} that calibration needs. Until then: 5-fold cross-validation on what you labelled. Those "
+        "items were asked because they are hard, so this looks worse than a fair sample would.",
+        icon=":material/info:",
+    )
+    job = seeing.cross_validation(session, model)
+    if job.status != "done":
+        widgets.job_panel(job, f"cross-{model.number}")
+        return None
+    items, codes, p = job.result
+    return items, codes, p, f"5-fold cross-validation on {plural(len(items), 'label')}"
+
+
+def numbers(rows: list[tuple[str, str, str]], key: str) -> None:
+    import pandas as pd
+
+    table = pd.DataFrame(rows, columns=["Measure", "Value", "What it says"])
+    st.dataframe(table, hide_index=True, key=key, alt="Calibration measures")
+
+
+session = frame.needed("see whether its probabilities are honest", "Calibration")
+st.title("Calibration")
+st.markdown("Of all the items it was 80 % sure about, was it right about 80 %?")
+current.keep_fitting(session)
+model = session.model
+if model is None:
+    with st.container(border=True, key="no-model"):
+        st.markdown("**There is no model yet.**")
+        st.markdown("It is fitted as soon as there are labels of two classes.")
+        frame.link("label", "Label some items", ":material/arrow_forward:")
+    st.stop()
+try:
+    found = measured(session, model)
+except InputError as error:
+    st.info(verbatim(error), icon=":material/info:")
+    st.stop()
+if found is None:
+    st.stop()
+items, codes, crossed, where = found
+
+versions = seeing.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
+with st.container(horizontal=True, gap="large", vertical_alignment="bottom"):
+    names = ["The prediction", *model.classes]
+    which = st.selectbox(
+        "Confidence in",
+        range(len(names)),
+        format_func=lambda i: verbatim(names[i], 40),
+        key="cal-class",
+        width=260,
+    )
+    bins = st.slider("Bins", 5, 20, 10, key="cal-bins", width=220)
+    version = "own"
+    if len(versions) > 1:
+        version = st.segmented_control(
+            "Probabilities",
+            list(versions),
+            default="own",
+            required=True,
+            format_func=versions.get,
+            key="cal-version",
+        )
+code = None if which == 0 else int(which) - 1
+shown = seeing.calibration(session.id, model, items, codes, version, bins, code, crossed)
+st.caption(f"Measured on {verbatim(where)}. Model of {plural(model.n_labelled, 'label')}.")
+
+left, right = st.columns(2, gap="large")
+with left:
+    st.subheader("Reliability")
+    from workbench.figures.reliability import confidence_histogram, reliability_diagram
+
+    event = "the prediction" if code is None else str(model.classes[code])
+    fig = reliability_diagram(
+        shown.table.confidence,
+        shown.table.accuracy,
+        shown.table.count,
+        ece=shown.ece.value,
+        band=shown.band,
+        event=event,
+        height=420,
+    )
+    widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
+    st.caption("Above the dotted line it is too modest, below it promises too much. Bars: 95 % bootstrap.")
+with right:
+    st.subheader("Confidence")
+    h = shown.histogram
+    fig = confidence_histogram(
+        h.lower, h.upper, h.right, h.wrong, mean_confidence=h.mean_confidence, accuracy=h.accuracy, height=420
+    )
+    widgets.figure(fig, "cal-histogram", "Number of items by confidence, right and wrong ones")
+    gap = h.over_confidence
+    word = "over-confident" if gap > 0 else "under-confident"
+    st.caption(f"Mean confidence minus accuracy: {gap:+.3f} ({word}).")
+
+st.subheader("In numbers")
+ece, parts = shown.ece, shown.parts
+numbers(
+    [
+        (
+            "Expected calibration error",
+            f"{ece.value:.3f}  ({ece.low:.3f} to {ece.high:.3f})",
+            "Mean gap between confidence and share right; 95 % interval. Biased upward with few items.",
+        ),
+        (
+            "Maximum calibration error",
+            f"{shown.maximum:.3f}",
+            "Largest gap of any bin, however few its items.",
+        ),
+        (
+            "Adaptive calibration error",
+            f"{shown.adaptive:.3f}",
+            "As the first, with equally many items a bin.",
+        ),
+        (
+            "Classwise calibration error",
+            f"{shown.classwise:.3f}",
+            "Mean over the classes of each one's own error.",
+        ),
+        ("Negative log-likelihood", f"{shown.nll:.3f}", "Nats per item; punishes being sure and wrong."),
+        ("Brier score", f"{shown.brier:.3f}", "0 to 2, over all classes; 0 is perfect."),
+        (
+            "Brier score of this event",
+            f"{parts.brier:.3f} = {parts.reliability:.3f} - {parts.resolution:.3f} "
+            f"+ {parts.uncertainty:.3f} {parts.remainder:+.3f}",
+            "Reliability (low is good) - resolution (high is good) + uncertainty + remainder in the bins.",
+        ),
+    ],
+    "cal-numbers",
+)
+if len(items) < 200:
+    st.caption(
+        f"With n = {len(items):,} do not rank anything closer than about {1 / np.sqrt(len(items)):.2f}."
+    )
+
+if len(versions) > 1:
+    st.subheader(
+        "Three readings of the same latents" if len(versions) > 2 else "Two readings of the same latents"
+    )
+    rows = []
+    for name, title in versions.items():
+        one = seeing.calibration(session.id, model, items, codes, name, bins, None, None)
+        beta = getattr(model.estimator, "beta_", None)
+        note = {
+            "own": "What the program uses."
+            + (f" Sharpness {beta:.2f}, fitted leave-one-out." if beta is not None else ""),
+            "plain": "Before the temperature. Margins are about 1, so it is far too modest.",
+            "argmax": "How often a draw of the functions is largest here: right for asking only.",
+        }[name]
+        rows.append((title, f"ECE {one.ece.value:.3f} · NLL {one.nll:.3f}", note))
+    import pandas as pd
+
+    st.dataframe(
+        pd.DataFrame(rows, columns=["Reading", "Measured", "What it is"]),
+        hide_index=True,
+        key="cal-versions",
+        alt="Calibration of each reading of the latent functions",
+    )
