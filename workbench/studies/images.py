@@ -196,7 +196,7 @@ def lmgp_fig4(quick: bool, out: Path, report: Report | None = None) -> Reproduct
             (
                 "Both networks share all layers and a closing LayerNorm; half of LMGP-DNN's epochs train "
                 "with a softmax layer, half the network and the GP together.",
-                "Times are of one run on a processor, not of the papers' machine; only the ratio is compared.",
+                "Times are of one run on a processor, not of the papers' machine; only ratios count.",
                 *_size_notes(quick, sizes),
             ),
             {
