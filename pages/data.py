@@ -13,7 +13,7 @@ from workbench.errors import InputError
 from workbench.pools import POOLS
 
 UNITS = {"image": "image", "table": "row", "text": "text"}
-SEVERITY = {"error": st.error, "choice": st.warning, "note": st.info}
+MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
 
 
 def facts(entry: Any) -> str:
@@ -158,16 +158,19 @@ def pools() -> None:
 
 
 def problems(report: Any, options: dict[str, Any]) -> None:
-    for number, problem in enumerate(report.problems):
-        box = SEVERITY[problem.severity]
-        box(verbatim(problem.message))
-        if problem.fixes:
-            with st.container(horizontal=True, key=f"fixes-{number}"):
-                for which, fix in enumerate(problem.fixes):
-                    label = verbatim(fix.label, 70)
-                    if st.button(label, key=f"fix-{number}-{which}-{problem.code}"):
-                        st.session_state["reading"] = uploads.merged(options, fix.options)
-                        st.rerun()
+    # what names the classes comes first: it settles some of the others
+    ordered = sorted(report.problems, key=lambda p: not any("target" in fix.options for fix in p.fixes))
+    for number, problem in enumerate(ordered):
+        icon, colour = MARKS[problem.severity]
+        with st.container(border=True, key=f"problem-{number}", gap="xsmall"):
+            st.markdown(f":{colour}[:material/{icon}:] {verbatim(problem.message)}")
+            if problem.fixes:
+                with st.container(horizontal=True, key=f"fixes-{number}", gap="small"):
+                    for which, fix in enumerate(problem.fixes):
+                        label = verbatim(fix.label, 70)
+                        if st.button(label, key=f"fix-{number}-{which}-{problem.code}"):
+                            st.session_state["reading"] = uploads.merged(options, fix.options)
+                            st.rerun()
 
 
 def columns_of(report: Any) -> None:
@@ -187,9 +190,7 @@ def columns_of(report: Any) -> None:
         ]
     )
     with st.container(key="columns"):
-        st.dataframe(
-            table, hide_index=True, key="columns-table", height=min(38 + 35 * len(table), 320), alt="Columns"
-        )
+        st.dataframe(table, hide_index=True, key="columns-table", alt="Columns")
 
 
 def upload() -> None:
@@ -244,7 +245,6 @@ def upload() -> None:
             if st.button("Take back", key="take-back", type="tertiary", icon=":material/undo:"):
                 st.session_state["reading"] = {k: v for k, v in options.items() if k == "target"}
                 st.rerun()
-    problems(report, options)
     if report.columns:
         st.markdown(f"**{verbatim(report.name, 60)}** · {plural(report.n_rows, 'row')}")
         left, right = st.columns(2, gap="medium")
@@ -257,7 +257,6 @@ def upload() -> None:
                 pd.DataFrame(list(report.preview)),
                 hide_index=True,
                 key="preview",
-                height=320,
                 alt="First rows",
             )
     if report.classes:
@@ -267,6 +266,7 @@ def upload() -> None:
             + ", ".join(f"{verbatim(name, 30)} ({n:,})" for name, n in most[:8])
             + (f" and {len(most) - 8} more" if len(most) > 8 else "")
         )
+    problems(report, options)
     if not report.ready:
         st.caption("Decide the points above to go on.")
         return
@@ -292,7 +292,7 @@ widgets.style(
     # as many cards in a row as have room, all of one height
     ".st-key-pools { display: grid; gap: 1rem;"
     " grid-template-columns: repeat(auto-fill, minmax(max(13rem, 30%), 1fr)); }"
-    ".st-key-pools > div { width: 100%; }"
+    ".st-key-pools > div, .st-key-pools > div > div { width: 100%; height: 100%; }"
 )
 st.title("Data")
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")

@@ -114,6 +114,14 @@ def class_of(session: Any, state: Any, key: str) -> str:
     return str(state.class_names.get(state.resolve(key), key))
 
 
+def who(event: Any) -> str:
+    if event.kind == "round":
+        return "the machine"
+    return (
+        str(event.payload.get("source", event.annotator)) if event.kind == "label" else str(event.annotator)
+    )
+
+
 def events_table(session: Any, state: Any) -> None:
     import pandas as pd
 
@@ -168,6 +176,7 @@ def events_table(session: Any, state: Any) -> None:
                     help="Labels the model had seen when the item was shown."
                 ),
             },
+            placeholder="",
             alt="Every decision, newest first",
         )
 
@@ -220,7 +229,7 @@ def fits_table(session: Any) -> None:
         )
 
 
-session = frame.needed("see its history")
+session = frame.needed("see its history", "History")
 state = session.state
 st.title("History")
 if "imported" in st.session_state:

@@ -63,16 +63,17 @@ def answers(session: Any, ask: Any, classes: tuple[str, ...], keys: Keys) -> Non
             answer(session, ask.id, Event.label(chosen))
             st.rerun()
         return
-    same = all(key == name.lower() for key, name in zip(keys.classes, classes, strict=True))
     across = len(classes) if len(classes) <= 4 else 5 if len(classes) <= 10 else 6
-    with st.container(key="answers-own" if same else "answers", gap="small"):
+    with st.container(key="answers", gap="small"):
         for first in range(0, len(classes), across):
             row = st.container(horizontal=True, wrap=False, gap="small", key=f"row-{first}")
             for code in range(first, min(first + across, len(classes))):
                 name = classes[code]
+                # a class called by its own key needs no second sign of it
+                own = "own-" if keys.classes[code] == name.lower() else ""
                 row.button(
                     verbatim(name, 34),
-                    key=f"answer-{ask.item}-{ask.id}-{code}",
+                    key=f"answer-{own}{ask.item}-{ask.id}-{code}",
                     shortcut=keys.classes[code] or None,
                     help=verbatim(name) if len(name) > 34 else None,
                     on_click=answer,
@@ -145,6 +146,7 @@ def the_item(session: Any, ask: Any) -> None:
         asked=[ask.item],
         axes=where.axes,
         height=420,
+        faint=True,
     )
     widgets.figure(fig, f"where-{ask.item}", "The pool on its plane; the item asked about is ringed.")
 
@@ -301,12 +303,11 @@ def nothing_left(session: Any) -> None:
 
 
 widgets.style(
-    # the key drawn beside a class that is called by its key would say the same twice
-    ".st-key-answers-own kbd, .st-key-answers-own [data-testid=stButtonShortcut] { display: none; }"
-    ".st-key-answers button p, .st-key-answers-own button p { font-size: 1.05rem; }"
-    ".st-key-answers button, .st-key-answers-own button { min-height: 3rem; }"
+    "[class*=st-key-answer-own] kbd { display: none; }"
+    ".st-key-answers button p { font-size: 1.05rem; }"
+    ".st-key-answers button { min-height: 3rem; }"
 )
-session = frame.needed("label items")
+session = frame.needed("label items", "Label")
 current.keep_fitting(session)
 head, tools = st.columns([4, 1], vertical_alignment="bottom", wrap=False)
 with head:
@@ -317,7 +318,7 @@ progress_line(session)
 ask = next_ask(session)
 classes = session.classes
 keys = keys_for(classes)
-left, right = st.columns([1.35, 1], gap="large")
+left, right = widgets.split([1.35, 1], "item-and-why")
 with left:
     if ask is None:
         nothing_left(session)
@@ -331,6 +332,8 @@ with left:
             the_item(session, ask)
         answers(session, ask, classes, keys)
         commands(session, ask, keys)
+        if any(key == name.lower() for key, name in zip(keys.classes, classes, strict=False)):
+            st.caption("A class that is one letter or digit is its own key.")
 with right:
     if ask is not None:
         why(session, ask, classes)

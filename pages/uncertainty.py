@@ -53,7 +53,7 @@ def inspect(session: Any, item: int, values: Any, title: str) -> None:
         )
 
 
-session = frame.needed("see where the model is unsure")
+session = frame.needed("see where the model is unsure", "Uncertainty")
 st.title("Uncertainty")
 current.keep_fitting(session)
 model = session.model
@@ -64,7 +64,7 @@ if model is None:
         frame.link("label", "Label some items", ":material/arrow_forward:")
     st.stop()
 where = seeing.plane(session)
-left, right = st.columns([2.3, 1], gap="large")
+left, right = widgets.split([2.3, 1], "map-and-item")
 with left:
     name = st.segmented_control(
         "Colour by",
@@ -85,7 +85,6 @@ with left:
     codes = session.state.codes
     labels = np.full(len(session.pool), -1)
     labels[list(codes)] = list(codes.values())
-    shown = values[trainable]
     from workbench.figures.maps import pool_map
 
     st.caption(
@@ -119,6 +118,9 @@ with left:
 with right:
     item = picked(key)
     if item is None or not 0 <= item < len(session.pool):
-        item = int(trainable[np.nanargmax(shown)]) if np.isfinite(shown).any() else int(trainable[0])
-        st.caption("The highest item; click another on the map.")
+        open_items = seeing.open_of(session.pool, session.state)
+        candidates = open_items if open_items.size else trainable
+        highest = np.nan_to_num(values[candidates], nan=-np.inf)
+        item = int(candidates[np.argmax(highest)])
+        st.caption("The highest open item; click another on the map.")
     inspect(session, item, values, title)

@@ -30,9 +30,10 @@ def upload(page: Any, server: Server, data: bytes, name: str = "own.csv") -> Non
 @pytest.mark.parametrize("case", CASES)
 def test_a_bad_file_is_told_and_the_server_stays_up(page: Any, server: Server, case: str) -> None:
     upload(page, server, CASES[case])
-    page.wait_for_selector("[data-testid=stAlert]")
+    told = page.locator("[data-testid=stAlert], .st-key-problem-0").first
+    told.wait_for()
     settled(page)
-    message = page.locator("[data-testid=stAlert]").first.inner_text()
+    message = told.inner_text()
     assert len(message) > 20, message
     assert "Traceback" not in message
     assert page.locator("[data-testid=stException]").count() == 0

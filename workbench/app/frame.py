@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
 from workbench.app import current, warm
 from workbench.app.jobs import manager
@@ -50,12 +51,14 @@ def run(pages: Sequence[Any]) -> None:
         chosen.run()
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
-    finally:
-        # after the page, so that it shows what the page has just done
-        with side:
-            _project(opened if opened is not None and opened.id == current.project_id() else _reopened())
-        engine(side)
-        warm.page_shown()
+    except StopException:
+        # st.stop() ends the page, not what the frame draws after it
+        pass
+    # after the page, so that it shows what the page has just done
+    with side:
+        _project(opened if opened is not None and opened.id == current.project_id() else _reopened())
+    engine(side)
+    warm.page_shown()
 
 
 def first_page() -> None:
@@ -88,14 +91,17 @@ def link(name: str, label: str, icon: str | None = None) -> None:
     )
 
 
-def needed(what: str) -> Session:
-    """The current session; without one, say what to do and stop the page.
+def needed(what: str, title: str | None = None) -> Session:
+    """The current session; without one, say what to do and end the page.
 
     Args:
         what: what the page would show: "label items", "see where the model is unsure".
+        title: of the page, where it has not been drawn yet.
     """
     opened = current.session()
     if opened is None:
+        if title is not None:
+            st.title(title)
         with st.container(border=True, key="no-project"):
             st.markdown("**No project is open.**")
             st.markdown(f"Choose a pool or go on with a project to {what}.")
@@ -107,7 +113,10 @@ def needed(what: str) -> Session:
 def _lost(problem: str) -> None:
     st.title("This project cannot be opened")
     st.error(verbatim(problem), icon=":material/error:")
-    st.markdown("Nothing of it is lost. Choose another project, or put the pool back as it was.")
+    st.markdown(
+        "Choose another project. If this one's pool was moved or changed, put it back as it was: "
+        "nothing of the project is lost."
+    )
     if st.button("Back to the projects", type="primary", key="leave-lost"):
         current.choose(None)
         st.switch_page(page("data"))

@@ -98,12 +98,12 @@ def neighbours(pool: Pool, found: Sequence[tuple[int, int, float]], classes: Seq
     if pool.kind == "image":
         from workbench.figures.thumbnails import enlarged
 
-        with st.container(horizontal=True, gap="small", key=f"near-{key}"):
+        with st.container(horizontal=True, gap="xsmall", key=f"near-{key}"):
             for item, code, _ in found:
-                with st.container(width=72, gap=None):
+                with st.container(width=60, gap=None):
                     image = pool.items.show(item).image
                     if image is not None:
-                        st.image(enlarged(image, 64), width=64, output_format="PNG", alt=str(classes[code]))
+                        st.image(enlarged(image, 56), width=56, output_format="PNG", alt=str(classes[code]))
                     st.caption(verbatim(classes[code], 12), text_alignment="center")
         return
     import pandas as pd

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -72,3 +73,21 @@ def figure(fig: Any, key: str, alt: str, **more: Any) -> Any:
 def style(css: str) -> None:
     """A few rules no option covers; selectors start with one of our own keys."""
     st.html(f"<style>{css}</style>")
+
+
+def split(spec: Sequence[float], key: str, *, below: int = 1150) -> Sequence[Any]:
+    """Columns that stand below each other on a narrow screen.
+
+    Args:
+        spec: relative widths.
+        key: of the container around them.
+        below: width of the window, in pixels, under which they do.
+    """
+    style(
+        f"@media (max-width: {below}px) {{ .st-key-{key} > [data-testid=stLayoutWrapper] >"
+        " [data-testid=stHorizontalBlock] { flex-wrap: wrap; }"
+        f" .st-key-{key} > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock] >"
+        " [data-testid=stColumn] { min-width: 100%; } }"
+    )
+    with st.container(key=key):
+        return st.columns(spec, gap="large")

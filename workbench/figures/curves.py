@@ -101,8 +101,9 @@ def learning_curve(
     most_high = max((float(np.nanmax(c.high)) for c in curves if np.isfinite(c.high).any()), default=0.0)
     # a wide band may be cut, the lines never
     top = max(1.05 * most_mean, min(1.02 * most_high, 1.6 * most_mean)) or 1.0
+    banded_any = any(np.isfinite(c.low).any() for c in curves)
     fig = theme.figure(
-        x="Labels",
+        x="Labels (band: 95 % interval of the mean over runs)" if banded_any else "Labels",
         y=measure,
         height=height,
         y_options={"tickformat": ".0%" if share else "", "range": [0, min(top, 1.0) if share else top]},
@@ -150,17 +151,5 @@ def learning_curve(
     for words, at in (marks or {}).items():
         fig.add_vline(
             x=at, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1}, annotation_text=theme.text(words)
-        )
-    if any(np.isfinite(c.low).any() for c in curves):
-        fig.add_annotation(
-            text="band: 95 % interval of the mean over runs",
-            showarrow=False,
-            xref="paper",
-            yref="paper",
-            x=1,
-            y=1.0,
-            xanchor="right",
-            yanchor="bottom",
-            font={"size": 11, "color": theme.NEUTRAL},
         )
     return fig

@@ -55,6 +55,7 @@ def pool_map(
     axes: tuple[str, str] = ("", ""),
     height: int = 620,
     value_range: tuple[float, float] | None = None,
+    faint: bool = False,
 ) -> go.Figure:
     """The pool on a plane.
 
@@ -71,6 +72,7 @@ def pool_map(
         axes: titles of the two axes.
         height: in pixels.
         value_range: ends of the colour scale; from the values by default.
+        faint: draw what is not labelled as a background only.
 
     Returns:
         The figure. `customdata[0]` of every point is the item's index.
@@ -105,7 +107,11 @@ def pool_map(
     if values is not None:
         words += f"<br>{theme.text(measure).lower()} %{{customdata[2]}}"
     open_items = keep[labels[keep] < 0]
-    marker: dict[str, object] = {"size": 7, "opacity": 0.85, "color": theme.NEUTRAL}
+    marker: dict[str, object] = {
+        "size": 5 if faint else 7,
+        "opacity": 0.35 if faint else 0.85,
+        "color": theme.NEUTRAL,
+    }
     if values is not None and open_items.size:
         shown = np.asarray(values, dtype=float)[open_items]
         finite = shown[np.isfinite(shown)]
