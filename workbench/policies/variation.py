@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.classifiers.argmax import argmax_mass, check_moments
+from workbench.classifiers.argmax import argmax_mass, check_moments, normal_terms
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ def top_rows(
 ) -> tuple[Ints, Floats]:
     """The items that may be among the k of largest variation ratio and reach a threshold; no checks.
 
-    Three sieves, each on what the one before let through: the smallest standardised margin alone,
-    the product bound, the exact value in blocks by falling upper bound.
+    Four sieves, each on what the one before let through: the smallest standardised margin alone, the
+    product bound, a short quadrature, the exact value in blocks by falling upper bound.
 
     Args:
         mean: [N, C], float32 or float64.
@@ -198,24 +198,68 @@ def top_rows(
     # what is left may still tie with the k-th best; at random, those already seen serve as well
     slack = 1 - TIE if rng is None else 1 + TIE
     values = np.full(len(rows), -np.inf)
-    size = max(64, 2 * k)
-    done = 0
-    while done < len(order) and not (done >= k and high[order[done]] <= bar * slack):
-        block = order[done : done + size]
-        values[block] = exact_rows(mu[block], sd[block])
-        done += len(block)
-        if done >= k:
-            seen = values[order[:done]]
-            bar = max(bar, float(np.partition(seen, done - k)[done - k]))
+    leaders = np.empty(0)
+    few = size = max(64, 2 * k)
+    at = evaluated = 0
+    while at < len(order) and not (evaluated >= k and high[order[at]] <= bar * slack):
+        block = order[at : at + size]
+        at += len(block)
+        if evaluated >= k:  # the first blocks set the bar, later ones are sieved once more
+            high[block] = _tightened(mu[block], sd[block], high[block])
+            block = block[high[block] > bar * slack]
+            block = block[np.argsort(-high[block], kind="stable")]
+        while len(block) and not (evaluated >= k and high[block[0]] <= bar * slack):
+            part, block = block[:few], block[few:]
+            values[part] = exact_rows(mu[part], sd[part])
+            evaluated += len(part)
+            leaders = np.concatenate([leaders, values[part]])
+            if evaluated >= k:
+                leaders = np.partition(leaders, len(leaders) - k)[len(leaders) - k :]
+                bar = max(bar, float(leaders[0]))
         size = min(2 * size, 1 << 12)
-    seen = order[:done]
-    seen = seen[values[seen] >= bar] if done >= k else seen[values[seen] >= threshold]
+    seen = order[values[order] >= (bar if evaluated >= k else threshold)]
+    seen = seen[np.isfinite(values[seen])]
     if rng is None:
         seen = np.sort(seen)
     best = seen[np.argsort(-values[seen], kind="stable")]
     if rng is not None:
         best = best[:k]
     return rows[best], values[best]
+
+
+# Twelve nodes of the trapezoid rule, .7 apart, for P(class of largest mean wins). Its largest error in a
+# search over adversarial moments, by (most classes, most times a deviation of the winner may exceed the
+# smallest), was a third of the slack or less; without limits on both there is no small slack.
+_NODES = np.linspace(-3.85, 3.85, 12)
+_SLACK = ((12, 1.25, 1.2e-3), (12, 1.5, 8e-3), (40, 1.25, 7e-3))
+_BLOCK = 1 << 15
+
+
+def _tightened(mean: Floats, deviation: Floats, high: Floats) -> Floats:
+    """Upper bounds [n], lowered where a short quadrature can: VR <= 1 - P(class of largest mean wins)."""
+    n, n_classes = mean.shape
+    best = mean.argmax(axis=1)
+    own = deviation[np.arange(n), best]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = own / deviation.min(axis=1)
+    slack = np.full(n, np.inf)
+    for most_classes, most_ratio, error in _SLACK[::-1]:
+        if n_classes <= most_classes:
+            slack[ratio <= most_ratio] = error
+    out = high.copy()
+    weights = np.exp(-0.5 * _NODES**2)
+    weights /= weights.sum()
+    able = np.flatnonzero(np.isfinite(slack))
+    size = max(1, _BLOCK // (n_classes * len(_NODES)))
+    for start in range(0, len(able), size):
+        rows = able[start : start + size]
+        f = mean[rows, best[rows]][:, None] + own[rows][:, None] * _NODES
+        x = (f[:, None, :] - mean[rows][:, :, None]) / deviation[rows][:, :, None]
+        x[np.arange(len(rows)), best[rows]] = np.inf
+        _, cdf = normal_terms(x)
+        wins = (np.multiply.reduce(cdf, axis=1) * weights).sum(axis=1)
+        out[rows] = np.minimum(out[rows], 1.0 - wins + slack[rows])
+    return out
 
 
 def smallest_margin(mean: Array, variance: Array) -> Floats:
