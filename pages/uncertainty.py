@@ -62,7 +62,7 @@ if model is None:
         st.markdown("**There is no model yet.**")
         st.markdown("It is fitted as soon as there are labels of two classes.")
         frame.link("label", "Label some items", ":material/arrow_forward:")
-    st.stop()
+    frame.end()
 where = seeing.plane(session)
 left, right = widgets.split([2.3, 1], "map-and-item")
 with left:
@@ -80,7 +80,7 @@ with left:
         values = seeing.measure_of(session.id, model, name)
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
-        st.stop()
+        frame.end()
     trainable = session.pool.trainable
     codes = session.state.codes
     labels = np.full(len(session.pool), -1)

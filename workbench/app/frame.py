@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import StopException
 
 from workbench.app import current, warm
 from workbench.app.jobs import manager
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
 ICON = Path(__file__).resolve().parent / "icon.svg"
 LOGO = Path(__file__).resolve().parent / "logo.svg"
 _PAGES: dict[str, Any] = {}
+
+
+class PageEndsError(Exception):
+    """The page has said all it can; what the frame draws after it still comes."""
 
 
 def run(pages: Sequence[Any]) -> None:
@@ -51,8 +54,7 @@ def run(pages: Sequence[Any]) -> None:
         chosen.run()
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
-    except StopException:
-        # st.stop() ends the page, not what the frame draws after it
+    except PageEndsError:
         pass
     # after the page, so that it shows what the page has just done
     with side:
@@ -106,8 +108,13 @@ def needed(what: str, title: str | None = None) -> Session:
             st.markdown("**No project is open.**")
             st.markdown(f"Choose a pool or go on with a project to {what}.")
             link("data", "Choose a pool", ":material/arrow_forward:")
-        st.stop()
+        end()
     return opened
+
+
+def end() -> NoReturn:
+    """End the page here. `st.stop` would end the run, before the sidebar is drawn."""
+    raise PageEndsError
 
 
 def _lost(problem: str) -> None:
