@@ -25,7 +25,8 @@ def prepare() -> None:
     """
     threads = thread_count()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    # convolutions in a third to two thirds of the time; as repeatable at one thread count
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
     # several sessions may fit at once, each on a thread of its own
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(max(threads, os.cpu_count() or 1)))
