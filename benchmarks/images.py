@@ -233,7 +233,8 @@ def steps(quick: bool = False) -> bool:
         met &= ratio <= goal
         print(
             f"  {network:<13} softmax {1e3 * times['softmax']:6.1f} ms, "
-            f"LMGP-DNN {1e3 * times['joint']:6.1f} ms: {ratio:.2f}x (goal at most {goal}: {_verdict(ratio <= goal)})"
+            f"LMGP-DNN {1e3 * times['joint']:6.1f} ms: {ratio:.2f}x "
+            f"(goal at most {goal}: {_verdict(ratio <= goal)})"
         )
     return met
 
