@@ -385,9 +385,12 @@ def test_the_wide_basis_begins_with_the_small_one():
 
 
 def test_the_wide_mean_climbs_to_a_stationary_point():
-    codes, _, wide, fit = wide_problem()
+    codes, small, wide, fit = wide_problem()
     Phi = wide[0]
     s = wm.spread_of(fit.margin, fit.second)
+    V = wm.variances(small[0], fit.posterior.root)
+    spread = V + V[np.arange(120), codes][:, None] + 2 * small[1][:, None]
+    assert np.take_along_axis(spread, fit.rivals, axis=1) == pytest.approx(s)
 
     def G(M):
         F = Phi @ M
@@ -398,16 +401,14 @@ def test_the_wide_mean_climbs_to_a_stationary_point():
     start[:10] = fit.posterior.mean
     bends = wm.bends(fit.margin, fit.second, TAU)
     k = wm.by_class(bends.curvature, bends.own_curvature, fit.rivals, codes, 3)
-    args = (Phi, codes, fit.rivals, s, start, fit.posterior.root, k, TAU)
+    args = (Phi, codes, spread, start, fit.posterior.root, k, TAU)
     default, _ = wm.fit_mean(*args)
     best, d = wm.fit_mean(*args, iterations=500)
     assert G(start) < G(default) <= G(best) + 1e-9
     assert G(default) == pytest.approx(G(best), rel=0.02)
     assert np.abs(differences(G, best)).max() < 0.01 * np.abs(differences(G, start)).max()
     F = Phi @ best
-    assert d == pytest.approx(
-        1 + np.take_along_axis(F, fit.rivals, axis=1) - F[np.arange(120), codes][:, None]
-    )
+    assert d == pytest.approx(1 + F - F[np.arange(120), codes][:, None])
 
 
 def test_leverages_agree_in_both_forms():

@@ -147,23 +147,31 @@ def _common(X: Floats) -> tuple[Floats, Floats]:
 
 def _centres(X: Floats, k: int, rng: np.random.Generator, method: str) -> Floats:
     if len(X) <= k or method == "random":
-        distinct = np.unique(X, axis=0)
-        if len(distinct) <= k:
-            return distinct
-        return distinct[np.sort(rng.choice(len(distinct), k, replace=False))]
-    return _k_means(X, k, rng, init="k-means++", steps=_LLOYD_STEPS)
+        rows = _distinct(X)
+        return rows if len(rows) <= k else rows[np.sort(rng.choice(len(rows), k, replace=False))]
+    return _distinct(_k_means(X, k, rng, init="k-means++", steps=_LLOYD_STEPS))
 
 
 def _extra_centres(X: Floats, inducing: Floats, k: int, rng: np.random.Generator, method: str) -> Floats:
     if k == 0:
         return np.empty((0, X.shape[1]))
     if len(X) <= k or method == "random":
-        rows = np.unique(X, axis=0)
-        taken = {row.tobytes() for row in inducing}
-        rows = rows[[row.tobytes() not in taken for row in rows]]
+        rows = _apart(_distinct(X), inducing)
         return rows if len(rows) <= k else rows[np.sort(rng.choice(len(rows), k, replace=False))]
     # with hundreds of centres a random start is as good as k-means++, at a tenth of its price
-    return _k_means(X, k, rng, init="random", steps=3)
+    return _apart(_distinct(_k_means(X, k, rng, init="random", steps=3)), inducing)
+
+
+def _distinct(points: Floats) -> Floats:
+    """Rows that differ by more than rounding, in lexical order of their rounded values."""
+    _, first = np.unique(np.round(points, 9), axis=0, return_index=True)
+    return points[first]
+
+
+def _apart(points: Floats, taken: Floats) -> Floats:
+    """Those points that are none of the taken ones, up to rounding."""
+    known = {row.tobytes() for row in np.round(taken, 9) + 0.0}
+    return points[[row.tobytes() not in known for row in np.round(points, 9) + 0.0]]
 
 
 def _k_means(X: Floats, k: int, rng: np.random.Generator, init: str, steps: int) -> Floats:
@@ -177,7 +185,7 @@ def _k_means(X: Floats, k: int, rng: np.random.Generator, init: str, steps: int)
         # fewer distinct rows than clusters: the duplicates are dropped below
         simplefilter("ignore", ConvergenceWarning)
         means = KMeans(k, init=init, n_init=1, max_iter=steps, random_state=seed).fit(X)
-    return np.unique(means.cluster_centers_, axis=0)
+    return means.cluster_centers_
 
 
 def _median_distance(X: Floats, rng: np.random.Generator) -> float:

@@ -289,26 +289,38 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         assert wide is not None
         rows = None
         if whole is None:
-            del Phi, found
+            del Phi, found  # let the small basis's features go before the wide ones come
             limit = max(1, WIDE_BYTES // (len(wide.points) * scaled.itemsize))
             rows = np.sort(np.random.default_rng([self._draw, 1]).choice(len(codes), limit, replace=False))
-            whole = projection.project(scaled[rows], wide, kernel)[0]
-        return self._widen(kernel, fit, whole, codes, rows)
+            whole, kt, codes = projection.project(scaled[rows], wide, kernel)[0], kt[rows], codes[rows]
+        return self._widen(kernel, fit, whole, kt, codes, rows)
 
-    def _widen(self, kernel: Kernel, fit: Any, Phi: Floats, codes: Ints, rows: Ints | None) -> _Fitted:
-        """The mean in its wide basis, from the small one's."""
-        C = len(self.classes_)
-        pick = slice(None) if rows is None else rows
-        codes, rivals = codes[pick], fit.rivals[pick]
-        d, a = fit.margin[pick], fit.second[pick]
-        spread = self.wide_spread * wide_mean.spread_of(d, a)
-        small = fit.posterior.mean
+    def _widen(
+        self, kernel: Kernel, fit: Any, Phi: Floats, kt: Floats, codes: Ints, rows: Ints | None
+    ) -> _Fitted:
+        """The mean in its wide basis, from the small one's, against every rival."""
+        C, roots, small = len(self.classes_), fit.posterior.root, fit.posterior.mean
+        rivals, d, a = (part if rows is None else part[rows] for part in (fit.rivals, fit.margin, fit.second))
+        if rivals.shape[1] == C - 1:
+            s = wide_mean.spread_of(d, a)
+            spread = wide_mean.by_class(s, np.ones(len(codes)), rivals, codes, C)
+        else:
+            V = wide_mean.variances(Phi[:, : len(small)], roots)
+            own = np.take_along_axis(V, codes[:, None], axis=1)
+            spread = V + own + 2.0 * kt[:, None]
+        spread *= self.wide_spread
+        np.maximum(spread, 1e-12, out=spread)
+        rivals = wide_mean.others(codes, C)
+        F = Phi[:, : len(small)] @ small
+        d = 1.0 + F - np.take_along_axis(F, codes[:, None], axis=1)
+        at, s = (np.take_along_axis(part, rivals, axis=1) for part in (d, spread))
+        bends = wide_mean.bends(at, at * at + s, self.temperature)
+        k = wide_mean.by_class(bends.curvature, bends.own_curvature, rivals, codes, C)
         start = np.zeros((Phi.shape[1], C), dtype=Phi.dtype)
         start[: len(small)] = small
-        bends = wide_mean.bends(d, d * d + spread, self.temperature)
-        k = wide_mean.by_class(bends.curvature, bends.own_curvature, rivals, codes, C)
-        M, d = wide_mean.fit_mean(Phi, codes, rivals, spread, start, fit.posterior.root, k, self.temperature)
-        return _Fitted(kernel, fit._replace(rivals=rivals), M, Phi, M, d, d * d + spread, rows)
+        M, d = wide_mean.fit_mean(Phi, codes, spread, start, roots, k, self.temperature)
+        d = np.take_along_axis(d, rivals, axis=1)
+        return _Fitted(kernel, fit._replace(rivals=rivals), M, Phi, M, d, d * d + s, rows)
 
     def _solve(self, Phi: Floats, kt: Floats, codes: Ints, start: Any, tol: float, report: _Part) -> Any:
         from workbench.engine import large_margin as engine

@@ -16,7 +16,7 @@ from workbench.errors import InputError
 
 _GPFLOW_KERNELS = {
     "squared-exponential": gpflow.kernels.SquaredExponential,
-    "exponential": gpflow.kernels.Exponential,
+    "exponential": gpflow.kernels.Matern12,  # GPflow's Exponential halves r
     "matern32": gpflow.kernels.Matern32,
     "matern52": gpflow.kernels.Matern52,
 }

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.engine.projection import CHUNK
 
 ITERATIONS = 20
 _MEMORY = 10
@@ -63,10 +64,26 @@ def by_class(values: Floats, own: Floats, rivals: Ints, codes: Ints, n_classes: 
     return dense
 
 
+def others(codes: Ints, n_classes: int) -> Ints:
+    """[N, C - 1] every class but the row's own, ascending."""
+    steps = np.arange(n_classes - 1)[None, :]
+    return steps + (steps >= codes[:, None])
+
+
+def variances(Phi: Floats, roots: Floats) -> Floats:
+    """V_nc = phi_n' S_c phi_n, for rows [N, P] and roots R_c [C, P, P]: [N, C]."""
+    C, P = roots.shape[:2]
+    stacked = roots.reshape(C * P, P).T.astype(Phi.dtype, copy=False)
+    V = np.empty((len(Phi), C), dtype=Phi.dtype)
+    for start in range(0, len(Phi), CHUNK):
+        half = (Phi[start : start + CHUNK] @ stacked).reshape(-1, C, P)
+        V[start : start + CHUNK] = np.einsum("ncp,ncp->nc", half, half)
+    return V
+
+
 def fit_mean(
     Phi: Floats,
     codes: Ints,
-    rivals: Ints,
     spread: Floats,
     start: Floats,
     roots: Floats,
@@ -74,13 +91,12 @@ def fit_mean(
     tau: float,
     iterations: int = ITERATIONS,
 ) -> tuple[Floats, Floats]:
-    """Maximise over the mean in the wide basis by preconditioned L-BFGS.
+    """Maximise over the mean in the wide basis by preconditioned L-BFGS, against every rival.
 
     Args:
         Phi: [N, B] whitened features of the wide basis; its first P columns are the small one's.
         codes: [N] true classes.
-        rivals: [N, k] listed rivals.
-        spread: [N, k] s.
+        spread: [N, C] s; the true class's entries are not used but must be positive.
         start: [B, C].
         roots: [C, P, P] R_c of the small basis: the preconditioner of its P rows.
         curvature: [N, C] -d2G/dF2: scales the other rows.
@@ -88,7 +104,7 @@ def fit_mean(
         iterations: at most this many.
 
     Returns:
-        The mean [B, C] and the margins d [N, k] there.
+        The mean [B, C] and d [N, C] there.
     """
     from scipy.optimize import minimize
 
@@ -101,25 +117,30 @@ def fit_mean(
         head = np.einsum("cqp,qc->pc", roots, A[:small])
         return np.concatenate([head, A[small:] * rest])
 
+    def margins(M: Floats) -> Floats:
+        d = Phi @ M
+        d += 1.0 - d[rows, codes][:, None]
+        return d
+
     def value(flat: Floats) -> tuple[float, Floats]:
         M = mean_of(flat.reshape(shape).astype(Phi.dtype, copy=False))
-        F = Phi @ M
-        d = 1.0 + np.take_along_axis(F, rivals, axis=1) - F[rows, codes][:, None]
+        d = margins(M)
         root = np.sqrt(d * d + spread)
-        g = (d + root) / tau
-        top = g.max(axis=1, keepdims=True)
-        pi = np.exp(g - top)
+        pi = (d + root) / tau
+        pi[rows, codes] = -np.inf
+        top = pi.max(axis=1, keepdims=True)
+        pi -= top
+        np.exp(pi, out=pi)
         total = pi.sum(axis=1, keepdims=True)
-        loss = tau * float((np.log(total) + top).sum(dtype=np.float64)) + 0.5 * float(
-            (M * M).sum(dtype=np.float64)
-        )
-        pi *= 1.0 + d / root
-        pi /= total
-        u = np.zeros_like(F)
-        np.put_along_axis(u, rivals, pi, axis=1)
-        u[rows, codes] = -pi.sum(axis=1)
-        slope = Phi.T @ u + M  # of the loss
+        data = tau * float((np.log(total) + top).sum(dtype=np.float64))
+        d /= root
+        d += 1.0
+        d *= pi
+        d /= total  # now pi (1 + w d) = -u, zero at the true class
+        d[rows, codes] = -d.sum(axis=1)
+        slope = Phi.T @ d + M  # of the loss
         head = np.einsum("cqp,pc->qc", roots, slope[:small])
+        loss = data + 0.5 * float((M * M).sum(dtype=np.float64))
         return loss, np.concatenate([head, slope[small:] * rest]).astype(np.float64).ravel()
 
     # R_c' A_c = M_c  =>  A_c = R_c^-T M_c
@@ -131,8 +152,7 @@ def fit_mean(
     )  # fmt: skip
     M = mean_of(found.x.reshape(shape).astype(Phi.dtype, copy=False))
     M -= M.mean(axis=1, keepdims=True)
-    F = Phi @ M
-    return M, 1.0 + np.take_along_axis(F, rivals, axis=1) - F[rows, codes][:, None]
+    return M, margins(M)
 
 
 def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array, threshold: float = 1e-3) -> Floats:

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from tests.engine.problems import overlapping
+from workbench.classifiers import calibration as cal
+from workbench.classifiers import make_classifier
+from workbench.metrics import expected_calibration_error, negative_log_likelihood
+
+
+def nll(F, codes, beta):
+    z = beta * F
+    return float((logsumexp(z, axis=1) - z[np.arange(len(codes)), codes]).mean())
+
+
+def test_beta_is_the_maximum_of_the_posterior():
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((300, 4))
+    codes = np.array([rng.choice(4, p=p) for p in cal.softmax(F, 3.0)])
+    found = cal.fit_beta(F, codes, np.log(1.5))
+    grid = np.exp(np.linspace(-1, 3, 4001))
+    loss = [300 * nll(F, codes, b) + 0.5 * ((np.log(b) - np.log(1.5)) / 0.5) ** 2 for b in grid]
+    assert found == pytest.approx(grid[int(np.argmin(loss))], rel=2e-3)
+    assert found == pytest.approx(3.0, rel=0.25)
+
+
+def test_the_prior_keeps_separable_labels_from_certainty():
+    F = np.array([[2.0, 0.0], [0.0, 2.0], [1.5, 0.0]])
+    codes = np.array([0, 1, 0])
+    assert 1.5 < cal.fit_beta(F, codes, np.log(1.5)) < 4.0
+    assert cal.fit_beta(F, codes, np.log(1.5), spread=100.0) > 6.0
+    assert cal.fit_beta(-F, codes, np.log(1.5), floor=1.0) == 1.0
+
+
+def test_prior_centre_falls_with_the_kernel_variance():
+    assert np.exp(cal.prior_log_beta(10.0)) == pytest.approx(1.5)
+    assert np.exp(cal.prior_log_beta(1.0)) == pytest.approx(1.5 * 10**0.4)
+
+
+def test_softmax_rows_sum_to_one_even_far_out():
+    p = cal.softmax(np.array([[1e6, 0.0, -1e6], [0.0, 0.0, 0.0]]), 5.0)
+    assert p.sum(axis=1) == pytest.approx(1.0, abs=1e-15)
+    assert p[0] == pytest.approx([1, 0, 0]) and p[1] == pytest.approx(1 / 3)
+
+
+@pytest.fixture(scope="module")
+def left_out():
+    """One-step leave-one-out means beside those of real refits, on overlapping classes."""
+    X, codes = overlapping(90, 3, seed=2, spread=1.0)
+    model = make_classifier("large-margin", n_mean=0, n_inducing=25, random_state=0, tol=1e-9, max_sweeps=300)
+    model.fit(X, codes)
+    F = model.predictor_.mean(X)
+    kept = {}
+    original = model._left_out
+
+    def spy(fitted, given):
+        kept["F"], kept["codes"] = original(fitted, given)
+        return kept["F"], kept["codes"]
+
+    model._left_out = spy
+    model.fit(X, codes)
+    geometry = model.geometry_
+    exact = np.empty((30, 3))
+    for n in range(30):
+        rest = np.delete(np.arange(90), n)
+        refit = make_classifier(
+            "large-margin", geometry=geometry, n_mean=0, calibration=None, tol=1e-9, max_sweeps=300
+        )
+        exact[n] = refit.fit(X[rest], codes[rest]).predictor_.mean(X[n : n + 1])[0]
+    return F[:30], kept["F"][:30], exact, codes[:30]
+
+
+def test_leave_one_out_is_close_to_refits(left_out):
+    F, quick, exact, codes = left_out
+    rows = np.arange(30)
+    moved = (exact - F)[rows, codes]
+    guessed = (quick - F)[rows, codes]
+    assert np.corrcoef(moved, guessed)[0, 1] > 0.9
+    assert np.polyfit(guessed, moved, 1)[0] == pytest.approx(1.0, abs=0.3)
+    # and it is what the fitted means are not: no more certain than the refits
+    assert abs(nll(quick, codes, 1.5) - nll(exact, codes, 1.5)) < 0.5 * abs(
+        nll(F, codes, 1.5) - nll(exact, codes, 1.5)
+    )
+
+
+def test_calibrated_probabilities_are_calibrated():
+    X, codes = overlapping(1200, 3, seed=3, spread=1.2)
+    for options in ({}, {"n_mean": 0}, {"calibration": "cross-validated"}):
+        model = make_classifier("large-margin", random_state=0, **options).fit(X[:400], codes[:400])
+        p = model.predict_proba(X[400:])
+        assert expected_calibration_error(codes[400:], p) < 0.07
+        best = min(nll(model.predictor_.mean(X[400:]), codes[400:], b) for b in np.linspace(0.1, 6, 60))
+        assert negative_log_likelihood(codes[400:], p) < best + 0.02
+
+
+def test_no_calibration_is_the_prior_centre():
+    X, codes = overlapping(60, 3)
+    assert make_classifier("large-margin", n_mean=0, calibration=None).fit(X, codes).beta_ == pytest.approx(
+        1.5
+    )

@@ -1,0 +1,343 @@
+"""One contract for every registered classifier."""
+
+import gc
+import io
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
+from workbench.errors import InputError
+
+NAMES = list(CLASSIFIERS)
+
+# few iterations where a family is slow; everything else is as a user gets it
+QUICK = {
+    "logistic-softmax-gibbs": {"n_samples": 60, "burn_in": 30},
+    "svgp-softmax": {"n_inducing": 16, "max_iter": 40},
+    "svgp-robust-max": {"n_inducing": 16, "max_iter": 150},
+    "svgp-heaviside": {"n_inducing": 16, "max_iter": 40},
+    "wasserstein": {"n_inducing": 16, "min_steps": 80, "epochs": 5},
+    "large-margin-net": {
+        "n_inducing": 16, "min_steps": 40, "pretrain_epochs": 5, "joint_epochs": 2, "learning_rate": 3e-3,
+    },
+    "softmax-net": {"min_steps": 60, "epochs": 5, "learning_rate": 3e-3},
+}  # fmt: skip
+# scikit-learn's checks ask for little but ask it a hundred times
+BRIEF = QUICK | {
+    "logistic-softmax-gibbs": {"n_samples": 20, "burn_in": 10},
+    "svgp-softmax": {"n_inducing": 16, "max_iter": 5},
+    "svgp-robust-max": {"n_inducing": 16, "max_iter": 5},
+    "svgp-heaviside": {"n_inducing": 16, "max_iter": 5},
+    "wasserstein": {"n_inducing": 8, "min_steps": 20, "epochs": 2},
+}
+# a network's own checks run among its tests, with the steps they need
+OWN_CHECKS = {"large-margin-net", "softmax-net"}
+# at their full length these take minutes
+SLOW = {"logistic-softmax-gibbs", "svgp-robust-max", "svgp-heaviside", "wasserstein"}
+
+
+def make(name, **options):
+    return make_classifier(name, **{"random_state": 0} | QUICK.get(name, {}) | options)
+
+
+def blobs(n, seed=0, n_classes=3, dims=4, spread=0.7):
+    rng = np.random.default_rng(seed)
+    centres = 2.0 * np.random.default_rng(99).standard_normal((n_classes, dims))
+    codes = np.arange(n) % n_classes
+    return centres[codes] + spread * rng.standard_normal((n, dims)), codes
+
+
+def check_probabilities(p, n_classes):
+    assert p.shape[1] == n_classes
+    assert np.isfinite(p).all()
+    assert (p >= 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-6)
+
+
+def error(model, n=200, seed=7, transform=lambda X: X):
+    X, codes = blobs(n, seed)
+    p = model.predict_proba(transform(X))
+    check_probabilities(p, len(model.classes_))
+    return float((model.predict(transform(X)) != model.classes_[codes]).mean())
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def fitted(request):
+    """(name, a model fitted on 90 rows); one fit shared by the tests that only look."""
+    X, codes = blobs(90)
+    return request.param, make(request.param).fit(X, codes)
+
+
+# ------------------------------------------------------------------ what a fit leaves behind
+
+
+def test_it_learns(fitted):
+    _, model = fitted
+    assert error(model) < 0.12
+    assert list(model.classes_) == [0, 1, 2]
+
+
+def test_predict_is_the_argmax_and_score_its_accuracy(fitted):
+    _, model = fitted
+    X, codes = blobs(100, 3)
+    p = model.predict_proba(X)
+    assert (model.predict(X) == model.classes_[p.argmax(axis=1)]).all()
+    assert model.score(X, codes) == pytest.approx((p.argmax(axis=1) == codes).mean())
+
+
+def test_latents_are_finite_where_promised(fitted):
+    name, model = fitted
+    X, _ = blobs(50, 4)
+    assert CLASSIFIERS[name].has_latent == type(model).has_latent
+    if not model.has_latent:
+        with pytest.raises(InputError, match="no latent functions"):
+            model.predict_latent(X)
+        return
+    latent = model.predict_latent(X)
+    assert latent.mean.shape == latent.variance.shape == (50, 3)
+    assert np.isfinite(latent.mean).all() and (latent.variance >= 0).all()
+    assert np.isfinite(model.objective_) and model.n_iter_ >= 1
+    assert np.isfinite(model.objective_trace_).all()
+
+
+def test_the_state_is_plain_arrays_and_makes_an_equal_model(fitted):
+    _, model = fitted
+    buffer = io.BytesIO()
+    np.savez(buffer, **model.get_state())
+    buffer.seek(0)
+    with np.load(buffer, allow_pickle=False) as saved:
+        state = {key: saved[key] for key in saved.files}
+    again = clone(model).set_state(state)
+    X, _ = blobs(60, 5)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    if model.has_latent:
+        for a, b in zip(again.predict_latent(X), model.predict_latent(X), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert set(again.get_state()) == set(state)
+    with pytest.raises(InputError, match="not a saved"):
+        clone(model).set_state({})
+
+
+def test_it_pickles(fitted):
+    _, model = fitted
+    again = pickle.loads(pickle.dumps(model))
+    X, _ = blobs(20, 6)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_clone_is_unfitted_and_has_the_same_options(fitted):
+    _, model = fitted
+    copy = clone(model)
+    assert not hasattr(copy, "classes_")
+    for key, value in model.get_params().items():
+        assert copy.get_params()[key] is value or copy.get_params()[key] == value
+
+
+def test_rows_do_not_influence_each_other(fitted):
+    _, model = fitted
+    X, _ = blobs(40, 8)
+    np.testing.assert_allclose(model.predict_proba(X)[7:9], model.predict_proba(X[7:9]), atol=1e-6)
+
+
+def test_the_same_seed_gives_the_same_model(fitted):
+    name, model = fitted
+    X, codes = blobs(90)
+    again = make(name).fit(X, codes)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+# ------------------------------------------------------------------ labels
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unseen_classes_keep_their_column(name):
+    X, codes = blobs(60)
+    words = np.array(["zebra", "ant", "mole", "never"])
+    model = make(name, classes=words).fit(X, words[codes])
+    assert list(model.classes_) == list(words)
+    p = model.predict_proba(X)
+    check_probabilities(p, 4)
+    assert (model.predict(X) == words[codes]).mean() > 0.85
+    assert p[:, 3].mean() < 0.2
+    state = clone(model).set_state(model.get_state())
+    assert list(state.predict(X[:5])) == list(model.predict(X[:5]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_labels_at_all_is_uniform(name):
+    model = make(name, classes=["a", "b", "c"]).fit(np.empty((0, 4)), [])
+    np.testing.assert_allclose(model.predict_proba(np.ones((5, 4))), 1 / 3)
+    restored = clone(model).set_state(model.get_state())
+    np.testing.assert_allclose(restored.predict_proba(np.ones((5, 4))), 1 / 3)
+    if model.has_latent:
+        latent = model.predict_latent(np.ones((5, 4)))
+        assert latent.mean.shape == (5, 3) and (latent.variance > 0).all()
+    with pytest.raises(ValueError, match="0 sample"):
+        make(name).fit(np.empty((0, 4)), [])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_label_a_class_and_only_one_class_seen(name):
+    X, codes = blobs(3)
+    model = make(name, classes=[0, 1, 2]).fit(X, codes)
+    assert error(model) < 0.4
+    alone = make(name, classes=[0, 1, 2]).fit(X[:1], codes[:1])
+    check_probabilities(alone.predict_proba(X), 3)
+    assert alone.predict(X[:1])[0] == 0
+    single = make(name).fit(X, np.zeros(3, dtype=int))
+    np.testing.assert_allclose(single.predict_proba(X), 1.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_that_do_not_fit_are_refused(name):
+    X, codes = blobs(12)
+    with pytest.raises(InputError, match="not among the given classes: 2"):
+        make(name, classes=[0, 1]).fit(X, codes)
+    with pytest.raises(InputError, match="more than once"):
+        make(name, classes=[0, 1, 1]).fit(X, codes)
+    with pytest.raises(InputError, match=r"(?s)has no option 'colour'. It has: .*random_state"):
+        make_classifier(name, colour="red")
+
+
+# ------------------------------------------------------------------ awkward features
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("case", ["duplicates", "constant", "huge", "far"])
+def test_awkward_features(name, case):
+    X, codes = blobs(60)
+    transform = {
+        "duplicates": lambda A: A,
+        "constant": lambda A: np.column_stack([A, np.full(len(A), 3.0), np.zeros(len(A))]),
+        "huge": lambda A: 1e6 * A,
+        "far": lambda A: A + 1e5,
+    }[case]
+    if case == "duplicates":
+        X, codes = (
+            np.concatenate([X, X[:20], X[:20]]),
+            np.concatenate([codes, codes[:20], (codes[:20] + 1) % 3]),
+        )
+    model = make(name).fit(transform(X), codes)
+    assert error(model, transform=transform) < (0.4 if case == "duplicates" else 0.15)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_float32_input_and_precision(name):
+    X, codes = blobs(90)
+    double = make(name).fit(X, codes)
+    options = {"dtype": "float32"} if "dtype" in double.get_params() else {}
+    single = make(name, **options).fit(X.astype(np.float32), codes)
+    new = blobs(50, 9)[0]
+    check_probabilities(single.predict_proba(new), 3)
+    assert error(single) < 0.12
+    assert np.abs(single.predict_proba(new) - double.predict_proba(new)).max() < 0.1
+    if options:
+        with pytest.raises(InputError, match="float64"):
+            make(name, dtype="float16").fit(X, codes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_geometry_of_the_pool_is_used_as_it_is(name):
+    pool, _ = blobs(300, 11)
+    X, codes = blobs(30)
+    model = make(name)
+    if "geometry" not in model.get_params():
+        pytest.skip(f"{name} takes nothing from the pool")
+    geometry = Geometry.of(pool, 16, 0)
+    model.set_params(geometry=geometry).fit(X, codes)
+    assert error(model) < 0.15
+    with pytest.raises((InputError, ValueError), match=r"features|columns"):
+        clone(model).fit(X[:, :3], codes)
+
+
+# ------------------------------------------------------------------ growing data
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_warm_start_is_no_worse_than_cold(name):
+    X, codes = blobs(61)
+    warm = make(name, warm_start=True) if "warm_start" in make(name).get_params() else None
+    if warm is None:
+        pytest.skip(f"{name} always starts cold")
+    geometry = {"geometry": Geometry.of(X, 16, 0)} if "geometry" in warm.get_params() else {}
+    warm.set_params(**geometry).fit(X[:60], codes[:60])
+    restored = clone(warm).set_state(warm.get_state())
+    warm.fit(X, codes)
+    cold = make(name, **geometry).fit(X, codes)
+    restored.fit(X, codes)
+    np.testing.assert_array_equal(restored.predict_proba(X), warm.predict_proba(X))
+    p, q = (m.predict_proba(blobs(200, 7)[0])[np.arange(200), blobs(200, 7)[1]] for m in (warm, cold))
+    assert -np.log(p).mean() < -np.log(q).mean() + 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_traced_again_while_data_grow_or_for_a_second_model(name):
+    X, codes = blobs(90)
+    geometry = Geometry.of(X, 16, 0)
+
+    def model():
+        made = make(name)
+        wanted = {"warm_start": True, "geometry": geometry}
+        return made.set_params(**{k: v for k, v in wanted.items() if k in made.get_params()})
+
+    first = model().fit(X[:40], codes[:40])
+    first.predict_proba(X)
+    first.fit(X[:55], codes[:55]).predict_proba(X[:10])
+    before = _traces()
+    first.fit(X[:70], codes[:70]).predict_proba(X[:33])
+    second = model().fit(X, codes)
+    second.predict_proba(X[:7])
+    assert _traces() == before
+
+
+def _traces():
+    """How often anything alive was traced, over the whole process."""
+    import sys
+
+    if "tensorflow" not in sys.modules:
+        return 0
+    from tensorflow.types.experimental import PolymorphicFunction
+
+    total = 0
+    counted: dict[type, bool] = {}
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if kind not in counted:
+            counted[kind] = issubclass(kind, PolymorphicFunction)
+        if counted[kind]:
+            total += thing.experimental_get_tracing_count()
+    return total
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if CLASSIFIERS[name].has_latent])
+def test_callbacks_report_progress_and_stop_cleanly(name):
+    X, codes = blobs(60)
+    seen = []
+
+    def watch(fraction, value):
+        seen.append(fraction)
+        assert np.isfinite(value)
+
+    make(name).fit(X, codes, callback=watch)
+    assert seen and seen == sorted(seen)
+    assert seen[0] >= 0 and seen[-1] <= 1.0 + 1e-9
+    stopped = make(name).fit(X, codes, callback=lambda *_: True)
+    check_probabilities(stopped.predict_proba(X), 3)
+
+
+# ------------------------------------------------------------------ scikit-learn
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN_CHECKS])
+def test_scikit_learns_checks(name):
+    check_estimator(make_classifier(name, random_state=0, **BRIEF.get(name, {})), on_skip=None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SLOW))
+def test_scikit_learns_checks_in_full(name):
+    check_estimator(make_classifier(name, random_state=0), on_skip=None)
