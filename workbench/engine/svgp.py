@@ -606,7 +606,7 @@ _GPFLOW_KERNELS = {
     "squared-exponential": gpflow.kernels.SquaredExponential,
     "matern52": gpflow.kernels.Matern52,
     "matern32": gpflow.kernels.Matern32,
-    "exponential": gpflow.kernels.Exponential,
+    "exponential": gpflow.kernels.Matern12,  # exp(-r); GPflow's Exponential is exp(-r / 2)
 }
 
 
