@@ -1,0 +1,266 @@
+"""The likelihoods of paper 002 on its toy, where the best possible probabilities are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Floats, Ints
+from workbench.errors import InputError
+from workbench.metrics import (
+    ConfidenceHistogram,
+    ReliabilityTable,
+    confidence_histogram,
+    error_rate,
+    expected_calibration_error,
+    negative_log_likelihood,
+    reliability_band,
+    reliability_table,
+)
+from workbench.pools.generators import sample_three_gaussians, three_gaussians_probabilities
+
+NOISES = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
+"""sigma^2 of the sweep; it starts above 0, where all points of a class coincide."""
+N_TRAIN, N_TEST = 500, 2000
+ORACLE = "bayes"
+# the kernel of the paper's toy: the median distance as length scale, variance 1
+KERNEL: Mapping[str, Any] = MappingProxyType({"length_scale_factor": 1.0, "variance": 1.0})
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """A way from latent functions to class probabilities, with its inference.
+
+    Attributes:
+        title: for people.
+        classifier: registry name, or "" for the exact probabilities.
+        options: of the classifier.
+    """
+
+    title: str
+    classifier: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+LIKELIHOODS: Mapping[str, Likelihood] = MappingProxyType(
+    {
+        ORACLE: Likelihood("Exact Bayes", ""),
+        "logistic-softmax": Likelihood("Logistic-softmax, joint", "logistic-softmax"),
+        "robust-max": Likelihood("Robust-max", "svgp-robust-max"),
+        "softmax": Likelihood("Softmax", "svgp-softmax"),
+        "mean-field": Likelihood(
+            "Logistic-softmax, mean-field",
+            "logistic-softmax",
+            MappingProxyType({"bound": "mean-field", "prior_mean": 0.0}),
+        ),
+        "heaviside": Likelihood("Heaviside + noise", "svgp-heaviside"),
+        "large-margin": Likelihood("Large-margin GP", "large-margin"),
+        "collapsed": Likelihood(
+            "Mean-field, learned kernel",
+            "logistic-softmax",
+            MappingProxyType({"bound": "mean-field", "prior_mean": 0.0, "hyperparameters": "learned"}),
+        ),
+    }
+)
+SWEPT = tuple(name for name in LIKELIHOODS if name != "collapsed")
+
+
+class Toy(NamedTuple):
+    """A draw of the toy.
+
+    Attributes:
+        X: [n, 2] training points.
+        y: [n] their classes.
+        X_test: [m, 2].
+        y_test: [m].
+    """
+
+    X: Floats
+    y: Ints
+    X_test: Floats
+    y_test: Ints
+
+
+class Scores(NamedTuple):
+    """Three measures on the test points.
+
+    Attributes:
+        error: share of wrong predictions.
+        nll: mean negative log-likelihood, nats.
+        ece: expected calibration error, 15 bins.
+    """
+
+    error: float
+    nll: float
+    ece: float
+
+
+@dataclass(frozen=True, eq=False)
+class SweepCurve:
+    """One likelihood over the noise.
+
+    Attributes:
+        name: of `LIKELIHOODS`.
+        title: for people.
+        noise: [K] sigma^2.
+        error: [S, K], a row a seed; so the others.
+        nll: nats.
+        ece: 15 bins.
+    """
+
+    name: str
+    title: str
+    noise: Floats
+    error: Floats
+    nll: Floats
+    ece: Floats
+
+    @property
+    def n_seeds(self) -> int:
+        """S."""
+        return len(self.error)
+
+
+def toy(noise: float, seed: int = 0, n_train: int = N_TRAIN, n_test: int = N_TEST) -> Toy:
+    """Three Gaussians at the corners of a triangle (paper 002, section 5.1).
+
+    Args:
+        noise: sigma^2.
+        seed: of the draw.
+        n_train: training points.
+        n_test: test points.
+
+    Returns:
+        The draw; more training points begin with the fewer.
+    """
+    X, y = sample_three_gaussians(N_TRAIN + n_test, noise, seed)
+    if not 3 <= n_train <= N_TRAIN:
+        raise InputError(f"The toy has 3 to {N_TRAIN} training points; got {n_train}.")
+    return Toy(X[:n_train], y[:n_train], X[N_TRAIN:], y[N_TRAIN:])
+
+
+def fitted(name: str, data: Toy, seed: int = 0) -> Any:
+    """A likelihood's classifier, fitted to a draw with the paper's kernel.
+
+    Args:
+        name: in `LIKELIHOODS`, not the oracle.
+        data: the draw.
+        seed: of its inducing points.
+
+    Raises:
+        InputError: no such likelihood.
+    """
+    from workbench.classifiers import make_classifier
+
+    likelihood = _likelihood(name)
+    model = make_classifier(
+        likelihood.classifier, classes=np.arange(3), random_state=seed, **KERNEL, **likelihood.options
+    )
+    return model.fit(data.X, data.y)
+
+
+def probabilities(name: str, noise: float, seed: int = 0, n_train: int = N_TRAIN) -> tuple[Ints, Floats]:
+    """What a likelihood says of the test points.
+
+    Args:
+        name: in `LIKELIHOODS`.
+        noise: sigma^2.
+        seed: of the draw.
+        n_train: training points.
+
+    Returns:
+        Test classes [m] and probabilities [m, 3].
+    """
+    data = toy(noise, seed, n_train)
+    if name == ORACLE:
+        return data.y_test, three_gaussians_probabilities(data.X_test, noise)
+    return data.y_test, np.asarray(fitted(name, data, seed).predict_proba(data.X_test))
+
+
+def scores(y: Ints, p: Floats) -> Scores:
+    """Error, NLL and ECE of probabilities [m, C] for classes [m]."""
+    return Scores(error_rate(y, p), negative_log_likelihood(y, p), expected_calibration_error(y, p))
+
+
+def scores_of(name: str, noise: float, seed: int) -> Scores:
+    """Error, NLL and ECE of a likelihood at a noise (sigma^2)."""
+    return scores(*probabilities(name, noise, seed))
+
+
+def noise_sweep(
+    names: Sequence[str] = SWEPT,
+    noises: Sequence[float] = NOISES,
+    seeds: Sequence[int] = (0,),
+    progress: Callable[[float, str], None] | None = None,
+) -> Iterator[SweepCurve]:
+    """Error, NLL and calibration error against the noise (paper 002, figure 4).
+
+    Args:
+        names: in `LIKELIHOODS`.
+        noises: sigma^2.
+        seeds: of the draws.
+        progress: told (fraction, message) after each fit.
+
+    Yields:
+        One curve a likelihood, as soon as it is finished and before the next is begun.
+
+    Raises:
+        InputError: no such likelihood, or nothing to sweep over.
+    """
+    if not len(noises) or not len(seeds):
+        raise InputError("A sweep needs at least one noise and one seed.")
+    for name in names:
+        _likelihood(name)
+    total, done = len(names) * len(noises) * len(seeds), 0
+    for name in names:
+        values = np.empty((3, len(seeds), len(noises)))
+        for s, seed in enumerate(seeds):
+            for k, noise in enumerate(noises):
+                values[:, s, k] = scores_of(name, noise, seed)
+                done += 1
+                if progress is not None:
+                    progress(done / total, f"{LIKELIHOODS[name].title}, noise {noise:g}")
+        yield SweepCurve(name, LIKELIHOODS[name].title, np.asarray(noises, dtype=np.float64), *values)
+
+
+@dataclass(frozen=True, eq=False)
+class Honest:
+    """How honest some probabilities are.
+
+    Attributes:
+        title: whose.
+        n: test points.
+        scores: error, NLL, ECE.
+        table: accuracy against confidence, 10 bins.
+        band: ends [10] of a 95 % bootstrap interval of the accuracies.
+        histogram: of confidence, 10 bins.
+    """
+
+    title: str
+    n: int
+    scores: Scores
+    table: ReliabilityTable
+    band: tuple[Floats, Floats]
+    histogram: ConfidenceHistogram
+
+
+def honesty(title: str, y: Ints, p: Floats) -> Honest:
+    """Reliability and confidence of probabilities [m, C] for classes [m]."""
+    return Honest(
+        title,
+        len(y),
+        scores(y, p),
+        reliability_table(y, p),
+        reliability_band(y, p, n_samples=200),
+        confidence_histogram(y, p),
+    )
+
+
+def _likelihood(name: str) -> Likelihood:
+    if name not in LIKELIHOODS:
+        raise InputError(f"There is no likelihood {name!r}. There are: {', '.join(LIKELIHOODS)}.")
+    return LIKELIHOODS[name]

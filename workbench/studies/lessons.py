@@ -1,0 +1,401 @@
+"""What the lessons show, computed: plain functions of a few numbers, seeded, seconds at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
+from workbench.metrics import error_rate, negative_log_likelihood
+from workbench.studies.calibration import Honest, Scores, fitted, honesty, probabilities, scores_of, toy
+
+SIZE = 90
+"""Points along each side of a map."""
+Report = Callable[[float, str], None]
+
+
+class Grid(NamedTuple):
+    """A grid over the plane.
+
+    Attributes:
+        x: [G].
+        y: [G].
+        points: [G * G, 2], rows of y first.
+    """
+
+    x: Floats
+    y: Floats
+    points: Floats
+
+
+def grid_over(X: Array, size: int = SIZE, pad: float = 0.08) -> Grid:
+    """A grid over the points' bounding box and a margin.
+
+    Args:
+        X: [N, 2].
+        size: G.
+        pad: margin as a share of each side.
+    """
+    low, high = np.min(X, axis=0), np.max(X, axis=0)
+    edge = pad * np.where(high > low, high - low, 1.0)
+    x = np.linspace(low[0] - edge[0], high[0] + edge[0], size)
+    y = np.linspace(low[1] - edge[1], high[1] + edge[1], size)
+    return Grid(x, y, np.column_stack([a.ravel() for a in np.meshgrid(x, y)]))
+
+
+def _quiet(_fraction: float, _message: str) -> None:
+    return None
+
+
+def over_confident(likelihood: str, noise: float, report: Report = _quiet) -> tuple[Honest, ...]:
+    """Robust-max, another likelihood and the exact probabilities on the same points.
+
+    Args:
+        likelihood: the one beside robust-max, of `calibration.LIKELIHOODS`.
+        noise: sigma^2.
+        report: told of progress.
+    """
+    return _compared(("robust-max", likelihood, "bayes"), noise, report)
+
+
+def useless(noise: float, report: Report = _quiet) -> tuple[Honest, ...]:
+    """A collapsed model, a sound one and the exact probabilities.
+
+    Args:
+        noise: sigma^2.
+        report: told of progress.
+    """
+    return _compared(("collapsed", "logistic-softmax", "bayes"), noise, report)
+
+
+def _compared(names: tuple[str, ...], noise: float, report: Report) -> tuple[Honest, ...]:
+    from workbench.studies.calibration import LIKELIHOODS
+
+    out = []
+    for place, name in enumerate(names):
+        report(place / len(names), LIKELIHOODS[name].title)
+        out.append(honesty(LIKELIHOODS[name].title, *probabilities(name, noise)))
+    return tuple(out)
+
+
+def argmax_frequency(noise: float, n_train: int, report: Report = _quiet) -> tuple[Honest, ...]:
+    """The large-margin GP read in three ways: argmax frequency, softmax of the means, tempered.
+
+    Args:
+        noise: sigma^2.
+        n_train: labels.
+        report: told of progress.
+    """
+    from workbench.policies import argmax_probabilities
+
+    report(0.0, "Fitting")
+    data = toy(noise, 0, n_train)
+    model = fitted("large-margin", data)
+    latent = model.predict_latent(data.X_test)
+    mean = np.asarray(latent.mean, dtype=np.float64)
+    plain = np.exp(mean - mean.max(axis=1, keepdims=True))
+    readings = (
+        ("Argmax frequency", argmax_probabilities(mean, np.asarray(latent.variance, dtype=np.float64))),
+        ("Softmax of the means", plain / plain.sum(axis=1, keepdims=True)),
+        (f"Tempered softmax, β = {float(model.beta_):.2f}", model.predict_proba(data.X_test)),
+    )
+    return tuple(honesty(title, data.y_test, np.asarray(p)) for title, p in readings)
+
+
+def spirals(n: int = 900, turns: float = 1.4, noise: float = 0.05, seed: int = 0) -> tuple[Floats, Ints]:
+    """Three arms of a spiral: a border too long for a few inducing points.
+
+    Args:
+        n: N.
+        turns: of each arm.
+        noise: standard deviation of each coordinate.
+        seed: of the draw.
+
+    Returns:
+        Points [N, 2] and codes [N].
+    """
+    rng = np.random.default_rng([seed, 0, 0x591])
+    codes = rng.integers(0, 3, n)
+    t = np.sqrt(rng.uniform(0.02, 1.0, n))
+    angle = 2 * np.pi * (turns * t + codes / 3)
+    X = t[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return X + noise * rng.standard_normal((n, 2)), codes
+
+
+@dataclass(frozen=True, eq=False)
+class Inducing:
+    """One sparse model of the spirals.
+
+    Attributes:
+        grid: of the map.
+        probabilities: [G, G, 3].
+        centres: [P, 2] inducing points.
+        X: [N, 2] training points.
+        y: [N].
+        error: on the test points.
+        nll: nats.
+        n_test: test points.
+    """
+
+    grid: Grid
+    probabilities: Floats
+    centres: Floats
+    X: Floats
+    y: Ints
+    error: float
+    nll: float
+    n_test: int
+
+
+def inducing_points(n_inducing: int, report: Report = _quiet) -> Inducing:
+    """The large-margin GP with so many inducing points (no wide mean) on three spirals.
+
+    Args:
+        n_inducing: P.
+        report: told of progress.
+    """
+    from workbench.classifiers import make_classifier
+
+    report(0.0, "Fitting")
+    X, y = spirals()
+    X, y, X_test, y_test = X[:300], y[:300], X[300:], y[300:]
+    model = make_classifier(
+        "large-margin", classes=np.arange(3), n_inducing=n_inducing, n_mean=0, length_scale_factor=0.3,
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    grid = grid_over(X)
+    p = np.asarray(model.predict_proba(X_test))
+    geometry = model.geometry_
+    return Inducing(
+        grid,
+        np.asarray(model.predict_proba(grid.points)).reshape(SIZE, SIZE, 3),
+        np.asarray(geometry.inducing) * geometry.scale + geometry.shift,
+        X,
+        y,
+        error_rate(y_test, p),
+        negative_log_likelihood(y_test, p),
+        len(y_test),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """Two measures over the plane from one model.
+
+    Attributes:
+        grid: of the maps.
+        variation_ratio: [G, G].
+        entropy: [G, G] nats.
+        X: [n, 2] labelled points.
+        y: [n].
+    """
+
+    grid: Grid
+    variation_ratio: Floats
+    entropy: Floats
+    X: Floats
+    y: Ints
+
+
+def two_measures(n_train: int, noise: float, report: Report = _quiet) -> Measures:
+    """Variation ratio and entropy of the large-margin GP over the plane.
+
+    Args:
+        n_train: labels.
+        noise: sigma^2.
+        report: told of progress.
+    """
+    from workbench.policies import variation_ratio
+
+    report(0.0, "Fitting")
+    data = toy(noise, 0, n_train)
+    model = fitted("large-margin", data)
+    # one frame for every number of labels
+    grid = grid_over(toy(noise, 0).X, pad=0.02)
+    latent = model.predict_latent(grid.points)
+    p = np.asarray(model.predict_proba(grid.points))
+    entropy = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1)
+    ratio = variation_ratio(np.asarray(latent.mean), np.asarray(latent.variance))
+    shape = (SIZE, SIZE)
+    return Measures(grid, np.asarray(ratio).reshape(shape), entropy.reshape(shape), data.X, data.y)
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """Where policies looked.
+
+    Attributes:
+        points: [N, 2] the pool.
+        codes: [N].
+        classes: names.
+        initial: items labelled at the start.
+        asked: policy -> items in the order they were asked about.
+        error: policy -> [R] test error after each round.
+        n_test: test items.
+    """
+
+    points: Floats
+    codes: Ints
+    classes: tuple[str, ...]
+    initial: Ints
+    asked: dict[str, Ints]
+    error: dict[str, Floats]
+    n_test: int
+
+
+def looked(policy: str, seed: int, budget: int = 40, report: Report = _quiet) -> Looked:
+    """A policy and random asking on the same pool, from the same start.
+
+    Args:
+        policy: a registry name.
+        seed: of pool, split and start.
+        budget: questions.
+        report: told of progress.
+    """
+    from workbench.pools import load_pool
+    from workbench.sessions import simulate
+
+    pool = load_pool("three-gaussians", n_items=600, noise=0.12, seed=seed)
+    asked: dict[str, Ints] = {}
+    errors: dict[str, Floats] = {}
+    initial = np.empty(0, dtype=np.int64)
+    names = tuple(dict.fromkeys((policy, "random")))
+    for place, name in enumerate(names):
+        items: list[int] = []
+        error: list[float] = []
+        options = {"length_scale_factor": 1.0, "variance": 1.0}
+        for made in simulate(pool, "large-margin", name, options=options, budget=budget, seed=seed):
+            if made.number == 0:
+                initial = made.initial
+            items += made.queried.tolist()
+            error.append(made.error)
+            report((place + len(items) / budget) / len(names), f"{name}: {len(items)} of {budget} questions")
+        asked[name], errors[name] = np.array(items, dtype=np.int64), np.array(error)
+    assert pool.truth is not None
+    n_test = round(0.2 * len(pool))
+    return Looked(
+        np.asarray(pool.features), np.asarray(pool.truth), pool.classes, initial, asked, errors, n_test
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """The hard rival beside the tempered ones.
+
+    Attributes:
+        hard: [T + 1] the papers' objective when the rival is chosen anew before each sweep.
+        tempered: [S + 1] the same objective along the tempered solver's sweeps.
+        switched: [T] share of rows whose rival changed before each sweep.
+        n: rows.
+        n_classes: C.
+    """
+
+    hard: Floats
+    tempered: Floats
+    switched: Floats
+    n: int
+    n_classes: int
+
+
+def hard_objective(
+    Phi: Floats, kt: Floats, y: Ints, mean: Floats, covariance: Floats
+) -> tuple[float, Ints, Floats]:
+    """The papers' objective with the worst rival of each row (MATH.md section 2).
+
+    Args:
+        Phi: [N, P] whitened features.
+        kt: [N] what they leave of the kernel's variance.
+        y: [N] codes.
+        mean: [P, C] of q(v).
+        covariance: [C, P, P] of q(v).
+
+    Returns:
+        sum_n [-E b - sqrt(E b^2)] - KL at the rival of largest mean, those rivals [N] and E b^2 [N].
+    """
+    rows = np.arange(len(y))
+    F = Phi @ mean
+    others = F.copy()
+    others[rows, y] = -np.inf
+    rival = others.argmax(axis=1)
+    V = np.einsum("np,cpq,nq->nc", Phi, covariance, Phi, optimize=True)
+    margin = 1 + F[rows, rival] - F[rows, y]
+    second = np.maximum(margin**2 + 2 * kt + V[rows, rival] + V[rows, y], 1e-12)
+    P = Phi.shape[1]
+    log_det = np.linalg.slogdet(covariance)[1]
+    kl = 0.5 * (np.einsum("cpp->c", covariance) + (mean**2).sum(axis=0) - P - log_det).sum()
+    return float(-(margin + np.sqrt(second)).sum() - kl), rival, second
+
+
+def rivals(n_classes: int, report: Report = _quiet, sweeps: int = 40) -> Rivals:
+    """The rule "the rival is whoever leads now" against the tempered rivals, on one problem.
+
+    Args:
+        n_classes: C; with two there is one rival and nothing to cycle.
+        report: told of progress.
+        sweeps: of the hard rule.
+
+    Raises:
+        InputError: fewer than two classes.
+    """
+    from workbench.classifiers import make_classifier
+    from workbench.pools.generators import overlapping
+
+    if n_classes < 2:
+        raise InputError(f"A rival needs two classes; got {n_classes}.")
+    pool = overlapping(n_items=600, n_classes=n_classes, n_features=2, overlap=1.0, seed=1)
+    X, y = np.asarray(pool.features), np.asarray(pool.truth)
+    make: Any = lambda: make_classifier(  # noqa: E731
+        "large-margin", classes=np.arange(n_classes), n_inducing=32, n_mean=0, variance=1.0,
+        length_scale_factor=1.0, calibration=None, random_state=0, max_sweeps=1, tol=1e-9, warm_start=True,
+    )  # fmt: skip
+    soft = make()
+    tempered: list[float] = []
+    Phi, kt = np.empty((0, 0)), np.empty(0)
+    for sweep in range(sweeps):
+        report(0.5 * sweep / sweeps, f"tempered, sweep {sweep + 1}")
+        soft.fit(X, y)
+        if not tempered:
+            Phi = np.asarray(soft.predictor_.project(X), dtype=np.float64)
+            kt = np.maximum(1.0 - (Phi**2).sum(axis=1), 0.0)
+            zero = np.zeros((Phi.shape[1], n_classes))
+            tempered.append(
+                hard_objective(Phi, kt, y, zero, np.tile(np.eye(Phi.shape[1]), (n_classes, 1, 1)))[0]
+            )
+        root = np.asarray(soft.root_)
+        tempered.append(hard_objective(Phi, kt, y, soft.mean_, np.swapaxes(root, 1, 2) @ root)[0])
+    # the rule of the papers' algorithm: choose the rival, then update every class in closed form
+    P = Phi.shape[1]
+    mean, covariance = np.zeros((P, n_classes)), np.tile(np.eye(P), (n_classes, 1, 1))
+    value, rival, second = hard_objective(Phi, kt, y, mean, covariance)
+    hard, switched = [value], []
+    for sweep in range(sweeps):
+        report(0.5 + 0.5 * sweep / sweeps, f"hard rival, sweep {sweep + 1}")
+        weight = second**-0.5
+        F = Phi @ mean
+        for c in range(n_classes):
+            mine, against = y == c, rival == c
+            rows = mine | against
+            A, w = Phi[rows], weight[rows]
+            # with the other side held: rows of c are pushed above their rival, rival rows below their class
+            other = np.where(mine[rows], F[rows, rival[rows]], F[rows, y[rows]])
+            sign = np.where(mine[rows], 1.0, -1.0)
+            precision = np.eye(P) + A.T @ (A * w[:, None])
+            covariance[c] = np.linalg.inv(precision)
+            mean[:, c] = covariance[c] @ (A.T @ (sign * (1 + w) + w * other))
+            F[:, c] = Phi @ mean[:, c]
+        before = rival
+        value, rival, second = hard_objective(Phi, kt, y, mean, covariance)
+        hard.append(value)
+        switched.append(float((rival != before).mean()))
+    return Rivals(np.array(hard), np.array(tempered), np.array(switched), len(y), n_classes)
+
+
+__all__ = [
+    "Grid", "Honest", "Inducing", "Looked", "Measures", "Rivals", "Scores", "argmax_frequency", "grid_over",
+    "hard_objective", "inducing_points", "looked", "over_confident", "rivals", "scores_of", "spirals",
+    "two_measures", "useless",
+]  # fmt: skip
