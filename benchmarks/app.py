@@ -44,15 +44,16 @@ def _paint(browser: Any, address: str, sign: str) -> float:
     return seconds
 
 
-def first_paint(*, rounds: int = 15) -> float:
+def first_paint(*, quick: bool = False) -> bool:
     """First paint of the first page against a bare one-line page.
 
     Args:
-        rounds: pairs measured, alternated.
+        quick: fewer pairs.
 
     Returns:
-        Ratio of the medians, ours over bare.
+        Whether the ratio of the medians is at most 1.5.
     """
+    rounds = 5 if quick else 15
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         ours = Server(Path(folder) / "ours").start()
         bare = _bare(Path(folder) / "bare", "import streamlit as st; st.title('Hello')\n").start()
@@ -75,18 +76,19 @@ def first_paint(*, rounds: int = 15) -> float:
         f"first paint: {median['ours']:.2f} s, a bare one-line page {median['bare']:.2f} s, "
         f"ratio {ratio:.2f} (at most 1.5), median of {rounds} alternated"
     )
-    return ratio
+    return ratio <= 1.5
 
 
-def server_memory(*, rounds: int = 3) -> float:
+def server_memory(*, quick: bool = False) -> bool:
     """Memory of the server after the first page, warm-up off, against bare Streamlit with pandas and Plotly.
 
     Args:
-        rounds: servers of each side started, alternated.
+        quick: one server of each side.
 
     Returns:
-        Ratio of the medians, ours over bare.
+        Whether the ratio of the medians is at most 1.3.
     """
+    rounds = 1 if quick else 3
     source = "import pandas, plotly.graph_objects\nimport streamlit as st\nst.title('Hello')\n"
     sizes: dict[str, list[float]] = {"ours": [], "bare": []}
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
@@ -107,7 +109,7 @@ def server_memory(*, rounds: int = 3) -> float:
         f"server memory, warm-up off: {median['ours']:.0f} MB, bare Streamlit with pandas and Plotly "
         f"{median['bare']:.0f} MB, ratio {ratio:.2f} (at most 1.3), median of {rounds}"
     )
-    return ratio
+    return ratio <= 1.3
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -115,9 +117,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks app", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     quick = parser.parse_args(arguments).quick
-    paint = first_paint(rounds=5 if quick else 15)
-    memory = server_memory(rounds=1 if quick else 3)
-    return 0 if paint <= 1.5 and memory <= 1.3 else 1
+    within = [first_paint(quick=quick), server_memory(quick=quick)]
+    return 0 if all(within) else 1
 
 
 if __name__ == "__main__":

@@ -83,11 +83,10 @@ def project_row(record: Any) -> None:
         n_labelled, last = progress(record.id)
         with st.container(width="stretch", gap=None):
             st.markdown(f"**{verbatim(record.name, 60)}**" + (" · open" if here else ""))
-            facts = [
-                verbatim(source_of(record), 50),
-                plural(n_labelled, "label"),
-                f"last change {verbatim(last)}",
-            ]
+            source = source_of(record)
+            facts = [plural(n_labelled, "label"), f"last change {verbatim(last)}"]
+            if source != record.name:
+                facts.insert(0, verbatim(source, 50))
             st.caption(" · ".join(facts))
         if st.button(
             "Go on" if n_labelled else "Start",

@@ -130,6 +130,7 @@ def why(session: Session, ask: Ask) -> Reason:
     open_items = open_of(session.pool, session.state)
     rank = 1 + int((values[open_items] > values[ask.item]).sum())
     words = TELLING.get(policy, title + " is {0:.3f}.").format(float(values[ask.item]))
+    words = words.replace("%", " %")
     return Reason(ask.role, words, float(values[ask.item]), rank, int(open_items.size))
 
 
