@@ -226,6 +226,13 @@ def test_nan_from_the_model_names_the_item(name: str) -> None:
         query(name, belief(latent=lambda: Latent(mean, variance), probabilities=lambda: p), 4, rng())
 
 
+def test_a_negative_variance_names_the_item_of_the_pool() -> None:
+    mean, variance = belief().latent  # type: ignore[misc]
+    variance[123, 2] = -1.0
+    with pytest.raises(InputError, match="item 123"):
+        query("variation-ratio", belief(latent=Latent(mean, variance)), 1, rng())
+
+
 def test_a_selector_is_no_policy_and_a_policy_no_selector() -> None:
     with pytest.raises(InputError, match="not a selector"):
         query("margin", belief(), 3, rng(), selector="entropy")

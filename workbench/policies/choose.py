@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from workbench.arrays import Floats, Ints
+from workbench.classifiers.argmax import check_moments
 from workbench.errors import InputError
 from workbench.policies.belief import Belief, PolicyFn, Query, Selector
 from workbench.policies.registry import POLICIES, PolicyEntry, find
@@ -147,6 +148,7 @@ def top_by_variation_ratio(belief: Belief, rows: Ints, k: int, rng: Generator) -
         )
     except InputError:
         _name_bad_item(belief)
+        check_moments(mean, variance)  # says the number in the pool, not among `rows`
         raise
     return rows[best], values
 
