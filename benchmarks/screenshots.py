@@ -83,6 +83,7 @@ class Pages:
             "compare-done": (f"/compare{digits}&comparison={self.comparison}", None),
             "uncertainty": ("/uncertainty" + digits, None),
             "uncertainty-points": ("/uncertainty" + points, None),
+            "calibration": ("/calibration" + digits, None),
             "history": ("/history" + digits, None),
             "lost": ("/label?project=gone", None),
         }
