@@ -4,6 +4,7 @@ from sklearn.datasets import load_digits
 
 from workbench.errors import Cancelled
 from workbench.studies import images
+from workbench.studies.reproduce import EXPERIMENTS, reproduce
 
 
 @pytest.fixture
@@ -11,72 +12,54 @@ def tiny(monkeypatch):
     """Digits in the place of the big data sets, and a small network in the place of the papers'."""
     bunch = load_digits()
     X, y = (bunch.images.reshape(-1, 64) / 16).astype(np.float32), bunch.target
-    made = images._Images(X[:300], y[:300], X[300:400], y[300:400], (8, 8))
-    monkeypatch.setattr(images._Images, "of", classmethod(lambda cls, data, n_train, n_test: made))
+    made = images.Images(X[:300], y[:300], X[300:400], y[300:400], (8, 8))
+    monkeypatch.setattr(images, "load_images", lambda data, n_train, n_test: made)
     monkeypatch.setattr(images, "PAPERS_NETWORK", dict.fromkeys(images.TITLES, "small"))
     fits = []
-    fitted = images._fitted
+    fitted = images.fitted
 
-    def counted(some, settings, told):
-        fits.append(settings["classifier"])
-        return fitted(some, settings, told)
+    def counted(some, kind, *rest):
+        fits.append(kind)
+        return fitted(some, kind, *rest)
 
-    monkeypatch.setattr(images, "_fitted", counted)
+    monkeypatch.setattr(images, "fitted", counted)
     return fits
 
 
+@pytest.mark.slow
 def test_figure_4_compares_accuracy_and_time_and_is_resumed(tiny, tmp_path):
-    told = []
-
-    def report(fraction, what):
-        told.append(fraction)
-        if len(tiny) == 3:
-            raise Cancelled(what)
-
     with pytest.raises(Cancelled):
-        images.lmgp_fig4(True, tmp_path, report)
-    assert len(list((tmp_path / "parts").glob("*.json"))) == 2
-    found = images.lmgp_fig4(True, tmp_path)
-    assert len(tiny) == 3 + 6  # two were kept, the third was begun anew
-    table = found.tables["accuracy-and-time"]
-    assert len(table) == 8 and table.accuracy.between(0, 1).all() and (table.seconds > 0).all()
-    assert len(found.findings) == 4
-    assert all(f.verdict in ("partly", "not reproduced") for f in found.findings)
-    text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "JPEG" in text and "--quick" in text
-    assert (tmp_path / "accuracy-against-time.html").is_file()
-    assert told == sorted(told)
+        reproduce("lmgp-fig4", tmp_path, quick=True, should_stop=lambda: len(tiny) == 3)
+    report, path = reproduce("lmgp-fig4", tmp_path, quick=True)
+    assert len(tiny) == 8  # three were kept
+    table = report.tables[0]
+    assert len(table.rows) == 8
+    assert all(0 <= row[4] <= 1 and row[7] > 0 for row in table.rows)
+    assert len(report.findings) == 4
+    assert all(f.verdict(True) in ("partly", "not reproduced") for f in report.findings)
+    text = path.read_text(encoding="utf-8")
+    assert "JPEG" in text and "4000 instead of 60000" in text and "Not run in full" in text
 
 
 @pytest.mark.slow
 def test_adversarial_measures_the_papers_claims_and_more(tiny, tmp_path):
-    found = images.lmgp_adversarial(True, tmp_path)
-    claims = [f.claim for f in found.findings]
-    assert sum("almost 1" in c for c in claims) == 2
-    assert sum("adaptive attack and harmless noise" in c for c in claims) == 3
-    assert {f.verdict for f in found.findings} <= {"partly", "not reproduced", "beyond the papers"}
-    assert (tmp_path / "strength-mnist.html").is_file() and (tmp_path / "attacks-cifar10_jpeg.csv").is_file()
+    report, path = reproduce("lmgp-adversarial", tmp_path, quick=True)
+    claims = [f.claim for f in report.findings]
+    assert sum("rises rapidly" in c for c in claims) == 2
+    assert sum("harmless noise" in c for c in claims) == 3
+    assert [f.name for f in report.figures][:2] == ["strength-mnist", "detection-mnist"]
+    assert "(JPEG)" in path.read_text(encoding="utf-8")
     fits = len(tiny)
-    again = images.lmgp_adversarial(True, tmp_path)
+    again, _ = reproduce("lmgp-adversarial", tmp_path, quick=True)
     assert len(tiny) == fits
-    assert [f.ours for f in again.findings] == [f.ours for f in found.findings]
+    assert [f.ours for f in again.findings] == [f.ours for f in report.findings]
 
 
-@pytest.mark.slow
 def test_gwi_stands_beside_the_networks(tiny, tmp_path):
-    found = images.gwi_images(True, tmp_path)
-    assert set(found.tables["images"].classifier) == {"wasserstein", "large-margin-net", "softmax-net"}
-    assert len(found.findings) == 4
+    report, _ = reproduce("gwi-images", tmp_path, quick=True)
+    assert {row[1] for row in report.tables[0].rows} == {"GWI", "LMGP-DNN", "CNN"}
+    assert len(report.findings) == 4
 
 
-@pytest.mark.parametrize(
-    ("whole", "part", "quick", "verdict"),
-    [
-        (True, True, False, "reproduced"),
-        (True, True, True, "partly"),
-        (False, True, False, "partly"),
-        (False, False, True, "not reproduced"),
-    ],
-)
-def test_quick_runs_are_at_most_partly(whole, part, quick, verdict):
-    assert images._graded(whole, part, quick) == verdict
+def test_the_image_experiments_have_names():
+    assert {"lmgp-fig4", "lmgp-adversarial", "gwi-images"} <= set(EXPERIMENTS)

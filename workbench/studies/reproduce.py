@@ -41,6 +41,7 @@ _LARGE_MARGIN = "workbench.studies.papers_large_margin:"
 _ACTIVE = "workbench.studies.papers_active:"
 _BSVM = "workbench.studies.papers_bayesian_svm:"
 _SOFTMAX = "workbench.studies.papers_logistic_softmax:"
+_IMAGES = "workbench.studies.images:"
 
 EXPERIMENTS: Registry[Experiment] = Registry(
     "experiment",
@@ -146,6 +147,33 @@ EXPERIMENTS: Registry[Experiment] = Registry(
             "Logistic-softmax against robust-max and Heaviside, five large sets.",
             paper="002 figure 7",
             full="about 3 h",
+        ),
+        Experiment(
+            "lmgp-fig4",
+            _IMAGES + "fig4",
+            "LMGP-DNN against a CNN: accuracy and training time",
+            "The papers' networks on MNIST and on a JPEG copy of CIFAR-10.",
+            paper="000 figure 4, 003 figure 4",
+            quick="10 min",
+            full="about 20 h on 2 cores, most of it CIFAR-10",
+        ),
+        Experiment(
+            "lmgp-adversarial",
+            _IMAGES + "adversarial",
+            "Attacked images: accuracy, and detection by the variation ratio",
+            "FGSM as in the papers; PGD, an adaptive attack, transfer, noise and Fashion-MNIST beyond them.",
+            paper="000 figure 6, 003 figure 7",
+            quick="10 min",
+            full="about 5 h on 2 cores",
+        ),
+        Experiment(
+            "gwi-images",
+            _IMAGES + "gwi",
+            "Gaussian Wasserstein inference with a CNN mean",
+            "Accuracy and calibration beside LMGP-DNN and the CNN.",
+            paper="notes 004",
+            quick="10 min",
+            full="about 1 h",
         ),
     ],
 )
