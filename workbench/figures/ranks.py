@@ -57,7 +57,7 @@ def critical_difference_diagram(
         height=110 + 30 * rows + 14 * len(bars),
         legend=False,
         x_options={"range": [0.8, len(ranks) + 0.2], "side": "top", "dtick": 1},
-        y_options={"visible": False, "range": [-rows - 0.6, 1.2 + 0.45 * len(bars)]},
+        y_options={"visible": False, "range": [-rows - 0.9, 1.2 + 0.45 * len(bars)]},
     )
     for place, index in enumerate(order):
         y = -float(place)
@@ -101,12 +101,11 @@ def critical_difference_diagram(
             xref="paper",
             yref="paper",
             x=0,
-            y=-0.02,
+            y=0,
             xanchor="left",
-            yanchor="top",
+            yanchor="bottom",
             font={"size": 11, "color": theme.NEUTRAL},
         )
-        fig.update_layout(margin={"b": 32})
     return fig
 
 
@@ -208,7 +207,7 @@ def ratio_strip(ratios: Mapping[str, Array], names: Sequence[str]) -> go.Figure:
         x="Training time over the reference's",
         height=90 + 52 * max(1, len(ratios)),
         legend=False,
-        x_options={"type": "log"},
+        x_options={"type": "log", "dtick": "D2"},
         y_options={"autorange": "reversed"},
     )
     for place, (method, values) in enumerate(ratios.items()):
@@ -258,7 +257,7 @@ def time_curves(
         x="Training time, CPU seconds",
         y=y,
         height=420,
-        x_options={"type": "log"},
+        x_options={"type": "log", "dtick": "D2"},
         y_options={"tickformat": ".0%" if share else ""},
     )
     for place, (method, (seconds, values)) in enumerate(curves.items()):
@@ -307,7 +306,7 @@ def series(
         x=x,
         y=y,
         height=400,
-        x_options={"type": "log"} if logarithmic else {},
+        x_options={"type": "log", "dtick": "D2"} if logarithmic else {},
         y_options={"tickformat": ".0%"} if share else {},
     )
     for place, (name, (at, values)) in enumerate(lines.items()):

@@ -1,0 +1,185 @@
+"""Reports of reproduced experiments: verdicts by the rule, parts computed once, data that are missing."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.errors import Cancelled, InputError
+from workbench.registry import load_target
+from workbench.studies import papers_data, papers_errata
+from workbench.studies.papers_active import active
+from workbench.studies.papers_active import part as active_part
+from workbench.studies.papers_data import cut, paper_sets, some_rows
+from workbench.studies.reports import Condition, Figure, Finding, Report, Table, write_report
+from workbench.studies.reproduce import EXPERIMENTS, Context, reproduce
+
+
+def finding(*holds: bool) -> Finding:
+    return Finding(
+        "claim | with a bar", "1.0", "1.1", tuple(Condition(f"c{i}", h) for i, h in enumerate(holds))
+    )
+
+
+def test_the_verdict_follows_the_rule() -> None:
+    assert finding(True, True).verdict(False) == "reproduced"
+    assert finding(True, True).verdict(True) == "partly"
+    assert finding(True, False).verdict(False) == "partly"
+    assert finding(False, False).verdict(False) == finding(False).verdict(True) == "not reproduced"
+    assert Report("r", [finding(True), finding(True)]).verdict == "reproduced"
+    assert Report("r", [finding(True), finding(False)]).verdict == "partly"
+    assert Report("r", [finding(False), finding(False)]).verdict == "not reproduced"
+    assert Report("r", [finding(True)], caps=["fewer sets"]).verdict == "partly"
+    with pytest.raises(InputError, match="no finding"):
+        _ = Report("r").verdict
+
+
+def test_a_report_is_a_folder_that_explains_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import plotly.graph_objects as go
+
+    def no_browser(*args: object, **kwargs: object) -> bytes:
+        raise RuntimeError("no browser")
+
+    monkeypatch.setattr(go.Figure, "to_image", no_browser)
+    report = Report(
+        "A title",
+        [finding(True, False)],
+        [Table("t", "A table", ("a", "b"), [("x|y", 0.123456), ("z", None)], shown=1)],
+        [Figure("f", "A figure", go.Figure(go.Scatter(x=[1], y=[2])))],
+        caps=["seeds: 1 instead of 5"],
+        cost="9 h",
+    )
+    path = write_report(report, tmp_path / "r", name="n", command="workbench reproduce n", seconds=61)
+    text = path.read_text()
+    for words in (
+        "Verdict: **partly**",
+        "`workbench reproduce n` in 61 s",
+        "Not run in full",
+        "- seeds: 1 instead of 5",
+        "A full run costs 9 h",
+        "| claim \\| with a bar | 1.0 | 1.1 | partly |",
+        "- holds: c0",
+        "- does not hold: c1",
+        "| x\\|y | 0.1235 |",
+        "1 more rows in tables/t.csv",
+        "[Interactive](figures/f.html)",
+        "No pictures as PNG",
+    ):
+        assert words in text.replace("    - ", "- ")
+    assert (tmp_path / "r" / "tables" / "t.csv").read_text() == "a,b\nx|y,0.123456\nz,\n"
+    assert json.loads((tmp_path / "r" / "report.json").read_text())["verdict"] == "partly"
+
+
+def test_every_name_leads_to_a_function() -> None:
+    assert {
+        "errata", "lmgp-table1", "lmgp-fig2", "lmgp-fig3", "lmgp-fig5", "lmgp-active", "bsvm-table1",
+        "bsvm-fig1", "bsvm-fig2", "bsvm-fig3", "bsvm-susy", "lsm-fig7",
+    } <= set(EXPERIMENTS)  # fmt: skip
+    for entry in EXPERIMENTS.values():
+        assert entry.paper and entry.quick and entry.full
+        if entry.target.startswith("workbench.studies.papers_"):
+            assert callable(load_target(entry.target))
+    with pytest.raises(InputError, match="Did you mean 'lmgp-table1'"):
+        reproduce("lmgp-tabel1")
+
+
+CALLS: list[int] = []
+
+
+def double(x: int) -> int:
+    CALLS.append(x)
+    return 2 * x
+
+
+def test_parts_are_computed_once_and_survive_a_kill(tmp_path: Path) -> None:
+    CALLS.clear()
+    stop = {"after": 2}
+    context = Context("n", tmp_path, tmp_path / "cache", should_stop=lambda: len(CALLS) >= stop["after"])
+    keys = [{"x": i} for i in range(4)]
+    with pytest.raises(Cancelled):
+        context.parts("g", keys, double)
+    assert CALLS == [0, 1]
+    with (tmp_path / "cache" / "g.jsonl").open("ab") as file:
+        file.write(b'["{\\"x\\": 2}", ')
+    stop["after"] = 99
+    seen: list[float] = []
+    context.progress = lambda fraction, message: seen.append(fraction)
+    assert context.parts("g", keys, double) == [0, 2, 4, 6] and CALLS == [0, 1, 2, 3]
+    assert seen == [0.75, 1.0]
+    assert context.parts("g", [{"x": 3}, {"x": 0}], double) == [6, 0] and len(CALLS) == 4
+
+
+def test_caps_are_said(tmp_path: Path) -> None:
+    context = Context("n", tmp_path, tmp_path, quick=True)
+    assert context.cap("seeds", 5, 1) == 1 and context.rows(700) == 700 and context.rows(700) == 700
+    assert context.caps == ["seeds: 1 instead of 5", "at most 700 rows of a data set"]
+    full = Context("n", tmp_path, tmp_path)
+    assert full.cap("seeds", 5, 1) == 5 and full.rows(700) is None and full.caps == []
+    assert Context("n", tmp_path, tmp_path, quick=True, max_rows=90).rows(700) == 90
+    with pytest.raises(InputError, match="at least 50"):
+        reproduce("errata", tmp_path, max_rows=3)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is a file"):
+        reproduce("errata", tmp_path / "file")
+
+
+@pytest.mark.parametrize("check", papers_errata.CHECKS, ids=lambda c: c.__name__)
+def test_each_correction_is_shown_by_its_number(check: object) -> None:
+    found = check()  # type: ignore[operator]
+    assert found.holds, found
+
+
+def test_a_cut_keeps_every_class_and_is_the_same_each_time() -> None:
+    truth = np.array([0] * 500 + [1] * 3 + [2] * 1 + [3] * 496)
+    rows = some_rows(truth, 100, 0)
+    assert len(rows) == 100 and (np.diff(rows) > 0).all()
+    assert np.bincount(truth[rows])[1] >= 2 and np.bincount(truth[rows])[2] == 1
+    assert (some_rows(truth, 100, 0) == rows).all() and (some_rows(truth, 100, 1) != rows).any()
+    from workbench.pools import load_pool
+
+    pool = load_pool("wine")
+    small = cut(pool, 60, 0).split(0)
+    assert len(small) == 60 and len(small.items) == 60 and small.test is not None
+    assert cut(pool, None, 0) is pool and cut(pool, 1000, 0) is pool
+
+
+def test_without_its_data_an_experiment_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.pools.catalogue.find_file", lambda file: None)
+    with pytest.raises(InputError, match=r"None of the 6\d PMLB sets .*WORKBENCH_DATA"):
+        paper_sets()
+
+
+def planted_part(pool: str, policy: str, points: int, seed: int, rows: int, budget: int) -> dict[str, object]:
+    """Curves with a known order: margin, then variation ratio, entropy, random."""
+    order = ["margin", "variation-ratio", "variation-ratio-mc", "entropy-of-means", "random"]
+    level = 0.2 + 0.02 * order.index(policy) + 0.1 * (len(pool) % 3)
+    return {"errors": list(np.linspace(0.6, level, budget + 1))}
+
+
+def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = (*(f"set{i}" for i in range(12)), "poker")
+    sets = papers_data.PaperSets(names, {"pmlb:letter": "Install it."})
+    monkeypatch.setattr("workbench.studies.papers_active.paper_sets", lambda: sets)
+    monkeypatch.setattr("workbench.studies.papers_active.part", planted_part)
+    monkeypatch.setattr("workbench.studies.papers_active.full_error", lambda **key: 0.1)
+    context = Context("lmgp-active", tmp_path / "a", tmp_path / "cache", quick=True, max_rows=80)
+    report = active(context)
+    assert any("letter. Install it." in cap for cap in context.caps)
+    report.caps = context.caps
+    # every condition holds on these curves, and data are missing: never more than "partly"
+    assert [f.verdict(bool(report.caps)) for f in report.findings] == ["partly"] * 3
+    assert [f.verdict(False) for f in report.findings] == ["reproduced"] * 3
+    found = json.loads((tmp_path / "a" / "policy_ranks.json").read_text())
+    assert found["n_sets"] == 13 and not found["full"]
+    assert found["mean_ranks"] == {
+        "variation-ratio": 2.0, "entropy-of-means": 3.0, "margin": 1.0, "random": 4.0,
+    }  # fmt: skip
+    assert {f.name for f in report.figures} == {
+        "ranks-4", "difference-4", "ranks-64", "difference-64", "poker",
+    }  # fmt: skip
+
+
+def test_runs_of_one_seed_are_paired() -> None:
+    curves = [active_part("iris", policy, 64, 0, 80, 2)["errors"] for policy in ("margin", "random")]
+    assert len(curves[0]) == 3 and curves[0][0] == curves[1][0]
