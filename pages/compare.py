@@ -45,7 +45,7 @@ def sources() -> list[str]:
 
 def form() -> None:
     opened = current.session()
-    st.subheader("A new comparison")
+    st.header("A new comparison")
     with st.container(border=True, key="comparison-form"):
         names = sources()
         left, middle, right = st.columns([1.2, 1.2, 1], gap="medium")
@@ -138,7 +138,7 @@ def shown(token: str) -> None:
     pool = spec.pools[0]
     title = POOLS[pool].title if pool in POOLS else pool.replace("\\", "/").rpartition("/")[2]
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader(verbatim(title, 60))
+        st.header(verbatim(title, 60))
         if st.button("New comparison", key="new-comparison", type="tertiary", icon=":material/add:"):
             choose(None)
             st.rerun()
@@ -222,7 +222,7 @@ def earlier(token: str | None) -> None:
     others = [c for c in comparison.all_of() if c.id != token]
     if not others:
         return
-    st.subheader("Earlier comparisons")
+    st.header("Earlier comparisons")
     for one in others[:8]:
         with st.container(
             horizontal=True,

@@ -124,7 +124,7 @@ def source_of(record: Any) -> str:
     return POOLS[name].title if name in POOLS else name.replace("\\", "/").rpartition("/")[2]
 
 
-@st.cache_data(ttl=5, max_entries=200, show_spinner=False)
+@st.cache_data(ttl=2, max_entries=200, show_spinner=False)
 def progress(project: str) -> tuple[int, str]:
     from workbench.store import Store, fold
 
@@ -139,7 +139,7 @@ def projects() -> None:
     records = Store.open().projects()
     if not records:
         return
-    st.subheader("Go on with a project")
+    st.header("Go on with a project")
     for record in records[:4]:
         project_row(record)
     if len(records) > 4:
@@ -149,7 +149,7 @@ def projects() -> None:
 
 
 def pools() -> None:
-    st.subheader("Start with a pool")
+    st.header("Start with a pool")
     with st.container(key="pools"):
         for name in POOLS:
             card(name)
@@ -193,7 +193,7 @@ def columns_of(report: Any) -> None:
 
 
 def upload() -> None:
-    st.subheader("Your own table")
+    st.header("Your own table")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("The file stays on this machine.")
         if st.button("Back to the pools", key="leave-upload", type="tertiary", icon=":material/arrow_back:"):

@@ -154,7 +154,7 @@ def the_item(session: Any, ask: Any) -> None:
 def why(session: Any, ask: Any, classes: tuple[str, ...]) -> None:
     reason = seeing.why(session, ask)
     with st.container(border=True, key="why"):
-        st.markdown("#### Why this one")
+        st.markdown("## Why this one")
         st.markdown(verbatim(reason.words))
         if reason.rank:
             st.caption(
@@ -207,7 +207,7 @@ def progress_line(session: Any) -> None:
 def oracle_controls(session: Any) -> None:
     job = manager().get(session.id, "oracle")
     with st.container(border=True, key="oracle"):
-        st.markdown("#### Let the oracle answer")
+        st.markdown("## Let the oracle answer")
         st.caption("This pool knows its classes, so they can answer in your place.")
         busy = job is not None and job.active
         with st.container(horizontal=True, vertical_alignment="bottom", key="oracle-controls", gap="small"):
@@ -235,7 +235,7 @@ def oracle_controls(session: Any) -> None:
 
 
 def how_it_goes(session: Any) -> None:
-    st.subheader("How well it goes")
+    st.header("How well it goes")
     if not session.pool.has_truth or session.pool.test is None:
         found = session.evaluation
         st.info(
@@ -294,7 +294,7 @@ def classes_popover(session: Any) -> None:
 def nothing_left(session: Any) -> None:
     state = session.state
     with st.container(border=True, key="nothing-left"):
-        st.markdown("#### Nothing is left to ask")
+        st.markdown("## Nothing is left to ask")
         st.markdown(
             f"{plural(len(state.codes), 'item')} labelled, {len(state.skipped):,} skipped, "
             f"{len(state.unsure):,} unsure."

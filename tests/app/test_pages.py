@@ -97,6 +97,24 @@ def test_a_project_that_is_gone_says_so_and_leads_back(home: Path) -> None:
     assert "nowhere" in test.error[0].value
 
 
+def test_a_pool_that_was_changed_is_named_and_nothing_is_lost(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    rows = [f"{i}.5,{'x' if i % 2 else 'y'}\n" for i in range(40)]
+    path.write_text("a,class\n" + "".join(rows))
+    session = Session.create(str(path), target="class", annotator="ann")
+    ask = session.ask()[0]
+    session.tell(ask.id, "x")
+    current.forget(session.id)
+    path.write_text("a,class\n" + "".join(["99.5,x\n", *rows[1:]]))
+    test = open_page("label", session.id)
+    assert "cannot be opened" in test.title[0].value
+    assert "own" in test.error[0].value
+    path.write_text("a,class\n" + "".join(rows))
+    test = open_page("label", session.id)
+    assert test.title[0].value == "Label"
+    assert current.opened(session.id).state.labels == {ask.item: "x"}
+
+
 def test_the_first_page_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys, json\n"

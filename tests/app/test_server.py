@@ -39,7 +39,21 @@ def test_the_repositorys_own_config_says_the_same() -> None:
     document = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     config = server.config()
     assert document["server"]["address"] == "127.0.0.1"
-    assert {f"server.{k}": v for k, v in document["server"].items()}.items() <= config.items()
+    assert document["browser"]["gatherUsageStats"] is False
+    for section, options in document.items():
+        for name, value in options.items():
+            assert config[f"{section}.{name}"] == value
+
+
+def test_streamlit_does_not_reset_keras_after_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from streamlit.runtime.scriptrunner import script_runner
+
+    # when Streamlit calls this differently, the page gets .3 s slower a run and nothing else says so
+    original = script_runner._clean_problem_modules
+    monkeypatch.setattr(script_runner, "_clean_problem_modules", original)
+    server.leave_keras_alone()
+    assert script_runner._clean_problem_modules is not original
+    assert server.config()["runner.postScriptGC"] is False
 
 
 def test_headers_are_added_and_never_overwritten() -> None:
