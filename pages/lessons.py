@@ -16,7 +16,7 @@ LARGE = (
     # a projector: no menu, large type
     "[data-testid=stSidebar], [data-testid=stExpandSidebarButton] { display: none; }"
     ".st-key-lesson-body p, .st-key-lesson-body li { font-size: 1.3rem; line-height: 1.5; }"
-    ".st-key-lesson-body h2 { font-size: 2.1rem; } .st-key-lesson-body h4 { font-size: 1.5rem; }"
+    ".st-key-lesson-body h3 { font-size: 2rem; } .st-key-lesson-body h4 { font-size: 1.5rem; }"
 )
 
 
@@ -54,6 +54,10 @@ def values_of(lesson: lessons.Lesson) -> dict[str, Any]:
         with column:
             if control.slider:
                 value = st.select_slider(
+                    control.label, options, format_func=lambda v, c=control: c.options[v], key=key
+                )
+            elif len(options) > 3:
+                value = st.selectbox(
                     control.label, options, format_func=lambda v, c=control: c.options[v], key=key
                 )
             else:

@@ -259,7 +259,7 @@ def _draw_inducing(made: Any, values: Values) -> tuple[list[Picture], str]:
     from workbench.figures.teaching import ProbabilityGrid, probability_maps
 
     grid = ProbabilityGrid(
-        f"{values['points']} inducing points", made.grid.x, made.grid.y, made.probabilities
+        "Class probabilities as mixed colours", made.grid.x, made.grid.y, made.probabilities
     )
     fig = probability_maps([grid], points=made.X, codes=made.y, classes=("arm 1", "arm 2", "arm 3"), size=480)
     fig.add_trace(
@@ -462,7 +462,7 @@ LESSONS: tuple[Lesson, ...] = (
         "Two kinds of doubt",
         "Where classes overlap, no number of labels helps. Which measure knows that?",
         (
-            "With 9 labels both maps are dark where data are few.",
+            "With 9 labels both maps are dark where labels are few.",
             "Add labels: the variation ratio shrinks to a thin line, because the functions become known.",
             "The entropy stays dark over the whole overlap: the label there stays a coin toss.",
             "A policy that follows the entropy keeps asking about coin tosses.",

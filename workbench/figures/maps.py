@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from workbench.arrays import Array, Ints
 from workbench.figures import theme
@@ -223,3 +224,100 @@ def _draw_regions(fig: go.Figure, regions: Regions, classes: Sequence[object]) -
             hoverinfo="skip",
         )
     )
+
+
+def with_blend(fig: go.Figure, image: go.Image, x: Array, y: Array) -> go.Figure:
+    """A map with an image of the plane behind it.
+
+    Args:
+        fig: of `pool_map`, without regions.
+        image: as `teaching.blend_image` gives it.
+        x: [W] of the image.
+        y: [H] of the image.
+
+    Returns:
+        The same figure.
+    """
+    fig.add_trace(image)
+    fig.data = (fig.data[-1], *fig.data[:-1])
+    # images turn the y axis round and fix its scale unless told not to
+    fig.update_xaxes(range=[float(x[0]), float(x[-1])])
+    fig.update_yaxes(range=[float(y[0]), float(y[-1])], autorange=False, scaleanchor=False)
+    return fig
+
+
+def with_inducing(fig: go.Figure, points: Array) -> go.Figure:
+    """A map with the inducing points of its model.
+
+    Args:
+        fig: of `pool_map`.
+        points: [P, 2].
+
+    Returns:
+        The same figure.
+    """
+    fig.add_trace(
+        go.Scatter(
+            x=np.asarray(points)[:, 0],
+            y=np.asarray(points)[:, 1],
+            mode="markers",
+            name=f"inducing points · {len(points)}",
+            marker={"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": theme.NEUTRAL}},
+            hoverinfo="skip",
+        )
+    )
+    fig.update_layout(showlegend=True, margin={"t": 40})
+    return fig
+
+
+def side_by_side(
+    left: go.Figure, right: go.Figure, titles: tuple[str, str], *, height: int = 560
+) -> go.Figure:
+    """Two maps with linked axes: zooming one zooms the other.
+
+    Args:
+        left: of `pool_map`.
+        right: the other, drawn with the same `value_range`.
+        titles: above them.
+        height: in pixels.
+
+    Returns:
+        One figure; the colour scale is shown once.
+    """
+    fig = make_subplots(
+        1,
+        2,
+        subplot_titles=[theme.text(t) for t in titles],
+        shared_xaxes="all",
+        shared_yaxes="all",
+        horizontal_spacing=0.04,
+    )
+    told: set[str] = set()
+    for column, one in enumerate((left, right), start=1):
+        for trace in one.data:
+            copy = type(trace)(trace)
+            if copy.showlegend is not False and copy.name:
+                copy.legendgroup = copy.name
+                copy.showlegend = copy.name not in told
+                told.add(copy.name)
+            if column == 1 and "marker" in copy and copy.marker.colorscale is not None:
+                copy.marker.showscale = False
+                copy.marker.colorbar = None
+            fig.add_trace(copy, row=1, col=column)
+    plain = theme.figure(height=height)
+    kept = ("height", "paper_bgcolor", "plot_bgcolor", "colorway", "hoverlabel", "uirevision", "modebar")
+    fig.update_layout({name: plain.layout[name] for name in kept})
+    fig.update_layout(
+        margin={"l": 8, "r": 12, "t": 74, "b": 8},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.07, "xanchor": "left", "x": 0},
+        clickmode="event+select",
+        dragmode="pan",
+    )
+    axis = {"gridcolor": theme.GRID, "zeroline": False, "ticks": "", "automargin": True}
+    fig.update_xaxes(**axis, title=left.layout.xaxis.title.text)
+    fig.update_yaxes(**axis)
+    fig.update_yaxes(title=left.layout.yaxis.title.text, col=1)
+    if any(isinstance(trace, go.Image) for trace in fig.data):
+        fig.update_yaxes(range=left.layout.yaxis.range, autorange=False, scaleanchor=False)
+        fig.update_xaxes(range=left.layout.xaxis.range)
+    return fig

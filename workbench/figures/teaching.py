@@ -110,7 +110,14 @@ def _panels(rows: int, columns: int, titles: Sequence[str], height: int, **more:
     fig.update_layout({name: plain.layout[name] for name in kept})
     fig.update_layout(
         margin={"l": 8, "r": 12, "t": 74, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1 + 34 / height, "xanchor": "left", "x": 0},
+        legend={
+            "orientation": "h",
+            "yanchor": "bottom",
+            "y": 1 + 34 / height,
+            "xanchor": "left",
+            "x": 0,
+            "itemsizing": "constant",
+        },
     )
     axis = {"gridcolor": theme.GRID, "zeroline": False, "linecolor": theme.GRID, "ticks": ""}
     fig.update_xaxes(**axis, automargin=True, title_standoff=8)

@@ -143,13 +143,14 @@ def toy(noise: float, seed: int = 0, n_train: int = N_TRAIN, n_test: int = N_TES
     return Toy(X[:n_train], y[:n_train], X[N_TRAIN:], y[N_TRAIN:])
 
 
-def fitted(name: str, data: Toy, seed: int = 0) -> Any:
+def fitted(name: str, data: Toy, seed: int = 0, **more: Any) -> Any:
     """A likelihood's classifier, fitted to a draw with the paper's kernel.
 
     Args:
         name: in `LIKELIHOODS`, not the oracle.
         data: the draw.
         seed: of its inducing points.
+        more: further options of the classifier.
 
     Raises:
         InputError: no such likelihood.
@@ -158,7 +159,7 @@ def fitted(name: str, data: Toy, seed: int = 0) -> Any:
 
     likelihood = _likelihood(name)
     model = make_classifier(
-        likelihood.classifier, classes=np.arange(3), random_state=seed, **KERNEL, **likelihood.options
+        likelihood.classifier, classes=np.arange(3), random_state=seed, **KERNEL, **likelihood.options, **more
     )
     return model.fit(data.X, data.y)
 

@@ -1,0 +1,284 @@
+"""What the Uncertainty page shows: planes, models of other rounds and kinds, maps, lines through the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.app.jobs import Job, manager
+from workbench.app.seeing import cached
+from workbench.arrays import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from workbench.figures.maps import Regions
+    from workbench.sessions import Session
+    from workbench.sessions.model import Model
+
+# name -> (title, what a high value means, whether it needs latent functions)
+MEASURES = {
+    "variation-ratio": (
+        "Variation ratio",
+        "how often the model's own draws disagree about the class; exact",
+        True,
+    ),
+    "variation-ratio-mc": ("VR, 100 draws", "the same from 100 random draws, as in the papers", True),
+    "entropy": ("Entropy", "nats; of the calibrated class probabilities", False),
+    "bald": ("BALD", "nats; what the label would tell about the latent functions", True),
+    "margin": ("Margin", "closeness of the two best classes; higher is closer", False),
+    "variance": ("Variance", "of the latent functions; where the model has seen little", True),
+    "class-variance": ("Variance of a class", "of one class's latent function", True),
+}
+LATENT_ONLY = "This model has no latent functions: variation ratio, BALD and variance do not exist for it."
+GRID = 120
+MODELS = ("large-margin", "logistic-softmax", "svgp-robust-max", "svgp-softmax", "logistic-regression")
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The pool on a plane.
+
+    Attributes:
+        points: [N, 2].
+        axes: titles.
+        own: whether the plane is all there is, so that a model can be drawn over it.
+        note: what a person must know about it.
+        place: raw features [n, D] -> [n, 2].
+    """
+
+    points: Floats
+    axes: tuple[str, str]
+    own: bool
+    note: str
+    place: Callable[[Array], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A model and what makes its pictures unique.
+
+    Attributes:
+        model: to look at.
+        key: of the cache.
+        title: for people.
+    """
+
+    model: Model
+    key: Hashable
+    title: str
+
+
+def measures_for(model: Model) -> dict[str, str]:
+    """The measures this model can serve: name -> title."""
+    latent = model.latent is not None
+    return {name: title for name, (title, _, needs) in MEASURES.items() if latent or not needs}
+
+
+def layout(session: Session, columns: tuple[int, int] | None = None) -> Layout:
+    """The pool on a plane.
+
+    Args:
+        session: of the project.
+        columns: two features to draw, or None for the pool's own plane or its principal components.
+    """
+    pool = session.pool
+    names = pool.feature_map.columns
+
+    def make() -> Layout:
+        if columns is not None:
+            first, second = columns
+            chosen = [first, second]
+            return Layout(
+                np.asarray(pool.features[:, chosen], dtype=np.float64),
+                (str(names[first]), str(names[second])),
+                pool.n_features == 2 and columns == (0, 1),
+                f"Two of {pool.n_features} features: items that look close may differ in the others."
+                if pool.n_features > 2
+                else "",
+                lambda X: np.asarray(X, dtype=np.float64)[:, chosen],
+            )
+        if pool.n_features == 1:
+            return Layout(
+                np.column_stack([np.asarray(pool.features)[:, 0], np.zeros(len(pool))]),
+                (str(names[0]), ""),
+                False,
+                "The pool has one feature; the second axis is empty. See Class functions.",
+                lambda X: np.column_stack([np.asarray(X, dtype=np.float64)[:, 0], np.zeros(len(X))]),
+            )
+        from workbench.pools.projection import project
+
+        plane = project(pool)
+        if plane.explained is None:
+            return Layout(plane.points, plane.names, True, "", plane.place)
+        share = plane.explained
+        axes = (f"principal component 1 ({share[0]:.0%})", f"principal component 2 ({share[1]:.0%})")
+        return Layout(
+            plane.points,
+            axes,
+            False,
+            f"A projection: the two directions of largest spread hold {share.sum():.0%} of the variance, "
+            "so items that look close may be far apart.",
+            plane.place,
+        )
+
+    return cached((session.id, "layout", columns), make)
+
+
+def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
+    """The model of a round, or the job that fits it again."""
+    present = session.model
+    if present is not None and present.number == number:
+        return View(present, ("round", number), f"{present.n_labelled} labels"), None
+    return _made(
+        session, ("round", number), lambda: session.model_at(number), "An earlier model",
+        lambda m: f"{m.n_labelled} labels",
+    )  # fmt: skip
+
+
+def other_kind(session: Session, base: View, classifier: str) -> tuple[View | None, Job | None]:
+    """Another classifier on the same labels, or the job that fits it.
+
+    Args:
+        session: of the project.
+        base: whose labels are taken.
+        classifier: a registry name.
+    """
+    from workbench.classifiers import CLASSIFIERS
+
+    title = CLASSIFIERS[classifier].title
+
+    def make() -> Model:
+        from workbench.sessions.model import Learner
+
+        model = base.model
+        learner = Learner(session.pool, classifier, seed=int(session.settings["seed"]), classes=model.classes)
+        return learner.fit(model.items, model.codes, number=model.number)
+
+    return _made(session, ("kind", classifier, base.key), make, title, lambda m: title)
+
+
+def _made(
+    session: Session,
+    key: tuple[Any, ...],
+    make: Callable[[], Model],
+    title: str,
+    name: Callable[[Model], str],
+) -> tuple[View | None, Job | None]:
+    kind = "model-" + "-".join(map(str, key))
+    job = manager().get(session.id, kind)
+    if job is not None and job.status == "done":
+        # the newest models are kept with their jobs
+        return View(job.result, key, name(job.result)), None
+    if job is None or job.status == "cancelled":
+
+        def work(job: Job) -> Model:
+            job.report(0.1, "fitting on its labels")
+            return make()
+
+        job = manager().submit(session.id, kind, work, title=title)
+    return None, job
+
+
+def values_of(session: Session, view: View, measure: str) -> Floats:
+    """[N] a measure of every item under a model.
+
+    Args:
+        session: of the project.
+        view: the model.
+        measure: as `insight.measure` takes it.
+
+    Raises:
+        InputError: the model cannot serve it.
+    """
+
+    def make() -> Floats:
+        from workbench.sessions import insight
+
+        return np.asarray(insight.measure(view.model, measure), dtype=np.float64)
+
+    return cached((session.id, view.key, "values", measure), make)
+
+
+def over_plane(session: Session, view: View, where: Layout) -> tuple[Regions, Floats] | None:
+    """What a model predicts over the pool's own plane, and its probabilities [G, G, C]; else None."""
+    if not where.own:
+        return None
+
+    def make() -> tuple[Regions, Floats]:
+        from workbench.figures.maps import Regions
+
+        low, high = where.points.min(axis=0), where.points.max(axis=0)
+        pad = 0.05 * np.where(high > low, high - low, 1.0)
+        x = np.linspace(low[0] - pad[0], high[0] + pad[0], GRID)
+        y = np.linspace(low[1] - pad[1], high[1] + pad[1], GRID)
+        grid = np.column_stack([a.ravel() for a in np.meshgrid(x, y)])
+        p = np.asarray(view.model.estimator.predict_proba(grid)).reshape(GRID, GRID, -1)
+        return Regions(x, y, p.argmax(axis=2), p.max(axis=2)), p
+
+    return cached((session.id, view.key, "over plane"), make)
+
+
+def inducing_points(view: View, where: Layout) -> Floats | None:
+    """[P, 2] where the model's inducing points lie on the plane; None for a model without any."""
+    geometry = getattr(view.model.estimator, "geometry_", None)
+    inducing = getattr(geometry, "inducing", None)
+    if geometry is None or inducing is None or not len(inducing):
+        return None
+    return where.place(np.asarray(inducing) * geometry.scale + geometry.shift)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Latent functions along one feature, the others held at an item's values.
+
+    Attributes:
+        grid: [G] values of the feature.
+        mean: [G, C].
+        variance: [G, C].
+        probabilities: [G, C].
+        axis: the feature.
+        at: the item's own value.
+    """
+
+    grid: Floats
+    mean: Floats
+    variance: Floats
+    probabilities: Floats
+    axis: str
+    at: float
+
+
+def line_through(session: Session, view: View, item: int, column: int, size: int = 161) -> Line:
+    """The class GPs along one feature through an item.
+
+    Args:
+        session: of the project.
+        view: a model with latents.
+        item: index into the pool.
+        column: of the feature.
+        size: G.
+    """
+
+    def make() -> Line:
+        features = session.pool.features
+        values = np.asarray(features[:, column], dtype=np.float64)
+        low, high = float(values.min()), float(values.max())
+        pad = 0.15 * (high - low if high > low else 1.0)
+        grid = np.linspace(low - pad, high + pad, size)
+        rows = np.repeat(np.asarray(features[item], dtype=np.float64)[None], size, axis=0)
+        rows[:, column] = grid
+        latent = view.model.estimator.predict_latent(rows)
+        p = np.asarray(view.model.estimator.predict_proba(rows))
+        name = str(session.pool.feature_map.columns[column])
+        return Line(grid, np.asarray(latent.mean), np.asarray(latent.variance), p, name, float(values[item]))
+
+    return cached((session.id, view.key, "line", item, column), make)
+
+
+def labels_at(view: View, n: int) -> Ints:
+    """[N] codes of the labels a model was trained on, -1 elsewhere."""
+    labels = np.full(n, -1, dtype=np.int64)
+    labels[view.model.items] = view.model.codes
+    return labels
