@@ -192,8 +192,8 @@ def labelling_round(*, quick: bool = False) -> bool:
     from skactiveml.pool import UncertaintySampling
     from sklearn.gaussian_process import GaussianProcessClassifier
 
-    from workbench.pools import load_pool
     from workbench.policies import query
+    from workbench.pools import load_pool
     from workbench.sessions.model import Learner
 
     pool = load_pool("overlapping", n_items=10_000)

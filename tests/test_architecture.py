@@ -127,7 +127,8 @@ def test_every_package_is_shipped() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     shipped = set(project["tool"]["setuptools"]["packages"])
     found = {
-        ".".join(("workbench", *path.parent.relative_to(PACKAGE).parts)) for path in PACKAGE.rglob("__init__.py")
+        ".".join(("workbench", *path.parent.relative_to(PACKAGE).parts))
+        for path in PACKAGE.rglob("__init__.py")
     }
     assert found <= shipped, f"add to pyproject packages: {sorted(found - shipped)}"
 
