@@ -52,14 +52,14 @@ if model is None:
         st.markdown("**There is no model yet.**")
         st.markdown("It is fitted as soon as there are labels of two classes.")
         frame.link("label", "Label some items", ":material/arrow_forward:")
-    st.stop()
+    frame.end()
 try:
     found = measured(session, model)
 except InputError as error:
     st.info(verbatim(error), icon=":material/info:")
-    st.stop()
+    frame.end()
 if found is None:
-    st.stop()
+    frame.end()
 items, codes, crossed, where = found
 
 versions = seeing.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
@@ -89,7 +89,7 @@ st.caption(f"Measured on {verbatim(where)}. Model of {plural(model.n_labelled, '
 
 left, right = st.columns(2, gap="large")
 with left:
-    st.subheader("Reliability")
+    st.header("Reliability")
     from workbench.figures.reliability import confidence_histogram, reliability_diagram
 
     event = "the prediction" if code is None else str(model.classes[code])
@@ -105,7 +105,7 @@ with left:
     widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
     st.caption("Above the dotted line it is too modest, below it promises too much. Bars: 95 % bootstrap.")
 with right:
-    st.subheader("Confidence")
+    st.header("Confidence")
     h = shown.histogram
     fig = confidence_histogram(
         h.lower, h.upper, h.right, h.wrong, mean_confidence=h.mean_confidence, accuracy=h.accuracy, height=420
@@ -115,7 +115,7 @@ with right:
     word = "over-confident" if gap > 0 else "under-confident"
     st.caption(f"Mean confidence minus accuracy: {gap:+.3f} ({word}).")
 
-st.subheader("In numbers")
+st.header("In numbers")
 ece, parts = shown.ece, shown.parts
 numbers(
     [
@@ -156,7 +156,7 @@ if len(items) < 200:
     )
 
 if len(versions) > 1:
-    st.subheader(
+    st.header(
         "Three readings of the same latents" if len(versions) > 2 else "Two readings of the same latents"
     )
     rows = []

@@ -390,7 +390,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
             )  # fmt: skip
             self._place(head)
             self._sweep(self._features(X[kept]).astype(np.float64), codes[kept])
-            self.objective_trace_ = -n * joint.trace
+            self.objective_trace_ = np.asarray(-n * joint.trace)
             self.n_iter_ = started.steps + joint.steps
         else:
             self.objective_trace_ = self.head_.objective_trace_

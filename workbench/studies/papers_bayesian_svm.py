@@ -120,7 +120,7 @@ def table1(context: Context) -> Report:
                     ),
                 )
             )
-        table.append((name, "CPU s", *(float(values(name, m, "seconds").mean()) for m in METHODS)))
+        table.append((name, "CPU s", *(f"{values(name, m, 'seconds').mean():.3g}" for m in METHODS)))
     mean = {
         (n, m, k): float(values(n, m, k).mean())
         for n in PAPER
@@ -488,7 +488,7 @@ def susy_part(name: str, rows: int | None) -> dict[str, float]:
     assert pool.truth is not None
     n = len(pool)
     n_test = max(1000, n // 20) if n > 20_000 else 1000
-    train = np.arange(n - n_test)
+    train: Ints = np.arange(n - n_test)
     if rows is not None and len(train) > rows:
         train = some_rows(np.asarray(pool.truth)[train], rows, 0)
     X, y = np.asarray(pool.features[train]), np.asarray(pool.truth)[train]

@@ -97,9 +97,9 @@ def fig7(context: Context) -> Report:
         n: _seconds_to(curves[n, "hs"], "nll") / _seconds_to(curves[n, "lsm"], "nll") for n in present
     }
     best = {k: min(r["nll"] for r in c) for k, c in curves.items()}
-    error = {k: min(r["error"] for r in c) for k, c in curves.items()}
+    lowest = {k: min(r["error"] for r in c) for k, c in curves.items()}
     better = [n for n in present if best[n, "lsm"] < best[n, "rm"]]
-    close = [n for n in present if error[n, "lsm"] <= min(error[n, m] for m in TITLES) + 0.02]
+    close = [n for n in present if lowest[n, "lsm"] <= min(lowest[n, m] for m in TITLES) + 0.02]
 
     def ratios(found: dict[str, float]) -> str:
         return ", ".join(f"{short(n)} {r:.1f}" for n, r in found.items())
@@ -141,7 +141,7 @@ def fig7(context: Context) -> Report:
         Finding(
             "all three have similar errors",
             "similar; Heaviside a bit better on some (figure)",
-            ", ".join(f"{short(n)} " + "/".join(f"{error[n, m]:.3f}" for m in TITLES) for n in present),
+            ", ".join(f"{short(n)} " + "/".join(f"{lowest[n, m]:.3f}" for m in TITLES) for n in present),
             (
                 Condition(
                     f"logistic-softmax within .02 of the best on every set ({len(close)} of {len(present)})",
