@@ -263,7 +263,7 @@ def looked(policy: str, seed: int, budget: int = 40, report: Report = _quiet) ->
     pool = load_pool("three-gaussians", n_items=600, noise=0.12, seed=seed)
     asked: dict[str, Ints] = {}
     errors: dict[str, Floats] = {}
-    initial = np.empty(0, dtype=np.int64)
+    initial: Ints = np.empty(0, dtype=np.int64)
     names = tuple(dict.fromkeys((policy, "random")))
     for place, name in enumerate(names):
         items: list[int] = []
