@@ -209,7 +209,7 @@ def layout() -> Any:
 
 def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None, height: int) -> Any:
     """The map of one model."""
-    from workbench.figures import maps
+    from workbench.figures import maps, theme
 
     over = mapping.over_plane(session, view, where) if behind != "none" else None
     fig = maps.pool_map(
@@ -229,7 +229,9 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
         from workbench.figures.teaching import ProbabilityGrid, blend_image
 
         grid, p = over
-        fig = maps.with_blend(fig, blend_image(ProbabilityGrid("", grid.x, grid.y, p), 0.75), grid.x, grid.y)
+        # the colours of the marks, so that a mark on another ground stands out
+        image = blend_image(ProbabilityGrid("", grid.x, grid.y, p), 0.7, theme.CATEGORICAL[: p.shape[2]])
+        fig = maps.with_blend(fig, image, grid.x, grid.y)
     points = mapping.inducing_points(view, where) if inducing else None
     return fig if points is None else maps.with_inducing(fig, points)
 
@@ -384,7 +386,8 @@ with left:
         )
         st.caption(
             f"The {plural(len(most), 'most probable class', 'most probable classes')} of the item at the "
-            "right, along one feature; its other features stay as they are. The dashed line is the item itself."
+            "right, along one feature; its other features stay as they are. The dashed line is the item. "
+            "Where the lines go flat, the model's own scaling has cut the feature."
         )
     else:
         st.caption(

@@ -345,11 +345,13 @@ def blend_colours(n_classes: int) -> tuple[str, ...]:
     return PRIMARIES if n_classes == 3 else theme.CATEGORICAL[:n_classes]
 
 
-def blend_image(grid: ProbabilityGrid, opacity: float = 1.0) -> go.Image:
+def blend_image(
+    grid: ProbabilityGrid, opacity: float = 1.0, colours: Sequence[str] | None = None
+) -> go.Image:
     """The blend of a grid as a trace; put `autorange=True` on its y axis, images stand on their head."""
     x, y = np.asarray(grid.x, dtype=float), np.asarray(grid.y, dtype=float)
     return go.Image(
-        z=blend(grid.probabilities),
+        z=blend(grid.probabilities, colours),
         x0=float(x[0]),
         dx=float(x[1] - x[0]),
         y0=float(y[0]),

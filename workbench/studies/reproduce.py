@@ -41,6 +41,7 @@ _LARGE_MARGIN = "workbench.studies.papers_large_margin:"
 _ACTIVE = "workbench.studies.papers_active:"
 _BSVM = "workbench.studies.papers_bayesian_svm:"
 _SOFTMAX = "workbench.studies.papers_logistic_softmax:"
+_LIKELIHOODS = "workbench.studies.papers_likelihoods:"
 _IMAGES = "workbench.studies.images:"
 
 EXPERIMENTS: Registry[Experiment] = Registry(
@@ -139,6 +140,59 @@ EXPERIMENTS: Registry[Experiment] = Registry(
             "AUC, Brier score and time.",
             paper="001 section 5.2",
             full="minutes; needs the full file",
+        ),
+        Experiment(
+            "lsm-fig3",
+            _LIKELIHOODS + "fig3",
+            "Confidence and reliability of four likelihoods",
+            "The toy at noise .5, beside the exact Bayes rule.",
+            paper="002 figure 3",
+            quick="seconds",
+            full="seconds",
+        ),
+        Experiment(
+            "lsm-fig4",
+            _LIKELIHOODS + "fig4",
+            "Error, likelihood and calibration against the noise",
+            "Six likelihoods and the exact Bayes line.",
+            paper="002 figure 4",
+            quick="1 min",
+            full="5 min",
+        ),
+        Experiment(
+            "lsm-fig5",
+            _LIKELIHOODS + "fig5",
+            "Variational inference against Gibbs sampling",
+            "Plain, augmented and mean-field on wine.",
+            paper="002 figure 5",
+            quick="1 min",
+            full="5 min",
+        ),
+        Experiment(
+            "lsm-fig6",
+            _LIKELIHOODS + "fig6",
+            "Inducing points, shared and own hyperparameters",
+            "Likelihood and training time on shuttle.",
+            paper="002 figure 6",
+            full="about 2 h",
+        ),
+        Experiment(
+            "lsm-fig8",
+            _LIKELIHOODS + "fig8",
+            "Probabilities as red, green and blue",
+            "Four likelihoods and the exact rule over the plane.",
+            paper="002 figure 8",
+            quick="seconds",
+            full="seconds",
+        ),
+        Experiment(
+            "gwi-classification",
+            _LIKELIHOODS + "gwi",
+            "Gaussian Wasserstein inference as a classifier",
+            "Toy, wine and digits; as printed, and weighted and tempered.",
+            paper="004",
+            quick="1 min",
+            full="5 min",
         ),
         Experiment(
             "lsm-fig7",

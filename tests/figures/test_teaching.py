@@ -1,0 +1,136 @@
+"""What the teaching figures draw, as numbers."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from workbench.figures import maps, teaching, theme
+from workbench.metrics import confidence_histogram, reliability_band, reliability_table
+
+
+def words(fig: go.Figure) -> str:
+    return " ".join(a.text or "" for a in fig.layout.annotations)
+
+
+def panel(n: int = 200) -> teaching.HonestyPanel:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), n)
+    y = rng.integers(0, 3, n)
+    return teaching.HonestyPanel(
+        "Model", reliability_table(y, p), reliability_band(y, p), confidence_histogram(y, p), 0.123, 1.5
+    )
+
+
+def test_noise_curves_draw_means_and_ranges_and_say_what_is_missing() -> None:
+    noise = np.array([0.1, 0.5])
+    values = np.array([[0.1, 0.3], [0.3, 0.5]])
+    fig = teaching.noise_curves(
+        [
+            teaching.NoiseCurve("Exact", noise, values, values, values, reference=True),
+            teaching.NoiseCurve("Softmax", noise, values, values, values),
+        ],
+        mark=0.5,
+        expected=6,
+        n=2000,
+    )
+    assert len(fig.data) == 6
+    assert list(fig.data[0].y) == pytest.approx([0.2, 0.4])
+    assert list(fig.data[0].error_y.array) == pytest.approx([0.1, 0.1])
+    assert fig.data[0].line.color == theme.NEUTRAL and fig.data[3].line.color == theme.class_colour(0)
+    assert "n = 2,000" in words(fig) and "2 of 6 curves" in words(fig) and "2 draws" in words(fig)
+    assert len(fig.layout.shapes) == 3, "the mark is in each panel"
+
+
+@pytest.mark.parametrize(
+    "fig",
+    [
+        teaching.noise_curves([]),
+        teaching.honesty_panels([]),
+        teaching.probability_maps([]),
+        teaching.value_maps([]),
+        teaching.asked_maps({}, np.empty((0, 2)), np.empty(0, dtype=np.int64)),
+        teaching.class_bands(np.empty(0), np.empty((0, 2)), np.empty((0, 2)), np.empty((0, 2))),
+        teaching.agreement({}),
+        teaching.trade_off({}),
+    ],
+)
+def test_without_data_a_figure_says_so(fig: go.Figure) -> None:
+    assert not fig.data and len(words(fig)) > 8
+
+
+def test_honesty_shows_shares_that_add_up_and_prints_n() -> None:
+    fig = teaching.honesty_panels([panel(), panel(50)])
+    bars = [t for t in fig.data if isinstance(t, go.Bar)]
+    assert sum(bars[0].y) + sum(bars[1].y) == pytest.approx(1)
+    assert "n = 200" in words(fig) and "n = 50" in words(fig) and "ECE 0.123" in words(fig)
+
+
+def test_a_blend_is_pure_where_sure_and_the_paper_s_for_three() -> None:
+    assert teaching.blend(np.eye(3)).tolist() == [[255, 0, 0], [0, 255, 0], [0, 0, 255]]
+    assert teaching.blend(np.array([0.5, 0.25, 0.25])).tolist() == [128, 64, 64]
+    four = teaching.blend(np.eye(4))
+    assert "#{:02X}{:02X}{:02X}".format(*four[1]) == theme.CATEGORICAL[1]
+    with pytest.raises(ValueError, match="11 classes"):
+        teaching.blend(np.full((2, 11), 1 / 11))
+
+
+def test_more_than_ten_classes_have_no_colour_map_and_it_says_why() -> None:
+    grid = teaching.ProbabilityGrid("", np.arange(2.0), np.arange(2.0), np.full((2, 2, 11), 1 / 11))
+    fig = teaching.probability_maps([grid])
+    assert not fig.data and "11 classes" in words(fig)
+
+
+def test_a_blend_lies_under_the_points_and_stands_upright() -> None:
+    x = np.linspace(0, 1, 3)
+    grid = teaching.ProbabilityGrid("", x, x + 5, np.tile(np.eye(3), (3, 1, 1)))
+    fig = maps.pool_map(np.array([[0.5, 5.5], [0.2, 5.1]]), values=np.array([0.1, 0.2]))
+    fig = maps.with_blend(fig, teaching.blend_image(grid), grid.x, grid.y)
+    assert isinstance(fig.data[0], go.Image)
+    low, high = fig.layout.yaxis.range
+    assert (low, high) == (5, 6) and fig.data[0].y0 == 5 and fig.data[0].dy == pytest.approx(0.5)
+    fig = maps.with_inducing(fig, np.array([[0.0, 5.0]]))
+    assert "1" in fig.data[-1].name
+
+
+def test_two_maps_share_axes_scale_and_ids() -> None:
+    points = np.arange(12.0).reshape(6, 2)
+    labels = np.array([0, -1, 1, -1, -1, -1])
+    one, two = (
+        maps.pool_map(points, values=np.linspace(0, top, 6), labels=labels, classes="ab", value_range=(0, 1))
+        for top in (0.5, 1.0)
+    )
+    fig = maps.side_by_side(one, two, ("before", "after"))
+    assert fig.layout.xaxis2.matches == "x" or fig.layout.xaxis.matches == "x2"
+    coloured = [t for t in fig.data if t.marker.colorscale]
+    assert [t.marker.cmax for t in coloured] == [1, 1]
+    assert coloured[0].marker.showscale is False and coloured[1].marker.showscale is not False
+    assert {int(row[0]) for t in fig.data for row in t.customdata} == set(range(6))
+    assert sum(bool(t.showlegend) for t in fig.data) == 2, "a class is named once"
+
+
+def test_bands_hold_the_mean_and_two_deviations() -> None:
+    grid = np.linspace(0, 1, 5)
+    mean = np.column_stack([grid, -grid])
+    fig = teaching.class_bands(grid, mean, np.full((5, 2), 4.0), np.full((5, 2), 0.5), mark=0.3)
+    band = fig.data[0]
+    assert max(band.y) == pytest.approx(1 + 1.96 * 2) and min(band.y) == pytest.approx(-1.96 * 2)
+    assert list(fig.data[1].y) == pytest.approx(grid)
+
+
+def test_asked_items_keep_their_order() -> None:
+    points = np.arange(20.0).reshape(10, 2)
+    fig = teaching.asked_maps({"VR": (np.array([0]), np.array([7, 3]))}, points, np.arange(10) % 2)
+    asked = next(t for t in fig.data if t.name == "asked")
+    assert list(asked.x) == [14, 6] and list(asked.marker.color) == [1, 2]
+    assert "n = 10 items, 2 questions" in words(fig)
+
+
+def test_agreement_prints_the_mean_distance() -> None:
+    fig = teaching.agreement({"p": (np.array([0.0, 1.0]), np.array([0.1, 0.7]))})
+    assert "n = 2" in words(fig) and "0.2" in words(fig)
+
+
+def test_trade_off_has_time_on_its_own_axis() -> None:
+    at = np.array([5.0, 10.0])
+    fig = teaching.trade_off({"shared": (at, at, at)}, mark=5)
+    assert [t.yaxis for t in fig.data] == ["y", "y2"]

@@ -1,0 +1,119 @@
+"""The likelihoods on the toy: against MATH's table, and the sweep as it streams."""
+
+import numpy as np
+import pytest
+
+from workbench.errors import InputError
+from workbench.metrics import calibration_interval
+from workbench.studies import calibration as c
+from workbench.studies import lessons
+
+# at sigma^2 = .5: error and negative log-likelihood known for this toy, over draws
+KNOWN = {
+    "bayes": (0.380, 0.839),
+    "robust-max": (0.390, 2.710),
+    "softmax": (0.383, 0.846),
+    "heaviside": (0.383, 0.844),
+    "logistic-softmax": (0.381, 0.841),
+    "mean-field": (0.393, 0.925),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_toy_at_half_comes_out_as_known(name: str) -> None:
+    made = np.array([c.scores_of(name, 0.5, seed) for seed in range(5)])
+    error, nll = KNOWN[name]
+    # 2,000 test points a draw, and the draw of the 500 training points
+    assert made[:, 0].mean() == pytest.approx(error, abs=0.02)
+    assert made[:, 1].mean() == pytest.approx(nll, abs=0.04 if nll < 1 else 0.2)
+
+
+def test_the_oracle_is_calibrated_within_its_interval() -> None:
+    y, p = c.probabilities("bayes", 0.5)
+    found = calibration_interval(y, p)
+    assert found.low <= found.value <= found.high
+    assert found.value < 0.04
+    assert p.sum(axis=1) == pytest.approx(1)
+
+
+def test_robust_max_is_as_right_but_far_surer() -> None:
+    robust, soft = c.scores_of("robust-max", 0.5, 0), c.scores_of("logistic-softmax", 0.5, 0)
+    assert abs(robust.error - soft.error) < 0.03
+    assert robust.nll > 2 * soft.nll
+    assert robust.ece > 0.3 > 0.06 > soft.ece
+
+
+def test_a_sweep_yields_each_curve_before_the_next_is_fitted() -> None:
+    told: list[str] = []
+    sweep = c.noise_sweep(
+        ("bayes", "softmax"), (0.1, 1.0), progress=lambda fraction, words: told.append(words)
+    )
+    first = next(sweep)
+    assert first.name == "bayes" and len(told) == 2, "nothing of the second is done"
+    assert first.error.shape == (1, 2) and first.error[0, 0] < first.error[0, 1]
+    second = next(sweep)
+    assert second.title == "Softmax" and len(told) == 4
+    assert (second.nll > first.nll - 0.02).all(), "nobody beats the exact rule by more than chance"
+
+
+def test_what_cannot_be_swept_is_said() -> None:
+    with pytest.raises(InputError, match="no likelihood 'probit'"):
+        next(c.noise_sweep(("probit",)))
+    with pytest.raises(InputError, match="at least one noise"):
+        next(c.noise_sweep(noises=()))
+    with pytest.raises(InputError, match="training points"):
+        c.toy(0.5, 0, 2)
+
+
+def test_more_training_points_begin_with_the_fewer() -> None:
+    few, many = c.toy(0.5, 0, 20), c.toy(0.5, 0)
+    assert (many.X[:20] == few.X).all() and (many.X_test == few.X_test).all()
+
+
+def test_the_collapsed_model_is_calibrated_and_useless() -> None:
+    collapsed, sound, exact = lessons.useless(1.0)
+    assert collapsed.scores.ece < 0.04
+    assert collapsed.scores.error > sound.scores.error + 0.15
+    assert collapsed.histogram.mean_confidence == pytest.approx(1 / 3, abs=0.01)
+    assert exact.n == 2000
+
+
+def test_argmax_frequency_is_surer_than_right() -> None:
+    frequency, plain, tempered = lessons.argmax_frequency(0.5, 200)
+    assert frequency.histogram.mean_confidence - frequency.histogram.accuracy > 0.15
+    assert plain.histogram.mean_confidence < plain.histogram.accuracy
+    assert tempered.scores.nll < min(frequency.scores.nll, plain.scores.nll)
+
+
+def test_inducing_points_help_until_they_do_not() -> None:
+    few, enough = lessons.inducing_points(4), lessons.inducing_points(64)
+    assert few.error > 0.4 and enough.error < 0.1
+    assert few.centres.shape == (4, 2)
+    low, high = enough.X.min(axis=0) - 0.1, enough.X.max(axis=0) + 0.1
+    assert ((enough.centres >= low) & (enough.centres <= high)).all(), "in raw units"
+    assert enough.probabilities.sum(axis=2) == pytest.approx(1)
+
+
+def test_labels_take_away_one_doubt_and_leave_the_other() -> None:
+    few, many = lessons.two_measures(20, 0.5), lessons.two_measures(500, 0.5)
+    assert many.variation_ratio.mean() < 0.6 * few.variation_ratio.mean()
+    assert many.entropy.mean() > few.entropy.mean()
+
+
+def test_the_hard_rule_falls_and_the_tempered_rule_arrives() -> None:
+    made = lessons.rivals(3, sweeps=20)
+    assert (np.diff(made.hard) < -1).sum() >= 3, "it cycles"
+    assert made.tempered[-1] > made.hard.max()
+    assert made.hard[0] == pytest.approx(made.tempered[0]), "both start at the prior"
+    two = lessons.rivals(2, sweeps=20)
+    assert (np.diff(two.hard) > -1e-6).all() and (two.switched == 0).all(), "one rival: it climbs"
+    with pytest.raises(InputError, match="two classes"):
+        lessons.rivals(1)
+
+
+def test_a_policy_and_random_start_alike() -> None:
+    made = lessons.looked("margin", 0, budget=5)
+    assert set(made.asked) == {"margin", "random"}
+    assert all(len(items) == 5 and not set(items) & set(made.initial) for items in made.asked.values())
+    assert made.error["margin"][0] == made.error["random"][0]
