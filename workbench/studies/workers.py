@@ -10,6 +10,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from queue import Empty, SimpleQueue
+from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -180,6 +182,10 @@ def stream_runs(
     token = f"workbench-{uuid4().hex}"
     with connect(scheduler, workers, timeout) as client:
         queue = Queue(f"{token}-rounds", client=client, maxsize=4 * max(1, sum(client.nthreads().values())))
+        arrived: SimpleQueue[Any] = SimpleQueue()
+        # a get with a timeout makes the scheduler log an error each time, so one thread waits for good
+        listener = Thread(target=_listen, args=(queue, arrived), daemon=True)
+        listener.start()
         stop = Event(f"{token}-stop", client=client)
         left = enumerate(jobs)
         running: dict[int, Any] = {}
@@ -203,7 +209,11 @@ def stream_runs(
                     stop.set()
                     raise Cancelled("the study")
                 done = [index for index, future in running.items() if future.done()]
-                for message in _take(queue, POLL if not done else 0.02):
+                for message in _take(arrived, POLL if not done else 0.02):
+                    if isinstance(message, BaseException):
+                        raise InputError(
+                            f"Lost the Dask scheduler ({message}). Start it again; finished rounds are kept."
+                        )
                     index, record, state = message
                     finished = _unpack(record, state)
                     if index in running and finished.number == heard[index] + 1:
@@ -218,9 +228,15 @@ def stream_runs(
                     yield index, None
         finally:
             # a generator that is dropped half way must not leave workers waiting
-            stop.set()
-            client.cancel(list(running.values()), force=True)
-            queue.close()
+            try:
+                stop.set()
+                client.cancel(list(running.values()), force=True)
+                # a bounded queue may be full of rounds nobody wants: the listener takes them first
+                queue.put(None, timeout=10 * POLL)
+                listener.join(timeout=10 * POLL)
+                queue.close()
+            except (OSError, TimeoutError, CancelledError):
+                pass  # the scheduler is gone, and has been complained about
 
 
 def stream_runs_here(
@@ -259,12 +275,28 @@ def _named(spec: RunSpec) -> str:
     return f"{spec.pool}, {spec.classifier}, {spec.policy}, seed {spec.seed}"
 
 
-def _take(queue: Any, seconds: float) -> list[Any]:
+def _listen(queue: Any, arrived: SimpleQueue[Any]) -> None:
+    """Hand on what workers tell, until told None."""
+    while True:
+        try:
+            message = queue.get()
+        except Exception as error:
+            arrived.put(error)
+            return
+        if message is None:
+            return
+        arrived.put(message)
+
+
+def _take(arrived: SimpleQueue[Any], seconds: float) -> list[Any]:
+    """What has arrived, after waiting a while for a first message."""
+    taken = []
     try:
-        first = queue.get(timeout=seconds)
-    except TimeoutError:
-        return []
-    return [first, *queue.get(batch=True)]
+        taken.append(arrived.get(timeout=seconds))
+        while True:
+            taken.append(arrived.get_nowait())
+    except Empty:
+        return taken
 
 
 def simulate_remotely(token: str, index: int, job: RunJob) -> int:
