@@ -9,7 +9,8 @@ from workbench.metrics import confidence_histogram, reliability_band, reliabilit
 
 
 def words(fig: go.Figure) -> str:
-    return " ".join(a.text or "" for a in fig.layout.annotations)
+    titles = [axis.title.text or "" for axis in fig.select_xaxes()]
+    return " ".join([*(a.text or "" for a in fig.layout.annotations), *titles])
 
 
 def panel(n: int = 200) -> teaching.HonestyPanel:

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Ints
 from workbench.figures import theme
 from workbench.metrics import ConfidenceHistogram, ReliabilityTable
 
@@ -838,15 +838,7 @@ def trade_off(
 
 
 def _foot(fig: go.Figure, words: str) -> None:
+    """Say n under the last panel's axis, where no legend can run into it."""
     if words:
-        fig.add_annotation(
-            text=words, showarrow=False, xref="paper", yref="paper", x=1, y=1, xanchor="right",
-            yanchor="bottom", yshift=50, font={"size": 12, "color": theme.NEUTRAL},
-        )  # fmt: skip
-
-
-def span(values: Floats, share: float = 0.05) -> tuple[float, float]:
-    """Ends of a range with a margin."""
-    low, high = float(np.min(values)), float(np.max(values))
-    pad = share * (high - low if high > low else 1.0)
-    return low - pad, high + pad
+        axis = list(fig.select_xaxes())[-1]
+        axis.title.text = f"{axis.title.text or ''}<br><span style='font-size:12px'>{words}</span>"
