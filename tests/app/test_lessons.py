@@ -1,0 +1,119 @@
+"""Lessons without a browser: their states, who computes them, and the page."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from workbench.app import lessons
+from workbench.app.jobs import Job
+from workbench.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def preset(lesson: lessons.Lesson) -> lessons.Values:
+    return {c.name: c.default for c in lesson.controls}
+
+
+@pytest.mark.parametrize("lesson", lessons.LESSONS, ids=lambda lesson: lesson.name)
+def test_every_value_of_a_control_survives_the_address(lesson: lessons.Lesson) -> None:
+    assert len(lesson.look) >= 3 and lesson.question.endswith("?")
+    for control in lesson.controls:
+        assert control.default in control.options
+        for value in control.options:
+            assert control.parse(str(value)) == (value, True)
+        assert control.parse("no such value") == (control.default, False)
+        assert control.parse(None) == (control.default, True)
+
+
+def test_the_lessons_fill_a_class_of_90_minutes() -> None:
+    assert sum(lesson.minutes for lesson in lessons.LESSONS) == 90
+    with pytest.raises(InputError, match="no lesson 'x'"):
+        lessons.find("x")
+
+
+def test_a_state_is_computed_once_and_a_mark_computes_nothing() -> None:
+    made: list[lessons.Values] = []
+
+    def compute(values: lessons.Values, job: Job) -> str:
+        made.append(values)
+        return "result"
+
+    both = {1: "1", 2: "2"}
+    lesson = lessons.Lesson(
+        "test-once", "", "", (),
+        (lessons.Control("a", "", both, 1), lessons.Control("m", "", both, 1, mark=True)),
+        compute, lambda result, values: ([], ""), 1,
+    )  # fmt: skip
+    found, job = lessons.result(lesson, {"a": 1, "m": 1})
+    assert found is None and job is not None and job.wait(10)
+    assert lessons.result(lesson, {"a": 1, "m": 2}) == ("result", None)
+    assert len(made) == 1
+    lessons.prepare(lesson, {"a": 1, "m": 1})
+    ready = lessons.manager().get(lessons.OWNER, "prepare-test-once")
+    assert ready is not None and ready.wait(10)
+    assert lessons.result(lesson, {"a": 2, "m": 1}) == ("result", None), "the slider is warm"
+
+
+def test_a_lesson_that_fails_says_so_and_can_be_tried_again() -> None:
+    tries: list[int] = []
+
+    def compute(values: lessons.Values, job: Job) -> str:
+        tries.append(1)
+        if len(tries) == 1:
+            raise InputError("not today")
+        return "now"
+
+    lesson = lessons.Lesson("test-fail", "", "", (), (), compute, lambda r, v: ([], ""), 1)
+    _, job = lessons.result(lesson, {})
+    assert job is not None and job.wait(10)
+    found, job = lessons.result(lesson, {})
+    assert found is None and job is not None and job.error == "not today"
+    lessons.retry(lesson, {})
+    again = lessons.manager().get(lessons.OWNER, "test-fail")
+    assert again is not None and again.wait(10)
+    assert lessons.result(lesson, {})[0] == "now"
+
+
+def test_the_sweep_shows_its_first_curve_before_the_second_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.studies import calibration
+
+    job, seen = Job("t", "t", "t"), []
+
+    def scores(name: str, noise: float, seed: int) -> calibration.Scores:
+        seen.append((name, len(job.partial or ())))
+        return calibration.Scores(0.1, 0.2, 0.3)
+
+    monkeypatch.setattr(calibration, "scores_of", scores)
+    lesson = lessons.find("likelihoods")
+    values = preset(lesson)
+    curves = lesson.compute(values, job)
+    assert [shown for name, shown in seen if name == "logistic-softmax"] == [1] * len(calibration.NOISES)
+    pictures, words = lesson.draw(curves[:1], values)
+    assert "1 of 8 curves" in str(pictures[0].figure.to_dict()) and "Exact Bayes" in words
+
+
+def test_the_page_needs_no_project_and_says_what_is_wrong_with_an_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setenv("WORKBENCH_WARM", "0")
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=60).run()
+    test.switch_page(str(ROOT / "pages" / "lessons.py"))
+    test.query_params["lesson"] = "nothing"
+    test.run()
+    assert not test.exception and test.title[0].value == "Lessons"
+    assert "There is no lesson" in test.error[0].value
+    assert sum(str(b.label).startswith("Open") for b in test.button) == len(lessons.LESSONS)
+
+
+def test_lessons_import_no_engine() -> None:
+    code = (
+        "import sys; import workbench.app.lessons, workbench.app.mapping, workbench.figures.teaching;"
+        "print([m for m in ('tensorflow', 'gpflow', 'sklearn', 'sqlalchemy') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert run.stdout.strip() == "[]", run.stdout
