@@ -1,0 +1,28 @@
+"""The suggested policy is the measured file's best, whichever that is."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workbench.policies import POLICIES
+from workbench.policies.suggestion import suggested
+
+
+def test_the_best_rank_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "ranks.json"
+    ranks = {"margin": 2.5, "variation-ratio": 1.5, "random": 3.0}
+    path.write_text(json.dumps({"mean_ranks": ranks, "n_sets": 7, "full": False}))
+    monkeypatch.setattr("workbench.policies.suggestion.bundled_file", lambda name: path)
+    suggested.cache_clear()
+    found = suggested()
+    suggested.cache_clear()
+    assert found.policy == "variation-ratio" and found.mean_ranks == ranks and not found.full
+    assert found.words == "usually the fewest labels: best mean rank on 7 sets"
+
+
+def test_the_bundled_file_names_policies_there_are() -> None:
+    found = suggested()
+    assert found.policy in POLICIES and set(found.mean_ranks) <= set(POLICIES) and found.n_sets > 0
+    n = len(found.mean_ranks)
+    assert sum(found.mean_ranks.values()) == pytest.approx(n * (n + 1) / 2, abs=1e-3)
