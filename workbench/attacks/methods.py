@@ -65,13 +65,13 @@ def compiled(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) -> Com
         step = REACH * strength[:, None] / tf.cast(steps, X.dtype)
         now, best = X, X
         record = tf.fill(tf.shape(codes), tf.cast(float("-inf"), X.dtype))
-        # one more turn than steps: the last only looks at where the last step led
-        for _turn in tf.range(steps + 1):  # type: ignore[attr-defined]
+        for _turn in tf.range(steps):  # type: ignore[attr-defined]
             value, gradient = value_and_slope(arrays, now, codes)
             best = tf.where((value > record)[:, None], now, best)
             record = tf.maximum(record, value)
             now = tf.clip_by_value(now + step * tf.sign(gradient), low, high)
-        return best, record
+        value = function(*moments_of(arrays, now), codes)
+        return tf.where((value > record)[:, None], now, best), tf.maximum(record, value)
 
     return Compiled(slope, pgd)
 
