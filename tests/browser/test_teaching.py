@@ -1,0 +1,174 @@
+"""Lessons and the map as a class uses them: links, sliders, a click and a lasso that label."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+
+from benchmarks.driving import PATIENCE, Server, settled, visit
+
+CIRCLE = "[data-testid=stMain] .js-plotly-plot"
+
+
+def query(page: Any) -> dict[str, str]:
+    return {k: v[0] for k, v in parse_qs(urlparse(page.url).query).items()}
+
+
+def computed(page: Any) -> None:
+    page.get_by_text("Measured here.").wait_for(timeout=3 * PATIENCE)
+    settled(page)
+
+
+@pytest.fixture(scope="module")
+def labelled(browser: Any, server: Server) -> str:
+    """The id of a project of points with a model."""
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(PATIENCE)
+    visit(page, server.url)
+    page.click(".st-key-start-three-gaussians button")
+    page.wait_for_selector(".st-key-oracle")
+    settled(page)
+    page.locator(".st-key-budget input").fill("12")
+    page.locator(".st-key-budget input").press("Enter")
+    settled(page)
+    page.click(".st-key-oracle-budget button")
+    page.wait_for_function(
+        "document.querySelector('[data-testid=stSidebar]').innerText.includes('12 of ')", timeout=4 * PATIENCE
+    )
+    found = str(query(page)["project"])
+    page.close()
+    return found
+
+
+def count(page: Any) -> int:
+    text = page.locator("[data-testid=stSidebar]").inner_text()
+    return int(text.split(" of ")[0].split()[-1].replace(",", ""))
+
+
+def mapped(page: Any, server: Server, project: str) -> None:
+    visit(page, f"{server.url}/uncertainty?project={project}")
+    page.wait_for_selector(f"{CIRCLE} .nsewdrag")
+    settled(page)
+
+
+def test_a_lesson_opens_in_one_click_moves_and_goes_back(page: Any, server: Server) -> None:
+    visit(page, f"{server.url}/lessons")
+    assert page.locator("[class*=st-key-card-]").count() == 8
+    page.click(".st-key-open-inducing button")
+    computed(page)
+    assert query(page)["points"] == "8" and query(page)["lesson"] == "inducing"
+    measured = page.locator("p", has_text="Measured here.")
+    before = measured.inner_text()
+    thumb = page.locator(".st-key-lesson-inducing-points input[type=range]")
+    thumb.focus()
+    thumb.press("ArrowRight")
+    page.wait_for_function("location.search.includes('points=16')")
+    page.wait_for_function(
+        "before => { const all = [...document.querySelectorAll('p')].filter(e => "
+        "e.innerText.includes('Measured here.')); return all.length && all[0].innerText !== before; }",
+        arg=before,
+    )
+    page.click(".st-key-lesson-reset button")
+    page.wait_for_function("location.search.includes('points=8')")
+
+
+def test_a_link_carries_the_state_and_class_mode_hides_the_menu(
+    page: Any, context: Any, server: Server
+) -> None:
+    visit(page, f"{server.url}/lessons?lesson=argmax&labels=50&noise=0.25&class=1")
+    computed(page)
+    assert query(page)["labels"] == "50" and query(page)["noise"] == "0.25"
+    assert not page.locator("[data-testid=stSidebar]").is_visible()
+    # another student has a state of their own
+    other = context.new_page()
+    visit(other, f"{server.url}/lessons?lesson=argmax&labels=9&noise=0.25&class=1")
+    computed(other)
+    assert query(page)["labels"] == "50" and query(other)["labels"] == "9"
+    other.close()
+
+
+def test_an_address_with_nonsense_gives_the_preset_and_says_so(page: Any, server: Server) -> None:
+    visit(page, f"{server.url}/lessons?lesson=inducing&points=9999")
+    computed(page)
+    assert "this is the preset" in page.locator("[data-testid=stMain]").inner_text()
+    visit(page, f"{server.url}/lessons?lesson=nothing")
+    assert "There is no lesson" in page.locator("[data-testid=stAlert]").inner_text()
+    assert page.locator("[class*=st-key-card-]").count() == 8
+
+
+def test_a_click_on_the_map_labels_that_item(page: Any, server: Server, labelled: str) -> None:
+    mapped(page, server, labelled)
+    # the place of an open item on the screen, from the figure itself
+    x, y, name = page.evaluate(
+        """() => { const g = document.querySelector('[data-testid=stMain] .js-plotly-plot');
+        const t = g._fullData.findIndex(d => d.name === 'not labelled'), d = g._fullData[t];
+        const l = g._fullLayout, box = g.getBoundingClientRect();
+        const at = i => [box.left + l.xaxis._offset + l.xaxis.d2p(d.x[i]),
+                         box.top + l.yaxis._offset + l.yaxis.d2p(d.y[i])];
+        // the one farthest from the middle has no neighbour to be hit instead
+        let best = 0, far = -1;
+        for (let i = 0; i < d.x.length; i++) {
+          const r = Math.hypot(d.x[i] - 0.7, d.y[i] - 0.4); if (r > far) { far = r; best = i; } }
+        return [...at(best), d.customdata[best][1]]; }"""
+    )
+    page.mouse.move(x, y)
+    page.wait_for_timeout(300)
+    page.mouse.click(x, y)
+    heading = page.locator(".st-key-inspected-item h4")
+    page.wait_for_function(
+        "name => (document.querySelector('.st-key-inspected-item h4') || {innerText: ''})"
+        ".innerText.includes(name)",
+        arg=str(name),
+    )
+    assert heading.inner_text().strip() == f"Item {name}"
+    before = count(page)
+    page.locator(".st-key-map-answers button").first.click()
+    page.wait_for_function(
+        "n => document.querySelector('[data-testid=stSidebar]').innerText.includes(n + ' of ')",
+        arg=str(before + 1),
+    )
+    assert "labelled A" in page.locator(".st-key-inspected-item").inner_text()
+    page.locator(".st-key-map-undo button").click()
+    page.wait_for_function(
+        "n => document.querySelector('[data-testid=stSidebar]').innerText.includes(n + ' of ')",
+        arg=str(before),
+    )
+
+
+def test_a_lasso_labels_many(page: Any, server: Server, labelled: str) -> None:
+    mapped(page, server, labelled)
+    page.locator(CIRCLE).first.hover()
+    page.locator(f"{CIRCLE} [data-val=lasso]").first.click()
+    box = page.locator(f"{CIRCLE} .nsewdrag").first.bounding_box()
+    left, top = box["x"] + 0.02 * box["width"], box["y"] + 0.02 * box["height"]
+    wide, tall = 0.25 * box["width"], 0.96 * box["height"]
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for dx, dy in ((1, 0), (1, 1), (0, 1), (0, 0.02)):
+        page.mouse.move(left + dx * wide, top + dy * tall, steps=6)
+    page.mouse.up()
+    page.wait_for_selector(".st-key-inspected-items h4")
+    many = int(page.locator(".st-key-inspected-items h4").inner_text().split()[0])
+    assert many > 1
+    before = count(page)
+    page.locator(".st-key-map-answers").get_by_role("button", name="B", exact=True).click()
+    page.get_by_text(f"{many} items labelled B.").wait_for()
+    assert before < count(page) <= before + many
+
+
+def test_rounds_and_models_side_by_side(page: Any, server: Server, labelled: str) -> None:
+    mapped(page, server, labelled)
+    page.get_by_text("Side by side", exact=True).click()
+    page.wait_for_selector(".st-key-against")
+    page.wait_for_function(
+        "(() => { const g = document.querySelector('[data-testid=stMain] .js-plotly-plot');"
+        " return g && g._fullLayout && g._fullLayout.xaxis2; })()",
+        timeout=3 * PATIENCE,
+    )
+    settled(page)
+    assert page.evaluate(
+        "(() => { const l = document.querySelector('[data-testid=stMain] .js-plotly-plot')._fullLayout;"
+        " return (l.xaxis2.matches || l.xaxis.matches) && (l.yaxis2.matches || l.yaxis.matches); })()"
+    )
