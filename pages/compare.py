@@ -16,6 +16,7 @@ from workbench.pools import POOLS
 
 OWN = "this project's pool"
 HEIGHT = 430
+ENOUGH = 6  # seeds for a verdict, as workbench.metrics has it
 
 
 def choose(token: str | None) -> None:
@@ -177,8 +178,158 @@ def shown(token: str) -> None:
             if st.button("Go on", key="resume-comparison", icon=":material/play_arrow:"):
                 comparison.resume(found)
                 st.rerun()
-    picture(results, spec.policies, measure, "comparison-curve")
+    several = [(found, results), *beside(found)]
+    together(several, measure)
     summary(results, spec.policies, measure)
+    downloads(several)
+    ranks(several, measure)
+    at_one_round(found, results)
+
+
+def beside(found: comparison.Comparison) -> list[tuple[comparison.Comparison, comparison.Results]]:
+    """Finished comparisons a person puts beside this one."""
+    others = [c for c in comparison.all_of() if c.id != found.id and c.n_finished]
+    if not others:
+        return []
+    chosen_ids = st.multiselect(
+        "Beside it",
+        [c.id for c in others],
+        format_func=lambda i: next(named(c) for c in others if c.id == i),
+        key=f"beside-{found.id}",
+        placeholder="Other comparisons, in one picture",
+    )
+    return [(c, comparison.results(c)) for c in others if c.id in chosen_ids]
+
+
+def named(one: comparison.Comparison) -> str:
+    pool = one.spec.pools[0]
+    title = POOLS[pool].title if pool in POOLS else pool.replace("\\", "/").rpartition("/")[2]
+    model = one.spec.classifiers[0]
+    return f"{title} · {CLASSIFIERS[model].title if model in CLASSIFIERS else model} · {one.created[:10]}"
+
+
+def together(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
+    if len(several) == 1:
+        one, results = several[0]
+        picture(results, one.spec.policies, measure, "comparison-curve")
+        return
+    from dataclasses import replace
+
+    title, share = comparison.MEASURES[measure]
+    lines = []
+    for one, results in several:
+        # one grey baseline would hide whose it is
+        lines += [
+            replace(curve, name=f"{curve.name} · {named(one)}", baseline=False)
+            for curve in comparison.curves(results, one.spec.policies, measure)
+        ]
+    widgets.figure(
+        learning_curve(lines, measure=title, share=share, height=HEIGHT + 80),
+        "comparison-curve",
+        f"{title} against the number of labels, one line a policy and comparison",
+    )
+
+
+def downloads(several: list[tuple[comparison.Comparison, comparison.Results]]) -> None:
+    st.download_button(
+        "Rows of every round and seed (CSV)",
+        data=lambda: comparison.rows_csv(several).encode(),
+        file_name="comparison.csv",
+        mime="text/csv",
+        key="comparison-rows",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+    )
+
+
+def ranks(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
+    found = comparison.ranking(several, measure)
+    if found is None:
+        return
+    from workbench.figures.ranks import critical_difference_diagram
+
+    ranking, n = found
+    st.subheader(f"Mean ranks over {plural(n, 'comparison')}")
+    titles = [POLICIES[p].title if p in POLICIES else p for p in ranking.names]
+    widgets.figure(
+        critical_difference_diagram(titles, ranking.mean_ranks, ranking.critical_difference),
+        "comparison-ranks",
+        "Mean rank of each policy; bars join those that are not told apart",
+    )
+    if ranking.p == ranking.p:
+        st.caption(
+            f"Friedman's test: p = {ranking.p:.2g}. Bars join policies that are not told apart (Nemenyi)."
+        )
+
+
+def at_one_round(found: comparison.Comparison, results: comparison.Results) -> None:
+    """One slider for curve values, reliability and map of the same round."""
+    policies = [p for p in found.spec.policies if results.get(p)]
+    if not policies:
+        return
+    with st.expander("One round, looked at", key="comparison-round-box", on_change="rerun") as box:
+        if not box.open:
+            return
+        left, right = st.columns([1, 2], gap="medium")
+        policy = left.selectbox(
+            "Policy",
+            policies,
+            format_func=lambda n: POLICIES[n].title if n in POLICIES else n,
+            key="round-policy",
+        )
+        seed = min(results[policy])
+        labels = results[policy][seed]["n_labelled"]
+        if len(labels) < 2:
+            return
+        number = right.slider("Round", 0, len(labels) - 1, len(labels) - 1, key="round-number")
+        try:
+            model = comparison.round_model(found, policy, seed, int(number))
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+            return
+        values = results[policy][seed]
+        st.caption(
+            f"Seed {seed}, {plural(int(labels[number]), 'label')}: error {percent(values['error'][number])}, "
+            f"NLL {values['nll'][number]:.3f}, ECE {percent(values['ece'][number])}. The model is "
+            "fitted again on that round's labels."
+        )
+        reliability_and_map(model)
+
+
+def reliability_and_map(model: Any) -> None:
+    from workbench.figures.maps import pool_map
+    from workbench.figures.reliability import reliability_diagram
+    from workbench.sessions import insight
+
+    honest = insight.calibration(model)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        widgets.figure(
+            reliability_diagram(honest.table.confidence, honest.table.accuracy, honest.table.count),
+            "round-reliability",
+            "Accuracy against confidence on the test items of this round",
+        )
+    with right:
+        name = "variation-ratio" if model.latent is not None else "entropy"
+        seen = insight.pool_map(model, name, limit=4000)
+        fig = pool_map(
+            seen.plane.points,
+            items=seen.items,
+            values=insight.measure(model, name),
+            measure=seen.title,
+            classes=model.classes,
+            labels=labels_of(model),
+        )
+        widgets.figure(fig, "round-map", "The pool on its plane, coloured by uncertainty, labels marked")
+
+
+def labels_of(model: Any) -> Any:
+    import numpy as np
+
+    labels = np.full(len(model.pool), -1)
+    labels[model.items] = model.codes
+    return labels
 
 
 def summary(results: comparison.Results, policies: tuple[str, ...], measure: str) -> None:
@@ -203,6 +354,8 @@ def summary(results: comparison.Results, policies: tuple[str, ...], measure: str
                         "Better than random": "–"
                         if r["won"] is None
                         else f"{r['won']} of {plural(r['pairs'], 'seed')}",
+                        "Verdict": (r["verdict"] or "–")
+                        + (f" (p = {r['p']:.2g})" if r["p"] is not None and r["seeds"] >= ENOUGH else ""),
                         "Whole runs": r["seeds"],
                     }
                     for r in rows
@@ -214,7 +367,7 @@ def summary(results: comparison.Results, policies: tuple[str, ...], measure: str
         )
     st.caption(
         "Means over whole runs. Better: a lower mean over the curve than random's with the same seed. "
-        "With few seeds a lead may be luck."
+        "Verdict: Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
     )
 
 

@@ -75,6 +75,8 @@ def test_runs_cut_short_do_not_count_in_the_table() -> None:
         "won": 1,
         "pairs": 1,
         "seeds": 1,
+        "p": 1.0,
+        "verdict": "too few seeds to tell",
     }
 
 

@@ -15,6 +15,8 @@ from workbench.app.seeing import cached
 from workbench.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
+    from workbench.metrics import PairedTest, Ranking
+    from workbench.sessions import Model
     from workbench.store import RunRecord, Store
     from workbench.studies import StudySpec
 
@@ -178,6 +180,7 @@ def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[st
         whole = {s: v for s, v in found.get(policy, {}).items() if len(v[measure]) == longest and longest}
         ends[policy] = {s: v[measure][-1] for s, v in whole.items()}
         means[policy] = {s: float(np.mean(v[measure])) for s, v in whole.items()}
+    tests = _tests(means, policies, measure)
     rows = []
     for policy in policies:
         if not ends[policy]:
@@ -185,6 +188,7 @@ def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[st
         pairs = [
             (means[policy][s], means[BASELINE][s]) for s in means[policy] if s in means.get(BASELINE, {})
         ]
+        test = tests.get(policy)
         rows.append(
             {
                 "policy": policy,
@@ -193,9 +197,98 @@ def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[st
                 "won": sum(ours < theirs for ours, theirs in pairs) if policy != BASELINE else None,
                 "pairs": len(pairs),
                 "seeds": len(ends[policy]),
+                "p": None if test is None else test.p_holm,
+                "verdict": "" if test is None else test.verdict,
             }
         )
     return rows
+
+
+def _tests(
+    means: dict[str, dict[int, float]], policies: Sequence[str], measure: str
+) -> dict[str, PairedTest]:
+    """Wilcoxon's tests of the means over the curve against random, on the seeds all have finished."""
+    from workbench.metrics import paired_tests
+
+    if BASELINE not in policies or len(policies) < 2:
+        return {}
+    shared = sorted(set.intersection(*(set(means[p]) for p in policies)))
+    values = {p: [means[p][s] for s in shared] for p in policies}
+    if not shared or not all(np.isfinite(v).all() for v in values.values()):
+        return {}
+    return {t.policy: t for t in paired_tests(values, BASELINE)}
+
+
+def ranking(several: Sequence[tuple[Comparison, Results]], measure: str) -> tuple[Ranking, int] | None:
+    """Mean ranks of the policies that several comparisons share, a comparison a row.
+
+    Args:
+        several: comparisons with their results, of different pools or models.
+        measure: of `MEASURES`.
+
+    Returns:
+        The ranking and the number of comparisons behind it; None with fewer than two comparisons
+        that have whole runs, or fewer than two policies in all of them.
+    """
+    from workbench.metrics import rank_methods
+
+    tables = [
+        {r["policy"]: r["average"] for r in table(found, one.spec.policies, measure)}
+        for one, found in several
+    ]
+    tables = [t for t in tables if t and all(np.isfinite(v) for v in t.values())]
+    if len(tables) < 2:
+        return None
+    shared = [p for p in tables[0] if all(p in t for t in tables)]
+    if len(shared) < 2:
+        return None
+    return rank_methods([[t[p] for p in shared] for t in tables], shared), len(tables)
+
+
+def rows_csv(several: Sequence[tuple[Comparison, Results]]) -> str:
+    """Every round of every run as CSV: pool, model, policy, seed, round, labels, measures."""
+    from workbench.exchange.files import csv_text
+
+    rows = [
+        (
+            one.spec.pools[0],
+            one.spec.classifiers[0],
+            policy,
+            seed,
+            number,
+            int(values["n_labelled"][number]),
+            *(values[m][number] for m in MEASURES),
+        )
+        for one, found in several
+        for policy, runs in found.items()
+        for seed, values in sorted(runs.items())
+        for number in range(len(values["n_labelled"]))
+    ]
+    return csv_text(("pool", "classifier", "policy", "seed", "round", "n_labelled", *MEASURES), rows)
+
+
+def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> Model:
+    """The model of one round of one run, as it was or fitted again on the labels it had.
+
+    Raises:
+        InputError: the run has no such round.
+    """
+    from workbench.sessions import Round, RunSpec
+    from workbench.sessions.insight import run_model
+    from workbench.store import Store
+
+    record = next(
+        (r for r in comparison.records if r.spec["policy"] == policy and r.spec["seed"] == seed), None
+    )
+    if record is None:
+        raise InputError(f"There is no run of {policy} with seed {seed} yet.")
+
+    def make() -> Model:
+        spec = RunSpec.from_json(record.spec)
+        rounds = [Round.from_json(r.record) for r in Store.open().rounds(record.id)]
+        return run_model(spec, spec.load_pool(), rounds, number)
+
+    return cached((record.id, "round", number), make)
 
 
 def _values(store: Store, run_id: str) -> dict[str, list[float]]:

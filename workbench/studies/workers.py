@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from queue import Empty, SimpleQueue
@@ -69,11 +70,9 @@ def spread(
     """
     from distributed import wait
 
-    from workbench.policies.cluster import connect
-
     check_workers(workers)
     _prepare()
-    with connect(scheduler, min(workers, max(len(jobs), 1)), timeout) as client:
+    with _connect(scheduler, min(workers, max(len(jobs), 1)), timeout) as client:
         left = iter(enumerate(jobs))
         running: dict[Any, int] = {}
 
@@ -99,6 +98,18 @@ def spread(
                     submit()
         finally:
             client.cancel(list(running), force=True)
+
+
+@contextmanager
+def _connect(scheduler: str, workers: int, timeout: float) -> Iterator[Any]:
+    """A Dask client of workers that do not profile themselves: sampling costs more than it tells here."""
+    import dask
+
+    from workbench.policies.cluster import connect
+
+    quiet = dask.config.set({"distributed.worker.profile.enabled": False})
+    with quiet, connect(scheduler, workers, timeout) as client:
+        yield client
 
 
 def _call(function: Callable[..., Any], job: Mapping[str, Any]) -> Any:
@@ -175,12 +186,10 @@ def stream_runs(
     """
     from distributed import Event, Queue
 
-    from workbench.policies.cluster import connect
-
     check_workers(workers)
     _prepare()
     token = f"workbench-{uuid4().hex}"
-    with connect(scheduler, workers, timeout) as client:
+    with _connect(scheduler, workers, timeout) as client:
         queue = Queue(f"{token}-rounds", client=client, maxsize=4 * max(1, sum(client.nthreads().values())))
         arrived: SimpleQueue[Any] = SimpleQueue()
         # a get with a timeout makes the scheduler log an error each time, so one thread waits for good

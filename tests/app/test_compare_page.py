@@ -1,0 +1,81 @@
+"""The Compare page when comparisons are finished: verdicts, several together, one round looked at."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.app.test_pages import open_page, texts
+from tests.sessions.fakes import FAKE
+from workbench.app import comparison
+from workbench.store import Store
+from workbench.studies import StudySpec
+
+POLICIES = ("margin", "random")
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("WORKBENCH_WARM", "0")
+        patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
+        made = []
+        for pool, seeds in (("iris", 6), ("wine", 2)):
+            spec = StudySpec("app", (pool,), (FAKE,), POLICIES, seeds=seeds, budget=4)
+            made.append(comparison.start(spec))
+            job = comparison.job_of(made[-1])
+            assert job is not None and job.wait(240) and job.status == "done", job.error
+        yield made
+        Store.open().close()
+
+
+def both(tokens: list[str]) -> list[tuple[comparison.Comparison, comparison.Results]]:
+    return [(c, comparison.results(c)) for c in map(comparison.find, tokens)]
+
+
+def test_verdicts_need_six_seeds(tokens: list[str]) -> None:
+    (one, results), (two, few) = both(tokens)
+    rows = {r["policy"]: r for r in comparison.table(results, POLICIES, "error")}
+    assert rows["margin"]["verdict"] in ("better", "worse", "no difference shown")
+    assert 0 < rows["margin"]["p"] <= 1 and rows["random"]["verdict"] == ""
+    assert {r["policy"]: r for r in comparison.table(few, POLICIES, "error")}["margin"]["verdict"] == (
+        "too few seeds to tell"
+    )
+    assert one.spec.pools == ("iris",) and two.spec.pools == ("wine",)
+
+
+def test_ranks_need_two_comparisons_with_the_same_policies(tokens: list[str]) -> None:
+    several = both(tokens)
+    assert comparison.ranking(several[:1], "error") is None
+    found = comparison.ranking(several, "error")
+    assert found is not None and found[1] == 2 and set(found[0].names) == set(POLICIES)
+    assert found[0].mean_ranks.sum() == pytest.approx(3)
+
+
+def test_rows_of_every_round_and_seed(tokens: list[str]) -> None:
+    lines = comparison.rows_csv(both(tokens)).splitlines()
+    assert lines[0] == "pool,classifier,policy,seed,round,n_labelled,error,nll,brier,ece"
+    assert len(lines) == 1 + (6 + 2) * 2 * 5
+
+
+def test_the_model_of_a_round_saw_that_rounds_labels(tokens: list[str]) -> None:
+    one = comparison.find(tokens[0])
+    model = comparison.round_model(one, "margin", 0, 2)
+    assert model.n_labelled == 5 and model.number == 2
+    assert model.pool.test is not None and not np.isin(model.items, model.pool.test.test).any()
+
+
+def test_the_page_shows_all_of_it(tokens: list[str]) -> None:
+    page = open_page("compare", comparison=tokens[0])
+    frame = page.dataframe[0].value
+    assert "Verdict" in frame.columns and "too few" not in " ".join(frame["Verdict"])
+    assert not [s for s in page.subheader if "Mean ranks" in s.value]
+    page.multiselect(key=f"beside-{tokens[0]}").set_value([tokens[1]]).run()
+    assert not page.exception
+    assert [s for s in page.subheader if "Mean ranks over 2 comparisons" in s.value]
+    page.session_state["comparison-round-box"] = True
+    page.run()
+    assert not page.exception
+    page.slider(key="round-number").set_value(1).run()
+    assert not page.exception and "Seed 0, 4 labels" in texts(page)
