@@ -70,7 +70,7 @@ def test_a_cluster_gives_the_local_answer(
 
 
 def test_custom_policies_and_progress_travel(address: str, X: np.ndarray, centres: np.ndarray) -> None:
-    name = "workbench.policies.utilities:variance"
+    name = "workbench.policies.rowwise:variance"
     seen: list[float] = []
     result = score_pool(
         X, Bumps(centres), name, top=5, scheduler=address, progress=lambda share: seen.append(share)

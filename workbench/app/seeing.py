@@ -80,7 +80,7 @@ def measure_of(owner: str, model: Model, name: str) -> Floats:
     """[N] a policy's utility of every item under this model."""
 
     def make() -> Floats:
-        from workbench.policies.choose import utilities
+        from workbench.policies import utilities
 
         values = utilities(name, model.belief(), np.random.default_rng(0))
         return np.asarray(values, dtype=np.float64)

@@ -258,7 +258,7 @@ class BeliefClassifier(SkactivemlClassifier):
 
     def sample_proba(self, X: Any, n_samples: int = _DRAWS, random_state: Any = None) -> Floats:
         """[S, n, C] probabilities under draws of the latents."""
-        from workbench.policies.utilities import softmax
+        from workbench.policies.rowwise import softmax
 
         latent = self.belief.latent
         if latent is None:

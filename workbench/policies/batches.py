@@ -69,7 +69,7 @@ def k_means(belief: Belief, k: int, rng: Generator) -> Ints:
 def _utilities(belief: Belief, rng: Generator) -> Floats:
     if belief.utilities is not None:
         return belief.utilities
-    from workbench.policies.utilities import margin
+    from workbench.policies.rowwise import margin
 
     values = np.full(len(belief), np.nan)
     askable = belief.askable
@@ -208,7 +208,7 @@ def batch_bald(belief: Belief, k: int, rng: Generator) -> Ints:
     Returns:
         [k] indices in the order chosen.
     """
-    from workbench.policies.utilities import bald, entropy_of, softmax
+    from workbench.policies.rowwise import bald, entropy_of, softmax
 
     utilities = belief.utilities
     if utilities is None:

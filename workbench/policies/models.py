@@ -129,7 +129,7 @@ class Model:
         if self.classifier is not None:
             probabilities: Floats = self.classifier.predict_proba(features)
             return probabilities
-        from workbench.policies.utilities import softmax
+        from workbench.policies.rowwise import softmax
 
         self.require_probabilities("This policy")
         assert latent is not None and self.temperature is not None

@@ -44,7 +44,7 @@ class PolicyEntry(Entry):
     source: str = ""
 
 
-_U = "workbench.policies.utilities:"
+_U = "workbench.policies.rowwise:"
 _B = "workbench.policies.batches:"
 
 POLICIES: Registry[PolicyEntry] = Registry(

@@ -14,8 +14,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.metrics import ReliabilityTable, reliability_table
-from workbench.policies import POLICIES, argmax_probabilities
-from workbench.policies.choose import utilities
+from workbench.policies import POLICIES, argmax_probabilities, utilities
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
