@@ -220,7 +220,7 @@ def together(several: list[tuple[comparison.Comparison, comparison.Results]], me
     for one, results in several:
         # one grey baseline would hide whose it is
         lines += [
-            replace(curve, name=f"{curve.name} · {named(one)}", baseline=False)
+            replace(curve, name=f"{curve.name} · {named(one).partition(' · ')[0]}", baseline=False)
             for curve in comparison.curves(results, one.spec.policies, measure)
         ]
     widgets.figure(
@@ -294,6 +294,13 @@ def at_one_round(found: comparison.Comparison, results: comparison.Results) -> N
             f"NLL {values['nll'][number]:.3f}, ECE {percent(values['ece'][number])}. The model is "
             "fitted again on that round's labels."
         )
+        fig = learning_curve(
+            comparison.curves(results, policies, "error"),
+            measure="Test error",
+            height=280,
+            marks={"this round": float(labels[number])},
+        )
+        widgets.figure(fig, "round-curve", "Test error against the number of labels, this round marked")
         reliability_and_map(model)
 
 
