@@ -1,0 +1,16 @@
+"""What every test shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+BROWSER = Path(__file__).resolve().parent / "browser"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Playwright keeps an event loop running in the main thread for the rest of the process, and a local
+    # Dask cluster cannot start beside one: browsers come last.
+    items.sort(key=lambda item: Path(item.path).is_relative_to(BROWSER))
