@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,3 +16,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Playwright keeps an event loop running in the main thread for the rest of the process, and a local
     # Dask cluster cannot start beside one: browsers come last.
     items.sort(key=lambda item: Path(item.path).is_relative_to(BROWSER))
+
+
+@pytest.fixture(autouse=True)
+def _own_main() -> Iterator[None]:
+    # Streamlit puts the page's script in the place of __main__, and a worker process that is spawned
+    # later would begin by running it
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
