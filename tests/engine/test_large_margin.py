@@ -1,5 +1,7 @@
 """The tempered large-margin solver against an independent NumPy statement of its mathematics."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.linalg import cholesky, solve_triangular
@@ -264,12 +266,14 @@ def test_chunks_do_not_change_the_fit(problem, monkeypatch):
     monkeypatch.setattr(lm, "_ONE_CHUNK", 50)
     lm._pieces.cache_clear()
     lm._solver.cache_clear()
+    lm._traced.cache_clear()
     try:
         pieces = lm.fit(Phi, kt, codes, 3)
     finally:
         monkeypatch.undo()
         lm._pieces.cache_clear()
         lm._solver.cache_clear()
+        lm._traced.cache_clear()
     assert pieces.trace == pytest.approx(whole.trace, rel=1e-10)
     assert pieces.posterior.mean == pytest.approx(whole.posterior.mean, abs=1e-8)
     assert pieces.margin == pytest.approx(whole.margin, abs=1e-8)
@@ -296,6 +300,21 @@ def test_listing_every_rival_through_the_short_list_changes_nothing(problem, mon
     assert general.margin == pytest.approx(np.take_along_axis(d, general.rivals, axis=1))
     assert general.second == pytest.approx(np.take_along_axis(a, general.rivals, axis=1))
     assert dense.rivals.shape == (len(codes), 2)
+
+
+def test_big_arrays_are_shared_and_unaligned_ones_copied():
+    from workbench.engine.projection import aligned
+
+    big = aligned((4000, 64), np.float64)
+    big[:] = 1.0
+    shared = lm._tensor(big)
+    big[0, 0] = 7.0
+    assert float(shared[0, 0]) == 7.0
+    odd = aligned((4000, 65), np.float64).reshape(-1)[1 : 1 + 4000 * 64].reshape(4000, 64)
+    odd[:] = 2.0
+    copied = lm._tensor(odd)
+    odd[0, 0] = 7.0
+    assert float(copied[0, 0]) == 2.0
 
 
 def test_callbacks_come_in_order_and_stop_with_the_best_state(problem):
@@ -403,12 +422,26 @@ def test_the_wide_mean_climbs_to_a_stationary_point():
     k = wm.by_class(bends.curvature, bends.own_curvature, fit.rivals, codes, 3)
     args = (Phi, codes, spread, start, fit.posterior.root, k, TAU)
     default, _ = wm.fit_mean(*args)
-    best, d = wm.fit_mean(*args, iterations=500)
+    best, d = wm.fit_mean(*args, iterations=500, tolerance=0.0)
     assert G(start) < G(default) <= G(best) + 1e-9
     assert G(default) == pytest.approx(G(best), rel=0.02)
     assert np.abs(differences(G, best)).max() < 0.01 * np.abs(differences(G, start)).max()
     F = Phi @ best
     assert d == pytest.approx(1 + F - F[np.arange(120), codes][:, None])
+
+
+def test_a_wide_fit_reports_and_stops():
+    codes, small, wide, fit = wide_problem()
+    V = wm.variances(small[0], fit.posterior.root)
+    spread = V + V[np.arange(120), codes][:, None] + 2 * small[1][:, None]
+    seen = []
+    start = np.zeros((60, 3))
+    args = (wide[0], codes, spread, start, fit.posterior.root, np.ones((120, 3)), TAU)
+    wm.fit_mean(*args, report=lambda fraction, value: seen.append((fraction, value)) and None)
+    assert len(seen) > 3
+    assert all(a[1] <= b[1] + 1e-9 for a, b in itertools.pairwise(seen))
+    stopped, _ = wm.fit_mean(*args, report=lambda *_: True)
+    assert np.isfinite(stopped).all() and np.abs(stopped).max() > 0
 
 
 def test_leverages_agree_in_both_forms():

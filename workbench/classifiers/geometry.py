@@ -12,7 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats
+from workbench.engine.runtime import prepare
 from workbench.errors import InputError
+
+# k-means must give the same centres whether or not the engine was loaded before: same threads
+prepare()
 
 MAX_ROWS = 20_000  # k-means looks at no more rows than this
 _MEDIAN_ROWS = 512
@@ -125,7 +129,8 @@ class Geometry(NamedTuple):
 
 
 def _scaled(X: Floats, shift: Floats, scale: Floats, clip: float) -> Floats:
-    scaled = (X - shift) / scale
+    scaled = X - shift
+    scaled /= scale
     if np.isfinite(clip):
         np.clip(scaled, -clip, clip, out=scaled)
     return scaled

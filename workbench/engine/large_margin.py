@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from workbench.arrays import Floats, Ints
+from workbench.engine.projection import ALIGNMENT
 
 TAU = 0.1
 SWEEPS = 60
@@ -26,6 +28,7 @@ FEW_RIVALS = 3
 _CHUNK = 8192
 _ONE_CHUNK = 16_384
 _HALVINGS = 10
+_SHARED_FROM = 1 << 20  # bytes
 _BLOCKED = 128  # from here on 2 x 2 blocks pay
 
 Callback = Callable[[float, float], bool | None]
@@ -114,20 +117,19 @@ def fit(
         The fit.
     """
     dtype = Phi.dtype
-    run = _solver(n_classes, dtype.name, Phi.shape[1] >= _BLOCKED)
+    run = _concrete(_solver, n_classes, dtype.name, Phi.shape[1] >= _BLOCKED)
     k = rival_count(len(Phi), n_classes) if rivals is None else max(1, min(rivals, n_classes - 1))
     state = start or prior(Phi.shape[1], n_classes, dtype)
-    fixed = (tf.convert_to_tensor(Phi), tf.convert_to_tensor(kt.astype(dtype, copy=False)),
-             tf.convert_to_tensor(codes.astype(np.int32)))  # fmt: skip
-    options = (dtype.type(tau), np.int32(k), dtype.type(tolerance))
+    fixed = _tensors(Phi, kt.astype(dtype, copy=False), codes.astype(np.int32))
+    options = _tensors(dtype.type(tau), np.int32(k), dtype.type(tolerance))
     M, Lam, R = (tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in state)
-    rho, small = dtype.type(1.0), np.int32(0)
+    rho, small = _tensors(dtype.type(1.0), np.int32(0))
     traces: list[Floats] = []
     done, stopped = 0, False
     while True:
         share = sweeps - done if callback is None else min(sweeps_per_call, sweeps - done)
         M, Lam, R, rho, small, ended, trace, listed, d, a = run(
-            *fixed, M, Lam, R, rho, small, *options, np.int32(share)
+            *fixed, M, Lam, R, rho, small, *options, *_tensors(np.int32(share))
         )
         values = trace.numpy()
         traces.append(values if not traces else values[1:])
@@ -177,7 +179,7 @@ def fit_minibatch(
     """
     dtype = Phi.dtype
     n = len(Phi)
-    step = _stochastic(n_classes, dtype.name, Phi.shape[1] >= _BLOCKED)
+    step = _concrete(_stochastic, n_classes, dtype.name, Phi.shape[1] >= _BLOCKED)
     k = rival_count(min(n, batch_size), n_classes) if rivals is None else max(1, min(rivals, n_classes - 1))
     M, Lam, R = (
         tf.convert_to_tensor(np.asarray(part, dtype=dtype))
@@ -190,8 +192,9 @@ def fit_minibatch(
         for rows in batches:
             rho = max(rho_end, rho_start * (1.0 + 0.2 * t) ** -0.7)
             M, Lam, R, G = step(
-                Phi[rows], kt[rows].astype(dtype, copy=False), codes[rows].astype(np.int32), M, Lam, R,
-                dtype.type(rho), dtype.type(n / len(rows)), dtype.type(tau), np.int32(k),
+                *_tensors(Phi[rows], kt[rows].astype(dtype, copy=False), codes[rows].astype(np.int32)),
+                M, Lam, R,
+                *_tensors(dtype.type(rho), dtype.type(n / len(rows)), dtype.type(tau), np.int32(k)),
             )  # fmt: skip
             total += float(G) / len(batches)
             t += 1
@@ -221,6 +224,24 @@ def closing(
     return look._replace(posterior=posterior, trace=np.asarray(trace or look.trace), stopped=stopped)
 
 
+def _tensors(*values: Any) -> tuple[Any, ...]:
+    return tuple(_tensor(value) for value in values)
+
+
+def _tensor(value: Any) -> Any:
+    """A tensor; big arrays that TensorFlow can use where they lie are shared, not copied twice."""
+    shareable = (
+        isinstance(value, np.ndarray)
+        and value.nbytes > _SHARED_FROM
+        and value.flags.c_contiguous
+        and value.flags.writeable
+        and value.ctypes.data % ALIGNMENT == 0
+    )
+    if shareable:
+        return tf.experimental.dlpack.from_dlpack(value.__dlpack__())
+    return tf.convert_to_tensor(value)
+
+
 def trace_count(n_classes: int, dtype: str = "float64") -> int:
     """How often the sweeps were traced in this process for C classes in one precision."""
     both = (_solver(n_classes, dtype, blocked) for blocked in (False, True))
@@ -228,6 +249,20 @@ def trace_count(n_classes: int, dtype: str = "float64") -> int:
 
 
 # --------------------------------------------------------------------------- the solver
+
+
+_TRACING = Lock()
+
+
+def _concrete(make: Callable[..., Any], *key: Any) -> Any:
+    """The traced function itself: calling it skips TensorFlow's matching of signatures (5 ms a call)."""
+    with _TRACING:  # two sessions that start at once must not both trace
+        return _traced(make, *key)
+
+
+@cache
+def _traced(make: Callable[..., Any], *key: Any) -> Any:
+    return make(*key).get_concrete_function()
 
 
 class _Pieces(NamedTuple):

@@ -21,6 +21,7 @@ from workbench.errors import InputError
 
 CHUNK = 2048  # rows at a time: the kernel block stays in the cache
 _TRIES = 8
+ALIGNMENT = 64  # bytes: what TensorFlow asks of memory it is to share
 
 
 class Kernel(Protocol):
@@ -336,6 +337,15 @@ def make_basis(points: Floats, kernel: Kernel, dtype: Any = np.float64) -> Basis
     raise InputError("The kernel matrix of the inducing points is singular; check features and length scale.")
 
 
+def aligned(shape: tuple[int, ...], dtype: Any) -> Floats:
+    """An uninitialised array that TensorFlow can use without copying it."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.empty(size + ALIGNMENT, dtype=np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    result: Floats = raw[start : start + size].view(dtype).reshape(shape)
+    return result
+
+
 def project(X: Floats, basis: Basis, kernel: Kernel) -> tuple[Floats, Floats]:
     """Whitened features of rows.
 
@@ -349,7 +359,7 @@ def project(X: Floats, basis: Basis, kernel: Kernel) -> tuple[Floats, Floats]:
     """
     points = basis.points.astype(X.dtype, copy=False)
     whitener = basis.whitener.astype(X.dtype, copy=False)
-    Phi = np.empty((len(X), len(points)), dtype=X.dtype)
+    Phi = aligned((len(X), len(points)), X.dtype)
     for start in range(0, len(X), CHUNK):
         rows = slice(start, start + CHUNK)
         np.matmul(kernel(X[rows], points), whitener, out=Phi[rows])

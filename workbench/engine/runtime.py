@@ -27,7 +27,9 @@ def prepare() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # convolutions in a third to two thirds of the time; as repeatable at one thread count
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
+    # libraries that are not loaded yet read these; those that are get limited below
+    for name in ("TF_NUM_INTRAOP_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, str(threads))
     # several sessions may fit at once, each on a thread of its own
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(max(threads, os.cpu_count() or 1)))
     warnings.filterwarnings("ignore", message="pkg_resources is deprecated", category=UserWarning)

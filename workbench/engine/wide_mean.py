@@ -8,6 +8,7 @@ s_nt = V_nt + V_ny + 2 kt_n held, d = 1 + F_t - F_y and a = d^2 + s, it maximise
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,12 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.engine.projection import CHUNK
 
-ITERATIONS = 20
+ITERATIONS = 80
+TOLERANCE = 1e-3
 _MEMORY = 10
+_BLOCK = 16_384
+_BENDS = 1e-3  # rows with less curvature are left out of the leverages
+_SINGLE_FROM = 128  # wider bases are factored in float32 there
 
 
 class Bends(NamedTuple):
@@ -90,6 +95,8 @@ def fit_mean(
     curvature: Floats,
     tau: float,
     iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+    report: Callable[[float, float], Any] | None = None,
 ) -> tuple[Floats, Floats]:
     """Maximise over the mean in the wide basis by preconditioned L-BFGS, against every rival.
 
@@ -102,6 +109,8 @@ def fit_mean(
         curvature: [N, C] -d2G/dF2: scales the other rows.
         tau: temperature.
         iterations: at most this many.
+        tolerance: an iteration that gains less than this share of the objective is the last.
+        report: called with (fraction, objective) after each iteration; True stops.
 
     Returns:
         The mean [B, C] and d [N, C] there.
@@ -109,7 +118,8 @@ def fit_mean(
     from scipy.optimize import minimize
 
     n_classes, small = roots.shape[0], roots.shape[1]
-    rest = 1.0 / np.sqrt(1.0 + (Phi[:, small:] ** 2).T @ curvature)  # [B - P, C]
+    squares = Phi[:, small:] ** 2
+    rest = 1.0 / np.sqrt(1.0 + squares.T @ curvature.astype(Phi.dtype, copy=False))  # [B - P, C]
     rows = np.arange(len(codes))
     shape = start.shape
 
@@ -146,22 +156,32 @@ def fit_mean(
     # R_c' A_c = M_c  =>  A_c = R_c^-T M_c
     head = np.stack([np.linalg.solve(roots[c].T, start[:small, c]) for c in range(n_classes)], axis=1)
     initial = np.concatenate([head, start[small:] / rest]).astype(np.float64).ravel()
+    count = 0
+
+    def after(intermediate_result: Any) -> None:
+        nonlocal count
+        count += 1
+        if report is not None and report(min(count / iterations, 1.0), -float(intermediate_result.fun)):
+            raise StopIteration
+
     found = minimize(
-        value, initial, jac=True, method="L-BFGS-B",
-        options={"maxiter": iterations, "maxcor": _MEMORY, "maxfun": 2 * iterations},
+        value, initial, jac=True, method="L-BFGS-B", callback=after,
+        options={"maxiter": iterations, "maxcor": _MEMORY, "maxfun": 2 * iterations, "ftol": tolerance},
     )  # fmt: skip
     M = mean_of(found.x.reshape(shape).astype(Phi.dtype, copy=False))
     M -= M.mean(axis=1, keepdims=True)
     return M, margins(M)
 
 
-def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array, threshold: float = 1e-3) -> Floats:
+def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Floats:
     """v_nc = phi_n' H_c^-1 phi_n with H_c = I + e sum_n k_nc phi_n phi_n', e = C / (C - 1).
 
     Args:
-        Phi: [N, B] whitened features.
+        Phi: [N, B] whitened features; a wide basis is worked on in float32, which is enough for a
+            temperature and takes half the time.
         curvature: [N, C] k.
         sample: [n] rows wanted.
+        wanted: [n, C] which entries matter; the others are 0.
 
     Returns:
         [n, C].
@@ -170,6 +190,9 @@ def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array, thres
 
     n_classes = curvature.shape[1]
     excess = n_classes / (n_classes - 1.0)
+    if Phi.shape[1] > _SINGLE_FROM:
+        Phi = Phi.astype(np.float32, copy=False)
+    curvature = curvature.astype(Phi.dtype, copy=False)
     result = np.zeros((len(sample), n_classes), dtype=Phi.dtype)
     for c in range(n_classes):
         asked = np.flatnonzero(wanted[:, c])
@@ -177,15 +200,21 @@ def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array, thres
             continue
         columns = Phi[sample[asked]].T
         # rows far from every margin bend next to nothing
-        rows = np.flatnonzero(curvature[:, c] > threshold)
-        A = np.sqrt(excess * curvature[rows, c])[:, None] * Phi[rows]
+        rows = np.flatnonzero(curvature[:, c] > _BENDS)
+        root = np.sqrt(Phi.dtype.type(excess) * curvature[rows, c])[:, None]
         if len(rows) < Phi.shape[1]:
+            A = root * Phi[rows]
             # Woodbury: phi'phi - |L^-1 A phi|^2 with L L' = I + A A'
             L = cholesky(np.eye(len(rows), dtype=A.dtype) + A @ A.T, lower=True, check_finite=False)
             solved = solve_triangular(L, A @ columns, lower=True, check_finite=False)
             left = np.einsum("bn,bn->n", columns, columns) - np.einsum("rn,rn->n", solved, solved)
         else:
-            L = cholesky(np.eye(A.shape[1], dtype=A.dtype) + A.T @ A, lower=True, check_finite=False)
+            H = np.eye(Phi.shape[1], dtype=Phi.dtype)
+            for begin in range(0, len(rows), _BLOCK):
+                part = slice(begin, begin + _BLOCK)
+                A = root[part] * Phi[rows[part]]
+                H += A.T @ A
+            L = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
             solved = solve_triangular(L, columns, lower=True, check_finite=False)
             left = np.einsum("bn,bn->n", solved, solved)
         result[asked, c] = left

@@ -1,0 +1,296 @@
+"""The large-margin classifier: options, warm starts, saved state, what it promises."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_wine
+from sklearn.model_selection import train_test_split
+
+from tests.engine.problems import overlapping
+from workbench.classifiers import Geometry
+from workbench.classifiers import large_margin as module
+from workbench.classifiers.large_margin import LargeMarginClassifier
+from workbench.engine.large_margin import trace_count
+from workbench.errors import InputError
+from workbench.metrics import error_rate, negative_log_likelihood
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X, y, test_size=0.2, random_state=0, stratify=y)
+
+
+@pytest.fixture(scope="module")
+def default(digits):
+    X, _, y, _ = digits
+    return LargeMarginClassifier(common_scale=True, random_state=0).fit(X, y)
+
+
+def scores(model, digits):
+    p = model.predict_proba(digits[1])
+    return error_rate(digits[3], p), negative_log_likelihood(digits[3], p)
+
+
+def test_the_default_is_accurate_and_calibrated_on_digits(default, digits):
+    error, nll = scores(default, digits)
+    assert error < 0.025
+    assert nll < 0.08
+    assert len(default.wide_mean_) > 300
+
+
+def test_the_wide_mean_beats_the_small_basis(default, digits):
+    X, _, y, _ = digits
+    small = LargeMarginClassifier(common_scale=True, n_mean=0, n_inducing=64, random_state=0).fit(X, y)
+    assert len(small.wide_mean_) == 0
+    assert scores(default, digits)[1] < scores(small, digits)[1]
+
+
+def test_the_wide_mean_waits_for_labels(digits):
+    X, _, y, _ = digits
+    for n, wide in ((150, False), (199, False), (260, True)):
+        model = LargeMarginClassifier(common_scale=True, random_state=0).fit(X[:n], y[:n])
+        assert (len(model.wide_mean_) > 0) == wide
+
+
+def test_the_number_of_points_follows_the_labels_without_a_wide_mean():
+    model = LargeMarginClassifier(n_mean=0)
+    for n, points in ((300, 64), (1200, 128), (4100, 256)):
+        assert len(model.measure(np.random.default_rng(0).standard_normal((n, 2)), 0).inducing) == points
+    assert (
+        len(
+            LargeMarginClassifier(n_mean=0, n_inducing=9)
+            .measure(np.random.default_rng(0).random((50, 2)), 0)
+            .inducing
+        )
+        == 9
+    )
+
+
+def test_objective_and_trace(default):
+    trace = default.objective_trace_
+    assert np.all(np.diff(trace) >= -1e-8 * np.abs(trace[1:]))
+    assert default.objective_ == trace[-1]
+    assert default.n_iter_ == len(trace) - 1 >= 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"calibration": "cross-validated"},
+        {"calibration": None},
+        {"select_length_scale": True},
+        {"input_scaling": "anova-f"},
+        {"rivals": 1},
+        {"temperature": 0.03},
+        {"kernel": "matern52"},
+        {"inducing": "random"},
+        {"solver": "natural-gradient"},
+        {"solver": "adam", "epochs": 60, "learning_rate": 1e-2, "n_inducing": 32},
+        {"hyperparameters": "map"},
+        {"hyperparameters": "type-II", "ard": True},
+        {"wide_spread": 1.0},
+    ],
+    ids=lambda options: "-".join(f"{k}={v}" for k, v in options.items()),
+)
+def test_every_option_does_something_and_still_learns(options, digits):
+    X, _, y, _ = digits
+    X, y = X[:400], y[:400]
+    plain = LargeMarginClassifier(common_scale=True, n_mean=60, random_state=0).fit(X, y)
+    model = LargeMarginClassifier(common_scale=True, n_mean=60, random_state=0, **options).fit(X, y)
+    error, nll = scores(model, digits)
+    assert error < 0.12
+    assert nll < 0.5
+    assert not np.array_equal(model.predict_proba(digits[1]), plain.predict_proba(digits[1]))
+
+
+def test_given_inducing_points_are_used():
+    X, y = overlapping(60, 3, dims=4)
+    points = X[:7]
+    model = LargeMarginClassifier(inducing=points, n_mean=0).fit(X, y)
+    assert len(model.geometry_.inducing) == 7
+    back = model.geometry_.inducing * model.geometry_.scale + model.geometry_.shift
+    wanted = model.geometry_.transform(points) * model.geometry_.scale + model.geometry_.shift
+    assert np.sort(back, axis=0) == pytest.approx(np.sort(wanted, axis=0))
+
+
+def test_anova_scaling_listens_to_the_telling_feature():
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    X = np.column_stack([2.0 * y + 0.3 * rng.standard_normal(30), rng.standard_normal((30, 8))])
+    model = LargeMarginClassifier(input_scaling="anova-f", random_state=0).fit(X, y)
+    lengths = model.kernel_.length_scale
+    assert lengths[0] == lengths.min()
+    X_new = np.column_stack([2.0 * (np.arange(400) % 2), rng.standard_normal((400, 8))])
+    plain = LargeMarginClassifier(random_state=0).fit(X, y)
+    assert model.score(X_new, np.arange(400) % 2) >= plain.score(X_new, np.arange(400) % 2)
+
+
+def test_the_length_scale_is_chosen_by_what_was_left_out():
+    X, y = overlapping(300, 3, seed=4, spread=1.0)
+    model = LargeMarginClassifier(select_length_scale=True, n_mean=0, n_inducing=40, random_state=0).fit(X, y)
+    start = 0.6 * model.geometry_.length_scale
+    chosen = model.kernel_.length_scale / start
+    assert any(chosen == pytest.approx(factor) for factor in module.CANDIDATES)
+    tiny = LargeMarginClassifier(select_length_scale=True, random_state=0).fit(X[:30], y[:30])
+    assert tiny.kernel_.length_scale == pytest.approx(0.6 * tiny.geometry_.length_scale)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"solver": "newton"}, "solver must be one of 'sweeps'"),
+        ({"calibration": "platt"}, "calibration must be one of"),
+        ({"hyperparameters": "yes"}, "hyperparameters must be one of"),
+        ({"input_scaling": "pca"}, "input_scaling must be one of"),
+        ({"inducing": "grid"}, "inducing must be one of"),
+        ({"inducing": np.ones((3, 9))}, "array"),
+        ({"kernel": "cubic"}, "Unknown kernel"),
+        ({"variance": -1.0}, "variance must be positive"),
+        ({"n_inducing": 0}, "n_inducing must be at least 1"),
+        ({"rivals": 0}, "rivals must be at least 1"),
+        ({"ard": True}, "hyperparameters"),
+        ({"dtype": "int8"}, "float64"),
+    ],
+)
+def test_options_that_make_no_sense_are_named(options, message):
+    X, y = overlapping(30, 3)
+    with pytest.raises(InputError, match=message):
+        LargeMarginClassifier(**options).fit(X, y)
+
+
+def test_a_gpflow_kernel_is_used_as_it_is_and_not_saved():
+    import gpflow
+
+    X, y = overlapping(60, 3)
+    kernel = gpflow.kernels.RationalQuadratic(variance=5.0)
+    model = LargeMarginClassifier(kernel=kernel, n_mean=0).fit(X, y)
+    assert model.score(X, y) > 0.8
+    with pytest.raises(InputError, match="cannot be saved"):
+        model.get_state()
+    with pytest.raises(InputError, match="needs a kernel by name"):
+        LargeMarginClassifier(kernel=kernel, hyperparameters="map").fit(X, y)
+
+
+# ------------------------------------------------------------------ a labelling run
+
+
+def test_warm_starts_take_fewer_sweeps_and_reach_the_same_objective(digits):
+    X, _, y, _ = digits
+    geometry = LargeMarginClassifier().measure(X, 0, common_scale=True)
+    warm = LargeMarginClassifier(geometry=geometry, warm_start=True, classes=np.arange(10))
+    warm.fit(X[:100], y[:100])
+    warm.fit(X[:101], y[:101])
+    cold = LargeMarginClassifier(geometry=geometry, classes=np.arange(10)).fit(X[:101], y[:101])
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-3)
+    assert (warm.predict(X) != cold.predict(X)).mean() < 0.02
+    assert warm.n_iter_ <= cold.n_iter_
+
+
+def test_a_class_added_later_starts_from_the_others():
+    X, y = overlapping(90, 3)
+    geometry = Geometry.of(X, 20, 0)
+    model = LargeMarginClassifier(geometry=geometry, warm_start=True, n_mean=0, classes=["a", "b"])
+    words = np.array(["a", "b", "c"])[y]
+    two = y < 2
+    model.fit(X[two], words[two])
+    before = model.mean_.copy()
+    model.set_params(classes=["c", "a", "b"])
+    start = None
+    original = LargeMarginClassifier._start
+
+    def spy(self):
+        nonlocal start
+        start = original(self)
+        return start
+
+    LargeMarginClassifier._start = spy
+    try:
+        model.fit(X, words)
+    finally:
+        LargeMarginClassifier._start = original
+    assert start.mean[:, 1:] == pytest.approx(before)
+    assert start.mean[:, 0] == pytest.approx(0)
+    assert model.score(X, words) > 0.75
+
+
+def test_undoing_a_label_gives_back_the_model():
+    X, y = overlapping(60, 3)
+    geometry = Geometry.of(X, 20, 0)
+    model = LargeMarginClassifier(geometry=geometry, warm_start=True, n_mean=0, tol=1e-8, max_sweeps=200)
+    first = model.fit(X[:50], y[:50]).predict_proba(X)
+    model.fit(X[:51], y[:51])
+    assert model.fit(X[:50], y[:50]).predict_proba(X) == pytest.approx(first, abs=1e-3)
+
+
+def test_predicting_from_a_state_needs_no_tensorflow(default, tmp_path, digits):
+    np.savez(tmp_path / "state.npz", **default.get_state())
+    np.savez(tmp_path / "rows.npz", X=digits[1][:40], p=default.predict_proba(digits[1][:40]))
+    code = (
+        "import sys, numpy as np\n"
+        "from workbench.classifiers import make_classifier\n"
+        f"state = dict(np.load({str(tmp_path / 'state.npz')!r}))\n"
+        f"rows = np.load({str(tmp_path / 'rows.npz')!r})\n"
+        "model = make_classifier('large-margin', common_scale=True, random_state=0).set_state(state)\n"
+        "same = np.allclose(model.predict_proba(rows['X']), rows['p'], atol=1e-12)\n"
+        "model.predict_latent(rows['X'])\n"
+        "heavy = {'tensorflow', 'gpflow'} & set(sys.modules)\n"
+        "sys.exit(0 if same and not heavy else f'{same} {heavy}')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_stopping_early_keeps_a_usable_model(digits):
+    X, _, y, _ = digits
+    fractions = []
+
+    def after(count):
+        def callback(fraction, value):
+            fractions.append(fraction)
+            return len(fractions) >= count
+
+        return callback
+
+    full = LargeMarginClassifier(common_scale=True, random_state=0).fit(X[:600], y[:600])
+    stopped = LargeMarginClassifier(common_scale=True, random_state=0).fit(
+        X[:600], y[:600], callback=after(1)
+    )
+    assert stopped.stopped_ and not full.stopped_
+    assert len(stopped.wide_mean_) == 0
+    assert stopped.objective_ == stopped.objective_trace_.max()
+    fractions.clear()
+    midway = LargeMarginClassifier(common_scale=True, random_state=0).fit(X[:600], y[:600], callback=after(8))
+    assert midway.stopped_ and len(midway.wide_mean_) > 0
+    assert scores(midway, digits)[0] < 0.1
+
+
+def test_large_data_use_few_rivals_and_a_part_of_the_rows(monkeypatch):
+    monkeypatch.setattr("workbench.engine.large_margin.ALL_RIVALS", 100)
+    monkeypatch.setattr(module, "WIDE_BYTES", 150 * 60 * 8)
+    monkeypatch.setattr(module, "LEFT_OUT_ROWS", 120)
+    X, y = overlapping(400, 6, seed=3, spread=0.5)
+    model = LargeMarginClassifier(n_inducing=20, n_mean=40, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.7
+    assert len(model.wide_mean_) > 20
+    assert np.isfinite(model.beta_)
+
+
+def test_one_trace_for_twenty_models(digits):
+    X, _, y, _ = digits
+    LargeMarginClassifier(n_mean=0).fit(X[:50], y[:50])
+    before = trace_count(10)
+    for seed in range(20):
+        LargeMarginClassifier(n_inducing=8 + seed, n_mean=0, random_state=seed).fit(
+            X[: 60 + seed], y[: 60 + seed]
+        )
+    assert trace_count(10) == before
+
+
+def test_clones_of_fitted_models_fit_alike():
+    X, y = load_wine(return_X_y=True)
+    model = LargeMarginClassifier(random_state=3).fit(X, y)
+    assert clone(model).fit(X, y).predict_proba(X) == pytest.approx(model.predict_proba(X), abs=0)
