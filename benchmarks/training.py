@@ -276,7 +276,8 @@ def linearity(*, quick: bool = False) -> bool:
     ratios = [_sweep_seconds(n, 26, 1) / _sweep_seconds(n, 3, 1) for _ in range(1 if quick else 3)]
     ratio = float(np.median(ratios))
     print(
-        f"exponent in N from {sizes[1]} on: {slope:.2f}; C = 26 over C = 3 at N = {n}: {ratio:.2f} (at most 1.25)"
+        f"exponent in N from {sizes[1]} on: {slope:.2f}; C = 26 over C = 3 at N = {n}: {ratio:.2f} "
+        "(at most 1.25)"
     )
     return slope < 1.1 and ratio <= 1.25
 
