@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, solve_triangular
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
@@ -346,6 +346,22 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Floats:
     return result
 
 
+def times_triangular(K: Floats, whitener: Floats) -> Floats:
+    """K whitener in half the work of a full product.
+
+    Args:
+        K: [n, P] in C order, which is written over.
+        whitener: [P, P] upper triangular, in C order.
+
+    Returns:
+        [n, P].
+    """
+    (trmm,) = get_blas_funcs(("trmm",), (K,))
+    # BLAS reads columns: (K W)' = W' K' with W' lower triangular
+    product: Floats = trmm(1.0, whitener.T, K.T, lower=1, overwrite_b=1)
+    return product.T
+
+
 def project(X: Floats, basis: Basis, kernel: Kernel) -> tuple[Floats, Floats]:
     """Whitened features of rows.
 
@@ -362,6 +378,6 @@ def project(X: Floats, basis: Basis, kernel: Kernel) -> tuple[Floats, Floats]:
     Phi = aligned((len(X), len(points)), X.dtype)
     for start in range(0, len(X), CHUNK):
         rows = slice(start, start + CHUNK)
-        np.matmul(kernel(X[rows], points), whitener, out=Phi[rows])
+        Phi[rows] = times_triangular(kernel(X[rows], points), whitener)
     kt = kernel.diagonal(X) - np.einsum("np,np->n", Phi, Phi)
     return Phi, np.maximum(kt, 0.0, out=kt)
