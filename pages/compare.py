@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import comparison, current, forms, widgets
+from workbench.app import comparison, current, downloads, forms, widgets
 from workbench.app.text import percent, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
@@ -107,12 +107,13 @@ def form() -> None:
         )
 
 
-def picture(found: comparison.Results, policies: tuple[str, ...], measure: str, key: str) -> None:
+def picture(found: comparison.Results, policies: tuple[str, ...], measure: str, key: str) -> Any:
     title, share = comparison.MEASURES[measure]
     fig = learning_curve(
         comparison.curves(found, policies, measure), measure=title, share=share, height=HEIGHT
     )
     widgets.figure(fig, key, f"{title} against the number of labels, one line a policy")
+    return fig
 
 
 @st.fragment(run_every=1.0)
@@ -179,9 +180,8 @@ def shown(token: str) -> None:
                 comparison.resume(found)
                 st.rerun()
     several = [(found, results), *beside(found)]
-    together(several, measure)
+    take_away(together(several, measure), several)
     summary(results, spec.policies, measure)
-    downloads(several)
     ranks(several, measure)
     at_one_round(found, results)
 
@@ -208,11 +208,10 @@ def named(one: comparison.Comparison) -> str:
     return f"{title} · {CLASSIFIERS[model].title if model in CLASSIFIERS else model} · {one.created[:10]}"
 
 
-def together(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
+def together(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> Any:
     if len(several) == 1:
         one, results = several[0]
-        picture(results, one.spec.policies, measure, "comparison-curve")
-        return
+        return picture(results, one.spec.policies, measure, "comparison-curve")
     from dataclasses import replace
 
     title, share = comparison.MEASURES[measure]
@@ -223,24 +222,26 @@ def together(several: list[tuple[comparison.Comparison, comparison.Results]], me
             replace(curve, name=f"{curve.name} · {named(one).partition(' · ')[0]}", baseline=False)
             for curve in comparison.curves(results, one.spec.policies, measure)
         ]
+    fig = learning_curve(lines, measure=title, share=share, height=HEIGHT + 80)
     widgets.figure(
-        learning_curve(lines, measure=title, share=share, height=HEIGHT + 80),
-        "comparison-curve",
-        f"{title} against the number of labels, one line a policy and comparison",
+        fig, "comparison-curve", f"{title} against the number of labels, one line a policy and comparison"
     )
+    return fig
 
 
-def downloads(several: list[tuple[comparison.Comparison, comparison.Results]]) -> None:
-    st.download_button(
-        "Rows of every round and seed (CSV)",
-        data=lambda: comparison.rows_csv(several).encode(),
-        file_name="comparison.csv",
-        mime="text/csv",
-        key="comparison-rows",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
-    )
+def take_away(fig: Any, several: list[tuple[comparison.Comparison, comparison.Results]]) -> None:
+    with st.container(horizontal=True, gap="medium", key="comparison-downloads"):
+        downloads.figure_downloads(fig, "comparison", "save-comparison")
+        st.download_button(
+            "Rows of every round and seed (CSV)",
+            data=lambda: comparison.rows_csv(several).encode(),
+            file_name="comparison.csv",
+            mime="text/csv",
+            key="comparison-rows",
+            icon=":material/download:",
+            type="tertiary",
+            on_click="ignore",
+        )
 
 
 def ranks(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
@@ -252,11 +253,11 @@ def ranks(several: list[tuple[comparison.Comparison, comparison.Results]], measu
     ranking, n = found
     st.subheader(f"Mean ranks over {plural(n, 'comparison')}")
     titles = [POLICIES[p].title if p in POLICIES else p for p in ranking.names]
+    fig = critical_difference_diagram(titles, ranking.mean_ranks, ranking.critical_difference)
     widgets.figure(
-        critical_difference_diagram(titles, ranking.mean_ranks, ranking.critical_difference),
-        "comparison-ranks",
-        "Mean rank of each policy; bars join those that are not told apart",
+        fig, "comparison-ranks", "Mean rank of each policy; bars join those that are not told apart"
     )
+    downloads.figure_downloads(fig, "mean-ranks", "save-ranks")
     if ranking.p == ranking.p:
         st.caption(
             f"Friedman's test: p = {ranking.p:.2g}. Bars join policies that are not told apart (Nemenyi)."
@@ -301,10 +302,11 @@ def at_one_round(found: comparison.Comparison, results: comparison.Results) -> N
             marks={"this round": float(labels[number])},
         )
         widgets.figure(fig, "round-curve", "Test error against the number of labels, this round marked")
-        reliability_and_map(model)
+        downloads.figure_downloads(fig, f"curve-round-{number}", "save-round-curve")
+        reliability_and_map(model, int(number))
 
 
-def reliability_and_map(model: Any) -> None:
+def reliability_and_map(model: Any, number: int) -> None:
     from workbench.figures.maps import pool_map
     from workbench.figures.reliability import reliability_diagram
     from workbench.sessions import insight
@@ -312,11 +314,11 @@ def reliability_and_map(model: Any) -> None:
     honest = insight.calibration(model)
     left, right = st.columns(2, gap="medium")
     with left:
+        fig = reliability_diagram(honest.table.confidence, honest.table.accuracy, honest.table.count)
         widgets.figure(
-            reliability_diagram(honest.table.confidence, honest.table.accuracy, honest.table.count),
-            "round-reliability",
-            "Accuracy against confidence on the test items of this round",
+            fig, "round-reliability", "Accuracy against confidence on the test items of this round"
         )
+        downloads.figure_downloads(fig, f"reliability-round-{number}", "save-round-reliability")
     with right:
         name = "variation-ratio" if model.latent is not None else "entropy"
         seen = insight.pool_map(model, name, limit=4000)
@@ -329,6 +331,7 @@ def reliability_and_map(model: Any) -> None:
             labels=labels_of(model),
         )
         widgets.figure(fig, "round-map", "The pool on its plane, coloured by uncertainty, labels marked")
+        downloads.figure_downloads(fig, f"map-round-{number}", "save-round-map")
 
 
 def labels_of(model: Any) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from benchmarks.driving import Server, settled, visit
 
 
-def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Server) -> None:
+def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Server, tmp_path: Path) -> None:
     visit(page, f"{server.url}/compare")
     page.locator(".st-key-compare-budget input").fill("400")
     page.locator(".st-key-compare-budget input").press("Enter")
@@ -31,3 +32,25 @@ def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Serv
     assert "What was finished is kept" in page.locator(".st-key-comparison-rest").inner_text()
     page.wait_for_selector(".js-plotly-plot")
     assert page.locator("[data-testid=stException]").count() == 0
+    files = saved(page, "save-comparison", tmp_path)
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+    assert files["svg"].read_text().startswith("<svg")
+    # nothing of the saved page comes from a network
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.context.set_offline(True)
+    page.goto(files["html"].as_uri())
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def saved(page: Any, key: str, folder: Path) -> dict[str, Path]:
+    """The files a figure's menu gives, by ending."""
+    page.click(f".st-key-{key} button")
+    files = {}
+    for ending in ("html", "png", "svg"):
+        with page.expect_download() as coming:
+            page.click(f".st-key-{key}-{ending} button")
+        files[ending] = folder / f"figure.{ending}"
+        coming.value.save_as(files[ending])
+    return files

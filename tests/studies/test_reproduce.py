@@ -37,10 +37,7 @@ def test_the_verdict_follows_the_rule() -> None:
 def test_a_report_is_a_folder_that_explains_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import plotly.graph_objects as go
 
-    def no_browser(*args: object, **kwargs: object) -> bytes:
-        raise RuntimeError("no browser")
-
-    monkeypatch.setattr(go.Figure, "to_image", no_browser)
+    monkeypatch.setattr("workbench.figures.export.why_no_images", lambda: "no browser")
     report = Report(
         "A title",
         [finding(True, False)],
@@ -68,6 +65,9 @@ def test_a_report_is_a_folder_that_explains_itself(tmp_path: Path, monkeypatch: 
         assert words in text.replace("    - ", "- ")
     assert (tmp_path / "r" / "tables" / "t.csv").read_text() == "a,b\nx|y,0.123456\nz,\n"
     assert json.loads((tmp_path / "r" / "report.json").read_text())["verdict"] == "partly"
+    page = (tmp_path / "r" / "figures" / "f.html").read_text()
+    assert 'src="plotly.min.js"' in page and "https://cdn" not in page
+    assert (tmp_path / "r" / "figures" / "plotly.min.js").stat().st_size > 1_000_000
 
 
 def test_every_name_leads_to_a_function() -> None:

@@ -7,7 +7,6 @@ is found.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -207,7 +206,7 @@ def write_report(report: Report, folder: Path | str, *, name: str, command: str,
 
 
 def write_figure(figure: Any, stem: Path) -> list[str]:
-    """Write a figure as HTML, and as PNG where that can be done.
+    """Write a figure as HTML, and as PNG where that can be done; Plotly lies beside, once a folder.
 
     Args:
         figure: of Plotly.
@@ -216,15 +215,15 @@ def write_figure(figure: Any, stem: Path) -> list[str]:
     Returns:
         The endings written.
     """
-    from workbench.figures.theme import for_export
+    from workbench.figures import export
 
-    fixed = for_export(figure)
-    html = fixed.to_html(include_plotlyjs="cdn", full_html=True, div_id=re.sub(r"\W", "-", stem.name))
-    write_whole(stem.with_suffix(".html"), html)
+    beside, script = stem.with_name(export.SCRIPT), export.script().encode()
+    if not beside.is_file() or beside.read_bytes() != script:
+        write_whole(beside, script)
+    write_whole(stem.with_suffix(".html"), export.html(figure, stem.name, shared=True))
     try:
-        image = fixed.to_image(format="png", scale=2, width=900)
-    except Exception:
-        # kaleido raises many kinds when it, or its browser, is missing; the report says so
+        image = export.image(figure, "png")
+    except InputError:
         return ["html"]
     write_whole(stem.with_suffix(".png"), image)
     return ["html", "png"]

@@ -1,0 +1,86 @@
+"""Figures as files: HTML that needs no network, PNG and SVG where a browser can draw them."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from workbench.errors import InputError
+from workbench.figures.theme import for_export
+
+SCRIPT = "plotly.min.js"
+"""Name of Plotly's script beside figures that share it."""
+WIDTH = 900
+
+
+def script() -> str:
+    """Plotly's script, to lie beside figures that were made with `shared=True`."""
+    from plotly.offline import get_plotlyjs
+
+    text: str = get_plotlyjs()
+    return text
+
+
+def html(fig: go.Figure, name: str, *, shared: bool = False) -> str:
+    """A page that shows a figure offline.
+
+    Args:
+        fig: any of our figures.
+        name: of the file; becomes the id of the figure in the page.
+        shared: whether the page finds Plotly (5 MB) as `SCRIPT` beside it instead of within it.
+
+    Returns:
+        The page; the same text for the same figure and name.
+    """
+    page: str = for_export(fig).to_html(
+        include_plotlyjs="directory" if shared else True, full_html=True, div_id=re.sub(r"\W", "-", name)
+    )
+    return page
+
+
+def why_no_images() -> str:
+    """Why a figure cannot become a PNG or SVG here, in a sentence; empty where it can."""
+    if find_spec("kaleido") is None:
+        return 'PNG and SVG need the kaleido package: pip install "workbench-labels[figures]".'
+    from choreographer.browsers.chromium import Chromium
+
+    if Chromium.find_browser(skip_local=False) is None:
+        return "PNG and SVG are drawn by Chrome or Chromium, and none was found on this machine."
+    return ""
+
+
+def image(fig: go.Figure, kind: Literal["png", "svg"]) -> bytes:
+    """A figure as a picture; takes seconds, as a browser is started for it.
+
+    Args:
+        fig: any of our figures.
+        kind: of file.
+
+    Returns:
+        The file's bytes, on white; twice as many pixels as on screen for a PNG.
+
+    Raises:
+        InputError: there is nothing to draw it with, or the browser failed.
+    """
+    reason = why_no_images()
+    if reason:
+        raise InputError(reason)
+    import kaleido
+
+    fixed = for_export(fig)
+    options: dict[str, Any] = {
+        "format": kind,
+        "width": fixed.layout.width or WIDTH,
+        "height": fixed.layout.height or 450,
+        "scale": 2,
+    }
+    try:
+        # without MathJax, which kaleido would fetch from the network
+        drawn: bytes = kaleido.calc_fig_sync(fixed, opts=options, kopts={"mathjax": False})
+    except Exception as error:
+        # kaleido and the browser behind it fail in many kinds
+        raise InputError(f"The browser could not draw this figure: {error}") from error
+    return drawn
