@@ -10,6 +10,7 @@ from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions import Progress, Round, RunSpec, labelled_at, simulate
+from workbench.sessions.simulate import sparse
 from workbench.sessions.start import diverse_items, initial_items
 
 
@@ -73,6 +74,30 @@ def test_a_resumed_run_gives_what_it_would_have_given(iris: Pool, stop: int) -> 
     rest = rounds_of(iris, "random", progress=Progress(kept, state))
     assert [r.number for r in rest] == list(range(stop, 13))
     assert all(map(same, rest, whole[stop:]))
+
+
+@pytest.mark.parametrize("at", [0, 3, 6])
+def test_fits_whose_posterior_was_not_kept_are_done_again(iris: Pool, at: int) -> None:
+    whole = rounds_of(iris, "margin")
+    state = whole[at].state
+    assert state is not None
+    kept = [Round.from_json(r.to_json()) for r in whole[:7]]
+    rest = rounds_of(iris, "margin", progress=Progress(kept, state, at))
+    assert [r.number for r in rest] == list(range(7, 13))
+    assert all(map(same, rest, whole[7:]))
+
+
+def test_posteriors_are_kept_as_often_as_fits_are_dear(iris: Pool) -> None:
+    whole = rounds_of(iris)
+
+    def kept(seconds: float) -> list[int]:
+        timed = (replace(r, seconds={"fit": seconds}) for r in whole)
+        return [r.number for r in sparse(iter(timed), every=1.0) if r.state is not None]
+
+    assert kept(0.01) == [0, 12]
+    assert kept(0.25) == [0, 4, 8, 12]
+    assert kept(3.0) == list(range(13))
+    assert all(map(same, sparse(iter(whole), every=0.0), whole))
 
 
 def test_a_finished_run_has_nothing_to_resume(iris: Pool) -> None:

@@ -171,7 +171,7 @@ def test_told_to_stop_it_stops_and_can_go_on(store: Store, tmp_path: Path, pool:
     stopped = run(
         SPEC,
         None,
-        lambda: (tmp_path / "f" / ".partial" / "state-2.npz").exists(),
+        lambda: (tmp_path / "f" / ".partial" / "state-0.npz").exists(),
         pool=pool,
         out=tmp_path / "f",
     )

@@ -113,8 +113,10 @@ class BundleFolder:
         rounds = self.rounds_kept(self.folder)
         if not rounds:
             return None
-        data = (self._partial / f"state-{rounds[-1].number}.npz").read_bytes()
-        return Progress(rounds, bytes_to_arrays(data))
+        # a kill can leave the state of a round whose line was not written
+        at = max(n for n in self._states() if n <= rounds[-1].number)
+        data = (self._partial / f"state-{at}.npz").read_bytes()
+        return Progress(rounds, bytes_to_arrays(data), at)
 
     def begin(self) -> None:
         """Make the folder ready for rounds."""
@@ -131,15 +133,18 @@ class BundleFolder:
             raise InputError(f"The folder {self.folder} cannot be written: {error.strerror}.") from error
 
     def add(self, finished: Round) -> None:
-        """Keep a finished round; durable before it returns."""
-        assert finished.state is not None
-        write_whole(self._partial / f"state-{finished.number}.npz", arrays_to_bytes(finished.state))
+        """Keep a finished round, with its posterior if it has one; durable before it returns."""
+        if finished.state is not None:
+            write_whole(self._partial / f"state-{finished.number}.npz", arrays_to_bytes(finished.state))
         # The line is what makes the round count: the state it needs is there before it.
         with (self._partial / "rounds.jsonl").open("ab") as file:
             file.write(json.dumps(finished.to_json(), allow_nan=False).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        (self._partial / f"state-{finished.number - 1}.npz").unlink(missing_ok=True)
+        if finished.state is not None:
+            for number in self._states():
+                if number != finished.number:
+                    (self._partial / f"state-{number}.npz").unlink(missing_ok=True)
 
     def release(self) -> None:
         """Let another process go on with the run."""
@@ -150,6 +155,10 @@ class BundleFolder:
         write_run_bundle(self.folder, self.spec, self.pool, rounds, state)
         shutil.rmtree(self._partial, ignore_errors=True)
         sync_folder(self.folder)
+
+    def _states(self) -> list[int]:
+        """Numbers of the rounds whose posterior is there."""
+        return [int(p.stem.removeprefix("state-")) for p in self._partial.glob("state-*.npz")]
 
     @staticmethod
     def _drop_half_line(path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -20,6 +20,9 @@ from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.start import answerable, initial_items
 
+KEPT_EVERY = 1.0
+"""Seconds of fitting after which another posterior is kept."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -27,11 +30,14 @@ class Progress:
 
     Attributes:
         rounds: the finished ones, in order from 0.
-        state: the posterior of the last of them.
+        state: the posterior of one of them.
+        at: the number of that one; None means the last. Later ones are fitted again on the labels
+            they had, which gives the same posterior.
     """
 
     rounds: Sequence[Round]
     state: Mapping[str, Array]
+    at: int | None = None
 
 
 def simulate(
@@ -96,6 +102,10 @@ def simulate(
         state: Mapping[str, Array] | None = progress.state
         if number and not done[-1].queried.size:
             return
+        for again in range(number if progress.at is None else progress.at + 1, number):
+            state = learner.fit(
+                *labelled_at(done, again), number=again, previous=state, callback=callback
+            ).state
     else:
         number, state = 0, None
         items = start = initial_items(pool, initial, seed)
@@ -135,3 +145,27 @@ def simulate(
         items = np.concatenate([items, asked])
         codes = np.concatenate([codes, truth[asked]])
         number += 1
+
+
+def sparse(rounds: Iterator[Round], every: float = KEPT_EVERY) -> Iterator[Round]:
+    """Rounds without the posteriors that going on can do without.
+
+    A posterior can be a thousand times the size of the rest of a round, and writing it may take as
+    long as the fit. So that of the first round is kept, that of the last, and between them one as
+    often as an interruption would otherwise cost more than `every` seconds of fitting again.
+
+    Args:
+        rounds: with their posteriors.
+        every: seconds of fitting.
+
+    Yields:
+        The rounds; `state` is None where it need not be kept.
+    """
+    spent = 0.0
+    for one in rounds:
+        spent += one.seconds.get("fit", 0.0)
+        if one.number and one.queried.size and spent < every:
+            yield replace(one, state=None)
+        else:
+            spent = 0.0
+            yield one

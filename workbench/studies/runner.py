@@ -11,7 +11,7 @@ from workbench.errors import InputError
 from workbench.exchange.bundles import BundleFolder, read_bundle
 from workbench.pools.pool import Pool
 from workbench.sessions.rounds import Round
-from workbench.sessions.simulate import Progress, simulate
+from workbench.sessions.simulate import Progress, simulate, sparse
 from workbench.sessions.spec import RunSpec
 from workbench.store.store import Store
 
@@ -80,7 +80,7 @@ def run(
         run_id: of an earlier attempt in `store`.
         project: the project the run belongs to, in `store`.
         study: the study it belongs to, in `store`.
-        keep_states: keep the posterior of every round in `store`, not of the last alone.
+        keep_states: keep the posterior of every round in `store`, not the few that going on needs.
         out: folder of the bundle.
 
     Returns:
@@ -110,7 +110,7 @@ def run(
         progress = keeper.progress()
         if progress is not None:
             rounds.extend(progress.rounds)
-        stopped = _loop(spec, loaded, progress, rounds, keeper, on_round, should_stop)
+        stopped = _loop(spec, loaded, progress, rounds, keeper, on_round, should_stop, keep_states)
         keeper.end("cancelled" if stopped else "finished", "", rounds)
     except InputError as error:
         keeper.end("failed", str(error), rounds)
@@ -174,6 +174,7 @@ def _loop(
     keeper: Keeper,
     on_round: OnRound | None,
     should_stop: ShouldStop | None,
+    keep_states: bool,
 ) -> bool:
     """Add the remaining rounds; True when told to stop."""
     stop = should_stop or _never
@@ -192,7 +193,7 @@ def _loop(
         progress=progress,
         callback=None if should_stop is None else lambda fraction, objective: stop(),
     )
-    for finished in going:
+    for finished in going if keep_states else sparse(going):
         if stop():
             return True
         keeper.add(finished)
@@ -277,8 +278,7 @@ class _StoreKeeper:
         if found is None:
             return None
         number, state = found
-        records = [r for r in self._store.rounds(self.run_id) if r.number <= number]
-        return Progress([Round.from_json(r.record) for r in records], state)
+        return Progress([Round.from_json(r.record) for r in self._store.rounds(self.run_id)], state, number)
 
     def add(self, finished: Round) -> None:
         assert self.run_id is not None

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from workbench.errors import Cancelled, InputError
 from workbench.sessions.rounds import Round
-from workbench.sessions.simulate import Progress, simulate
+from workbench.sessions.simulate import Progress, simulate, sparse
 from workbench.sessions.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def spread(
     from distributed import wait
 
     check_workers(workers)
-    _prepare()
+    prepare_process()
     with _connect(scheduler, min(workers, max(len(jobs), 1)), timeout) as client:
         left = iter(enumerate(jobs))
         running: dict[Any, int] = {}
@@ -113,11 +113,11 @@ def _connect(scheduler: str, workers: int, timeout: float) -> Iterator[Any]:
 
 
 def _call(function: Callable[..., Any], job: Mapping[str, Any]) -> Any:
-    _prepare()
+    prepare_process()
     return function(**job)
 
 
-def _prepare() -> None:
+def prepare_process() -> None:
     """One thread for linear algebra and TensorFlow, here and in processes started from here."""
     import os
 
@@ -177,8 +177,8 @@ def stream_runs(
         timeout: seconds to wait for the first worker.
 
     Yields:
-        (position of the job, round with its posterior), rounds of a job in order; (position, None)
-        when a job is finished.
+        (position of the job, round, with its posterior where it is to be kept), rounds of a job in
+        order; (position, None) when a job is finished.
 
     Raises:
         Cancelled: told to stop.
@@ -187,7 +187,7 @@ def stream_runs(
     from distributed import Event, Queue
 
     check_workers(workers)
-    _prepare()
+    prepare_process()
     token = f"workbench-{uuid4().hex}"
     with _connect(scheduler, workers, timeout) as client:
         queue = Queue(f"{token}-rounds", client=client, maxsize=4 * max(1, sum(client.nthreads().values())))
@@ -321,7 +321,7 @@ def simulate_remotely(token: str, index: int, job: RunJob) -> int:
     """
     from distributed import Event, Queue
 
-    _prepare()
+    prepare_process()
     queue, stop = Queue(f"{token}-rounds"), Event(f"{token}-stop")
     asked, answer = monotonic(), False
 
@@ -344,19 +344,21 @@ def simulate_remotely(token: str, index: int, job: RunJob) -> int:
 def rounds_of(
     spec: RunSpec, pool: Pool, progress: Progress | None, callback: Callable[[float, float], bool] | None
 ) -> Iterator[Round]:
-    """The rounds a spec has left."""
-    return simulate(
-        pool,
-        spec.classifier,
-        spec.policy,
-        options=spec.options,
-        budget=spec.budget,
-        batch=spec.batch,
-        initial=spec.initial,
-        seed=spec.seed,
-        selector=spec.selector,
-        progress=progress,
-        callback=callback,
+    """The rounds a spec has left, with the posteriors that going on needs."""
+    return sparse(
+        simulate(
+            pool,
+            spec.classifier,
+            spec.policy,
+            options=spec.options,
+            budget=spec.budget,
+            batch=spec.batch,
+            initial=spec.initial,
+            seed=spec.seed,
+            selector=spec.selector,
+            progress=progress,
+            callback=callback,
+        )
     )
 
 
@@ -382,11 +384,11 @@ def _split(pool: str, target: str | None, options: str, seed: int, fraction: flo
 def _pack(finished: Round) -> tuple[str, bytes]:
     from workbench.store.state import arrays_to_bytes
 
-    assert finished.state is not None
-    return json.dumps(finished.to_json(), allow_nan=False), arrays_to_bytes(finished.state)
+    state = b"" if finished.state is None else arrays_to_bytes(finished.state)
+    return json.dumps(finished.to_json(), allow_nan=False), state
 
 
 def _unpack(record: str, state: bytes) -> Round:
     from workbench.store.state import bytes_to_arrays
 
-    return Round.from_json(json.loads(record), bytes_to_arrays(state))
+    return Round.from_json(json.loads(record), bytes_to_arrays(state) if state else None)
