@@ -107,6 +107,8 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         "beta_", "mean_", "precision_", "root_", "wide_mean_", "stopped_",
     )  # fmt: skip
 
+    _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor")
+
     mean_: Floats
     precision_: Floats
     root_: Floats
@@ -228,7 +230,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         self.n_iter_ = max(1, len(self.objective_trace_) - (self.solver == "sweeps"))
         self.beta_ = self._calibrate(best, scaled, codes, report)
         self.stopped_ = report.stopped
-        self._make_predictor()
+        self._predictor = self._folded()
         report(1.0, self.objective_)
 
     def _check_options(self) -> None:
@@ -501,11 +503,19 @@ class LargeMarginClassifier(BaseBayesianClassifier):
                 start.precision[c], start.root[c] = self.precision_[old], self.root_[old]
         return start
 
-    def _make_predictor(self) -> None:
+    @property
+    def predictor_(self) -> Predictor:
+        """Latents in NumPy."""
+        made: Predictor | None = self.__dict__.get("_predictor")
+        if made is None:  # a state just loaded: where it only starts a fit, nobody asks
+            made = self._predictor = self._folded()
+        return made
+
+    def _folded(self) -> Predictor:
         basis, wide = self._bases(self.kernel_)
         widened = len(self.wide_mean_) > 0
         roots = np.asarray(self.root_, dtype=np.float64)
-        self.predictor_ = Predictor.from_posterior(
+        return Predictor.from_posterior(
             self.geometry_, self.kernel_, basis, self.wide_mean_ if widened else self.mean_,
             np.matmul(roots.transpose(0, 2, 1), roots),
             mean_basis=wide if widened else None, dtype=self._numpy_dtype(),
@@ -520,7 +530,6 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         self.kernel_ = kernel_from_arrays(
             {key.removeprefix("kernel."): value for key, value in state.items() if key.startswith("kernel.")}
         )
-        self._make_predictor()
 
     @property
     def gpflow_model_(self) -> Any:

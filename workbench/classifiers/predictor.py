@@ -8,17 +8,32 @@ columns as class c has learnt directions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.engine.projection import CHUNK, Basis, Kernel, StationaryKernel, kernel_from_arrays
 
 _ARRAYS = ("shift", "scale", "clip", "points", "mean_weights", "mean_offset", "factors", "ranks", "raises",
            "raise_ranks", "whitener", "binary")  # fmt: skip
+
+
+class View(NamedTuple):
+    """Rows as a predictor's points and kernel see them, whatever the posterior.
+
+    Attributes:
+        phi: [N, P] whitened features, float32.
+        kernel_block: [N, B] k(x, points), where the mean has more points than the variance; else None.
+        prior: the kernel's variance.
+    """
+
+    phi: Floats
+    kernel_block: Floats | None
+    prior: float
 
 
 class Predictor:
@@ -137,7 +152,7 @@ class Predictor:
             rows = slice(start, min(start + CHUNK, n))
             m, v = self._chunk(self.scaled(X[rows]), block)
             if self.binary:
-                m, v = np.concatenate([-0.5 * m, 0.5 * m], axis=1), np.repeat(0.5 * v, 2, axis=1)
+                m, v = _both_sides(m, v)
             mean[rows], variance[rows] = m, v
         return Latent(mean, variance)
 
@@ -160,6 +175,52 @@ class Predictor:
             rows = slice(start, min(start + CHUNK, len(X)))
             np.matmul(self.kernel(self.scaled(X[rows]), points), self.whitener, out=phi[rows])
         return phi
+
+    def view(self, X: Array) -> View | None:
+        """What `seen` needs of raw features X [N, D]; None for a kernel that is not stationary."""
+        if not isinstance(self.kernel, StationaryKernel):
+            return None
+        P, wide = len(self.whitener), len(self.points) > len(self.whitener)
+        phi = np.empty((len(X), P), dtype=np.float32)
+        kernel_block = np.empty((len(X), len(self.points)), dtype=self.dtype) if wide else None
+        block = self._block()
+        for start in range(0, len(X), CHUNK):
+            rows = slice(start, start + CHUNK)
+            K = block(self.scaled(X[rows]))
+            if kernel_block is not None:
+                kernel_block[rows] = K
+            phi[rows] = K[:, :P] @ self.whitener
+        return View(phi, kernel_block, float(self.kernel.variance))
+
+    def seen(self, view: View) -> Seen:
+        """Latents of rows whose projection is known.
+
+        Args:
+            view: by a predictor of the same points and kernel, see `sees_as`.
+        """
+        return Seen(self, view)
+
+    def sees_as(self, other: Predictor) -> bool:
+        """Whether a view made by the other predictor serves this one."""
+        if self is other:
+            return True
+        mine, theirs = self.kernel, other.kernel
+        return (
+            isinstance(mine, StationaryKernel)
+            and isinstance(theirs, StationaryKernel)
+            and (mine.name, mine.variance, self.clip, self.dtype)
+            == (theirs.name, theirs.variance, other.clip, other.dtype)
+            and len(self.whitener) == len(other.whitener)
+            and all(
+                a is b or np.array_equal(a, b)
+                for a, b in (
+                    (self.points, other.points),
+                    (self.shift, other.shift),
+                    (self.scale, other.scale),
+                    (mine.length_scale, theirs.length_scale),
+                )
+            )
+        )
 
     def _block(self) -> Any:
         """A function of scaled rows giving k(x, points), with what repeats done once."""
@@ -202,6 +263,61 @@ class Predictor:
         values["clip"] = float(values["clip"])
         values["binary"] = bool(values["binary"])
         return cls(kernel=kernel, dtype=str(np.asarray(arrays["dtype"])), **values)
+
+
+class Seen:
+    """Latents of a view's rows in float32, worked out as far as they are asked for.
+
+    Attributes:
+        mean: [N, C].
+    """
+
+    def __init__(self, predictor: Predictor, view: View) -> None:
+        whitener = predictor.whitener.astype(np.float64, copy=False)
+        self._view, self._ranks, self._raise_ranks = view, predictor.ranks, predictor.raise_ranks
+        self._binary = predictor.binary
+        self._factors, self._raises = (
+            solve_triangular(whitener, part).astype(np.float32)
+            for part in (predictor.factors, predictor.raises)
+        )
+        if view.kernel_block is None:
+            mean = view.phi @ solve_triangular(whitener, predictor.mean_weights).astype(np.float32)
+        else:
+            mean = (view.kernel_block @ predictor.mean_weights).astype(np.float32)
+        mean += predictor.mean_offset.astype(np.float32)
+        self.mean: Floats = np.concatenate([-0.5 * mean, 0.5 * mean], axis=1) if self._binary else mean
+
+    def variance(self, rows: Ints | None = None) -> Floats:
+        """[n, C] of some rows [n], or of all."""
+        phi = self._view.phi if rows is None else self._view.phi[rows]
+        out = np.empty((len(phi), len(self._ranks)), dtype=np.float32)
+        for start in range(0, len(phi), CHUNK):
+            part = slice(start, start + CHUNK)
+            out[part] = self._view.prior - _row_squares(phi[part] @ self._factors, self._ranks)
+            if self._raises.shape[1]:
+                out[part] += _row_squares(phi[part] @ self._raises, self._raise_ranks)
+        np.maximum(out, 0.0, out=out)
+        return np.repeat(0.5 * out, 2, axis=1) if self._binary else out
+
+    def ceiling(self) -> Floats | None:
+        """[N, C] no less than the variance, at a quarter of its price; None where there is no such bound."""
+        if self._binary or self._raises.shape[1]:
+            return None
+        few = np.minimum(self._ranks, -(-len(self._factors) // 4))
+        starts = np.concatenate([[0], np.cumsum(self._ranks)[:-1]])
+        # the first directions are those that lower the variance most
+        columns = np.concatenate([np.arange(s, s + r) for s, r in zip(starts, few, strict=True)])
+        factors, phi = self._factors[:, columns], self._view.phi
+        out = np.empty((len(phi), len(few)), dtype=np.float32)
+        for start in range(0, len(phi), CHUNK):
+            part = slice(start, start + CHUNK)
+            out[part] = self._view.prior - _row_squares(phi[part] @ factors, few)
+        return np.maximum(out, 0.0, out=out)
+
+
+def _both_sides(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """One latent f, answered as (-f/2, +f/2)."""
+    return np.concatenate([-0.5 * mean, 0.5 * mean], axis=1), np.repeat(0.5 * variance, 2, axis=1)
 
 
 def _split(S: Floats) -> tuple[Floats, Floats]:

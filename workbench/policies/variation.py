@@ -13,6 +13,8 @@ from workbench.classifiers.argmax import argmax_mass, check_moments, normal_term
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.random import Generator
 
     from workbench.arrays import Array, Floats, Ints
@@ -22,6 +24,8 @@ _ROWS = 1 << 13
 _SCREEN = 1 << 10
 # Values closer than this share of themselves are ties: it is above the quadrature's error.
 TIE = 1e-10
+# What single precision may cost a bound.
+_ROUNDED = 1e-4
 
 
 def variation_ratio(
@@ -144,6 +148,35 @@ def top_variation_ratio(
         raise InputError(f"At least one item must be asked for; got k={k}.")
     best, values = top_rows(*check_moments(mean, variance), k, rng=rng)
     return best[:k], values[:k]
+
+
+def contenders(mean: Array, ceiling: Array, variance: Callable[[Ints], Floats], k: int) -> Ints:
+    """Items that may be among the k of largest variation ratio, from bounds on their variances.
+
+    The variation ratio's upper bounds grow with the variances; a few items of largest bound are
+    worked out exactly, and what cannot reach the k-th of them is left out.
+
+    Args:
+        mean: [N, C].
+        ceiling: [N, C], no less than the variances.
+        variance: of some items [n]: [n, C].
+        k: how many, at most N.
+
+    Returns:
+        ascending indices, at least k.
+    """
+    from scipy.special import ndtri
+
+    n, n_classes = mean.shape
+    squared = smallest_margin(mean, ceiling)
+    size = min(n, max(64, 2 * k))
+    leaders = np.argpartition(squared, size - 1)[:size]
+    found = exact_rows(mean[leaders].astype(np.float64), np.sqrt(variance(leaders).astype(np.float64)))
+    bar = float(np.partition(found, size - k)[size - k]) * (1 - _ROUNDED)
+    share = bar / max(n_classes - 1, 1)
+    rows = np.arange(n) if not 0 < share < 0.5 else np.flatnonzero(squared <= ndtri(share) ** 2 + _ROUNDED)
+    high = bounds(mean[rows].astype(np.float64), np.sqrt(ceiling[rows].astype(np.float64)))[1]
+    return rows[high >= bar]
 
 
 def top_rows(

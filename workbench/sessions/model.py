@@ -15,10 +15,12 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
 from workbench.classifiers.latent import Latent
+from workbench.classifiers.predictor import Seen
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief
 from workbench.pools.pool import Pool
 from workbench.sessions.randomness import FIT, generator
+from workbench.sessions.view import PoolView
 
 Callback = Callable[[float, float], bool | None]
 
@@ -35,6 +37,7 @@ class Model:
         items: [n] items it was trained on.
         codes: [n] their class codes.
         seconds: wall time of the fit.
+        view: of the pool, shared by the models of one run; None for a model that stands alone.
     """
 
     pool: Pool
@@ -45,6 +48,7 @@ class Model:
     codes: Ints
     seconds: float = 0.0
     utilities: Floats | None = field(default=None)
+    view: PoolView | None = None
 
     @property
     def n_labelled(self) -> int:
@@ -56,8 +60,14 @@ class Model:
         """q(f) of every item of the pool, or None for a model without latents."""
         if not getattr(self.estimator, "has_latent", hasattr(self.estimator, "predict_latent")):
             return None
+        if self._seen is not None:
+            return Latent(self._seen.mean, self._seen.variance())
         latent: Latent = self.estimator.predict_latent(self.pool.features)
         return latent
+
+    @cached_property
+    def _seen(self) -> Seen | None:
+        return None if self.view is None else self.view.seen(self.estimator)
 
     @cached_property
     def probabilities(self) -> Floats:
@@ -104,6 +114,7 @@ class Model:
             labels=labels[rows],
             n_classes=len(self.classes),
             latent=lambda: self.latent,
+            partial=None if "latent" in self.__dict__ else lambda: self._seen,
             probabilities=lambda: self.probabilities,
             scaled=lambda: self.scaled,
             inducing_projection=None if project is None else lambda which: project(features[which]),
@@ -143,6 +154,7 @@ class Learner:
         self.options = dict(options or {})
         self.seed = seed
         self.classes = pool.classes if classes is None else classes
+        self.view = PoolView(pool.features)
         entry = CLASSIFIERS.get(classifier) if isinstance(classifier, str) else None
         if entry is not None and entry.binary_only and len(self.classes) > 2:
             raise InputError(
@@ -216,6 +228,7 @@ class Learner:
             np.asarray(items, dtype=np.int64),
             np.asarray(codes, dtype=np.int64),
             perf_counter() - began,
+            view=self.view,
         )
 
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
@@ -231,6 +244,7 @@ class Learner:
             number,
             np.asarray(items, dtype=np.int64),
             np.asarray(codes, dtype=np.int64),
+            view=self.view,
         )
 
     @contextmanager

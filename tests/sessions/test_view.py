@@ -1,0 +1,99 @@
+"""The kept projection of a pool against going back to the features."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench.policies import query
+from workbench.policies.variation import variation_ratio
+from workbench.pools import load_pool
+from workbench.sessions import view as view_module
+from workbench.sessions.model import Learner
+
+
+def fitted(n: int, classifier: str = "large-margin", pool_name: str = "overlapping", **options: Any) -> Any:
+    pool = load_pool(pool_name, **({"n_items": 3000} if pool_name == "overlapping" else {}))
+    assert pool.truth is not None
+    items = np.random.default_rng(0).permutation(len(pool))[:n]
+    learner = Learner(pool, classifier, options, seed=0)
+    return learner, learner.fit(items, pool.truth[items], number=0), items
+
+
+@pytest.mark.parametrize(
+    ("n", "classifier", "pool", "options"),
+    [
+        (60, "large-margin", "overlapping", {}),
+        (400, "large-margin", "overlapping", {}),  # the mean has its wide basis
+        (60, "large-margin", "overlapping", {"kernel": "matern32"}),
+        (60, "bayesian-svm", "breast-cancer", {}),  # one latent, two columns
+        (60, "logistic-softmax", "wine", {}),
+    ],
+)
+def test_it_says_what_the_classifier_says(
+    n: int, classifier: str, pool: str, options: dict[str, Any]
+) -> None:
+    _, model, _ = fitted(n, classifier, pool, **options)
+    expected = model.estimator.predict_latent(model.pool.features)
+    scale = float(np.max(expected.variance))
+    assert model._seen is not None
+    assert np.abs(model.latent.variance - expected.variance).max() < 2e-5 * scale
+    assert np.abs(model.latent.mean - expected.mean).max() < 2e-5 * max(1.0, np.abs(expected.mean).max())
+    ceiling = model._seen.ceiling()
+    assert (ceiling is None) == (classifier == "bayesian-svm")
+    if ceiling is not None:
+        assert (ceiling >= model.latent.variance - 1e-5 * scale).all()
+        assert (ceiling < 1.5 * scale).all()
+
+
+def test_the_projection_is_made_once_and_again_when_the_kernel_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learner, model, items = fitted(60)
+    made = []
+    from workbench.classifiers.predictor import Predictor
+
+    original = Predictor.view
+
+    def counted(self: Any, X: Any) -> Any:
+        made.append(1)
+        return original(self, X)
+
+    monkeypatch.setattr(Predictor, "view", counted)
+    assert model.latent is not None
+    second = learner.fit(items[:50], model.codes[:50], number=1, previous=model.state)
+    assert second.latent is not None and len(made) == 1
+    learner.options["length_scale_factor"] = 2.0
+    third = learner.fit(items, model.codes, number=2)
+    expected = third.estimator.predict_latent(learner.pool.features)
+    assert np.abs(third.latent.mean - expected.mean).max() < 1e-3 and len(made) == 2
+
+
+def test_a_pool_too_big_to_keep_goes_back_to_the_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_module, "KEPT_BYTES", 1000)
+    _, model, _ = fitted(60)
+    assert model._seen is None
+    assert model.latent.mean.dtype == np.float64
+
+
+def test_the_kept_projection_does_not_travel() -> None:
+    learner, model, _ = fitted(60)
+    assert model.latent is not None
+    again = pickle.loads(pickle.dumps(learner.view))
+    assert again._kept is None and np.array_equal(again.features, learner.pool.features)
+
+
+@pytest.mark.parametrize("k", [1, 20])
+@pytest.mark.parametrize("n", [20, 100, 300])
+def test_asking_from_bounds_gives_what_computing_everything_gives(n: int, k: int) -> None:
+    _, model, items = fitted(n)
+    belief = model.belief()
+    assert belief.partial is not None  # nothing was computed yet, so bounds will be used
+    asked = query("variation-ratio", belief, k, np.random.default_rng(0), "top")
+    assert "latent" not in model.__dict__
+    values = variation_ratio(*model.latent)
+    values[items] = -1.0
+    best = np.sort(values)[::-1][:k]
+    assert not set(asked.indices) & set(items.tolist())
+    assert np.abs(np.sort(values[asked.indices])[::-1] - best).max() < 1e-6

@@ -1,0 +1,59 @@
+"""Latents of a whole pool, round after round, without going back to the features."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+from workbench.arrays import Array
+from workbench.classifiers.predictor import Predictor, Seen, View
+
+KEPT_BYTES = 128_000_000
+
+
+class PoolView:
+    """The projection of a pool, kept while points and kernel stand: only the posterior changes.
+
+    Args:
+        features: [N, D] of the pool.
+    """
+
+    def __init__(self, features: Array) -> None:
+        self.features = features
+        self._lock = Lock()
+        self._kept: tuple[Predictor, View] | None = None
+
+    def seen(self, estimator: Any) -> Seen | None:
+        """Latents of every item from the kept projection, within 1e-5 of the prior variance.
+
+        Args:
+            estimator: fitted.
+
+        Returns:
+            None where the pool is too big to keep or the model has no projection.
+        """
+        predictor = getattr(estimator, "predictor_", None)
+        if not isinstance(predictor, Predictor):
+            return None
+        view = self._view(predictor)
+        return None if view is None else predictor.seen(view)
+
+    def _view(self, predictor: Predictor) -> View | None:
+        P, B = len(predictor.whitener), len(predictor.points)
+        if len(self.features) * (4 * P + (8 * B if B > P else 0)) > KEPT_BYTES:
+            return None
+        with self._lock:
+            kept = self._kept
+        if kept is not None and predictor.sees_as(kept[0]):
+            return kept[1]
+        view = predictor.view(self.features)
+        if view is not None:
+            with self._lock:
+                self._kept = (predictor, view)
+        return view
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"features": self.features}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["features"])  # type: ignore[misc]
