@@ -11,6 +11,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import starmap
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
@@ -30,6 +31,12 @@ TIMEOUT = 60.0
 RETRIES = 2
 POLL = 0.25
 MAX_WORKERS = 256
+_QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
+}
 
 
 def check_workers(workers: int) -> None:
@@ -102,14 +109,25 @@ def spread(
 
 @contextmanager
 def _connect(scheduler: str, workers: int, timeout: float) -> Iterator[Any]:
-    """A Dask client of workers that do not profile themselves: sampling costs more than it tells here."""
+    """A Dask client of workers that do not watch themselves: it costs more than it tells here."""
     import dask
+    import distributed  # noqa: F401 - its settings must be there before one of them is changed
 
     from workbench.policies.cluster import connect
 
-    quiet = dask.config.set({"distributed.worker.profile.enabled": False})
-    with quiet, connect(scheduler, workers, timeout) as client:
+    with dask.config.set(_QUIET), connect(scheduler, workers, timeout) as client:
+        if scheduler == LOCAL:
+            client.run(_leave_at_once)
         yield client
+
+
+def _leave_at_once() -> None:
+    """Let this process end without taking TensorFlow down, which takes seconds."""
+    import atexit
+    import os
+
+    # results are with the driver before it ends its workers: nothing is left to be tidied up
+    atexit.register(os._exit, 0)
 
 
 def _call(function: Callable[..., Any], job: Mapping[str, Any]) -> Any:
@@ -223,11 +241,11 @@ def stream_runs(
                         raise InputError(
                             f"Lost the Dask scheduler ({message}). Start it again; finished rounds are kept."
                         )
-                    index, record, state = message
-                    finished = _unpack(record, state)
-                    if index in running and finished.number == heard[index] + 1:
-                        heard[index] = finished.number
-                        yield index, finished
+                    index, several = message
+                    for finished in starmap(_unpack, several):
+                        if index in running and finished.number == heard[index] + 1:
+                            heard[index] = finished.number
+                            yield index, finished
                 for index in done:
                     last = _result(running[index], _named(specs[index]))
                     if heard[index] < last:
@@ -309,7 +327,7 @@ def _take(arrived: SimpleQueue[Any], seconds: float) -> list[Any]:
 
 
 def simulate_remotely(token: str, index: int, job: RunJob) -> int:
-    """One run in a worker: rounds go to the queue of the study as they finish.
+    """One run in a worker: rounds go to the queue of the study, a few times a second.
 
     Args:
         token: of the study.
@@ -333,11 +351,21 @@ def simulate_remotely(token: str, index: int, job: RunJob) -> int:
         return answer
 
     last = -1 if job.progress is None else job.progress.rounds[-1].number
-    for finished in rounds_of(job.spec, pool_of(job.spec), job.progress, stopped):
-        if stopped():
-            return last
-        queue.put((index, *_pack(finished)))
-        last = finished.number
+    # a journey costs as much for one short round as for several; the first is told at once
+    waiting: list[tuple[str, bytes]] = []
+    told = monotonic() - POLL
+    try:
+        for finished in rounds_of(job.spec, pool_of(job.spec), job.progress, stopped):
+            if stopped():
+                return last
+            waiting.append(_pack(finished))
+            last = finished.number
+            if monotonic() - told > POLL:
+                queue.put((index, waiting))
+                waiting, told = [], monotonic()
+    finally:
+        if waiting and not answer:
+            queue.put((index, waiting))
     return last
 
 
