@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.driving import PATIENCE, ROOT, Server, chromium, settled, visit
+from workbench.app.experiments import EXPERIMENTS
+from workbench.app.lessons import LESSONS
 
 README_PICTURE = ROOT / "docs" / "images" / "label.png"
 WIDTHS = {"wide": 1400, "narrow": 800}
@@ -83,7 +85,18 @@ class Pages:
             "compare-done": (f"/compare{digits}&comparison={self.comparison}", None),
             "uncertainty": ("/uncertainty" + digits, None),
             "uncertainty-points": ("/uncertainty" + points, None),
+            "uncertainty-blend": ("/uncertainty" + points, self._blend),
+            "uncertainty-pair": ("/uncertainty" + points, self._pair),
+            "uncertainty-functions": ("/uncertainty" + points, self._functions),
             "calibration": ("/calibration" + digits, None),
+            "calibration-none": ("/calibration", None),
+            **{
+                f"calibration-{name}": (f"/calibration?experiment={name}", self._experiment)
+                for name in EXPERIMENTS
+            },
+            "lessons": ("/lessons", None),
+            **{f"lesson-{one.name}": (f"/lessons?lesson={one.name}", self._lesson) for one in LESSONS},
+            "lesson-class": ("/lessons?lesson=argmax&class=1", self._lesson),
             "history": ("/history" + digits, None),
             "lost": ("/label?project=gone", None),
         }
@@ -93,6 +106,36 @@ class Pages:
         page.click(".st-key-options-three-gaussians button")
         page.wait_for_selector("[role=dialog]")
         page.wait_for_timeout(400)
+
+    @staticmethod
+    def _lesson(page: Any) -> None:
+        page.get_by_text("Measured here.").wait_for(timeout=6 * PATIENCE)
+
+    @staticmethod
+    def _experiment(page: Any) -> None:
+        settled(page)
+        start = page.locator(".st-key-start-experiment button").first
+        if start.count():
+            start.click()
+        page.wait_for_selector("[class*=st-key-save-lesson-]", timeout=6 * PATIENCE)
+
+    @staticmethod
+    def _blend(page: Any) -> None:
+        page.get_by_text("Probabilities as colour", exact=True).click()
+
+    @staticmethod
+    def _pair(page: Any) -> None:
+        page.get_by_text("Side by side", exact=True).click()
+        page.wait_for_function(
+            "(() => { const g = document.querySelector('[data-testid=stMain] .js-plotly-plot');"
+            " return g && g._fullLayout && g._fullLayout.xaxis2; })()",
+            timeout=3 * PATIENCE,
+        )
+
+    @staticmethod
+    def _functions(page: Any) -> None:
+        page.get_by_text("Class functions", exact=True).click()
+        page.wait_for_selector(".st-key-class-bands")
 
     @staticmethod
     def _upload(page: Any) -> None:

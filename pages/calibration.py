@@ -7,11 +7,21 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import current, frame, seeing, widgets
+from workbench.app import current, frame, lessons, seeing, teaching, widgets
+from workbench.app.downloads import figure_downloads
+from workbench.app.experiments import EXPERIMENTS
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 
 FEW = 20
+PART = "experiment"
+OWN = "project"
+PARTS = {
+    OWN: "This project",
+    "likelihoods": "Likelihoods over the noise",
+    "gibbs": "Against Gibbs sampling",
+    "trade-offs": "Inducing points",
+}
 
 
 def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
@@ -42,8 +52,73 @@ def numbers(rows: list[tuple[str, str, str]], key: str) -> None:
     st.dataframe(table, hide_index=True, key=key, alt="Calibration measures")
 
 
-session = frame.needed("see whether its probabilities are honest", "Calibration")
+def turn() -> None:
+    """To another part: its own values belong into the address, the old part's do not."""
+    chosen = st.session_state[PART]
+    for one in EXPERIMENTS.values():
+        for control in one.controls:
+            st.query_params.pop(control.name, None)
+    if chosen == OWN:
+        st.query_params.pop(PART, None)
+    else:
+        st.query_params[PART] = chosen
+
+
+def choose_part() -> str:
+    if st.session_state.get(PART) is None:
+        asked = st.query_params.get(PART, OWN)
+        st.session_state[PART] = asked if asked in PARTS else OWN
+    return str(
+        st.segmented_control(
+            "Look at",
+            list(PARTS),
+            required=True,
+            format_func=PARTS.get,
+            key=PART,
+            on_change=turn,
+            label_visibility="collapsed",
+        )
+    )
+
+
+def run_experiment(name: str) -> None:
+    """One experiment: its question, a button that starts it, and what is computed so far."""
+    chosen = EXPERIMENTS[name]
+    st.subheader(chosen.question)
+    values = teaching.controls(chosen)
+    made, job = lessons.present(chosen, values)
+    active = job is not None and job.active
+    if made is None:
+        st.button(
+            "Compute",
+            key="start-experiment",
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=active,
+            on_click=teaching.begin,
+            args=(chosen, values),
+            help="In the background; kept for everybody on this server",
+        )
+    if made is not None:
+        teaching.draw(chosen, made, values)
+    elif job is not None and job.active:
+        teaching.streaming(chosen, values, job, cancel=True)
+    elif job is not None and job.status == "failed":
+        st.error(f"This could not be computed: {verbatim(job.error)}", icon=":material/error:")
+    elif job is not None and job.status == "cancelled":
+        st.caption("Cancelled; this is how far it came." if job.partial else "Cancelled.")
+        if job.partial is not None:
+            teaching.draw(chosen, job.partial, values)
+    st.markdown("#### What to look for")
+    teaching.look(chosen)
+
+
 st.title("Calibration")
+part = choose_part()
+if part != OWN:
+    run_experiment(part)
+    frame.end()
+session = frame.needed("see whether its probabilities are honest")
 st.markdown("Of all the items it was 80 % sure about, was it right about 80 %?")
 current.keep_fitting(session)
 model = session.model
@@ -103,6 +178,7 @@ with left:
         height=420,
     )
     widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
+    figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
     st.caption("Above the dotted line it is too modest, below it promises too much. Bars: 95 % bootstrap.")
 with right:
     st.header("Confidence")
@@ -111,6 +187,7 @@ with right:
         h.lower, h.upper, h.right, h.wrong, mean_confidence=h.mean_confidence, accuracy=h.accuracy, height=420
     )
     widgets.figure(fig, "cal-histogram", "Number of items by confidence, right and wrong ones")
+    figure_downloads(fig, "workbench-confidence", "save-cal-histogram")
     gap = h.over_confidence
     word = "over-confident" if gap > 0 else "under-confident"
     st.caption(f"Mean confidence minus accuracy: {gap:+.3f} ({word}).")

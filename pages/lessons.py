@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app import frame, lessons, widgets
+from workbench.app import frame, lessons, teaching, widgets
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 
@@ -23,7 +22,7 @@ LARGE = (
 def go(name: str | None) -> None:
     """To a lesson's preset, or to the list."""
     for control in lessons.find(name).controls if name else ():
-        st.session_state[f"lesson-{name}-{control.name}"] = control.default
+        st.session_state[teaching.key_of(lessons.find(name), control)] = control.default
     keep = {CLASS: "1"} if in_class() else {}
     st.query_params.from_dict(keep | ({"lesson": name} if name else {}))
 
@@ -37,64 +36,6 @@ def toggle_class() -> None:
         st.query_params.pop(CLASS, None)
     else:
         st.query_params[CLASS] = "1"
-
-
-def values_of(lesson: lessons.Lesson) -> dict[str, Any]:
-    """Draw the controls; their values go into the address."""
-    values: dict[str, Any] = {}
-    wrong = []
-    columns = st.columns([3 if c.slider else 2 for c in lesson.controls], gap="large")
-    for control, column in zip(lesson.controls, columns, strict=True):
-        key = f"lesson-{lesson.name}-{control.name}"
-        if key not in st.session_state:
-            st.session_state[key], known = control.parse(st.query_params.get(control.name))
-            if not known:
-                wrong.append(control.label)
-        options = list(control.options)
-        with column:
-            if control.slider:
-                value = st.select_slider(
-                    control.label, options, format_func=lambda v, c=control: c.options[v], key=key
-                )
-            elif len(options) > 3:
-                value = st.selectbox(
-                    control.label, options, format_func=lambda v, c=control: c.options[v], key=key
-                )
-            else:
-                value = st.segmented_control(
-                    control.label,
-                    options,
-                    format_func=lambda v, c=control: c.options[v],
-                    key=key,
-                    required=True,
-                )
-        values[control.name] = value
-        st.query_params[control.name] = str(value)
-    if wrong:
-        st.info(
-            f"The address asked for a value that {verbatim(wrong[0])} does not have; this is the preset.",
-            icon=":material/info:",
-        )
-    return values
-
-
-def draw(lesson: lessons.Lesson, made: Any, values: dict[str, Any]) -> None:
-    pictures, words = lesson.draw(made, values)
-    for place, picture in enumerate(pictures):
-        widgets.figure(picture.figure, f"lesson-{lesson.name}-{place}", picture.alt)
-    if words:
-        st.markdown(f"**Measured here.** {verbatim(words, 1200)}")
-
-
-@st.fragment(run_every=0.5)
-def streaming(lesson: lessons.Lesson, values: dict[str, Any], job: Any) -> None:
-    """The picture as far as it is computed, its place kept."""
-    if not job.active:
-        st.rerun()
-    with st.container(height=lesson.height + 110, border=False, key="lesson-computing"):
-        st.progress(job.fraction, text=verbatim(job.message or "Waiting for its turn"))
-        if job.partial is not None:
-            draw(lesson, job.partial, values)
 
 
 def show(lesson: lessons.Lesson) -> None:
@@ -126,24 +67,23 @@ def show(lesson: lessons.Lesson) -> None:
             )  # fmt: skip
     with st.container(key="lesson-body"):
         st.subheader(lesson.question)
-        values = values_of(lesson)
+        values = teaching.controls(lesson)
         query = {"lesson": lesson.name} | {k: str(v) for k, v in values.items()}
         share.code(f"{base}?{urlencode(query)}", language=None)
         students.code(f"{base}?{urlencode(query | {CLASS: '1'})}", language=None)
         made, job = lessons.result(lesson, values)
         if made is not None:
-            draw(lesson, made, values)
+            teaching.draw(lesson, made, values)
             lessons.prepare(lesson, values)
         elif job is not None and job.active:
-            streaming(lesson, values, job)
+            teaching.streaming(lesson, values, job)
         elif job is not None and job.status == "failed":
-            st.error(f"This could not be computed: {verbatim(job.error)}", icon=":material/error:")
-            st.button("Try again", key="lesson-retry", on_click=lessons.retry, args=(lesson, values))
+            teaching.failure(lesson, values, job)
         else:
             # it ended between the two looks
             st.rerun()
         st.markdown("#### What to look for")
-        st.markdown("\n".join(f"- {line}" for line in lesson.look))
+        teaching.look(lesson)
 
 
 def choose() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from workbench.app import current, frame, items, mapping, seeing, widgets
+from workbench.app.downloads import figure_downloads
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 
@@ -245,6 +246,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
         selection_mode=("points", "box", "lasso"),
         config={"modeBarButtonsToRemove": ["autoScale2d"]},
     )
+    figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
 
 
 session = frame.needed("see where the model is unsure", "Uncertainty")
@@ -369,21 +371,21 @@ with left:
         most = np.argsort(-view.model.probabilities[item], kind="stable")[:4]
         from workbench.figures.teaching import class_bands
 
-        widgets.figure(
-            class_bands(
-                line.grid,
-                line.mean,
-                line.variance,
-                line.probabilities,
-                classes=view.model.classes,
-                axis=line.axis,
-                mark=line.at,
-                shown=sorted(map(int, most)),
-                height=600,
-            ),
-            "class-bands",
-            "Latent functions with 95 % bands and class probabilities along one feature",
+        fig = class_bands(
+            line.grid,
+            line.mean,
+            line.variance,
+            line.probabilities,
+            classes=view.model.classes,
+            axis=line.axis,
+            mark=line.at,
+            shown=sorted(map(int, most)),
+            height=600,
         )
+        widgets.figure(
+            fig, "class-bands", "Latent functions with 95 % bands and class probabilities along one feature"
+        )
+        figure_downloads(fig, "workbench-class-functions", "save-class-bands")
         st.caption(
             f"The {plural(len(most), 'most probable class', 'most probable classes')} of the item at the "
             "right, along one feature; its other features stay as they are. The dashed line is the item. "

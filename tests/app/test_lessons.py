@@ -72,7 +72,7 @@ def test_a_lesson_that_fails_says_so_and_can_be_tried_again() -> None:
     assert job is not None and job.wait(10)
     found, job = lessons.result(lesson, {})
     assert found is None and job is not None and job.error == "not today"
-    lessons.retry(lesson, {})
+    lessons.start(lesson, {})
     again = lessons.manager().get(lessons.OWNER, "test-fail")
     assert again is not None and again.wait(10)
     assert lessons.result(lesson, {})[0] == "now"

@@ -52,7 +52,7 @@ def test_noise_curves_draw_means_and_ranges_and_say_what_is_missing() -> None:
         teaching.asked_maps({}, np.empty((0, 2)), np.empty(0, dtype=np.int64)),
         teaching.class_bands(np.empty(0), np.empty((0, 2)), np.empty((0, 2)), np.empty((0, 2))),
         teaching.agreement({}),
-        teaching.trade_off({}),
+        teaching.trade_offs([]),
     ],
 )
 def test_without_data_a_figure_says_so(fig: go.Figure) -> None:
@@ -131,7 +131,17 @@ def test_agreement_prints_the_mean_distance() -> None:
     assert "n = 2" in words(fig) and "0.2" in words(fig)
 
 
-def test_trade_off_has_time_on_its_own_axis() -> None:
+def test_trade_offs_show_four_measures_of_each_kind_as_far_as_fitted() -> None:
     at = np.array([5.0, 10.0])
-    fig = teaching.trade_off({"shared": (at, at, at)}, mark=5)
-    assert [t.yaxis for t in fig.data] == ["y", "y2"]
+    fig = teaching.trade_offs(
+        [
+            teaching.TradeCurve("shared", at, at / 100, at, at / 50, at * 2),
+            teaching.TradeCurve("own", at[:1], at[:1], at[:1], at[:1], at[:1]),
+        ],
+        mark=5,
+        n=120,
+    )
+    assert [list(t.y) for t in fig.data[:4]] == [[0.05, 0.1], [5, 10], [0.1, 0.2], [10, 20]]
+    assert [len(t.x) for t in fig.data[4:]] == [1] * 4
+    assert fig.layout.xaxis.type == "log" and len(fig.layout.shapes) == 4
+    assert "n = 120 test items" in words(fig)

@@ -78,8 +78,9 @@ class Lesson:
         controls: what can be moved.
         compute: (values, job) -> result; without Streamlit, in another thread.
         draw: (result, values) -> pictures and the sentence that says what came out.
-        minutes: of class time.
+        minutes: of class time; 0 outside of a class.
         height: of its pictures, in pixels.
+        lane: of the jobs that compute it.
     """
 
     name: str
@@ -91,10 +92,34 @@ class Lesson:
     draw: Callable[[Any, Values], tuple[list[Picture], str]]
     minutes: int
     height: int = 560
+    lane: str = "refit"
 
     def key(self, values: Values) -> tuple[Any, ...]:
         """What a result depends on."""
         return (self.name, *(values[c.name] for c in self.controls if not c.mark))
+
+
+def present(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
+    """What a state shows and the newest job that computes it, None where there is none; starts nothing.
+
+    Args:
+        lesson: it belongs to.
+        values: of its controls.
+    """
+    key = lesson.key(values)
+    return _kept(key), manager().get(OWNER, _kind(key))
+
+
+def start(lesson: Lesson, values: Values) -> Job:
+    """Compute a state in the background, also one that failed before."""
+    key = lesson.key(values)
+
+    def work(job: Job) -> Any:
+        made = lesson.compute(values, job)
+        _keep(key, made)
+        return made
+
+    return manager().submit(OWNER, _kind(key), work, title=lesson.title, lane=lesson.lane)
 
 
 def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
@@ -105,29 +130,14 @@ def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
         values: of its controls.
 
     Returns:
-        (result, None), or (None, job); a failed job stays until the state is asked for again.
+        (result, None), or (None, job); a failed job stays until the state is started again.
     """
-    key = lesson.key(values)
-    found = _kept(key)
+    found, job = present(lesson, values)
     if found is not None:
         return found, None
-    kind = "/".join(map(str, key))
-    job = manager().get(OWNER, kind)
     if job is not None and (job.active or job.status == "failed"):
         return None, job
-
-    def work(job: Job) -> Any:
-        made = lesson.compute(values, job)
-        _keep(key, made)
-        return made
-
-    return None, manager().submit(OWNER, kind, work, title=lesson.title)
-
-
-def retry(lesson: Lesson, values: Values) -> None:
-    """Compute a state again whose job failed."""
-    kind = "/".join(map(str, lesson.key(values)))
-    manager().submit(OWNER, kind, lambda job: _keep(lesson.key(values), lesson.compute(values, job)))
+    return None, start(lesson, values)
 
 
 def prepare(lesson: Lesson, values: Values) -> None:
@@ -138,8 +148,8 @@ def prepare(lesson: Lesson, values: Values) -> None:
     states = [values | {first.name: option} for option in first.options]
     missing = [state for state in states if _kept(lesson.key(state)) is None]
     kind = f"prepare-{lesson.name}"
-    present = manager().get(OWNER, kind)
-    if not missing or (present is not None and (present.active or present.status == "failed")):
+    before = manager().get(OWNER, kind)
+    if not missing or (before is not None and (before.active or before.status == "failed")):
         return
 
     def work(job: Job) -> None:
@@ -150,6 +160,10 @@ def prepare(lesson: Lesson, values: Values) -> None:
                 _keep(lesson.key(state), lesson.compute(state, quiet))
 
     manager().submit(OWNER, kind, work, title="Preparing the slider", lane="study")
+
+
+def _kind(key: tuple[Any, ...]) -> str:
+    return "/".join(map(str, key))
 
 
 def _kept(key: tuple[Any, ...]) -> Any:

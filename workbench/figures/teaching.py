@@ -81,6 +81,27 @@ class ProbabilityGrid:
 
 
 @dataclass(frozen=True, eq=False)
+class TradeCurve:
+    """A kind of model over its number of inducing points.
+
+    Attributes:
+        name: for the legend.
+        points: [K] inducing points.
+        error: [K].
+        nll: [K] nats.
+        ece: [K] of 15 bins.
+        seconds: [K] of training.
+    """
+
+    name: str
+    points: Array
+    error: Array
+    nll: Array
+    ece: Array
+    seconds: Array
+
+
+@dataclass(frozen=True, eq=False)
 class ValueGrid:
     """A measure over the plane, and items on it.
 
@@ -784,56 +805,63 @@ def agreement(
     return fig
 
 
-def trade_off(
-    lines: Mapping[str, tuple[Array, Array, Array]],
-    *,
-    measure: str = "Negative log-likelihood, nats",
-    mark: float | None = None,
-    height: int = 420,
+def trade_offs(
+    curves: Sequence[TradeCurve], *, mark: float | None = None, n: int | None = None, height: int = 600
 ) -> go.Figure:
-    """A measure (solid, left) and training time (dotted, right) against the inducing points.
+    """Error, likelihood, calibration error and training time against the inducing points.
 
     Args:
-        lines: name -> (numbers of inducing points [K], values [K], seconds [K]).
-        measure: title of the left axis.
+        curves: as far as they are fitted.
         mark: a number of inducing points to mark.
+        n: test items behind each value, printed.
         height: in pixels.
 
     Returns:
-        The figure (paper 002, figure 6).
+        The figure (paper 002, figure 6); says so when nothing is fitted yet.
     """
-    if not lines:
+    if not any(len(curve.points) for curve in curves):
         return theme.empty("No fit is finished yet", height)
-    fig = theme.figure(
-        x="Inducing points for each class", y=measure, height=height, x_options={"type": "log"}
+    fig = _panels(
+        2,
+        2,
+        (
+            "Test error",
+            "Negative log-likelihood, nats",
+            "Calibration error, 15 bins",
+            "Training time, seconds of processor",
+        ),
+        height,
+        horizontal_spacing=0.1,
+        vertical_spacing=0.14,
     )
-    fig.update_layout(
-        yaxis2={
-            "title": "Training time, seconds of processor (dotted)",
-            "overlaying": "y",
-            "side": "right",
-            "showgrid": False,
-            "rangemode": "tozero",
-            "zeroline": False,
-        },
-        yaxis={"rangemode": "tozero"},
-    )
-    for place, (name, (at, values, seconds)) in enumerate(lines.items()):
-        colour, symbol = theme.class_colour(place), theme.class_symbol(place)
-        for y, dash, axis, legend in ((values, "solid", "y", True), (seconds, "dot", "y2", False)):
+    for rank, curve in enumerate(curves):
+        name = theme.text(curve.name)
+        for place, (values, shown) in enumerate(
+            ((curve.error, ":.1%"), (curve.nll, ":.3f"), (curve.ece, ":.3f"), (curve.seconds, ":.2f"))
+        ):
             fig.add_trace(
                 go.Scatter(
-                    x=at, y=y, yaxis=axis, mode="lines+markers", name=theme.text(name), legendgroup=name,
-                    showlegend=legend, line={"color": colour, "dash": dash, "width": 2.2},
-                    marker={"symbol": symbol, "size": 7},
-                    hovertemplate=f"<b>{theme.text(name)}</b><br>%{{x}} points: %{{y:.3g}}"
-                    + (" s" if axis == "y2" else "") + "<extra></extra>",
-                )
-            )  # fmt: skip
-    ticks = sorted({float(v) for at, _, _ in lines.values() for v in at})
-    fig.update_xaxes(tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
+                    x=curve.points,
+                    y=values,
+                    mode="lines+markers",
+                    name=name,
+                    legendgroup=name,
+                    showlegend=place == 0,
+                    line={"color": theme.class_colour(rank), "dash": DASHES[rank], "width": 2.2},
+                    marker={"symbol": theme.class_symbol(rank), "size": 7},
+                    hovertemplate=f"<b>{name}</b><br>%{{x}} points: %{{y{shown}}}<extra></extra>",
+                ),
+                row=place // 2 + 1,
+                col=place % 2 + 1,
+            )
+    ticks = sorted({float(v) for curve in curves for v in curve.points})
+    fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
+    fig.update_xaxes(title="Inducing points of each class", row=2)
+    fig.update_yaxes(rangemode="tozero")
+    fig.update_yaxes(tickformat=".0%", row=1, col=1)
     if mark is not None:
         fig.add_vline(x=mark, line={"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"})
+    _foot(fig, "" if n is None else f"n = {n:,} test items")
     return fig
 
 

@@ -1,11 +1,12 @@
-"""The likelihoods of paper 002 on its toy, where the best possible probabilities are known."""
+"""Paper 002 in numbers: likelihoods on its toy, inference against Gibbs sampling, inducing points."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import process_time
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,10 @@ from workbench.metrics import (
 )
 from workbench.pools.generators import sample_three_gaussians, three_gaussians_probabilities
 
+if TYPE_CHECKING:
+    from workbench.figures.teaching import TradeCurve
+
+Progress = Callable[[float, str], None]
 NOISES = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
 """sigma^2 of the sweep; it starts above 0, where all points of a class coincide."""
 N_TRAIN, N_TEST = 500, 2000
@@ -67,6 +72,11 @@ LIKELIHOODS: Mapping[str, Likelihood] = MappingProxyType(
     }
 )
 SWEPT = tuple(name for name in LIKELIHOODS if name != "collapsed")
+INFERENCES: Mapping[str, str] = MappingProxyType(
+    {"plain": "VI, plain", "joint": "Augmented, joint", "mean-field": "Augmented, mean-field"}
+)
+"""Bounds of the logistic-softmax classifier that are held against Gibbs sampling."""
+KERNELS: Mapping[bool, str] = MappingProxyType({True: "shared kernel", False: "a kernel for each class"})
 
 
 class Toy(NamedTuple):
@@ -196,7 +206,7 @@ def noise_sweep(
     names: Sequence[str] = SWEPT,
     noises: Sequence[float] = NOISES,
     seeds: Sequence[int] = (0,),
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[SweepCurve]:
     """Error, NLL and calibration error against the noise (paper 002, figure 4).
 
@@ -258,6 +268,179 @@ def honesty(title: str, y: Ints, p: Floats) -> Honest:
         reliability_table(y, p),
         reliability_band(y, p, n_samples=200),
         confidence_histogram(y, p),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """What one inference says of the test items of a pool.
+
+    Attributes:
+        title: for people.
+        error: on the test items.
+        probabilities: [m, C].
+        mean: [m, C] of the latent functions.
+        variance: [m, C].
+    """
+
+    title: str
+    error: float
+    probabilities: Floats
+    mean: Floats
+    variance: Floats
+
+    def beside(self, exact: Inference) -> dict[str, tuple[Floats, Floats]]:
+        """Panels of a scatter: title -> (exact values, ours)."""
+        return {
+            f"{self.title}: {what}": (getattr(exact, name), getattr(self, name))
+            for what, name in (("p", "probabilities"), ("mean", "mean"), ("variance", "variance"))
+        }
+
+    def distance(self, exact: Inference) -> float:
+        """Mean distance of the probabilities."""
+        return float(np.abs(self.probabilities - exact.probabilities).mean())
+
+
+def against_gibbs(
+    samples: int = 2000, seed: int = 0, pool: str = "wine", progress: Progress | None = None
+) -> Iterator[Inference]:
+    """Gibbs sampling, then variational inference with and without augmentation (paper 002, figure 5).
+
+    Args:
+        samples: of Gibbs, over all chains.
+        seed: of the split, the chains and the fits.
+        pool: name of a small pool with known classes.
+        progress: told (fraction, message) before each fit.
+
+    Yields:
+        Gibbs sampling first; each as soon as it is finished and before the next is begun.
+    """
+    from workbench.classifiers import make_classifier
+    from workbench.studies.papers_data import opened, split_arrays
+
+    X, y, X_test, y_test = split_arrays(opened(pool, None, seed))
+    shared: dict[str, Any] = {
+        "classes": np.arange(int(max(y.max(), y_test.max())) + 1),
+        "prior_mean": 0.0,
+        "random_state": seed,
+        **KERNEL,
+    }
+
+    def measured(title: str, fraction: float, name: str, **options: Any) -> Inference:
+        if progress is not None:
+            progress(fraction, title)
+        model = make_classifier(name, **shared, **options).fit(X, y)
+        p = np.asarray(model.predict_proba(X_test))
+        latent = model.predict_latent(X_test)
+        return Inference(
+            title, error_rate(y_test, p), p, np.asarray(latent.mean), np.asarray(latent.variance)
+        )
+
+    yield measured("Gibbs", 0.0, "logistic-softmax-gibbs", n_samples=samples)
+    for place, (bound, title) in enumerate(INFERENCES.items()):
+        # no approximation by inducing points: one at every item
+        yield measured(title, 0.6 + 0.13 * place, "logistic-softmax", bound=bound, n_inducing=len(X))
+
+
+def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) -> dict[str, float]:
+    """One fit with learned hyperparameters, measured.
+
+    Args:
+        pool: as `load_pool` takes it, with known classes.
+        points: inducing points of each class.
+        shared: one kernel for all classes; else one binary problem a class, each with its own, whose
+            probabilities are normalised.
+        rows: of the pool, at most.
+        seed: of the cut, the split and the fit.
+
+    Returns:
+        error, nll (nats), ece (15 bins) on the test items, and seconds of processor for the fit;
+        the time for the inducing points, which are the same for both, is left out.
+    """
+    from workbench.classifiers import Geometry, make_classifier
+    from workbench.studies.papers_data import opened, split_arrays, warmed
+
+    opened_pool = opened(pool, rows, seed)
+    X, y, X_test, y_test = split_arrays(opened_pool)
+    n_classes, present = int(max(y.max(), y_test.max())) + 1, np.unique(y)
+    geometry = Geometry.of(X, points, seed, common_scale=opened_pool.common_scale)
+
+    def make(count: int) -> Any:
+        return make_classifier(
+            "logistic-softmax",
+            classes=np.arange(count),
+            geometry=geometry,
+            hyperparameters="learned",
+            random_state=seed,
+            **KERNEL,
+        )
+
+    problems = [y] if shared else [(y == code).astype(np.int64) for code in present]
+    count = n_classes if shared else 2
+    warmed(lambda: make(count), X, problems[0])
+    began = process_time()
+    models = [make(count).fit(X, codes) for codes in problems]
+    seconds = process_time() - began
+    if shared:
+        p = np.asarray(models[0].predict_proba(X_test))
+    else:
+        p = np.full((len(y_test), n_classes), 1e-6)
+        p[:, present] = np.column_stack([model.predict_proba(X_test)[:, 1] for model in models])
+        p /= p.sum(axis=1, keepdims=True)
+    return scores(y_test, p)._asdict() | {"seconds": seconds}
+
+
+def trade_offs(
+    pool: str = "digits",
+    points: Sequence[int] = (5, 10, 20, 40, 80),
+    rows: int = 600,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Iterator[tuple[TradeCurve, ...]]:
+    """Inducing points, and shared against own hyperparameters (paper 002, figure 6).
+
+    Args:
+        pool: as for `trade_fit`.
+        points: inducing points, few to many.
+        rows: of the pool, at most.
+        seed: as for `trade_fit`.
+        progress: told (fraction, message) before each fit.
+
+    Yields:
+        The curves as far as they are fitted, after each fit; the shared kernel first.
+
+    Raises:
+        InputError: no number of inducing points.
+    """
+    if not len(points):
+        raise InputError("A trade-off needs at least one number of inducing points.")
+    found: list[dict[str, float]] = []
+    for shared, title in KERNELS.items():
+        for n in points:
+            if progress is not None:
+                progress(len(found) / (2 * len(points)), f"{title}, {n} inducing points")
+            found.append(trade_fit(pool, n, shared, rows, seed))
+            yield trade_curves(points, found)
+
+
+def trade_curves(points: Sequence[int], found: Sequence[Mapping[str, float]]) -> tuple[TradeCurve, ...]:
+    """Curves of fits.
+
+    Args:
+        points: [K] inducing points.
+        found: of `trade_fit`: up to K with a shared kernel, then up to K with own ones.
+    """
+    from workbench.figures.teaching import TradeCurve
+
+    halves = (found[: len(points)], found[len(points) :])
+    return tuple(
+        TradeCurve(
+            title,
+            np.asarray(points[: len(half)], dtype=np.float64),
+            *(np.array([fit[name] for fit in half]) for name in ("error", "nll", "ece", "seconds")),
+        )
+        for title, half in zip(KERNELS.values(), halves, strict=True)
+        if half
     )
 
 
