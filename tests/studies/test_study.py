@@ -1,22 +1,25 @@
 """Studies: kept round by round, resumed to the same bytes, the same with any number of workers."""
 
 import filecmp
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.sessions.fakes import FAKE
+from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
+from workbench.exchange.bundles import BundleFolder
 from workbench.sessions import Round, RunSpec
 from workbench.store import Store
 from workbench.studies import StudySpec
-from workbench.studies.study import load_study, read_study, run_study, study_document, study_from
+from workbench.studies.study import folder_name, load_study, read_study, run_study, study_document, study_from
 
 SPEC = StudySpec(
     "s",
@@ -143,6 +146,64 @@ def test_a_driver_killed_outright_goes_on_with_workers(whole: Path, tmp_path: Pa
         child.wait()
     run_study(SPEC, out=out, workers=2)
     assert_same(whole, out)
+
+
+class Deadly(NearestMean):
+    """Kills its process in fit number DEADLY_FIT: every worker's; with DEADLY_MARK, a file to be, one's."""
+
+    fits = 0
+
+    def fit(self, X: object, y: object, callback: object = None) -> "Deadly":
+        type(self).fits += 1
+        mark = os.environ.get("DEADLY_MARK")
+        is_worker = multiprocessing.parent_process() is not None
+        due = is_worker and type(self).fits == int(os.environ["DEADLY_FIT"])
+        if due and (mark is None or not Path(mark).exists()):
+            if mark is not None:
+                Path(mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().fit(X, y, callback)
+        return self
+
+
+DEADLY = replace(SPEC, classifiers=("tests.studies.test_study:Deadly",), pools=("iris",), budget=6)
+
+
+def test_a_worker_killed_in_the_middle_costs_no_finished_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its run is done again by another worker, from where it stood, and the bytes are the same."""
+    run_study(DEADLY, out=tmp_path / "whole")
+    monkeypatch.setenv("DEADLY_FIT", "12")
+    monkeypatch.setenv("DEADLY_MARK", str(tmp_path / "mark"))
+    heard: list[tuple[str, int, int]] = []
+    on_disk: list[bool] = []
+    out = tmp_path / "killed"
+
+    def hear(one: RunSpec, finished: Round) -> None:
+        heard.append((one.policy, one.seed, finished.number))
+        kept = BundleFolder.rounds_kept(out / "runs" / folder_name(one))
+        on_disk.append(finished.number in [r.number for r in kept])
+
+    result = run_study(DEADLY, hear, out=out, workers=2)
+    assert (tmp_path / "mark").exists() and result.status == "finished"
+    # each round once, and on disk before it was told
+    assert len(heard) == len(set(heard)) == 4 * 7 and all(on_disk)
+    assert_same(tmp_path / "whole", out)
+
+
+@pytest.mark.slow
+def test_workers_that_keep_dying_end_the_study_and_it_goes_on_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_study(DEADLY, out=tmp_path / "whole")
+    monkeypatch.setenv("DEADLY_FIT", "5")
+    with pytest.raises(InputError, match="The workers died over iris"):
+        run_study(DEADLY, out=tmp_path / "dying", workers=2)
+    heard: list[int] = []
+    run_study(DEADLY, lambda one, r: heard.append(r.number), out=tmp_path / "dying")
+    assert len(heard) == 4 * 7
+    assert_same(tmp_path / "whole", tmp_path / "dying")
 
 
 @pytest.mark.parametrize("where", ["here", "there"])
