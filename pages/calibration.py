@@ -118,6 +118,8 @@ part = choose_part()
 if part != OWN:
     run_experiment(part)
     frame.end()
+if current.project_id() is None:
+    st.caption("The other three need no project.")
 session = frame.needed("see whether its probabilities are honest")
 st.markdown("Of all the items it was 80 % sure about, was it right about 80 %?")
 current.keep_fitting(session)

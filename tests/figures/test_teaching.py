@@ -126,9 +126,12 @@ def test_asked_items_keep_their_order() -> None:
     assert "n = 10 items, 2 questions" in words(fig)
 
 
-def test_agreement_prints_the_mean_distance() -> None:
-    fig = teaching.agreement({"p": (np.array([0.0, 1.0]), np.array([0.1, 0.7]))})
+def test_agreement_has_a_row_an_approximation_and_prints_the_mean_distance() -> None:
+    pair = (np.array([0.0, 1.0]), np.array([0.1, 0.7]))
+    fig = teaching.agreement({"plain": {"p": pair, "mean": pair}, "joint": {"p": pair, "mean": pair}})
     assert "n = 2" in words(fig) and "0.2" in words(fig)
+    assert [axis.title.text for axis in fig.select_yaxes(col=1)] == ["plain", "joint"]
+    assert len(fig.data) == 8 and list(fig.data[3].y) == [0.1, 0.7]
 
 
 def test_trade_offs_show_four_measures_of_each_kind_as_far_as_fitted() -> None:

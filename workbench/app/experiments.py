@@ -31,7 +31,6 @@ def _draw_gibbs(made: Any, _values: Values) -> tuple[list[Picture], str]:
     from workbench.figures.teaching import agreement
 
     exact, *others = made
-    panels = {title: pair for one in others for title, pair in one.beside(exact).items()}
     told = [f"{exact.title}: error {exact.error:.1%} on {len(exact.mean)} test items"]
     told += [
         f"{one.title}: error {one.error:.1%}, mean distance of p {one.distance(exact):.3f}" for one in others
@@ -39,7 +38,8 @@ def _draw_gibbs(made: Any, _values: Values) -> tuple[list[Picture], str]:
     if not others:
         return [], told[0]
     alt = "Probabilities, means and variances of each inference against those of Gibbs sampling"
-    return [Picture(agreement(panels, columns=3), alt)], " · ".join(told)
+    fig = agreement({one.title: one.beside(exact) for one in others})
+    return [Picture(fig, alt)], " · ".join(told)
 
 
 def _trade(values: Values, job: Job) -> Any:
@@ -73,9 +73,10 @@ GIBBS = Lesson(
     "Augmented and plain variational inference against Gibbs sampling",
     "What does a quick approximation cost, when exact samples can be had?",
     (
-        "On the dotted line a value is as Gibbs sampling gives it, item by item and class by class.",
-        "Plain inference and the joint augmentation lie on it: their speed costs nothing here.",
-        "The mean-field augmentation is off in every panel, and right as often: it is only too modest.",
+        "On the dotted line a value is as Gibbs sampling gives it; a dot is a test item and a class.",
+        "In p, plain inference and the joint augmentation lie on it. All three find variances too small.",
+        "The joint bound shifts every mean alike, and p hardly feels it.",
+        "The mean-field augmentation draws all p towards one third, and is right as often.",
     ),
     (
         Control("samples", "Gibbs samples", {400: "400", 2000: "2,000"}, 2000, slider=False),

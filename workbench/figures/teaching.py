@@ -172,7 +172,8 @@ def noise_curves(
     fig = _panels(
         1,
         3,
-        ("Test error", "Negative log-likelihood, nats", "Calibration error, 15 bins"),
+        # short, because three panels share a narrow window
+        ("Test error", "NLL, nats", "ECE, 15 bins"),
         height,
         horizontal_spacing=0.07,
     )
@@ -214,7 +215,7 @@ def noise_curves(
                 row=1,
                 col=column,
             )
-    fig.update_xaxes(title="Noise σ² (variance of a coordinate)")
+    fig.update_xaxes(title="Noise σ²")
     fig.update_yaxes(rangemode="tozero")
     fig.update_yaxes(tickformat=".0%", row=1, col=1)
     if mark is not None:
@@ -740,39 +741,34 @@ def class_bands(
 
 
 def agreement(
-    panels: Mapping[str, tuple[Array, Array]],
-    *,
-    columns: int = 3,
-    x: str = "Gibbs",
-    y: str = "variational",
-    size: int = 300,
+    rows: Mapping[str, Mapping[str, tuple[Array, Array]]], *, against: str = "Gibbs", size: int = 290
 ) -> go.Figure:
-    """Values of an approximation against exact ones, a panel a quantity, with the diagonal.
+    """Values of approximations against exact ones with the diagonal; a row each, a column a quantity.
 
     Args:
-        panels: title -> (exact values, approximate values), of any equal shape.
-        columns: panels in a row.
-        x: title of the x axes.
-        y: title of the y axes.
+        rows: approximation -> quantity -> (exact values, its values), of any equal shape; every row
+            has the same quantities.
+        against: the exact one's name.
         size: of a panel, in pixels.
 
     Returns:
         The figure; n and the mean distance are printed in each panel (paper 002, figure 5).
     """
-    if not panels:
+    if not rows:
         return theme.empty("Nothing to compare", size)
-    wide = min(columns, len(panels))
-    rows = -(-len(panels) // wide)
+    quantities = list(next(iter(rows.values())))
+    wide = len(quantities)
     fig = _panels(
-        rows,
+        len(rows),
         wide,
-        list(panels),
-        rows * size + 60,
+        quantities,
+        len(rows) * size + 60,
         horizontal_spacing=0.18 / wide,
-        vertical_spacing=0.24 / rows,
+        vertical_spacing=0.2 / len(rows),
     )
     fig.update_layout(showlegend=False, margin={"t": 40})
-    for place, (title, (exact, ours)) in enumerate(panels.items()):
+    panels = [(name, what, *pair) for name, row in rows.items() for what, pair in row.items()]
+    for place, (name, what, exact, ours) in enumerate(panels):
         row, column = place // wide + 1, place % wide + 1
         a, b = np.ravel(np.asarray(exact, dtype=float)), np.ravel(np.asarray(ours, dtype=float))
         ends = [float(min(a.min(), b.min())), float(max(a.max(), b.max()))]
@@ -788,8 +784,8 @@ def agreement(
                 y=b,
                 mode="markers",
                 marker={"size": 5, "opacity": 0.7, "color": theme.class_colour(place // wide)},
-                hovertemplate=f"{theme.text(title, 44)}<br>{theme.text(x)} %{{x:.3f}}<br>"
-                f"{theme.text(y)} %{{y:.3f}}<extra></extra>",
+                hovertemplate=f"{theme.text(what)}<br>{theme.text(against)} %{{x:.3f}}<br>"
+                f"{theme.text(name)} %{{y:.3f}}<extra></extra>",
             ),
             row=row,
             col=column,
@@ -800,8 +796,9 @@ def agreement(
             align="left", showarrow=False, x=0.03, y=0.97, xref=f"x{axis} domain", yref=f"y{axis} domain",
             xanchor="left", yanchor="top", font={"size": 12},
         )  # fmt: skip
-    fig.update_xaxes(title=theme.text(x), row=rows)
-    fig.update_yaxes(title=theme.text(y), col=1)
+        if column == 1:
+            fig.update_yaxes(title=theme.text(name), row=row, col=1)
+    fig.update_xaxes(title=theme.text(against), row=len(rows))
     return fig
 
 
@@ -826,9 +823,9 @@ def trade_offs(
         2,
         (
             "Test error",
-            "Negative log-likelihood, nats",
-            "Calibration error, 15 bins",
-            "Training time, seconds of processor",
+            "NLL, nats",
+            "ECE, 15 bins",
+            "Training, seconds of CPU",
         ),
         height,
         horizontal_spacing=0.1,

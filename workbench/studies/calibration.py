@@ -290,10 +290,10 @@ class Inference:
     variance: Floats
 
     def beside(self, exact: Inference) -> dict[str, tuple[Floats, Floats]]:
-        """Panels of a scatter: title -> (exact values, ours)."""
+        """Columns of a scatter: quantity -> (exact values, ours)."""
         return {
-            f"{self.title}: {what}": (getattr(exact, name), getattr(self, name))
-            for what, name in (("p", "probabilities"), ("mean", "mean"), ("variance", "variance"))
+            title: (getattr(exact, name), getattr(self, name))
+            for title, name in (("p", "probabilities"), ("mean of f", "mean"), ("variance of f", "variance"))
         }
 
     def distance(self, exact: Inference) -> float:
