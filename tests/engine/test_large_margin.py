@@ -302,6 +302,19 @@ def test_listing_every_rival_through_the_short_list_changes_nothing(problem, mon
     assert dense.rivals.shape == (len(codes), 2)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cold_start_against_few_rivals_gets_going(seed, monkeypatch):
+    """At the prior every rival ties, and steps against the three that are listed raise nothing."""
+    X, codes = overlapping(600, 12, seed, spread=1.5, dims=8)
+    phi, kt, *_ = projected(X, 30, 2.5, 10.0)
+    every = lm.fit(phi, kt, codes, 12)
+    monkeypatch.setattr(lm, "ALL_RIVALS", 1500)
+    for few in (lm.fit(phi, kt, codes, 12), lm.fit(phi, kt, codes, 12, rivals=3)):
+        assert few.rivals.shape[1] == 3
+        wrong = np.mean((phi @ few.posterior.mean).argmax(axis=1) != codes)
+        assert wrong < np.mean((phi @ every.posterior.mean).argmax(axis=1) != codes) + 0.03
+
+
 def test_big_arrays_are_shared_and_unaligned_ones_copied():
     from workbench.engine.projection import aligned
 

@@ -28,6 +28,7 @@ FEW_RIVALS = 3
 _CHUNK = 8192
 _ONE_CHUNK = 16_384
 _HALVINGS = 10
+_FIRST = 4  # sweeps against every rival before the few
 _SHARED_FROM = 1 << 20  # bytes
 _BLOCKED = 128  # from here on 2 x 2 blocks pay
 
@@ -119,6 +120,8 @@ def fit(
     dtype = Phi.dtype
     run = _concrete(_solver, n_classes, dtype.name, Phi.shape[1] >= _BLOCKED)
     k = rival_count(len(Phi), n_classes) if rivals is None else max(1, min(rivals, n_classes - 1))
+    if start is None and rivals != 1 and k < n_classes - 1:
+        start = _first_look(Phi, kt, codes, n_classes, tau)
     state = start or prior(Phi.shape[1], n_classes, dtype)
     fixed = _tensors(Phi, kt.astype(dtype, copy=False), codes.astype(np.int32))
     options = _tensors(dtype.type(tau), np.int32(k), dtype.type(tolerance))
@@ -142,6 +145,18 @@ def fit(
             break
     posterior = Posterior(M.numpy(), Lam.numpy(), R.numpy())
     return Fit(posterior, np.concatenate(traces), listed.numpy(), d.numpy(), a.numpy(), stopped)
+
+
+def _first_look(Phi: Floats, kt: Floats, codes: Ints, n_classes: int, tau: float) -> Posterior:
+    """A posterior from a part of the rows against every rival.
+
+    At the prior all rivals tie, and a step against the few that happen to be listed only makes the
+    others the largest: the objective cannot rise, and the fit would end where it began.
+    """
+    n = max(ALL_RIVALS // (n_classes - 1), 1)
+    rows = np.sort(np.random.default_rng(0).choice(len(Phi), min(n, len(Phi)), replace=False))
+    part = fit(Phi[rows], kt[rows], codes[rows], n_classes, tau=tau, rivals=n_classes - 1, sweeps=_FIRST)
+    return part.posterior
 
 
 def fit_minibatch(
