@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import starmap
@@ -22,6 +22,7 @@ from workbench.errors import Cancelled, InputError
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Progress, simulate, sparse
 from workbench.sessions.spec import RunSpec
+from workbench.studies.hosts import hosts
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -31,12 +32,6 @@ TIMEOUT = 60.0
 RETRIES = 2
 POLL = 0.25
 MAX_WORKERS = 256
-_QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "500ms",
-    "distributed.admin.system-monitor.interval": "5s",
-    "distributed.worker.memory.monitor-interval": "1s",
-}
 
 
 def check_workers(workers: int) -> None:
@@ -96,7 +91,8 @@ def spread(
                 if should_stop is not None and should_stop():
                     raise Cancelled("the work")
                 try:
-                    wait(list(running), timeout=POLL, return_when="FIRST_COMPLETED")
+                    with client.as_current():
+                        wait(list(running), timeout=POLL, return_when="FIRST_COMPLETED")
                 except TimeoutError:
                     continue
                 for future in [f for f in running if f.done()]:
@@ -109,25 +105,12 @@ def spread(
 
 @contextmanager
 def _connect(scheduler: str, workers: int, timeout: float) -> Iterator[Any]:
-    """A Dask client of workers that do not watch themselves: it costs more than it tells here."""
-    import dask
-    import distributed  # noqa: F401 - its settings must be there before one of them is changed
-
+    """A Dask client of local workers, or of a scheduler's."""
     from workbench.policies.cluster import connect
 
-    with dask.config.set(_QUIET), connect(scheduler, workers, timeout) as client:
-        if scheduler == LOCAL:
-            client.run(_leave_at_once)
-        yield client
-
-
-def _leave_at_once() -> None:
-    """Let this process end without taking TensorFlow down, which takes seconds."""
-    import atexit
-    import os
-
-    # results are with the driver before it ends its workers: nothing is left to be tidied up
-    atexit.register(os._exit, 0)
+    with ExitStack() as open_ones:
+        address = open_ones.enter_context(hosts(workers)) if scheduler == LOCAL else scheduler
+        yield open_ones.enter_context(connect(address, workers, timeout))
 
 
 def _call(function: Callable[..., Any], job: Mapping[str, Any]) -> Any:
