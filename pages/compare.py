@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import streamlit as st
@@ -61,20 +62,32 @@ def form() -> None:
             key="compare-model",
         )
         possible = [p for p in forms.policies_for(classifier) if p != comparison.BASELINE]
+        best, why = forms.suggestion(possible)
         policies = st.pills(
             "Policies against random",
             possible,
             selection_mode="multi",
-            default=possible[:1],
+            default=possible[best : best + 1],
             format_func=lambda n: POLICIES[n].title,
             key=f"compare-policies-{classifier}",
         )
+        if why:
+            st.caption(f"Suggested: {verbatim(why)}")
         seeds = right.number_input(
             "Seeds", 1, 50, 5, key="compare-seeds", help="Runs of each policy, paired."
         )
-        left, middle, right = st.columns([1.2, 1.2, 1], gap="medium", vertical_alignment="bottom")
+        left, middle, more, right = st.columns([1.2, 0.6, 0.6, 1], gap="medium", vertical_alignment="bottom")
         budget = left.number_input("Labels asked for in each run", 1, 2000, 60, step=10, key="compare-budget")
         batch = middle.number_input("Asked at a time", 1, 100, 1, key="compare-batch")
+        workers = more.number_input(
+            "Processes",
+            1,
+            max(os.cpu_count() or 1, 2),
+            1,
+            key="compare-workers",
+            help="One runs beside these pages. More take ten seconds to start and leave the pages quick: "
+            "for comparisons of many minutes. The results are the same.",
+        )
         if right.button(
             "Start", type="primary", key="start-comparison", width="stretch", icon=":material/play_arrow:"
         ):
@@ -95,7 +108,7 @@ def form() -> None:
                     budget=int(budget),
                     batch=int(batch),
                 )
-                choose(comparison.start(spec, current.project_id()))
+                choose(comparison.start(spec, current.project_id(), workers=int(workers)))
             except InputError as error:
                 st.error(verbatim(error), icon=":material/error:")
                 return
@@ -375,8 +388,9 @@ def summary(results: comparison.Results, policies: tuple[str, ...], measure: str
             key="comparison-table-table",
             alt=f"{title} of each policy",
         )
+    better = "lower" if comparison.lower_is_better(measure) else "higher"
     st.caption(
-        "Means over whole runs. Better: a lower mean over the curve than random's with the same seed. "
+        f"Means over whole runs. Better: a {better} mean over the curve than random's with the same seed. "
         "Verdict: Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
     )
 

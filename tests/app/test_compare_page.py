@@ -55,7 +55,9 @@ def test_ranks_need_two_comparisons_with_the_same_policies(tokens: list[str]) ->
 
 def test_rows_of_every_round_and_seed(tokens: list[str]) -> None:
     lines = comparison.rows_csv(both(tokens)).splitlines()
-    assert lines[0] == "pool,classifier,policy,seed,round,n_labelled,error,nll,brier,ece"
+    assert (
+        lines[0] == "pool,classifier,policy,seed,round,n_labelled,error,nll,brier,ece,balanced_error,macro_f1"
+    )
     assert len(lines) == 1 + (6 + 2) * 2 * 5
 
 

@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from workbench.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
     from workbench.metrics import PairedTest, Ranking
+    from workbench.pools.pool import Pool
     from workbench.sessions import Model
     from workbench.store import RunRecord, Store
     from workbench.studies import StudySpec
@@ -27,8 +29,11 @@ MEASURES = {
     "nll": ("Negative log-likelihood, nats", False),
     "brier": ("Brier score, 0 to 2", False),
     "ece": ("Expected calibration error", True),
+    "balanced_error": ("Balanced test error", True),
+    "macro_f1": ("Macro F1, 0 to 1", False),
 }
 KIND = "comparison"
+PUBLISHED_EVERY = 0.5  # seconds
 
 # policy -> seed -> measure -> values; "n_labelled" is among the measures
 Results = dict[str, dict[int, dict[str, list[float]]]]
@@ -43,12 +48,16 @@ class Comparison:
         spec: its runs.
         created: UTC, ISO 8601; "" before its first run.
         records: its runs as stored.
+        study: its name in the database.
+        workers: processes it was started with.
     """
 
     id: str
     spec: StudySpec
     created: str
     records: tuple[RunRecord, ...]
+    study: str
+    workers: int = 1
 
     @property
     def n_finished(self) -> int:
@@ -61,12 +70,13 @@ class Comparison:
         return f"{', '.join(self.spec.policies)} on {self.spec.pools[0]}"
 
 
-def start(spec: StudySpec, project: str | None = None) -> str:
+def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> str:
     """Start a comparison.
 
     Args:
         spec: its runs; one pool and one classifier.
         project: it is shown with.
+        workers: processes; 1 runs beside the pages.
 
     Returns:
         Its id.
@@ -79,13 +89,15 @@ def start(spec: StudySpec, project: str | None = None) -> str:
     for policy in spec.policies:
         check_policy(policy, spec.classifiers[0])
     token = secrets.token_hex(4)
-    _submit(token, spec, project)
+    study = json.dumps({"id": token, "spec": _document(spec), "workers": workers}, sort_keys=True)
+    _submit(token, spec, study, project, workers)
     return token
 
 
 def resume(comparison: Comparison) -> Job:
     """Go on with what an interrupted or cancelled comparison has left."""
-    return _submit(comparison.id, comparison.spec, None)
+    project = next((r.project for r in comparison.records), None)
+    return _submit(comparison.id, comparison.spec, comparison.study, project, comparison.workers)
 
 
 def job_of(token: str) -> Job | None:
@@ -105,7 +117,8 @@ def find(token: str) -> Comparison:
     job = job_of(token)
     if job is None or job.about is None:
         raise InputError(f"There is no comparison {token!r}. It may have been deleted with its runs.")
-    return Comparison(token, job.about, "", ())
+    spec, study, workers = job.about
+    return Comparison(token, spec, "", (), study, workers)
 
 
 def all_of() -> list[Comparison]:
@@ -126,7 +139,12 @@ def all_of() -> list[Comparison]:
                 fields[name] = tuple(fields[name])
             made.append(
                 Comparison(
-                    document["id"], StudySpec(**fields), min(r.created for r in records), tuple(records)
+                    document["id"],
+                    StudySpec(**fields),
+                    min(r.created for r in records),
+                    tuple(records),
+                    study,
+                    int(document.get("workers", 1)),
                 )
             )
         except (ValueError, KeyError, TypeError):
@@ -168,6 +186,13 @@ def curves(found: Results, policies: Sequence[str], measure: str) -> list[Any]:
     return made
 
 
+def lower_is_better(measure: str) -> bool:
+    """Whether a lower value of a measure is the better one."""
+    from workbench.studies.statistics import HIGHER_IS_BETTER
+
+    return measure not in HIGHER_IS_BETTER
+
+
 def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[str, Any]]:
     """One row a policy: the measure at the end and on average over the curve, and seeds won.
 
@@ -181,6 +206,7 @@ def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[st
         ends[policy] = {s: v[measure][-1] for s, v in whole.items()}
         means[policy] = {s: float(np.mean(v[measure])) for s, v in whole.items()}
     tests = _tests(means, policies, measure)
+    sign = 1 if lower_is_better(measure) else -1
     rows = []
     for policy in policies:
         if not ends[policy]:
@@ -194,7 +220,9 @@ def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[st
                 "policy": policy,
                 "end": float(np.mean(list(ends[policy].values()))),
                 "average": float(np.mean(list(means[policy].values()))),
-                "won": sum(ours < theirs for ours, theirs in pairs) if policy != BASELINE else None,
+                "won": sum(sign * ours < sign * theirs for ours, theirs in pairs)
+                if policy != BASELINE
+                else None,
                 "pairs": len(pairs),
                 "seeds": len(ends[policy]),
                 "p": None if test is None else test.p_holm,
@@ -216,7 +244,8 @@ def _tests(
     values = {p: [means[p][s] for s in shared] for p in policies}
     if not shared or not all(np.isfinite(v).all() for v in values.values()):
         return {}
-    return {t.policy: t for t in paired_tests(values, BASELINE)}
+    tests = paired_tests(values, BASELINE, lower_is_better=lower_is_better(measure))
+    return {t.policy: t for t in tests}
 
 
 def ranking(several: Sequence[tuple[Comparison, Results]], measure: str) -> tuple[Ranking, int] | None:
@@ -242,7 +271,8 @@ def ranking(several: Sequence[tuple[Comparison, Results]], measure: str) -> tupl
     shared = [p for p in tables[0] if all(p in t for t in tables)]
     if len(shared) < 2:
         return None
-    return rank_methods([[t[p] for p in shared] for t in tables], shared), len(tables)
+    rows = [[t[p] for p in shared] for t in tables]
+    return rank_methods(rows, shared, lower_is_better=lower_is_better(measure)), len(tables)
 
 
 def rows_csv(several: Sequence[tuple[Comparison, Results]]) -> str:
@@ -297,72 +327,58 @@ def _values(store: Store, run_id: str) -> dict[str, list[float]]:
     return {n: [float("nan") if r.get(n) is None else float(r[n]) for r in records] for n in names}
 
 
-def _submit(token: str, spec: StudySpec, project: str | None) -> Job:
-    name = json.dumps({"id": token, "spec": _document(spec)}, sort_keys=True)
-
+def _submit(token: str, spec: StudySpec, study: str, project: str | None, workers: int) -> Job:
     def work(job: Job) -> Results:
-        from workbench.sessions import Store
-        from workbench.sessions.rounds import Round
-        from workbench.studies import run
+        from workbench.sessions import Round, RunSpec, Store
+        from workbench.studies import run_study
 
-        store = Store.open()
-        earlier = {(r.spec["policy"], r.spec["seed"]): r for r in store.runs(study=name)}
-        found: Results = {}
         planned = spec.runs()
         total = sum(one.n_rounds for one in planned)
-        done = 0
+        found: Results = {}
+        pools: dict[int, Pool] = {}
+        done = ended = 0
+        told = float("-inf")
 
-        def publish(message: str) -> None:
-            # copies: the page reads while the next round is added
-            shown = {
-                p: {s: {m: list(x) for m, x in v.items()} for s, v in r.items()} for p, r in found.items()
-            }
-            job.report(done / total, message, partial=shown)
-
-        pools: dict[int, Any] = {}
-        for number, one in enumerate(planned, start=1):
-            message = f"run {number} of {len(planned)}: {one.policy}, seed {one.seed}"
-            present = earlier.get((one.policy, one.seed))
-            values = found.setdefault(one.policy, {}).setdefault(
-                one.seed, {n: [] for n in ("n_labelled", *MEASURES)}
-            )
-            if present is not None:
-                values.update(_values(store, present.id))
-                done += len(values["n_labelled"])
-            publish(message)
-            if present is not None and present.status == "finished":
-                done += one.n_rounds - len(values["n_labelled"])
-                continue
-
-            def finished(got: Round, values: dict[str, list[float]] = values, message: str = message) -> None:
-                nonlocal done
-                values["n_labelled"].append(float(got.n_labelled))
-                for measure in MEASURES:
-                    values[measure].append(float(getattr(got, measure)))
-                done += 1
-                publish(message)
-
+        def load(one: RunSpec) -> Pool:
+            # the file may have changed since another comparison, so nothing is kept beyond this one
             if one.seed not in pools:
-                pools = {one.seed: one.load_pool()}
-            kept = present.id if present is not None else None
-            result = run(
-                one,
-                finished,
-                job.should_stop,
-                pool=pools[one.seed],
-                store=store,
-                run_id=kept,
-                project=project,
-                study=name,
-            )
-            if result.status == "cancelled":
-                raise Cancelled(job.title)
-            # a run may end early where the pool runs out
-            done += one.n_rounds - len(values["n_labelled"])
+                pools.clear()
+                pools[one.seed] = one.load_pool()
+            return pools[one.seed]
+
+        def heard(one: RunSpec, finished: Round) -> None:
+            nonlocal done, ended, told
+            names = ("n_labelled", *MEASURES)
+            values = found.setdefault(one.policy, {}).setdefault(one.seed, {n: [] for n in names})
+            for name in names:
+                values[name].append(float(getattr(finished, name)))
+            done += 1
+            ended += not finished.queried.size
+            if monotonic() - told > PUBLISHED_EVERY:
+                told = monotonic()
+                # copies: the page reads while the next round is added
+                shown = {
+                    p: {s: {m: list(x) for m, x in v.items()} for s, v in r.items()} for p, r in found.items()
+                }
+                job.report(done / total, f"{ended} of {len(planned)} runs finished", partial=shown)
+
+        job.report(0.0, "starting")
+        result = run_study(
+            spec,
+            heard,
+            job.should_stop,
+            store=Store.open(),
+            project=project,
+            study=study,
+            workers=workers,
+            load=load,
+        )
+        if result.status == "cancelled":
+            raise Cancelled(job.title)
         return found
 
     job = manager().submit(token, KIND, work, title="Comparison", lane="study")
-    job.about = spec
+    job.about = (spec, study, workers)
     return job
 
 

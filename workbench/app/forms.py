@@ -65,6 +65,25 @@ def policies_for(classifier: str) -> list[str]:
     return [e.name for e in POLICIES.values() if e.kind == "policy" and (latent or "latent" not in e.needs)]
 
 
+def suggestion(policies: Sequence[str]) -> tuple[int, str]:
+    """Which of these policies to suggest, and a sentence that says why.
+
+    Args:
+        policies: names, in the order shown.
+
+    Returns:
+        Position of the policy that measured best, and the sentence; 0 and "" where it is not among them.
+    """
+    from workbench.policies import POLICIES
+    from workbench.policies.suggestion import suggested
+
+    found = suggested()
+    if found.policy not in policies:
+        return 0, ""
+    capped = "" if found.full else " (quick run)"
+    return policies.index(found.policy), f"{POLICIES[found.policy].title} – {found.words}{capped}."
+
+
 def settings(key: str, name: str, kind: Kind, n_classes: int) -> Settings:
     """Widgets for a project's settings.
 
@@ -92,15 +111,20 @@ def settings(key: str, name: str, kind: Kind, n_classes: int) -> Settings:
             help="Learns from your labels after every answer, in the background.",
         )
     policies = policies_for(classifier)
+    best, why = suggestion(policies)
     with right:
         policy = st.selectbox(
             "Policy",
             policies,
+            index=best,
             format_func=lambda n: POLICIES[n].title,
             key=f"{key}-policy-{classifier}",
             help="Decides which item you are asked about next.",
         )
-    st.caption(f"{verbatim(CLASSIFIERS[classifier].summary)} · {verbatim(POLICIES[policy].summary)}")
+    st.caption(
+        f"{verbatim(CLASSIFIERS[classifier].summary)} · {verbatim(POLICIES[policy].summary)}"
+        + (f" · Suggested: {verbatim(why)}" if why else "")
+    )
     if POLICIES[policy].warning:
         st.warning(verbatim(POLICIES[policy].warning), icon=":material/warning:")
     seed = st.number_input(
