@@ -14,6 +14,7 @@ from workbench.sessions.stopping import (
     advise,
     cohen_kappa,
     observe,
+    replay,
     stop_set,
 )
 
@@ -113,3 +114,34 @@ def test_what_a_model_says_of_the_watched_items() -> None:
     seen = observe(model, watched, error=0.1, n_test=30)
     assert seen.predicted.shape == watched.shape and set(seen.predicted) <= set(pool.classes)
     assert 0 <= seen.uncertainty < 1 and (seen.n_labelled, seen.error) == (3, 0.1)
+
+
+def test_a_replayed_run_is_seen_as_it_was() -> None:
+    from tests.sessions.fakes import FAKE
+    from workbench.sessions import RunSpec, simulate
+
+    spec = RunSpec("iris", classifier=FAKE, policy="margin", budget=6)
+    pool = spec.load_pool()
+    assert pool.test is not None
+    rounds = list(simulate(pool, FAKE, "margin", budget=6))
+    watched = stop_set(len(pool), 0, pool.test.test)
+    learner = Learner(pool, FAKE)
+    seen = list(replay(spec, pool, rounds))
+    assert [o.n_labelled for o in seen] == [r.n_labelled for r in rounds]
+    for one, r in zip(seen, rounds, strict=True):
+        assert r.state is not None
+        as_it_was = learner.model(r.state, r.number, np.empty(0), np.empty(0))
+        assert (one.predicted == observe(as_it_was, watched).predicted).all()
+        assert (one.error, one.n_test) == (r.error, r.n_test)
+
+
+def test_a_rule_says_what_its_limit_is() -> None:
+    h = history([0] * 3)
+    limits = {name: advise(h, name).limit for name in STOPPING}
+    assert limits == {
+        "budget": 0.0,
+        "overall-uncertainty": 0.05,
+        "classification-change": 0.005,
+        "kappa": 0.99,
+        "held-out-error": None,
+    }

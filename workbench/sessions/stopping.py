@@ -6,8 +6,9 @@ round that can be drawn. Your own: "package.module:function" of the history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -15,8 +16,11 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
+from workbench.pools.pool import Pool
 from workbench.registry import Entry, Registry, load_target
-from workbench.sessions.model import Model
+from workbench.sessions.model import Callback, Learner, Model
+from workbench.sessions.rounds import Round, labelled_at
+from workbench.sessions.spec import RunSpec
 
 STOP_SET = 1000
 """At most this many items are looked at after each round, the same ones all the time."""
@@ -49,7 +53,7 @@ Advice = tuple[bool, str]
 
 
 class Rule(Protocol):
-    """A stopping rule."""
+    """A stopping rule; `limit`, where it has one, is the value at which it says stop."""
 
     def __call__(self, history: History) -> Advice:
         """Whether to stop, and why or why not."""
@@ -87,7 +91,7 @@ def observe(model: Model, watched: Ints, *, error: float = float("nan"), n_test:
         error: on held-out items.
         n_test: how many those were.
     """
-    p = np.asarray(model.probabilities)[watched]
+    p = np.asarray(model.estimator.predict_proba(model.pool.features[watched]))
     names = np.asarray(model.classes)
     return Observation(
         model.number,
@@ -99,6 +103,30 @@ def observe(model: Model, watched: Ints, *, error: float = float("nan"), n_test:
     )
 
 
+def replay(
+    spec: RunSpec, pool: Pool, rounds: Sequence[Round], callback: Callback | None = None
+) -> Iterator[Observation]:
+    """What was known after each round of a run: its models, fitted again on the labels they had.
+
+    Args:
+        spec: of the run.
+        pool: with the split of the spec's seed.
+        rounds: of the run, in order from 0.
+        callback: as in `simulate`.
+
+    Yields:
+        A round's observation, of the same posterior as in the run.
+    """
+    learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed)
+    watched = stop_set(len(pool), spec.seed, None if pool.test is None else pool.test.test)
+    state = None
+    for one in rounds:
+        items, codes = labelled_at(rounds, one.number)
+        model = learner.fit(items, codes, number=one.number, previous=state, callback=callback)
+        state = model.state
+        yield observe(model, watched, error=one.error, n_test=one.n_test)
+
+
 @dataclass(frozen=True)
 class Budget:
     """Stop when the labels are spent.
@@ -108,6 +136,7 @@ class Budget:
     """
 
     labels: int = 100
+    limit = 0.0
 
     def values(self, history: History) -> Floats:
         """Labels left."""
@@ -130,6 +159,11 @@ class OverallUncertainty:
     """
 
     threshold: float = 0.05
+
+    @property
+    def limit(self) -> float:
+        """The threshold."""
+        return self.threshold
 
     def values(self, history: History) -> Floats:
         """The mean uncertainty."""
@@ -157,9 +191,14 @@ class ClassificationChange:
     share: float = 0.005
     rounds: int = 5
 
+    @property
+    def limit(self) -> float:
+        """The share."""
+        return self.share
+
     def values(self, history: History) -> Floats:
         """Share of the watched items whose class differs from the round before."""
-        return _against_last(history, lambda a, b: float(np.mean(a != b)))
+        return _against_last(history, _share_changed)
 
     def __call__(self, history: History) -> Advice:
         """Stop when the last rounds are all at or below the share."""
@@ -182,6 +221,11 @@ class Kappa:
 
     threshold: float = 0.99
     rounds: int = 3
+
+    @property
+    def limit(self) -> float:
+        """The threshold."""
+        return self.threshold
 
     def values(self, history: History) -> Floats:
         """Cohen's kappa with the round before."""
@@ -254,10 +298,19 @@ def cohen_kappa(a: Array, b: Array) -> float:
 
 def _against_last(history: History, measure: Callable[[Array, Array], float]) -> Floats:
     values = [float("nan")] if history else []
-    for before, after in pairwise(history):
-        same = before.predicted.shape == after.predicted.shape and before.predicted.size > 0
-        values.append(measure(before.predicted, after.predicted) if same else float("nan"))
+    values += [_between(measure, before, after) for before, after in pairwise(history)]
     return np.array(values)
+
+
+# advice in hindsight looks at every beginning of a history, so at each pair many times
+@lru_cache(maxsize=1024)
+def _between(measure: Callable[[Array, Array], float], before: Observation, after: Observation) -> float:
+    same = before.predicted.shape == after.predicted.shape and before.predicted.size > 0
+    return measure(before.predicted, after.predicted) if same else float("nan")
+
+
+def _share_changed(a: Array, b: Array) -> float:
+    return float(np.mean(a != b))
 
 
 STOPPING: Registry[Entry] = Registry(
@@ -298,6 +351,7 @@ class Advised(NamedTuple):
         reason: why.
         values: [R] what it looks at, round by round; empty for a plain function.
         first: number of the first round after which it advised to stop, or None.
+        limit: the value at which it says stop, or None where it is not as simple.
     """
 
     rule: str
@@ -305,6 +359,7 @@ class Advised(NamedTuple):
     reason: str
     values: Floats
     first: int | None
+    limit: float | None = None
 
 
 def make_rule(name: str, **options: Any) -> Callable[[History], Advice]:
@@ -356,4 +411,5 @@ def advise(history: History, rule: str | Callable[[History], Advice], **options:
         if stop and first is None:
             first = history[end - 1].number
     values = getattr(function, "values", None)
-    return Advised(name, stop, reason, np.empty(0) if values is None else values(history), first)
+    seen = np.empty(0) if values is None else values(history)
+    return Advised(name, stop, reason, seen, first, getattr(function, "limit", None))

@@ -1,0 +1,96 @@
+"""What stopping rules look at, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from workbench.arrays import Array
+from workbench.figures import theme
+
+
+class Panel(NamedTuple):
+    """One rule.
+
+    Attributes:
+        title: above its panel.
+        values: [R] what it looks at, NaN where it cannot say.
+        limit: the value at which it says stop, or None.
+        first: labels at which it first said stop, or None.
+        share: whether values are shares, shown in percent.
+    """
+
+    title: str
+    values: Array
+    limit: float | None
+    first: int | None
+    share: bool = False
+
+
+def stopping_panels(labels: Array, panels: Sequence[Panel], *, height: int = 130) -> go.Figure:
+    """A panel a rule over one axis of labels: its value, its limit, and where it first said stop.
+
+    Args:
+        labels: [R] after each round.
+        panels: in order.
+        height: of one panel, in pixels.
+
+    Returns:
+        The figure.
+    """
+    if not panels or len(labels) == 0:
+        return theme.empty("No round has finished yet")
+    n = len(panels)
+    base = theme.figure(height=60 + height * n, legend=False)
+    fig = make_subplots(
+        rows=n,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.32 / n,
+        subplot_titles=[theme.text(p.title) for p in panels],
+    )
+    plain = base.layout.to_plotly_json()
+    axes = {name: plain.pop(name) for name in ("xaxis", "yaxis")}
+    fig.update_layout(plain, margin={"l": 8, "r": 12, "t": 28, "b": 8})
+    fig.update_annotations(x=0, xanchor="left", font={"size": 14})
+    fig.update_xaxes(axes["xaxis"] | {"title": None})
+    fig.update_yaxes(axes["yaxis"] | {"title": None, "nticks": 4, "rangemode": "tozero"})
+    fig.update_xaxes(title="Labels", row=n, col=1)
+    for row, panel in enumerate(panels, start=1):
+        shown = ":.1%" if panel.share else ":.4~g"
+        fig.add_trace(
+            go.Scatter(
+                x=labels,
+                y=panel.values,
+                mode="lines+markers" if len(labels) <= 12 else "lines",
+                line={"color": theme.class_colour(0), "width": 2.2},
+                name=theme.text(panel.title),
+                hovertemplate=f"%{{x}} labels: %{{y{shown}}}<extra></extra>",
+            ),
+            row=row,
+            col=1,
+        )
+        if panel.share:
+            fig.update_yaxes(tickformat=".0%", row=row, col=1)
+        finite = panel.values[np.isfinite(panel.values)]
+        if panel.limit is not None:
+            fig.add_hline(
+                y=panel.limit, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5}, row=row, col=1
+            )
+            # a line alone does not stretch the axis
+            if finite.size and panel.limit > finite.max():
+                fig.update_yaxes(range=[0, 1.05 * panel.limit], row=row, col=1)
+        if panel.first is not None:
+            fig.add_vline(
+                x=panel.first,
+                line={"color": theme.class_colour(1), "width": 1.5},
+                annotation_text=f"stop at {panel.first}",
+                annotation_position="top right",
+                row=row,
+                col=1,
+            )
+    return fig
