@@ -17,6 +17,13 @@ from workbench.pools import POOLS
 
 OWN = "this project's pool"
 HEIGHT = 430
+LOOKS_AT = {
+    "budget": "Labels left of the budget",
+    "overall-uncertainty": "Mean of 1 - max p over the sample",
+    "classification-change": "Share of the sample whose class changed",
+    "kappa": "Cohen's kappa with the round before",
+    "held-out-error": "Error on held-out items",
+}
 ENOUGH = 6  # seeds for a verdict, as workbench.metrics has it
 
 
@@ -196,6 +203,7 @@ def shown(token: str) -> None:
     take_away(together(several, measure), several)
     summary(results, spec.policies, measure)
     ranks(several, measure)
+    when_to_stop(found, results)
     at_one_round(found, results)
 
 
@@ -317,6 +325,72 @@ def at_one_round(found: comparison.Comparison, results: comparison.Results) -> N
         widgets.figure(fig, "round-curve", "Test error against the number of labels, this round marked")
         downloads.figure_downloads(fig, f"curve-round-{number}", "save-round-curve")
         reliability_and_map(model, int(number))
+
+
+def when_to_stop(found: comparison.Comparison, results: comparison.Results) -> None:
+    """What the stopping rules would have said during a run."""
+    policies = [p for p in found.spec.policies if results.get(p)]
+    if not policies:
+        return
+    with st.expander("When to stop", key="comparison-stop-box", on_change="rerun") as box:
+        if not box.open:
+            return
+        left, right = st.columns([1, 2], gap="medium", vertical_alignment="bottom")
+        policy = left.selectbox(
+            "Policy",
+            policies,
+            format_func=lambda n: POLICIES[n].title if n in POLICIES else n,
+            key="stop-policy",
+        )
+        seed = min(results[policy])
+        right.caption(
+            f"Seed {seed}. Advice only: nothing here ends a run. The run's models are fitted again to see "
+            "what they predicted on a fixed sample of the pool."
+        )
+        job = comparison.advice(found, policy, seed)
+        if job.status != "done":
+            widgets.job_panel(job, "stop-advice")
+            return
+        labels, rules = job.result
+        advice_shown(labels, rules)
+
+
+def advice_shown(labels: list[int], rules: list[Any]) -> None:
+    import numpy as np
+    import pandas as pd
+
+    from workbench.figures.stopping import Panel, stopping_panels
+    from workbench.sessions.stopping import STOPPING
+
+    def words(rule: Any) -> str:
+        return "not yet" if rule.first is None else f"from {plural(labels[rule.first], 'label')} on"
+
+    st.dataframe(
+        pd.DataFrame(
+            [
+                {"Rule": STOPPING[r.rule].title, "Says stop": words(r), "At the end": verbatim(r.reason, 200)}
+                for r in rules
+            ]
+        ),
+        hide_index=True,
+        key="stop-table",
+        alt="What each stopping rule advises",
+    )
+    fig = stopping_panels(
+        np.asarray(labels),
+        [
+            Panel(
+                LOOKS_AT.get(r.rule, STOPPING[r.rule].title),
+                r.values,
+                r.limit,
+                None if r.first is None else labels[r.first],
+                share=r.rule in ("classification-change", "held-out-error", "overall-uncertainty"),
+            )
+            for r in rules
+        ],
+    )
+    widgets.figure(fig, "stop-panels", "What each stopping rule looks at, after each round")
+    downloads.figure_downloads(fig, "stopping", "save-stopping")
 
 
 def reliability_and_map(model: Any, number: int) -> None:

@@ -68,6 +68,41 @@ def test_the_model_of_a_round_saw_that_rounds_labels(tokens: list[str]) -> None:
     assert model.pool.test is not None and not np.isin(model.items, model.pool.test.test).any()
 
 
+def test_stopping_advice_looks_at_a_run_and_changes_nothing(tokens: list[str]) -> None:
+    one = comparison.find(tokens[0])
+    job = comparison.advice(one, "margin", 0)
+    assert job.wait(60) and job.status == "done", job.error
+    assert comparison.advice(one, "margin", 0) is job
+    labels, rules = job.result
+    assert labels == [3, 4, 5, 6, 7]
+    said = {r.rule: r for r in rules}
+    assert said["budget"].stop and said["budget"].values.tolist() == [4, 3, 2, 1, 0]
+    errors = comparison.results(one)["margin"][0]["error"]
+    assert said["held-out-error"].values.tolist() == errors
+    assert comparison.find(tokens[0]).n_finished == one.n_finished
+    page = open_page("compare", comparison=tokens[0])
+    page.session_state["comparison-stop-box"] = True
+    page.run()
+    assert not page.exception
+    table = next(f.value for f in page.dataframe if "Says stop" in f.value.columns)
+    assert table["Says stop"][0] == "from 7 labels on"
+
+
+def test_measures_where_more_is_better_are_judged_so(tokens: list[str]) -> None:
+    one = comparison.find(tokens[0])
+    found = comparison.results(one)
+    turned = {
+        p: {s: v | {"macro_f1": [1 - x for x in v["balanced_error"]]} for s, v in runs.items()}
+        for p, runs in found.items()
+    }
+    errors = comparison.table(turned, POLICIES, "balanced_error")
+    scores = comparison.table(turned, POLICIES, "macro_f1")
+    assert [(r["won"], r["p"], r["verdict"]) for r in errors] == [
+        (r["won"], r["p"], r["verdict"]) for r in scores
+    ]
+    assert [r["end"] for r in errors] == pytest.approx([1 - r["end"] for r in scores])
+
+
 def test_the_page_shows_all_of_it(tokens: list[str]) -> None:
     page = open_page("compare", comparison=tokens[0])
     frame = page.dataframe[0].value

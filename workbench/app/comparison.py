@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.metrics import PairedTest, Ranking
     from workbench.pools.pool import Pool
     from workbench.sessions import Model
+    from workbench.sessions.stopping import Advised
     from workbench.store import RunRecord, Store
     from workbench.studies import StudySpec
 
@@ -33,6 +34,7 @@ MEASURES = {
     "macro_f1": ("Macro F1, 0 to 1", False),
 }
 KIND = "comparison"
+ADVICE = "stopping-advice"
 PUBLISHED_EVERY = 0.5  # seconds
 
 # policy -> seed -> measure -> values; "n_labelled" is among the measures
@@ -307,11 +309,7 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
     from workbench.sessions.insight import run_model
     from workbench.store import Store
 
-    record = next(
-        (r for r in comparison.records if r.spec["policy"] == policy and r.spec["seed"] == seed), None
-    )
-    if record is None:
-        raise InputError(f"There is no run of {policy} with seed {seed} yet.")
+    record = _record(comparison, policy, seed)
 
     def make() -> Model:
         spec = RunSpec.from_json(record.spec)
@@ -319,6 +317,51 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
         return run_model(spec, spec.load_pool(), rounds, number)
 
     return cached((record.id, "round", number), make)
+
+
+def advice(comparison: Comparison, policy: str, seed: int) -> Job:
+    """What the stopping rules say of one run, worked out by a job that fits its rounds again.
+
+    Args:
+        comparison: it belongs to.
+        policy: of the run.
+        seed: of the run.
+
+    Returns:
+        The job, or the one that has done it; its result is (labels [R], what each rule advises).
+
+    Raises:
+        InputError: there is no such run.
+    """
+    record = _record(comparison, policy, seed)
+    owner = f"{record.id}-{record.n_rounds}"
+    present = manager().get(owner, ADVICE)
+    if present is not None and present.status != "cancelled":
+        return present
+
+    def work(job: Job) -> tuple[list[int], list[Advised]]:
+        from workbench.sessions import Round, RunSpec
+        from workbench.sessions.stopping import STOPPING, advise, replay
+        from workbench.store import Store
+
+        spec = RunSpec.from_json(record.spec)
+        rounds = [Round.from_json(r.record) for r in Store.open().rounds(record.id)]
+        seen = []
+        for one in replay(spec, spec.load_pool(), rounds, lambda fraction, objective: job.should_stop()):
+            seen.append(one)
+            job.report(len(seen) / len(rounds), f"round {len(seen)} of {len(rounds)}")
+        budget = {"labels": rounds[0].n_labelled + spec.budget}
+        rules = [advise(seen, name, **(budget if name == "budget" else {})) for name in STOPPING]
+        return [one.n_labelled for one in seen], rules
+
+    return manager().submit(owner, ADVICE, work, title="Stopping advice")
+
+
+def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:
+    for record in comparison.records:
+        if record.spec["policy"] == policy and record.spec["seed"] == seed:
+            return record
+    raise InputError(f"There is no run of {policy} with seed {seed} yet.")
 
 
 def _values(store: Store, run_id: str) -> dict[str, list[float]]:
