@@ -1,0 +1,77 @@
+"""Every registered classifier behind the whole loop: from the command line, and on the Label page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.app.test_pages import buttons, open_page, texts
+from tests.classifiers.test_contract import QUICK
+from workbench.app import current
+from workbench.classifiers import CLASSIFIERS
+from workbench.cli import main
+from workbench.sessions import Session
+from workbench.sessions.session import ArrayOracle
+from workbench.store import Store
+
+pytestmark = pytest.mark.slow
+NAMES = list(CLASSIFIERS)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("WORKBENCH_HOME", str(folder))
+        patch.setenv("WORKBENCH_WARM", "0")
+        patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
+        yield folder
+        Store.open().close()
+
+
+def setting(name: str) -> tuple[str, str]:
+    """A pool the classifier can take and a policy it can serve."""
+    pool = "digits" if CLASSIFIERS[name].image_only else "breast-cancer"
+    return pool, "variation-ratio" if CLASSIFIERS[name].has_latent else "entropy"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_from_the_command_line(name: str, home: Path, tmp_path: Path) -> None:
+    pool, policy = setting(name)
+    options = [part for key, value in QUICK.get(name, {}).items() for part in ("--set", f"{key}={value}")]
+    out = tmp_path / "run"
+    with pytest.raises(SystemExit) as ended:
+        main(
+            ["run", "--pool", pool, "--classifier", name, "--policy", policy, "--budget", "12"]
+            + ["--out", str(out), *options]
+        )
+    assert ended.value.code == 0
+    rounds = pd.read_csv(out / "rounds.csv")
+    classes = 10 if pool == "digits" else 2
+    assert rounds["n_labelled"].tolist() == list(range(classes, classes + 13))
+    assert rounds["error"].iloc[-1] < 0.5 * (1 - 1 / classes) + 0.2
+    assert rounds[["nll", "brier", "ece"]].notna().all(axis=None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_project_on_the_label_page(name: str, home: Path) -> None:
+    pool, policy = setting(name)
+    session = Session.create(pool, classifier=name, options=QUICK.get(name, {}), policy=policy, annotator="a")
+    current.keep(session)
+    oracle = ArrayOracle(session.pool)
+    test = open_page("label", session.id)
+    labelled = 12 if pool == "digits" else 6
+    while len(session.state.labels) < labelled:
+        ask = session.ask()[0]
+        answer = f"-{ask.item}-{ask.id}-{session.classes.index(oracle(ask.item))}"
+        next(b for b in buttons(test, "answer-") if str(b.key).endswith(answer)).click().run()
+        assert not test.exception, test.exception
+    job = current.keep_fitting(session)
+    if job is not None:
+        assert job.wait(300) and job.status == "done", job.error
+    assert session.model is not None and session.model.n_labelled == labelled
+    test = open_page("label", session.id)
+    assert "Why this one" in texts(test) or any("Why this one" in e.label for e in test.expander)
+    for page in ("uncertainty", "calibration", "history"):
+        open_page(page, session.id)
