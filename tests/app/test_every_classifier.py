@@ -39,13 +39,13 @@ def setting(name: str) -> tuple[str, str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_from_the_command_line(name: str, home: Path, tmp_path: Path) -> None:
     pool, policy = setting(name)
-    options = [part for key, value in QUICK.get(name, {}).items() for part in ("--set", f"{key}={value}")]
     out = tmp_path / "run"
+    command = ["run", "--pool", pool, "--classifier", name, "--policy", policy]
+    command += ["--budget", "12", "--out", str(out)]
+    for key, value in QUICK.get(name, {}).items():
+        command += ["--set", f"{key}={value}"]
     with pytest.raises(SystemExit) as ended:
-        main(
-            ["run", "--pool", pool, "--classifier", name, "--policy", policy, "--budget", "12"]
-            + ["--out", str(out), *options]
-        )
+        main(command)
     assert ended.value.code == 0
     rounds = pd.read_csv(out / "rounds.csv")
     classes = 10 if pool == "digits" else 2
