@@ -19,7 +19,7 @@ OWN = "this project's pool"
 HEIGHT = 430
 LOOKS_AT = {
     "budget": "Labels left of the budget",
-    "overall-uncertainty": "Mean of 1 - max p over the sample",
+    "overall-uncertainty": "Mean of 1 − max p over the sample",
     "classification-change": "Share of the sample whose class changed",
     "kappa": "Cohen's kappa with the round before",
     "held-out-error": "Error on held-out items",
@@ -367,10 +367,7 @@ def advice_shown(labels: list[int], rules: list[Any]) -> None:
 
     st.dataframe(
         pd.DataFrame(
-            [
-                {"Rule": STOPPING[r.rule].title, "Says stop": words(r), "At the end": verbatim(r.reason, 200)}
-                for r in rules
-            ]
+            [{"Rule": STOPPING[r.rule].title, "Says stop": words(r), "At the end": r.reason} for r in rules]
         ),
         hide_index=True,
         key="stop-table",

@@ -22,7 +22,9 @@ def test_a_panel_a_rule_with_its_limit_and_its_first_stop() -> None:
     words = [a.text for a in fig.layout.annotations]
     assert "stop at 5" in words and "Uncertainty &lt;b&gt;" in words
     # a limit beyond the values is still in view
-    assert fig.layout.yaxis2.range[1] > 0.99 and fig.layout.yaxis.range is None
+    assert (
+        fig.layout.yaxis2.range[1] > 0.99 and fig.layout.yaxis.range[0] < 0 < 0.3 < fig.layout.yaxis.range[1]
+    )
     assert fig.layout.xaxis3.title.text == "Labels" and fig.layout.yaxis.tickformat == ".0%"
 
 

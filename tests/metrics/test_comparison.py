@@ -90,6 +90,17 @@ def test_below_six_seeds_there_is_no_verdict():
     assert paired_tests({"random": np.arange(6.0), "good": np.arange(6.0) - 9.5})[0].verdict == "better"
 
 
+def test_seeds_too_few_for_the_correction_are_too_few():
+    seeds = np.arange(6.0)
+    two = {"random": seeds, "good": seeds - 9.5, "better": seeds - 10.5}
+    # 6 wins of 6 have p = 1/32, twice that after Holm: no outcome could have shown a difference
+    assert {t.verdict for t in paired_tests(two)} == {"too few seeds to tell"}
+    assert [t.p_holm for t in paired_tests(two)] == pytest.approx([1 / 16, 1 / 16])
+    seeds = np.arange(7.0)
+    three = {"random": seeds, "good": seeds - 9.5, "better": seeds - 10.5}
+    assert {t.verdict for t in paired_tests(three)} == {"better"}
+
+
 def test_comparison_bad_input():
     with pytest.raises(InputError, match="at least two"):
         paired_tests({"random": [1, 2]})

@@ -58,7 +58,7 @@ def stopping_panels(labels: Array, panels: Sequence[Panel], *, height: int = 130
     fig.update_layout(plain, margin={"l": 8, "r": 12, "t": 28, "b": 8})
     fig.update_annotations(x=0, xanchor="left", font={"size": 14})
     fig.update_xaxes(axes["xaxis"] | {"title": None})
-    fig.update_yaxes(axes["yaxis"] | {"title": None, "nticks": 4, "rangemode": "tozero"})
+    fig.update_yaxes(axes["yaxis"] | {"title": None, "nticks": 4})
     fig.update_xaxes(title="Labels", row=n, col=1)
     for row, panel in enumerate(panels, start=1):
         shown = ":.1%" if panel.share else ":.4~g"
@@ -74,22 +74,33 @@ def stopping_panels(labels: Array, panels: Sequence[Panel], *, height: int = 130
             row=row,
             col=1,
         )
-        if panel.share:
-            fig.update_yaxes(tickformat=".0%", row=row, col=1)
         finite = panel.values[np.isfinite(panel.values)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
         if panel.limit is not None:
             fig.add_hline(
                 y=panel.limit, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5}, row=row, col=1
             )
             # a line alone does not stretch the axis
-            if finite.size and panel.limit > finite.max():
-                fig.update_yaxes(range=[0, 1.05 * panel.limit], row=row, col=1)
+            low, high = min(low, panel.limit), max(high, panel.limit)
+        if panel.share:
+            low = 0.0
+        margin = 0.08 * ((high - low) or 1.0)
+        fig.update_yaxes(
+            range=[low - margin, high + margin],
+            tickformat=".0%" if panel.share else "",
+            row=row,
+            col=1,
+        )
         if panel.first is not None:
+            late = panel.first > (labels[0] + labels[-1]) / 2
+            there = panel.values[labels == panel.first]
+            above = there.size > 0 and there[0] > (low + high) / 2
             fig.add_vline(
                 x=panel.first,
                 line={"color": theme.class_colour(1), "width": 1.5},
+                # where the curve is not
                 annotation_text=f"stop at {panel.first}",
-                annotation_position="top right",
+                annotation_position=f"{'bottom' if above else 'top'} {'left' if late else 'right'}",
                 row=row,
                 col=1,
             )

@@ -221,7 +221,8 @@ def paired_tests(
         lower_is_better: what "better" means.
 
     Returns:
-        One test a comparison, corrected together.
+        One test a comparison, corrected together; "too few seeds to tell" below `MIN_SEEDS`, and where
+        not even a win on every seed could pass the correction.
 
     Raises:
         InputError: fewer than two policies, no such baseline, or lengths that differ.
@@ -260,14 +261,15 @@ def paired_tests(
                 int((gap > 0).sum()),
                 p,
                 float(p_holm),
-                _verdict(n, gap, float(p_holm), alpha, lower_is_better),
+                _verdict(n, gap, float(p_holm), alpha, lower_is_better, len(pairs)),
             )
         )
     return out
 
 
-def _verdict(n: int, gap: Floats, p: float, alpha: float, lower_is_better: bool) -> Verdict:
-    if n < MIN_SEEDS:
+def _verdict(n: int, gap: Floats, p: float, alpha: float, lower_is_better: bool, tests: int) -> Verdict:
+    # the smallest p there can be: every seed won, times the tests that are corrected for
+    if n < MIN_SEEDS or tests * 2.0 ** (1 - n) >= alpha:
         return "too few seeds to tell"
     if p >= alpha:
         return "no difference shown"
