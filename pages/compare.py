@@ -11,12 +11,13 @@ from workbench.app import comparison, current, downloads, forms, widgets
 from workbench.app.text import percent, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
-from workbench.figures.curves import learning_curve
+from workbench.figures.curves import learning_curve, learning_curves
 from workbench.policies import POLICIES
 from workbench.pools import POOLS
 
 OWN = "this project's pool"
 HEIGHT = 430
+ROUND_HEIGHT = 480
 LOOKS_AT = {
     "budget": "Labels left of the budget",
     "overall-uncertainty": "Mean of 1 − max p over the sample",
@@ -201,7 +202,7 @@ def shown(token: str) -> None:
                 st.rerun()
     several = [(found, results), *beside(found)]
     take_away(together(several, measure), several)
-    summary(results, spec.policies, measure)
+    summary(several, measure)
     ranks(several, measure)
     when_to_stop(found, results)
     at_one_round(found, results)
@@ -215,9 +216,9 @@ def beside(found: comparison.Comparison) -> list[tuple[comparison.Comparison, co
     chosen_ids = st.multiselect(
         "Beside it",
         [c.id for c in others],
-        format_func=lambda i: next(named(c) for c in others if c.id == i),
+        format_func=lambda i: next(f"{named(c)} · {c.created[:10]}" for c in others if c.id == i),
         key=f"beside-{found.id}",
-        placeholder="Other comparisons, in one picture",
+        placeholder="Other comparisons, side by side",
     )
     return [(c, comparison.results(c)) for c in others if c.id in chosen_ids]
 
@@ -226,26 +227,23 @@ def named(one: comparison.Comparison) -> str:
     pool = one.spec.pools[0]
     title = POOLS[pool].title if pool in POOLS else pool.replace("\\", "/").rpartition("/")[2]
     model = one.spec.classifiers[0]
-    return f"{title} · {CLASSIFIERS[model].title if model in CLASSIFIERS else model} · {one.created[:10]}"
+    return f"{title} · {CLASSIFIERS[model].title if model in CLASSIFIERS else model}"
 
 
 def together(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> Any:
     if len(several) == 1:
         one, results = several[0]
         return picture(results, one.spec.policies, measure, "comparison-curve")
-    from dataclasses import replace
-
     title, share = comparison.MEASURES[measure]
-    lines = []
-    for one, results in several:
-        # one grey baseline would hide whose it is
-        lines += [
-            replace(curve, name=f"{curve.name} · {named(one).partition(' · ')[0]}", baseline=False)
-            for curve in comparison.curves(results, one.spec.policies, measure)
-        ]
-    fig = learning_curve(lines, measure=title, share=share, height=HEIGHT + 80)
+    fig = learning_curves(
+        [(named(one), comparison.curves(results, one.spec.policies, measure)) for one, results in several],
+        measure=title,
+        share=share,
+    )
     widgets.figure(
-        fig, "comparison-curve", f"{title} against the number of labels, one line a policy and comparison"
+        fig,
+        "comparison-curve",
+        f"{title} against the number of labels, a picture a comparison and a line a policy",
     )
     return fig
 
@@ -398,7 +396,9 @@ def reliability_and_map(model: Any, number: int) -> None:
     honest = insight.calibration(model)
     left, right = st.columns(2, gap="medium")
     with left:
-        fig = reliability_diagram(honest.table.confidence, honest.table.accuracy, honest.table.count)
+        fig = reliability_diagram(
+            honest.table.confidence, honest.table.accuracy, honest.table.count, height=ROUND_HEIGHT
+        )
         widgets.figure(
             fig, "round-reliability", "Accuracy against confidence on the test items of this round"
         )
@@ -413,6 +413,7 @@ def reliability_and_map(model: Any, number: int) -> None:
             measure=seen.title,
             classes=model.classes,
             labels=labels_of(model),
+            height=ROUND_HEIGHT,
         )
         widgets.figure(fig, "round-map", "The pool on its plane, coloured by uncertainty, labels marked")
         downloads.figure_downloads(fig, f"map-round-{number}", "save-round-map")
@@ -426,8 +427,12 @@ def labels_of(model: Any) -> Any:
     return labels
 
 
-def summary(results: comparison.Results, policies: tuple[str, ...], measure: str) -> None:
-    rows = comparison.table(results, policies, measure)
+def summary(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
+    rows = [
+        (named(one), r)
+        for one, results in several
+        for r in comparison.table(results, one.spec.policies, measure)
+    ]
     if not rows:
         return
     import pandas as pd
@@ -441,7 +446,8 @@ def summary(results: comparison.Results, policies: tuple[str, ...], measure: str
         st.dataframe(
             pd.DataFrame(
                 [
-                    {
+                    ({"Comparison": of} if len(several) > 1 else {})
+                    | {
                         "Policy": POLICIES[r["policy"]].title if r["policy"] in POLICIES else r["policy"],
                         "At the end": told(r["end"]),
                         "Mean over the curve": told(r["average"]),
@@ -452,7 +458,7 @@ def summary(results: comparison.Results, policies: tuple[str, ...], measure: str
                         + (f" (p = {r['p']:.2g})" if r["p"] is not None and r["seeds"] >= ENOUGH else ""),
                         "Whole runs": r["seeds"],
                     }
-                    for r in rows
+                    for of, r in rows
                 ]
             ),
             hide_index=True,

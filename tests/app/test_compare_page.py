@@ -111,6 +111,8 @@ def test_the_page_shows_all_of_it(tokens: list[str]) -> None:
     page.multiselect(key=f"beside-{tokens[0]}").set_value([tokens[1]]).run()
     assert not page.exception
     assert [s for s in page.subheader if "Mean ranks over 2 comparisons" in s.value]
+    both_tables = page.dataframe[0].value
+    assert len(both_tables) == 4 and both_tables["Comparison"].nunique() == 2
     page.session_state["comparison-round-box"] = True
     page.run()
     assert not page.exception

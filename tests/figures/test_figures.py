@@ -7,7 +7,7 @@ from scipy import stats
 
 from workbench.figures import theme
 from workbench.figures.bars import class_probabilities
-from workbench.figures.curves import learning_curve, summarise
+from workbench.figures.curves import learning_curve, learning_curves, summarise
 from workbench.figures.maps import Regions, pool_map, thinned
 from workbench.figures.reliability import confidence_histogram, reliability_diagram
 from workbench.figures.sparkline import sparkline
@@ -110,6 +110,23 @@ def test_the_learning_curve_draws_the_baseline_first_and_names_n() -> None:
     assert named[1].y.tolist() == pytest.approx([0.45, 0.25])
     band = next(t for t in fig.data if t.fill == "toself")
     assert min(band.y) >= 0
+
+
+def test_side_by_side_a_name_has_one_look_and_one_entry() -> None:
+    runs = [([1, 2], [0.4, 0.2]), ([1, 2], [0.5, 0.3]), ([1, 2], [0.45, 0.25])]
+    ours, other = summarise("vr", runs), summarise("margin", runs)
+    random = summarise("random", runs[:1], baseline=True)
+    fig = learning_curves([("digits", [ours, random]), ("a <b>", [other, ours, random]), ("c", [])], across=2)
+    named = [t for t in fig.data if t.showlegend is not False]
+    assert [t.name for t in named] == ["random", "vr", "margin"]
+    lines = [t for t in fig.data if t.fill != "toself"]
+    assert len(lines) == 5
+    assert len({t.line.color for t in lines if t.name == "vr"}) == 1
+    assert {t.line.color for t in lines if t.name == "random"} == {theme.NEUTRAL}
+    assert lines[0].xaxis != lines[-1].xaxis
+    words = [a.text for a in fig.layout.annotations]
+    assert words == ["digits · n = 3", "a &lt;b&gt; · n = 3", "c"]
+    assert "No round" in learning_curves([("c", [])]).layout.annotations[0].text
 
 
 def test_a_wide_band_does_not_flatten_the_lines() -> None:

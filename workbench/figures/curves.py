@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from workbench.arrays import Array
 from workbench.figures import theme
@@ -97,59 +98,152 @@ def learning_curve(
     curves = [c for c in curves if len(c.labels)]
     if not curves:
         return theme.empty("No round has finished yet", height)
-    most_mean = max(float(c.mean.max()) for c in curves)
-    most_high = max((float(np.nanmax(c.high)) for c in curves if np.isfinite(c.high).any()), default=0.0)
-    # a wide band may be cut, the lines never
-    top = max(1.05 * most_mean, min(1.02 * most_high, 1.6 * most_mean)) or 1.0
-    banded_any = any(np.isfinite(c.low).any() for c in curves)
     fig = theme.figure(
-        x="Labels (band: 95 % interval of the mean over runs)" if banded_any else "Labels",
+        x="Labels (band: 95 % interval of the mean over runs)" if _banded(curves) else "Labels",
         y=measure,
         height=height,
-        y_options={"tickformat": ".0%" if share else "", "range": [0, min(top, 1.0) if share else top]},
+        y_options={"tickformat": ".0%" if share else "", "range": [0, _top(curves, share)]},
     )
-    shown = ":.1%" if share else ":.3f"
-    rank = 0
+    looks = _looks(curves)
     for curve in sorted(curves, key=lambda c: not c.baseline):
-        colour = theme.NEUTRAL if curve.baseline else theme.class_colour(rank)
-        dash = "dot" if curve.baseline else DASHES[rank % len(DASHES)]
-        rank += not curve.baseline
         most = int(curve.runs.max())
-        # a one-point curve has no line to see
-        mode = "lines+markers" if len(curve.labels) <= 12 else "lines"
-        banded = np.isfinite(curve.low)
-        if banded.any():
-            x = curve.labels[banded]
-            fig.add_trace(
-                go.Scatter(
-                    x=np.concatenate([x, x[::-1]]),
-                    y=np.concatenate([curve.high[banded], np.maximum(curve.low[banded], 0.0)[::-1]]),
-                    fill="toself",
-                    fillcolor=theme.translucent(colour, 0.16),
-                    line={"width": 0},
-                    hoverinfo="skip",
-                    showlegend=False,
-                    legendgroup=curve.name,
-                )
-            )
-        fig.add_trace(
-            go.Scatter(
-                x=curve.labels,
-                y=curve.mean,
-                mode=mode,
-                name=theme.text(curve.name) + (f" · n = {most}" if most > 1 else ""),
-                legendgroup=curve.name,
-                line={"color": colour, "width": 2.4, "dash": dash},
-                marker={"size": 6},
-                customdata=curve.runs,
-                hovertemplate=(
-                    f"<b>{theme.text(curve.name)}</b><br>%{{x}} labels<br>{measure.lower()} %{{y{shown}}}"
-                    "<br>runs: %{customdata}<extra></extra>"
-                ),
-            )
-        )
+        name = curve.name + (f" · n = {most}" if most > 1 else "")
+        fig.add_traces(_traces(curve, *looks[curve.name], name, measure, share))
+    end = max(float(c.labels.max()) for c in curves)
     for words, at in (marks or {}).items():
         fig.add_vline(
-            x=at, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1}, annotation_text=theme.text(words)
+            x=at,
+            line={"color": theme.NEUTRAL, "dash": "dot", "width": 1},
+            annotation_text=theme.text(words),
+            annotation_position="top left" if at > 0.8 * end else "top right",
         )
     return fig
+
+
+def learning_curves(
+    groups: Sequence[tuple[str, Sequence[Curve]]],
+    *,
+    measure: str = "Test error",
+    share: bool = True,
+    height: int = 320,
+    across: int = 3,
+) -> go.Figure:
+    """Several pictures of `learning_curve` side by side; a name has one look in all of them.
+
+    Args:
+        groups: title and curves of each.
+        measure: title of the y axes.
+        share: whether values are shares, shown in percent.
+        height: of one row of pictures, in pixels.
+        across: how many stand in one row.
+
+    Returns:
+        The figure, each picture with its own range.
+    """
+    columns = min(across, len(groups))
+    rows = -(-len(groups) // columns)
+    fig = make_subplots(
+        rows,
+        columns,
+        subplot_titles=[_with_n(title, curves) for title, curves in groups],
+        horizontal_spacing=0.16 / columns,
+        vertical_spacing=0.3 / rows,
+    )
+    everything = [c for _, curves in groups for c in curves if len(c.labels)]
+    if not everything:
+        return theme.empty("No round has finished yet", height)
+    plain = theme.figure(height=60 + height * rows).layout.to_plotly_json()
+    axes = {name: plain.pop(name) for name in ("xaxis", "yaxis")}
+    fig.update_layout(plain)
+    fig.update_layout(margin_t=64, legend_y=1 + 44 / (height * rows))
+    fig.update_annotations(font_size=13)
+    fig.update_xaxes(axes["xaxis"] | {"title": None})
+    fig.update_yaxes(axes["yaxis"] | {"title": None, "tickformat": ".0%" if share else ""})
+    looks = _looks(everything)
+    told: set[str] = set()
+    for place, (_, curves) in enumerate(groups):
+        at = {"row": place // columns + 1, "col": place % columns + 1}
+        drawn = sorted((c for c in curves if len(c.labels)), key=lambda c: not c.baseline)
+        for curve in drawn:
+            for trace in _traces(curve, *looks[curve.name], curve.name, measure, share):
+                trace.showlegend = trace.showlegend is not False and curve.name not in told
+                fig.add_trace(trace, **at)
+            told.add(curve.name)
+        if drawn:
+            fig.update_yaxes(range=[0, _top(drawn, share)], **at)
+        if at["col"] == 1:
+            fig.update_yaxes(title=measure, **at)
+        if place + columns >= len(groups):
+            fig.update_xaxes(title="Labels", **at)
+    return fig
+
+
+def _with_n(title: str, curves: Sequence[Curve]) -> str:
+    most = max((int(c.runs.max()) for c in curves if len(c.runs)), default=0)
+    return theme.text(title, 40) + (f" · n = {most}" if most else "")
+
+
+def _banded(curves: Sequence[Curve]) -> bool:
+    return any(np.isfinite(c.low).any() for c in curves)
+
+
+def _top(curves: Sequence[Curve], share: bool) -> float:
+    """Upper end of the y axis: a wide band may be cut, the lines never."""
+    most_mean = max(float(c.mean.max()) for c in curves)
+    most_high = max((float(np.nanmax(c.high)) for c in curves if np.isfinite(c.high).any()), default=0.0)
+    top = max(1.05 * most_mean, min(1.02 * most_high, 1.6 * most_mean)) or 1.0
+    return min(top, 1.0) if share else top
+
+
+def _looks(curves: Sequence[Curve]) -> dict[str, tuple[str, str]]:
+    """Name -> colour and dash, in order of appearance; the baseline is grey and dotted."""
+    looks: dict[str, tuple[str, str]] = {}
+    rank = 0
+    for curve in curves:
+        if curve.name in looks:
+            continue
+        if curve.baseline:
+            looks[curve.name] = (theme.NEUTRAL, "dot")
+        else:
+            looks[curve.name] = (theme.class_colour(rank), DASHES[rank % len(DASHES)])
+            rank += 1
+    return looks
+
+
+def _traces(curve: Curve, colour: str, dash: str, name: str, measure: str, share: bool) -> list[go.Scatter]:
+    """A curve's band, where it has one, and its line."""
+    made = []
+    banded = np.isfinite(curve.low)
+    if banded.any():
+        x = curve.labels[banded]
+        made.append(
+            go.Scatter(
+                x=np.concatenate([x, x[::-1]]),
+                y=np.concatenate([curve.high[banded], np.maximum(curve.low[banded], 0.0)[::-1]]),
+                fill="toself",
+                fillcolor=theme.translucent(colour, 0.16),
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+                legendgroup=curve.name,
+            )
+        )
+    shown = ":.1%" if share else ":.3f"
+    made.append(
+        go.Scatter(
+            x=curve.labels,
+            y=curve.mean,
+            # a one-point curve has no line to see
+            mode="lines+markers" if len(curve.labels) <= 12 else "lines",
+            name=theme.text(name),
+            legendgroup=curve.name,
+            line={"color": colour, "width": 2.4, "dash": dash},
+            marker={"size": 6},
+            customdata=curve.runs,
+            hovertemplate=(
+                f"<b>{theme.text(curve.name)}</b><br>%{{x}} labels<br>{measure.lower()} %{{y{shown}}}"
+                "<br>runs: %{customdata}<extra></extra>"
+            ),
+        )
+    )
+    return made

@@ -64,9 +64,8 @@ def reliability_diagram(
         )
     )
     words = f"n = {total:,}" + (f" · ECE = {ece:.3f}" if ece is not None else "")
-    fig.add_annotation(
-        text=words, showarrow=False, xref="paper", yref="paper", x=0.03, y=0.98, xanchor="left", yanchor="top"
-    )
+    # in the plot's own units: the square is smaller than the space it is given
+    fig.add_annotation(text=words, showarrow=False, x=0.02, y=1.0, xanchor="left", yanchor="top")
     return fig
 
 
