@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 GOAL_PAGE, GOAL_PGD = 25.0, 5.0
 GOAL_STEP = {"papers-mnist": 1.1, "small": 2.5}
 GOAL_ACCURACY = 0.005
+SETS = ("mnist", "fashion_mnist")
 
 
 def _spent(work: Callable[[], Any]) -> float:
@@ -202,8 +203,8 @@ def pgd(quick: bool = False) -> bool:
         same = all(abs(ours[m] - theirs[m]) <= 0.01 for m in ours)
         print(f"  {title}: ours {times['ours']:.3f} s")
         for name in sides:
-            # judged on the page's default model, given as a plain function of TensorFlow
-            judged = not network and name == "function"
+            # judged as the toolbox's guide has it: a network as a Keras model, a GP as a plain function
+            judged = name == ("Keras model" if network else "function")
             ratio = times[name] / times["ours"]
             met &= not judged or ratio >= GOAL_PGD
             goal = f" (goal at least {GOAL_PGD:.0f}x: {_verdict(ratio >= GOAL_PGD)})" if judged else ""
@@ -256,14 +257,14 @@ def steps(quick: bool = False) -> bool:
     return met
 
 
-def accuracy(quick: bool = False) -> bool:
+def accuracy(quick: bool = False, sets: Sequence[str] = SETS) -> bool:
     """Accuracy of LMGP-DNN and of the softmax network on MNIST and Fashion-MNIST, 8 epochs each."""
     from workbench.classifiers import make_classifier
     from workbench.errors import InputError
     from workbench.pools import load_pool
 
     met = True
-    for name in ("mnist", "fashion_mnist"):
+    for name in sets:
         try:
             pool = load_pool(f"images:{name}")
         except InputError as error:
@@ -300,9 +301,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *(f.__name__ for f in ALL)])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, less data")
+    parser.add_argument("--set", action="append", choices=SETS, help="of `accuracy`: this set alone")
     given = parser.parse_args(arguments)
     chosen = [f for f in ALL if f.__name__ in given.names] or list(QUICK)
-    return 0 if all([f(quick=given.quick) for f in chosen]) else 1
+    sets = {"sets": given.set} if given.set else {}
+    return 0 if all([f(quick=given.quick, **(sets if f is accuracy else {})) for f in chosen]) else 1
 
 
 if __name__ == "__main__":

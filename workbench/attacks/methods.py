@@ -48,6 +48,9 @@ def compiled(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) -> Com
     function, moments_of = LOSSES[loss].load(), moments(key)
     inputs = [signature, tf.TensorSpec((None, None), dtype), tf.TensorSpec((None,), tf.int32)]
 
+    # a function of its own within the loop: the library chooses its kernels (of pooling) by the order of
+    # operations, which is well defined only where nothing goes round
+    @tf.function(experimental_attributes={"_noinline": True})
     def value_and_slope(arrays: Any, X: Any, codes: Any) -> Any:
         with tf.GradientTape() as tape:
             tape.watch(X)

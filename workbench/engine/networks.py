@@ -34,6 +34,7 @@ JITTER = 1e-5  # relative to the kernel's variance: points may meet while they m
 SECOND_RATE = 0.999
 FIRST_RATE = 0.9
 EPSILON = 1e-7
+BLOCK = 4  # pixels on a side that stand in the place of channels
 _FLOATS_PER_CALL = 1 << 24  # activations of one forward chunk
 
 Shape = tuple[int, ...]
@@ -183,9 +184,72 @@ def forward(network: str, input_shape: Shape, weights: Sequence[Any], scaled: An
         weights: tensors in the network's order.
         scaled: [n, D] float32.
     """
-    images = tf.reshape(scaled, (-1, *input_shape))
-    raw, _ = template(network, input_shape).stateless_call(list(weights), [], images)
-    return layer_norm(raw)
+    values = tf.reshape(scaled, (-1, *input_shape))
+    left = iter(weights)
+    for layer in template(network, input_shape).layers:
+        own = [next(left) for _ in layer.trainable_variables]
+        if _reads_grey(layer):
+            values = layer.activation(tf.nn.bias_add(grey_convolution(layer.padding)(values, own[0]), own[1]))
+        else:
+            values, _ = layer.stateless_call(own, [], values)
+    return layer_norm(values)
+
+
+def _reads_grey(layer: Any) -> bool:
+    plain = isinstance(layer, layers.Conv2D) and layer.strides == layer.dilation_rate == (1, 1)
+    return bool(plain and layer.use_bias and layer.kernel.shape[2] == 1)
+
+
+@cache
+def grey_convolution(padding: str) -> Any:
+    """A convolution of images of one channel whose gradient in the images is quick.
+
+    The library's is padded to eight channels, most of them empty: it costs more than the rest of
+    an attack on a small network. Here a block of pixels stands in the place of channels.
+
+    Args:
+        padding: "same" or "valid".
+
+    Returns:
+        (images [n, H, W, 1], kernel [h, w, 1, d]) -> [n, H', W', d], differentiable in both, once.
+    """
+    rule: Any = padding.upper()
+
+    @tf.custom_gradient
+    def convolution(images: Any, kernel: Any) -> Any:
+        def slopes(upstream: Any) -> Any:
+            of_kernel = tf.raw_ops.Conv2DBackpropFilter(
+                input=images, filter_sizes=tf.shape(kernel), out_backprop=upstream, strides=[1] * 4,
+                padding=rule,
+            )  # fmt: skip
+            return _slope_in_pixels(upstream, kernel, images.shape[1:3], padding), of_kernel
+
+        return tf.nn.conv2d(images, kernel, 1, rule), slopes
+
+    return convolution
+
+
+def _slope_in_pixels(upstream: Any, kernel: Any, size: Any, padding: str) -> Any:
+    """Gradient [n, H, W, 1] of a convolution in its images: one strided convolution, a block a place."""
+    height, width, _, depth = kernel.shape
+    flat = tf.concat([tf.reshape(kernel, (-1, depth)), tf.zeros((1, depth), kernel.dtype)], 0)
+    spread = tf.transpose(tf.gather(flat, _places(height, width)), (0, 1, 3, 2))
+    blocks, margins = [-(-side // BLOCK) for side in size], []
+    for given, count, reach in zip(upstream.shape[1:3], blocks, (height, width), strict=True):
+        before = reach // 2 if padding == "same" else reach - 1
+        margins.append([before, BLOCK * count + reach - 1 - given - before])
+    around: Any = [[0, 0], *margins, [0, 0]]
+    found = tf.nn.conv2d(upstream, spread, BLOCK, around)
+    return tf.nn.depth_to_space(found, BLOCK)[:, : size[0], : size[1]]
+
+
+def _places(height: int, width: int) -> Ints:
+    """[height + BLOCK - 1, width + BLOCK - 1, BLOCK^2] which weight joins a place to a pixel of a block."""
+    u, v, i, j = np.ogrid[: height + BLOCK - 1, : width + BLOCK - 1, :BLOCK, :BLOCK]
+    a, b = height - 1 - (u - i), width - 1 - (v - j)
+    inside = (a >= 0) & (a < height) & (b >= 0) & (b < width)
+    places: Ints = np.where(inside, a * width + b, height * width)
+    return places.reshape(*places.shape[:2], BLOCK**2)
 
 
 def layer_norm(raw: Any) -> Any:
@@ -385,22 +449,40 @@ def compiled(network: str, input_shape: Shape) -> Compiled:
 
     softmax_spec = (*weight_spec, *layer_spec)
 
+    # gradients are functions of their own within the loops: the library chooses its kernels (of pooling)
+    # by the order of operations, which is well defined only where nothing goes round
+    @tf.function(experimental_attributes={"_noinline": True})
+    def softmax_slopes(variables: Any, shift: Any, scale: Any, rows: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(variables)
+            f = apply(variables[:-2], shift, scale, rows)
+            logits = tf.matmul(f, variables[-2]) + variables[-1]
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
+        return loss, tape.gradient(loss, variables)
+
     @tf.function(input_signature=[softmax_spec, adam_spec(softmax_spec), *data_spec, rows_spec, one])
     def softmax(variables, state, shift, scale, X, codes, rows, rates):  # type: ignore[no-untyped-def]
         total = tf.constant(0.0)
         for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
-            y = tf.gather(codes, rows[i])
-            with tf.GradientTape() as tape:
-                tape.watch(variables)
-                f = apply(variables[:-2], shift, scale, tf.gather(X, rows[i]))
-                logits = tf.matmul(f, variables[-2]) + variables[-1]
-                loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
-            slopes = tape.gradient(loss, variables)
+            batch = tf.gather(X, rows[i]), tf.gather(codes, rows[i])
+            loss, slopes = softmax_slopes(variables, shift, scale, *batch)
             variables, state = adam_step(variables, slopes, state, [rates[i]] * len(slopes))
             total += loss
         return variables, state, total
 
     joint_spec = (*weight_spec, *head_spec)
+
+    @tf.function(experimental_attributes={"_noinline": True})
+    def joint_slopes(
+        variables: Any, kernel: Any, shift: Any, scale: Any, rows: Any, y: Any, tau: Any, n: Any
+    ) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(variables)
+            f = apply(variables[:-3], shift, scale, rows)
+            head = Head(*variables[-3:])
+            moments = head_moments(head, kernel, tf.cast(f, tf.float64))
+            loss = tf.reduce_mean(margin_loss(*moments, y, tau)) + head_kl(head) / n
+        return loss, tape.gradient(loss, variables)
 
     @tf.function(
         input_signature=[
@@ -417,14 +499,8 @@ def compiled(network: str, input_shape: Shape) -> Compiled:
     def joint(variables, state, kernel, shift, scale, X, codes, rows, rates, tau, n):  # type: ignore[no-untyped-def]
         total = tf.constant(0.0, tf.float64)
         for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
-            y = tf.gather(codes, rows[i])
-            with tf.GradientTape() as tape:
-                tape.watch(variables)
-                f = apply(variables[:-3], shift, scale, tf.gather(X, rows[i]))
-                head = Head(*variables[-3:])
-                moments = head_moments(head, kernel, tf.cast(f, tf.float64))
-                loss = tf.reduce_mean(margin_loss(*moments, y, tau)) + head_kl(head) / n
-            slopes = tape.gradient(loss, variables)
+            batch = tf.gather(X, rows[i]), tf.gather(codes, rows[i])
+            loss, slopes = joint_slopes(variables, kernel, shift, scale, *batch, tau, n)
             each = [rates[i, 0]] * (len(slopes) - 3) + [rates[i, 1]] * 3
             variables, state = adam_step(variables, slopes, state, each)
             total += loss
