@@ -24,7 +24,7 @@ STREAMLIT = (
 )
 
 
-def _bare(folder: Path, source: str) -> Server:
+def bare_server(folder: Path, source: str) -> Server:
     folder.mkdir(parents=True)
     script = folder / "bare.py"
     script.write_text(source, encoding="utf-8")
@@ -56,7 +56,7 @@ def first_paint(*, quick: bool = False) -> bool:
     rounds = 5 if quick else 15
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         ours = Server(Path(folder) / "ours").start()
-        bare = _bare(Path(folder) / "bare", "import streamlit as st; st.title('Hello')\n").start()
+        bare = bare_server(Path(folder) / "bare", "import streamlit as st; st.title('Hello')\n").start()
         try:
             sides = {"ours": (ours, ".st-key-start-digits button"), "bare": (bare, "h1")}
             for server, sign in sides.values():
@@ -95,7 +95,7 @@ def server_memory(*, quick: bool = False) -> bool:
         for turn in range(rounds):
             for side in ("ours", "bare"):
                 home = Path(folder) / f"{side}-{turn}"
-                server = (Server(home) if side == "ours" else _bare(home, source)).start()
+                server = (Server(home) if side == "ours" else bare_server(home, source)).start()
                 try:
                     page = browser.new_page()
                     visit(page, server.url)

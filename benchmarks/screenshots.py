@@ -109,7 +109,7 @@ class Pages:
 
     @staticmethod
     def _lesson(page: Any) -> None:
-        page.get_by_text("Measured here.").wait_for(timeout=6 * PATIENCE)
+        page.wait_for_selector("[class*=st-key-save-lesson-]", timeout=6 * PATIENCE)
 
     @staticmethod
     def _experiment(page: Any) -> None:

@@ -164,7 +164,7 @@ code = None if which == 0 else int(which) - 1
 shown = seeing.calibration(session.id, model, items, codes, version, bins, code, crossed)
 st.caption(f"Measured on {verbatim(where)}. Model of {plural(model.n_labelled, 'label')}.")
 
-left, right = st.columns(2, gap="large")
+left, right = widgets.split([1, 1], "cal-figures", below=1000)
 with left:
     st.header("Reliability")
     from workbench.figures.reliability import confidence_histogram, reliability_diagram

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import current, frame, items, oracle, seeing, widgets
+from workbench.app import current, frame, items, mapping, oracle, seeing, widgets
 from workbench.app.jobs import manager
 from workbench.app.keys import Keys, keys_for
 from workbench.app.text import percent, plural, verbatim
@@ -129,7 +129,7 @@ def commands(session: Any, ask: Any, keys: Keys) -> None:
 
 
 def the_item(session: Any, ask: Any) -> None:
-    where = seeing.plane(session) if session.pool.n_features == 2 else None
+    where = mapping.layout(session) if session.pool.n_features == 2 else None
     if where is None:
         items.show(session.pool, ask.item, key=f"item-{ask.item}")
         return

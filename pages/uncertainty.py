@@ -317,9 +317,13 @@ if shown_as == "Side by side":
         if against == "Another model":
             own = str(session.settings["classifier"])
             kinds = [kind for kind in mapping.MODELS if kind != own]
-            kind = st.selectbox("Model", kinds, key="other-kind", width=300)
+            kind = st.selectbox(
+                "Model", kinds, key="other-kind", width=300, format_func=mapping.classifier_title
+            )
             other, other_job = mapping.other_kind(session, view, kind)
+            left_title = mapping.classifier_title(own)
         else:
+            left_title = view.title
             first = session.rounds[0].number if session.rounds else number
             chosen_round = rounds_slider("Round on the right", f"other-round-{session.id}", first)
             other, other_job = mapping.at_round(session, chosen_round)
@@ -339,7 +343,7 @@ if shown_as == "Side by side":
     fig = side_by_side(
         drawn(view, values, title, scale, 580),
         drawn(other, theirs, title, scale, 580),
-        (view.title, other.title),
+        (left_title, other.title),
         height=580,
     )
     st.caption(

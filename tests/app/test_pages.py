@@ -220,31 +220,36 @@ def test_an_evaluation_item_never_shows_the_guess(labelled: Session) -> None:
 
 
 def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> None:
-    from workbench.app import seeing
+    from workbench.app import mapping
 
-    where = seeing.plane(labelled)
+    where = mapping.layout(labelled)
     assert not where.own and "projection" in where.note.lower()
     assert where.points.shape == (178, 2)
-    assert seeing.regions(labelled) is None
+    assert labelled.model is not None
+    view, _ = mapping.at_round(labelled, labelled.model.number)
+    assert view is not None and mapping.over_plane(labelled, view, where) is None
     test = open_page("uncertainty", labelled.id)
     assert "projection" in texts(test).lower()
 
 
 def test_a_pool_of_two_features_keeps_its_own_plane_and_has_regions(home: Path) -> None:
-    from workbench.app import seeing
+    from workbench.app import mapping
 
     session = Session.create("three-gaussians", pool_options={"n_items": 300}, annotator="ann")
     oracle = ArrayOracle(session.pool)
     for _ in range(10):
         ask = session.ask()[0]
         session.tell(ask.id, oracle(ask.item))
-    assert seeing.regions(session) is None, "no model yet"
     session.refit()
-    where = seeing.plane(session)
+    where = mapping.layout(session)
     assert where.own and np.array_equal(where.points, session.pool.features)
-    regions = seeing.regions(session, size=20)
-    assert regions is not None and regions.codes.shape == (20, 20)
     assert session.model is not None
+    view, _ = mapping.at_round(session, session.model.number)
+    assert view is not None
+    over = mapping.over_plane(session, view, where)
+    assert over is not None
+    regions, p = over
+    assert regions.codes.shape == p.shape[:2]
     at = np.array([[regions.x[3], regions.y[5]]])
     assert regions.codes[5, 3] == session.model.estimator.predict_proba(at).argmax()
 

@@ -32,7 +32,6 @@ MEASURES = {
     "class-variance": ("Variance of a class", "of one class's latent function", True),
 }
 LATENT_ONLY = "This model has no latent functions: variation ratio, BALD and variance do not exist for it."
-GRID = 120
 MODELS = ("large-margin", "logistic-softmax", "svgp-robust-max", "svgp-softmax", "logistic-regression")
 
 
@@ -137,6 +136,13 @@ def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
     )  # fmt: skip
 
 
+def classifier_title(name: str) -> str:
+    """A classifier's name for people; one of the person's own has none but its own."""
+    from workbench.classifiers import CLASSIFIERS
+
+    return CLASSIFIERS[name].title if name in CLASSIFIERS else name
+
+
 def other_kind(session: Session, base: View, classifier: str) -> tuple[View | None, Job | None]:
     """Another classifier on the same labels, or the job that fits it.
 
@@ -145,9 +151,7 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
         base: whose labels are taken.
         classifier: a registry name.
     """
-    from workbench.classifiers import CLASSIFIERS
-
-    title = CLASSIFIERS[classifier].title
+    title = classifier_title(classifier)
 
     def make() -> Model:
         from workbench.sessions.model import Learner
@@ -208,14 +212,10 @@ def over_plane(session: Session, view: View, where: Layout) -> tuple[Regions, Fl
 
     def make() -> tuple[Regions, Floats]:
         from workbench.figures.maps import Regions
+        from workbench.sessions import insight
 
-        low, high = where.points.min(axis=0), where.points.max(axis=0)
-        pad = 0.05 * np.where(high > low, high - low, 1.0)
-        x = np.linspace(low[0] - pad[0], high[0] + pad[0], GRID)
-        y = np.linspace(low[1] - pad[1], high[1] + pad[1], GRID)
-        grid = np.column_stack([a.ravel() for a in np.meshgrid(x, y)])
-        p = np.asarray(view.model.estimator.predict_proba(grid)).reshape(GRID, GRID, -1)
-        return Regions(x, y, p.argmax(axis=2), p.max(axis=2)), p
+        found = insight.decision_regions(view.model)
+        return Regions(found.x, found.y, found.codes, found.confidence), found.probabilities
 
     return cached((session.id, view.key, "over plane"), make)
 

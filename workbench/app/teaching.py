@@ -21,17 +21,15 @@ def controls(lesson: lessons.Lesson) -> lessons.Values:
     """Draw the controls; their values go into the address."""
     values: lessons.Values = {}
     wrong = []
-    columns = st.columns([3 if c.slider else 2 for c in lesson.controls], gap="large")
-    for control, column in zip(lesson.controls, columns, strict=True):
-        key = key_of(lesson, control)
-        if key not in st.session_state:
-            st.session_state[key], known = control.parse(st.query_params.get(control.name))
-            if not known:
-                wrong.append(control.label)
-        with column:
-            value = _control(control, key)
-        values[control.name] = value
-        st.query_params[control.name] = str(value)
+    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="lesson-controls"):
+        for control in lesson.controls:
+            key = key_of(lesson, control)
+            if key not in st.session_state:
+                st.session_state[key], known = control.parse(st.query_params.get(control.name))
+                if not known:
+                    wrong.append(control.label)
+            values[control.name] = _control(control, key)
+            st.query_params[control.name] = str(values[control.name])
     if wrong:
         st.info(
             f"The address asked for a value that {verbatim(wrong[0])} does not have; this is the preset.",
@@ -44,9 +42,9 @@ def _control(control: lessons.Control, key: str) -> Any:
     options = list(control.options)
     named: dict[str, Any] = {"format_func": control.options.__getitem__, "key": key}
     if control.slider:
-        return st.select_slider(control.label, options, **named)
+        return st.select_slider(control.label, options, width=340, **named)
     if len(options) > 3:
-        return st.selectbox(control.label, options, **named)
+        return st.selectbox(control.label, options, width=220, **named)
     return st.segmented_control(control.label, options, required=True, **named)
 
 

@@ -313,6 +313,9 @@ def side_by_side(
         clickmode="event+select",
         dragmode="pan",
     )
+    # what the maps say of themselves, such as that not all items are drawn
+    for note in left.layout.annotations:
+        fig.add_annotation(note)
     axis = {"gridcolor": theme.GRID, "zeroline": False, "ticks": "", "automargin": True}
     fig.update_xaxes(**axis, title=left.layout.xaxis.title.text)
     fig.update_yaxes(**axis)

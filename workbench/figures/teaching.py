@@ -124,17 +124,28 @@ class ValueGrid:
     unit: str = ""
 
 
+def _two_lines(title: str) -> str:
+    """A panel's title, broken near its middle where it is long: panels share a narrow window."""
+    spaces = [i for i, c in enumerate(title) if c == " "]
+    if len(title) <= 18 or not spaces:
+        return theme.text(title, 44)
+    at = min(spaces, key=lambda i: abs(i - len(title) / 2))
+    return f"{theme.text(title[:at], 30)}<br>{theme.text(title[at + 1 :], 30)}"
+
+
 def _panels(rows: int, columns: int, titles: Sequence[str], height: int, **more: Any) -> go.Figure:
-    fig = make_subplots(rows, columns, subplot_titles=[theme.text(t, 44) for t in titles], **more)
+    shown = [_two_lines(t) if columns > 1 else theme.text(t, 44) for t in titles]
+    above = 16 * any("<br>" in t for t in shown)
+    fig = make_subplots(rows, columns, subplot_titles=shown, **more)
     plain = theme.figure(height=height)
     kept = ("height", "paper_bgcolor", "plot_bgcolor", "colorway", "hoverlabel", "uirevision", "modebar")
     fig.update_layout({name: plain.layout[name] for name in kept})
     fig.update_layout(
-        margin={"l": 8, "r": 12, "t": 74, "b": 8},
+        margin={"l": 8, "r": 12, "t": 74 + above, "b": 8},
         legend={
             "orientation": "h",
             "yanchor": "bottom",
-            "y": 1 + 34 / height,
+            "y": 1 + (34 + above) / height,
             "xanchor": "left",
             "x": 0,
             "itemsizing": "constant",
@@ -249,7 +260,7 @@ def honesty_panels(panels: Sequence[HonestyPanel], *, height: int = 560) -> go.F
         height,
         row_heights=[0.36, 0.64],
         vertical_spacing=0.1,
-        horizontal_spacing=0.24 / (k + 1),
+        horizontal_spacing=0.12 / (k + 1),
     )
     for column, panel in enumerate(panels, start=1):
         h, table = panel.histogram, panel.table
@@ -333,6 +344,9 @@ def honesty_panels(panels: Sequence[HonestyPanel], *, height: int = 560) -> go.F
     fig.update_xaxes(range=[0, 1.03], tickformat=".0%")
     fig.update_xaxes(title="Confidence", row=2)
     fig.update_yaxes(tickformat=".0%", range=[0, 1.03])
+    for column in range(2, k + 1):
+        # all as in the first
+        fig.update_yaxes(showticklabels=False, col=column)
     fig.update_yaxes(title="Share of items", row=1, col=1)
     fig.update_yaxes(title="Share right", row=2, col=1)
     return fig
@@ -492,7 +506,7 @@ def value_maps(
         return theme.empty("Nothing to draw", height)
     k = len(grids)
     fig = _panels(
-        1, k, [g.title for g in grids], height, horizontal_spacing=0.16 / k, shared_xaxes="all",
+        1, k, [g.title for g in grids], height, horizontal_spacing=0.26 / k, shared_xaxes="all",
         shared_yaxes="all",
     )  # fmt: skip
     told: set[int] = set()

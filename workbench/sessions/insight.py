@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from workbench import metrics
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
-from workbench.metrics import ReliabilityTable, reliability_table
 from workbench.policies import POLICIES, argmax_probabilities, utilities
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
@@ -108,19 +109,83 @@ class DecisionRegions:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How honest the probabilities are on items the model never saw.
+    """How honest probabilities are on items the model never saw; each measure is computed when looked at.
 
     Attributes:
-        n: items measured on.
-        table: accuracy against confidence in bins.
         truth: [n] class codes.
         probabilities: [n, C].
+        n_bins: B, of confidence.
+        code: of the class whose probability is binned; None bins the largest probability.
     """
 
-    n: int
-    table: ReliabilityTable
     truth: Ints
     probabilities: Floats
+    n_bins: int = 10
+    code: int | None = None
+
+    @property
+    def n(self) -> int:
+        """Items measured on."""
+        return len(self.truth)
+
+    @cached_property
+    def table(self) -> metrics.ReliabilityTable:
+        """Accuracy against confidence in bins."""
+        return metrics.reliability_table(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+
+    @cached_property
+    def band(self) -> tuple[Floats, Floats]:
+        """Ends [B] of bootstrap intervals for the accuracies."""
+        return metrics.reliability_band(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+
+    @cached_property
+    def histogram(self) -> metrics.ConfidenceHistogram:
+        """Items right and wrong by confidence."""
+        return metrics.confidence_histogram(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+
+    @cached_property
+    def ece(self) -> metrics.Interval:
+        """Expected calibration error with its bootstrap interval."""
+        return metrics.bootstrap_interval(
+            lambda y, p: metrics.expected_calibration_error(y, p, self.n_bins, class_code=self.code),
+            self.truth,
+            self.probabilities,
+            unbias=True,
+        )
+
+    @cached_property
+    def maximum(self) -> float:
+        """Largest gap of a bin."""
+        return metrics.maximum_calibration_error(
+            self.truth, self.probabilities, self.n_bins, class_code=self.code
+        )
+
+    @cached_property
+    def adaptive(self) -> float:
+        """Calibration error over bins of equal mass."""
+        return metrics.adaptive_calibration_error(
+            self.truth, self.probabilities, self.n_bins, class_code=self.code
+        )
+
+    @cached_property
+    def classwise(self) -> float:
+        """Mean calibration error over classes."""
+        return metrics.classwise_calibration_error(self.truth, self.probabilities, self.n_bins)
+
+    @cached_property
+    def nll(self) -> float:
+        """Mean negative log-likelihood, nats."""
+        return metrics.negative_log_likelihood(self.truth, self.probabilities)
+
+    @cached_property
+    def brier(self) -> float:
+        """Brier score over all classes, 0 to 2."""
+        return metrics.brier_score(self.truth, self.probabilities)
+
+    @cached_property
+    def parts(self) -> metrics.BrierParts:
+        """Of the Brier score of this event."""
+        return metrics.brier_parts(self.truth, self.probabilities, self.n_bins, class_code=self.code)
 
 
 def run_model(spec: RunSpec, pool: Pool, rounds: Sequence[Round], number: int) -> Model:
@@ -184,7 +249,23 @@ def measure(model: Model, name: str) -> Floats:
     return utilities(name, model.belief(), generator(0, model.number, MEASURE))
 
 
-def why(model: Model, item: int, policy: str, *, closed: Ints | None = None, n_nearest: int = 5) -> Why:
+def utilities_or_none(model: Model, policy: str) -> Floats:
+    """[N] a policy's utility of every item; all NaN for a selector, which gives batches and no utilities."""
+    try:
+        return measure(model, policy)
+    except InputError:
+        return np.full(len(model.pool), np.nan)
+
+
+def why(
+    model: Model,
+    item: int,
+    policy: str,
+    *,
+    closed: Ints | None = None,
+    values: Floats | None = None,
+    n_nearest: int = 5,
+) -> Why:
     """Why this item.
 
     Args:
@@ -192,15 +273,11 @@ def why(model: Model, item: int, policy: str, *, closed: Ints | None = None, n_n
         item: index into the pool.
         policy: a name or "package.module:function".
         closed: further items that cannot be asked (skipped, answered since).
+        values: [N] the policy's utilities, where they were computed before (`utilities_or_none`).
         n_nearest: how many labelled neighbours.
     """
-    belief = model.belief(closed)
-    askable = belief.askable
-    try:
-        values = utilities(policy, belief, generator(0, model.number, MEASURE))
-    except InputError:
-        # A selector gives batches and no utilities: the rest of the answer still holds.
-        values = np.full(len(model.pool), np.nan)
+    askable = model.belief(closed).askable
+    values = utilities_or_none(model, policy) if values is None else values
     utility = float(values[item])
     rank = 0
     if np.isfinite(utility) and item in askable:
@@ -213,16 +290,29 @@ def why(model: Model, item: int, policy: str, *, closed: Ints | None = None, n_n
 
 def nearest(model: Model, item: int, k: int = 5) -> tuple[Near, ...]:
     """The k items of the training set nearest to an item, itself left out."""
-    others = np.flatnonzero(model.items != item)
-    if not others.size:
-        return ()
-    scaled = model.scaled
-    distances = np.linalg.norm(scaled[model.items[others]] - scaled[item], axis=1)
-    best = np.argsort(distances, kind="stable")[:k]
+    places, distances = nearest_among(model.scaled, model.items, item, k)
     return tuple(
-        Near(int(model.items[others[i]]), model.classes[model.codes[others[i]]], float(distances[i]))
-        for i in best
+        Near(int(model.items[i]), model.classes[model.codes[i]], float(d))
+        for i, d in zip(places, distances, strict=True)
     )
+
+
+def nearest_among(points: Array, items: Ints, item: int, k: int) -> tuple[Ints, Floats]:
+    """Which of some items lie nearest to an item, itself left out.
+
+    Args:
+        points: [N, D] of all items.
+        items: [n] indices to choose from.
+        item: an index.
+        k: how many, at most.
+
+    Returns:
+        Places in `items`, nearest first, and the distances.
+    """
+    distances = np.linalg.norm(points[items] - points[item], axis=1)
+    best = np.argsort(distances, kind="stable")
+    best = best[items[best] != item][:k]
+    return best, distances[best]
 
 
 def pool_map(
@@ -290,6 +380,8 @@ def calibration(
     n_bins: int = 10,
     class_name: str | None = None,
     held_out: tuple[Ints, Ints] | None = None,
+    version: str = "own",
+    probabilities: Floats | None = None,
 ) -> Calibration:
     """How honest the model's probabilities are.
 
@@ -299,6 +391,8 @@ def calibration(
         class_name: bins the probability of one class; None bins the largest probability.
         held_out: items [n] and class codes [n] to measure on, none of which were trained on, such as
             a project's evaluation set (`Session.held_out`); None means the pool's test split.
+        version: how the latents are read, of `probability_versions`.
+        probabilities: [n, C] for `held_out` in place of the model's own, such as `cross_validated` gives.
 
     Raises:
         InputError: nothing to measure on.
@@ -315,9 +409,9 @@ def calibration(
         items, truth = held_out
     if not len(items):
         raise InputError("There is nothing to measure on yet.")
-    p = model.probabilities[items]
+    p = probabilities_as(model, version, items) if probabilities is None else probabilities
     code = None if class_name is None else model.classes.index(class_name)
-    return Calibration(len(items), reliability_table(truth, p, n_bins, class_code=code), truth, p)
+    return Calibration(truth, p, n_bins, code)
 
 
 def probability_versions(model: Model) -> dict[str, str]:

@@ -1,0 +1,296 @@
+"""The teaching pages: sliders against a bare slider with the same figures, and maps that are dragged."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.app import bare_server
+from benchmarks.driving import PATIENCE, Server, chromium, settled, visit
+
+BARE = """
+import json
+from pathlib import Path
+import plotly.graph_objects as go
+import streamlit as st
+
+@st.cache_resource
+def figures():
+    text = (Path(__file__).parent / "figures.json").read_text(encoding="utf-8")
+    return [[go.Figure(one) for one in place] for place in json.loads(text)]
+
+st.set_page_config(layout="wide")
+st.title("Bare")
+place = st.select_slider("Place", [0, 1], key="place")
+for number, fig in enumerate(figures()[place]):
+    st.plotly_chart(fig, key=f"figure-{number}")
+"""
+FIGURES = "[data-testid=stMain] .js-plotly-plot"
+SIGNATURE = """
+window.figureSignature = () => JSON.stringify([...document.querySelectorAll('FIGURES')].map(
+  g => (g._fullData || []).map(d => [d.name, ...['x', 'y', 'z'].map(a => d[a] && d[a].length
+    ? [d[a].length, ...Array.from(d[a]).slice(0, 40).map(String)] : 0),
+    d.marker && d.marker.color && d.marker.color.length ? Array.from(d.marker.color).slice(0, 40).map(String)
+    : 0])));
+""".replace("FIGURES", FIGURES)
+CAPTURE = """
+() => [...document.querySelectorAll('FIGURES')].map(g => {
+  const plain = (_, v) => ArrayBuffer.isView(v) ? Array.from(v) : v;
+  const layout = Object.assign({}, g.layout); delete layout.template; delete layout.width;
+  return JSON.parse(JSON.stringify({data: g.data, layout}, plain)); })
+""".replace("FIGURES", FIGURES)
+WATCH = """
+target => { const before = figureSignature(); window.answered = new Promise(done => {
+  document.addEventListener('keydown', () => { const began = performance.now();
+    const there = () => { const now = figureSignature(); return target ? now === target : now !== before; };
+    const look = () => there() ? done(performance.now() - began) : requestAnimationFrame(look);
+    requestAnimationFrame(look); }, {once: true, capture: true}); }); }
+"""
+DRAG = """
+() => { window.frames_ = []; window.waits = []; let last = null;
+  const frame = t => { if (last !== null) frames_.push(t - last); last = t;
+    window.dragging = requestAnimationFrame(frame); };
+  requestAnimationFrame(frame);
+  document.addEventListener('mousemove', e => requestAnimationFrame(() =>
+    waits.push(performance.now() - e.timeStamp)), {capture: true}); }
+"""
+# the sliders of the pages: name -> (address, the slider)
+SLIDERS = {
+    "Lessons, noise": (
+        "/lessons?lesson=over-confident",
+        ".st-key-lesson-over-confident-noise",
+    ),
+    "Calibration, bins": ("/calibration?project={project}", ".st-key-cal-bins"),
+    "Uncertainty, round": ("/uncertainty?project={project}", "[class*=st-key-round-]"),
+}
+
+
+@contextmanager
+def _home(folder: Path) -> Iterator[Any]:
+    """The package's own view of a server's home."""
+    before = {name: os.environ.get(name) for name in ("WORKBENCH_HOME", "WORKBENCH_DATABASE_URL")}
+    os.environ["WORKBENCH_HOME"] = str(folder)
+    os.environ.pop("WORKBENCH_DATABASE_URL", None)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def project(home: Path, pool: str, counts: tuple[int, ...] = (20, 30), **options: Any) -> tuple[str, int]:
+    """A project with labels and a fit after so many of them.
+
+    Args:
+        home: of the server.
+        pool: a registry name.
+        counts: labels at each fit.
+        options: of the pool.
+
+    Returns:
+        Its id and how many items may be asked about.
+    """
+    from workbench.sessions import Session
+    from workbench.store import Store
+
+    with _home(home):
+        store = Store.open()
+        session = Session.create(pool, pool_options=options, store=store)
+        truth = session.pool.truth
+        assert truth is not None
+        items = np.random.default_rng(0).permutation(session.pool.trainable)[: counts[-1]]
+        done = 0
+        for count in counts:
+            for item in items[done:count]:
+                session.label_items([int(item)], session.classes[int(truth[item])])
+            session.refit()
+            done = count
+        store.close()
+    return session.id, len(session.pool.trainable)
+
+
+def _slider(page: Any, where: str) -> Any:
+    return page.locator(f"{where} input[type=range]").first
+
+
+def _move(page: Any, where: str, key: str, target: str = "") -> float:
+    """Milliseconds from a key on the slider until all figures are those of the target."""
+    thumb = _slider(page, where)
+    thumb.focus()
+    page.evaluate(WATCH, target)
+    thumb.press(key)
+    took = float(page.evaluate("window.answered"))
+    settled(page)
+    return took
+
+
+def _both_places(page: Any, where: str, keys: tuple[str, str]) -> list[tuple[str, Any]]:
+    """Go to a place and another: what the figures are there, as a signature and as JSON."""
+    found = []
+    for key in keys:
+        _move(page, where, key)
+        _drawn(page)
+        found.append((page.evaluate("figureSignature()"), page.evaluate(CAPTURE)))
+    return found
+
+
+def _opened(browser: Any, address: str, where: str = "") -> Any:
+    page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
+    page.set_default_timeout(3 * PATIENCE)
+    page.add_init_script(SIGNATURE)
+    visit(page, address)
+    _drawn(page)
+    if where:
+        page.wait_for_selector(f"{where} input[type=range]")
+    return page
+
+
+def _drawn(page: Any) -> None:
+    page.wait_for_selector(f"{FIGURES} .main-svg")
+    settled(page)
+    # figures that stand below others come a little later
+    page.wait_for_timeout(1500)
+
+
+def sliders(*, quick: bool = False) -> bool:
+    """A slider of each page between two computed places, against a bare slider with the same figures.
+
+    Args:
+        quick: fewer moves.
+
+    Returns:
+        Whether every ratio of medians is at most 3.
+    """
+    turns = 6 if quick else 20
+    worst = 0.0
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        home = Path(folder) / "ours"
+        home.mkdir()
+        made, _ = project(home, "digits")
+        ours = Server(home, {"WORKBENCH_WARM": "1"}).start()
+        try:
+            for number, (name, (address, where)) in enumerate(SLIDERS.items()):
+                page = _opened(browser, ours.url + address.format(project=made), where)
+                # there and back: the first visit computes
+                ours_at = _both_places(page, where, ("ArrowLeft", "ArrowRight"))
+                place = Path(folder) / f"bare-{number}"
+                bare = bare_server(place, BARE)
+                captured = [figures for _, figures in ours_at]
+                (place / "figures.json").write_text(json.dumps(captured), encoding="utf-8")
+                bare.start()
+                try:
+                    plain = _opened(browser, bare.url, ".st-key-place")
+                    bare_at = _both_places(plain, ".st-key-place", ("ArrowRight", "ArrowLeft"))
+                    sides = {"ours": (page, where, ours_at), "bare": (plain, ".st-key-place", bare_at[::-1])}
+                    times: dict[str, list[float]] = {"ours": [], "bare": []}
+                    at = {"ours": 1, "bare": 0}
+                    for turn in range(turns):
+                        for side in list(sides) if turn % 2 else list(reversed(sides)):
+                            there, slider, places = sides[side]
+                            key = "ArrowLeft" if at[side] else "ArrowRight"
+                            at[side] = 1 - at[side]
+                            times[side].append(_move(there, slider, key, places[at[side]][0]))
+                finally:
+                    bare.stop()
+                median = {side: statistics.median(values) for side, values in times.items()}
+                ratio = median["ours"] / median["bare"]
+                worst = max(worst, ratio)
+                print(
+                    f"{name}: {median['ours']:.0f} ms, bare slider with the same {len(captured[0])} "
+                    f"figure(s) {median['bare']:.0f} ms, ratio {ratio:.2f} (at most 3), median of {turns} "
+                    "alternated moves",
+                    flush=True,
+                )
+                page.context.close()
+                plain.context.close()
+        finally:
+            ours.stop()
+    return worst <= 3
+
+
+def maps(*, quick: bool = False) -> bool:
+    """Drag the map of 20,000 points, and see that a larger one is thinned and says so.
+
+    Args:
+        quick: a shorter drag.
+
+    Returns:
+        Whether half of the frames of the drag took at most 100 ms, and the thinned map says so.
+    """
+    steps = 40 if quick else 120
+    good = True
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        home = Path(folder)
+        # a fifth of the items is kept for measuring
+        made = [project(home, "overlapping", (40,), n_items=n) for n in (24_999, 50_000)]
+        server = Server(home, {"WORKBENCH_WARM": "1"}).start()
+        try:
+            for identity, n_items in made:
+                page = _opened(browser, f"{server.url}/uncertainty?project={identity}")
+                drawn = page.evaluate(
+                    f"document.querySelector('{FIGURES}')._fullData.filter(d => d.mode === 'markers')"
+                    ".reduce((n, d) => n + d.x.length, 0)"
+                )
+                kinds = page.evaluate(
+                    f"[...new Set(document.querySelector('{FIGURES}')._fullData.map(d => d.type))].join(', ')"
+                )
+                words = page.evaluate(
+                    f"(document.querySelector('{FIGURES}').layout.annotations || []).map(a => a.text).join()"
+                )
+                frames, waits, moved = _dragged(page, steps)
+                said = f", says: {words}" if words else ""
+                print(
+                    f"map of {n_items:,} items: {drawn:,} points drawn ({kinds}){said}; a drag of {steps} "
+                    f"moves shifts it by {moved:.1f} units: a frame takes {statistics.median(frames):.0f} ms "
+                    f"in the median and {np.quantile(frames, 0.95):.0f} ms at 95 %, from mouse to frame "
+                    f"{statistics.median(waits):.0f} ms",
+                    flush=True,
+                )
+                good &= statistics.median(frames) <= 100 and moved > 0 and "scattergl" in kinds
+                good &= (drawn < n_items) == bool(words)
+                page.context.close()
+        finally:
+            server.stop()
+    return good
+
+
+def _dragged(page: Any, steps: int) -> tuple[list[float], list[float], float]:
+    """Milliseconds of each frame and from each move to its frame, and how far the x axis went."""
+    axis = f"document.querySelector('{FIGURES}')._fullLayout.xaxis.range[0]"
+    box = page.locator(f"{FIGURES} .nsewdrag").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    before = page.evaluate(axis)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.evaluate(DRAG)
+    for step in range(steps):
+        page.mouse.move(x + 1.5 * step, y + 0.5 * step)
+    frames, waits = page.evaluate("(cancelAnimationFrame(dragging), [frames_, waits])")
+    page.mouse.up()
+    page.wait_for_timeout(500)
+    return frames, waits, abs(page.evaluate(axis) - before)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run both; the exit code says whether both stayed within their bounds."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks teaching", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer moves")
+    quick = parser.parse_args(arguments).quick
+    within = [sliders(quick=quick), maps(quick=quick)]
+    return 0 if all(within) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
