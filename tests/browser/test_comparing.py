@@ -44,6 +44,21 @@ def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Serv
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
+def test_a_comparison_in_processes_of_its_own(page: Any, server: Server) -> None:
+    """Workers run no page, and what they find is drawn."""
+    visit(page, f"{server.url}/compare")
+    for key, value in (("compare-seeds", "2"), ("compare-budget", "4"), ("compare-workers", "2")):
+        page.locator(f".st-key-{key} input").fill(value)
+        page.locator(f".st-key-{key} input").press("Enter")
+        settled(page)
+    page.click(".st-key-start-comparison button")
+    page.wait_for_selector(".st-key-comparison-table", timeout=240_000)
+    page.wait_for_selector(".st-key-comparison-curve .js-plotly-plot")
+    assert page.locator(".st-key-comparison-rest").count() == 0, "some runs were not finished"
+    assert page.locator("[data-testid=stException], [data-testid=stAlert]").count() == 0
+    assert "Traceback" not in server.log and "ScriptRunContext" not in server.log
+
+
 def saved(page: Any, key: str, folder: Path) -> dict[str, Path]:
     """The files a figure's menu gives, by ending."""
     page.click(f".st-key-{key} button")

@@ -104,7 +104,7 @@ def test_a_study_that_died_goes_on_and_computes_nothing_twice(whole: Path, tmp_p
 
 
 def test_workers_write_the_same_bytes(
-    whole: Path, tmp_path: Path, scheduler: str, caplog: pytest.LogCaptureFixture
+    whole: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     heard: list[tuple[str, int, int]] = []
     out = tmp_path / "workers"
@@ -113,8 +113,25 @@ def test_workers_write_the_same_bytes(
     )
     assert result.status == "finished" and len(heard) == 40
     assert_same(whole, out)
-    # waiting for rounds is no error, on either side
+    # waiting for rounds is no error on either side, and ending no warning
     assert not [r for r in caplog.records if r.levelname == "ERROR"]
+    assert capfd.readouterr().err == ""
+
+
+def test_a_script_without_a_guard_may_use_workers(whole: Path, tmp_path: Path) -> None:
+    """Workers do not begin by importing the program that wants them."""
+    script = tmp_path / "driver.py"
+    script.write_text(
+        "from tests.studies.test_study import SPEC, run_study\n"
+        f"print('once')\nrun_study(SPEC, out={str(tmp_path / 'out')!r}, workers=2)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    environment = dict(os.environ, PYTHONPATH=str(root))
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "once\n"
+    assert_same(whole, tmp_path / "out")
 
 
 @pytest.mark.slow

@@ -420,6 +420,9 @@ def _submit(token: str, spec: StudySpec, study: str, project: str | None, worker
             raise Cancelled(job.title)
         return found
 
+    # here, before the work imports it: Plotly stumbles over a pandas that another thread is importing
+    import pandas  # noqa: F401
+
     job = manager().submit(token, KIND, work, title="Comparison", lane="study")
     job.about = (spec, study, workers)
     return job

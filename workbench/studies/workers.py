@@ -22,7 +22,6 @@ from workbench.errors import Cancelled, InputError
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Progress, simulate, sparse
 from workbench.sessions.spec import RunSpec
-from workbench.studies.hosts import hosts
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -107,6 +106,9 @@ def spread(
 def _connect(scheduler: str, workers: int, timeout: float) -> Iterator[Any]:
     """A Dask client of local workers, or of a scheduler's."""
     from workbench.policies.cluster import connect
+
+    # not above: the program in there says so when its own package has imported it before
+    from workbench.studies.hosts import hosts
 
     with ExitStack() as open_ones:
         address = open_ones.enter_context(hosts(workers)) if scheduler == LOCAL else scheduler
