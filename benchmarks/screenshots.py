@@ -83,6 +83,8 @@ class Pages:
             "label-points": (f"/label{points}", None),
             "compare": ("/compare" + digits, None),
             "compare-done": (f"/compare{digits}&comparison={self.comparison}", None),
+            "compare-stop": (f"/compare{digits}&comparison={self.comparison}", self._stop),
+            "compare-round": (f"/compare{digits}&comparison={self.comparison}", self._round),
             "uncertainty": ("/uncertainty" + digits, None),
             "uncertainty-points": ("/uncertainty" + points, None),
             "uncertainty-blend": ("/uncertainty" + points, self._blend),
@@ -118,6 +120,16 @@ class Pages:
         if start.count():
             start.click()
         page.wait_for_selector("[class*=st-key-save-lesson-]", timeout=6 * PATIENCE)
+
+    @staticmethod
+    def _stop(page: Any) -> None:
+        page.get_by_text("When to stop", exact=True).click()
+        page.wait_for_selector(".st-key-stop-panels", timeout=3 * PATIENCE)
+
+    @staticmethod
+    def _round(page: Any) -> None:
+        page.get_by_text("One round, looked at", exact=True).click()
+        page.wait_for_selector(".st-key-round-map", timeout=3 * PATIENCE)
 
     @staticmethod
     def _blend(page: Any) -> None:
