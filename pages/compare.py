@@ -456,8 +456,9 @@ def summary(several: list[tuple[comparison.Comparison, comparison.Results]], mea
                         else f"{r['won']} of {plural(r['pairs'], 'seed')}",
                         "Verdict": (r["verdict"] or "–")
                         + (f" (p = {r['p']:.2g})" if r["p"] is not None and r["seeds"] >= ENOUGH else ""),
-                        "Whole runs": r["seeds"],
                     }
+                    | ({"Labels saved": saved(r["saved"])} if measure == "error" else {})
+                    | {"Whole runs": r["seeds"]}
                     for of, r in rows
                 ]
             ),
@@ -469,7 +470,54 @@ def summary(several: list[tuple[comparison.Comparison, comparison.Results]], mea
     st.caption(
         f"Means over whole runs. Better: a {better} mean over the curve than random's with the same seed. "
         "Verdict: Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
+        + (" Labels saved: to reach random's mean error at the end." if measure == "error" else "")
     )
+    policy_pairs(several, measure)
+
+
+def saved(found: Any) -> str:
+    if found is None:
+        return "–"
+    if not found.n_both:
+        return "not on one seed"
+    span = f" ({found.low:.0f} to {found.high:.0f})" if found.n_both >= 3 else ""
+    return f"{found.mean:.0f}{span}"
+
+
+def policy_pairs(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
+    """The policies against each other."""
+    rows = [
+        (named(one), test)
+        for one, results in several
+        for test in comparison.between(results, one.spec.policies, measure)
+    ]
+    if not rows:
+        return
+    import pandas as pd
+
+    def title(name: str) -> str:
+        return POLICIES[name].title if name in POLICIES else name
+
+    with st.expander("Policies against each other", key="comparison-pairs"):
+        st.dataframe(
+            pd.DataFrame(
+                [
+                    ({"Comparison": of} if len(several) > 1 else {})
+                    | {
+                        "Policy": title(t.policy),
+                        "Against": title(t.baseline),
+                        "Difference of the means": f"{t.difference:+.4f}"
+                        + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else ""),
+                        "Lower on": f"{t.wins} of {plural(t.n, 'seed')}",
+                        "Verdict": t.verdict + (f" (p = {t.p_holm:.2g})" if t.n >= ENOUGH else ""),
+                    }
+                    for of, t in rows
+                ]
+            ),
+            hide_index=True,
+            key="comparison-pairs-table",
+            alt="Each pair of policies",
+        )
 
 
 def earlier(token: str | None) -> None:

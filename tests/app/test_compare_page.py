@@ -68,6 +68,23 @@ def test_the_model_of_a_round_saw_that_rounds_labels(tokens: list[str]) -> None:
     assert model.pool.test is not None and not np.isin(model.items, model.pool.test.test).any()
 
 
+def test_policies_are_tested_against_each_other() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.uniform(0.2, 0.3, size=(8, 5))
+
+    def runs(gain: float) -> dict[int, dict[str, list[float]]]:
+        return {s: {"error": (base[s] - gain * (1 + 0.1 * s)).tolist()} for s in range(8)}
+
+    found = {"a": runs(0.05), "b": runs(0.02), "c": runs(0.0), "random": runs(-0.1)}
+    tests = comparison.between(found, tuple(found), "error")
+    assert [(t.policy, t.baseline, t.verdict) for t in tests] == [
+        ("a", "b", "better"),
+        ("a", "c", "better"),
+        ("b", "c", "better"),
+    ]
+    assert comparison.between(found, ("a", "random"), "error") == []
+
+
 def test_stopping_advice_looks_at_a_run_and_changes_nothing(tokens: list[str]) -> None:
     one = comparison.find(tokens[0])
     job = comparison.advice(one, "margin", 0)

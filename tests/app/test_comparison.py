@@ -64,14 +64,21 @@ def test_cancelled_keeps_what_was_finished_and_goes_on() -> None:
 
 def test_runs_cut_short_do_not_count_in_the_table() -> None:
     found: comparison.Results = {
-        "variation-ratio": {0: {"error": [0.3, 0.1]}, 1: {"error": [0.0]}},
-        "random": {0: {"error": [0.3, 0.2]}, 1: {"error": [0.3, 0.2]}},
+        "variation-ratio": {
+            0: {"n_labelled": [3.0, 5.0], "error": [0.2, 0.1]},
+            1: {"n_labelled": [3.0], "error": [0.0]},
+        },
+        "random": {s: {"n_labelled": [3.0, 5.0], "error": [0.4, 0.2]} for s in (0, 1)},
     }
     rows = comparison.table(found, ("variation-ratio", "random"), "error")
+    saved = rows[0].pop("saved")
+    # 3 labels do what random needs 5 for
+    assert (saved.target, saved.mean, saved.n_both) == (0.2, 2.0, 1) and rows[1]["saved"] is None
+    assert comparison.between(found, ("variation-ratio", "random"), "error") == []
     assert rows[0] == {
         "policy": "variation-ratio",
         "end": 0.1,
-        "average": pytest.approx(0.2),
+        "average": pytest.approx(0.15),
         "won": 1,
         "pairs": 1,
         "seeds": 1,

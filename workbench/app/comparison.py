@@ -16,7 +16,7 @@ from workbench.app.seeing import cached
 from workbench.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
-    from workbench.metrics import PairedTest, Ranking
+    from workbench.metrics import LabelsSaved, PairedTest, Ranking
     from workbench.pools.pool import Pool
     from workbench.sessions import Model
     from workbench.sessions.stopping import Advised
@@ -196,9 +196,10 @@ def lower_is_better(measure: str) -> bool:
 
 
 def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[str, Any]]:
-    """One row a policy: the measure at the end and on average over the curve, and seeds won.
+    """One row a policy: the measure at the end and on average over the curve, seeds won, labels saved.
 
-    Seeds are paired: only those count whose run has as many rounds as the longest of all.
+    Seeds are paired: only those count whose run has as many rounds as the longest of all. Labels are
+    saved to reach the baseline's mean error at the end.
     """
     longest = max((len(v[measure]) for runs in found.values() for v in runs.values()), default=0)
     ends: dict[str, dict[int, float]] = {}
@@ -207,7 +208,7 @@ def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[st
         whole = {s: v for s, v in found.get(policy, {}).items() if len(v[measure]) == longest and longest}
         ends[policy] = {s: v[measure][-1] for s, v in whole.items()}
         means[policy] = {s: float(np.mean(v[measure])) for s, v in whole.items()}
-    tests = _tests(means, policies, measure)
+    tests = {t.policy: t for t in _tests(means, policies, measure, BASELINE)}
     sign = 1 if lower_is_better(measure) else -1
     rows = []
     for policy in policies:
@@ -229,25 +230,52 @@ def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[st
                 "seeds": len(ends[policy]),
                 "p": None if test is None else test.p_holm,
                 "verdict": "" if test is None else test.verdict,
+                "saved": _saved(found, policy, sorted(ends[policy].keys() & ends.get(BASELINE, {}).keys()))
+                if measure == "error" and policy != BASELINE
+                else None,
             }
         )
     return rows
 
 
+def between(found: Results, policies: Sequence[str], measure: str) -> list[PairedTest]:
+    """Tests of the policies against each other, the baseline left out, corrected together (Holm).
+
+    Returns:
+        One a pair; none with fewer than two such policies, or no seed that all have finished.
+    """
+    chosen = [p for p in policies if p != BASELINE]
+    longest = max((len(v[measure]) for runs in found.values() for v in runs.values()), default=0)
+    means = {
+        p: {s: float(np.mean(v[measure])) for s, v in found.get(p, {}).items() if len(v[measure]) == longest}
+        for p in chosen
+    }
+    return _tests(means, chosen, measure, None)
+
+
+def _saved(found: Results, policy: str, seeds: Sequence[int]) -> LabelsSaved | None:
+    from workbench.metrics import labels_saved
+
+    if not seeds:
+        return None
+    ours, theirs = ([found[p][s]["error"] for s in seeds] for p in (policy, BASELINE))
+    target = float(np.mean([errors[-1] for errors in theirs]))
+    return labels_saved(found[policy][seeds[0]]["n_labelled"], ours, theirs, target)
+
+
 def _tests(
-    means: dict[str, dict[int, float]], policies: Sequence[str], measure: str
-) -> dict[str, PairedTest]:
-    """Wilcoxon's tests of the means over the curve against random, on the seeds all have finished."""
+    means: dict[str, dict[int, float]], policies: Sequence[str], measure: str, baseline: str | None
+) -> list[PairedTest]:
+    """Wilcoxon's tests of the means over the curve, on the seeds all have finished."""
     from workbench.metrics import paired_tests
 
-    if BASELINE not in policies or len(policies) < 2:
-        return {}
+    if baseline not in (None, *policies) or len(policies) < 2:
+        return []
     shared = sorted(set.intersection(*(set(means[p]) for p in policies)))
     values = {p: [means[p][s] for s in shared] for p in policies}
     if not shared or not all(np.isfinite(v).all() for v in values.values()):
-        return {}
-    tests = paired_tests(values, BASELINE, lower_is_better=lower_is_better(measure))
-    return {t.policy: t for t in tests}
+        return []
+    return paired_tests(values, baseline, lower_is_better=lower_is_better(measure))
 
 
 def ranking(several: Sequence[tuple[Comparison, Results]], measure: str) -> tuple[Ranking, int] | None:
