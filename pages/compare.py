@@ -457,7 +457,7 @@ def summary(several: list[tuple[comparison.Comparison, comparison.Results]], mea
                         "Verdict": (r["verdict"] or "–")
                         + (f" (p = {r['p']:.2g})" if r["p"] is not None and r["seeds"] >= ENOUGH else ""),
                     }
-                    | ({"Labels saved": saved(r["saved"])} if measure == "error" else {})
+                    | ({"Labels saved": saved(r["saved"], r["pairs"])} if measure == "error" else {})
                     | {"Whole runs": r["seeds"]}
                     for of, r in rows
                 ]
@@ -475,13 +475,14 @@ def summary(several: list[tuple[comparison.Comparison, comparison.Results]], mea
     policy_pairs(several, measure)
 
 
-def saved(found: Any) -> str:
+def saved(found: Any, n: int) -> str:
     if found is None:
         return "–"
     if not found.n_both:
         return "not on one seed"
     span = f" ({found.low:.0f} to {found.high:.0f})" if found.n_both >= 3 else ""
-    return f"{found.mean:.0f}{span}"
+    on = f", on {found.n_both} of {plural(n, 'seed')}" if found.n_both < n else ""
+    return f"{found.mean:.0f}{span}{on}"
 
 
 def policy_pairs(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
