@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import current, robustness, widgets
+from workbench.app import current, downloads, robustness, widgets
 from workbench.app.text import percent, plural, verbatim
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.classifiers import CLASSIFIERS
@@ -15,6 +15,7 @@ from workbench.errors import InputError
 from workbench.figures import adversarial as figures
 
 OWN = "this project's pool"
+SUBJECTS = {"project": "This project's model", "fresh": "A model fitted for this"}
 CONTROL = "noise"
 CAUTION = """
 **What this does not show**
@@ -55,26 +56,81 @@ def sources() -> dict[str, str]:
     return {OWN: f"{verbatim(opened.project.name, 40)} (this project)"} | found
 
 
-def form() -> None:
-    with st.container(border=True, key="attack-form"):
-        pools = sources()
-        left, middle, right = st.columns([1.2, 1.2, 1], gap="medium")
-        pool = left.selectbox("Images", list(pools), format_func=pools.get, key="attack-pool")
-        classifier = middle.selectbox(
-            "Model",
-            robustness.classifiers(),
-            format_func=lambda n: CLASSIFIERS[n].title,
-            key="attack-model",
-            help="Models without gradients cannot be attacked here.",
+def opened_project() -> Any:
+    """The session of the open project, if its items are images."""
+    opened = current.session()
+    return opened if opened is not None and opened.pool.kind == "image" else None
+
+
+def cannot(opened: Any) -> str:
+    """Why this project's own model cannot be attacked now, for people; empty when it can."""
+    if opened.model is None:
+        return "This project has no model yet. Label some images of two classes on the Label page first."
+    if opened.pool.image_shape is None:
+        return (
+            "This project's features are not its pixels, so moving pixels does not move them. "
+            "Attack a model fitted for this instead."
         )
+    return ""
+
+
+def subject_of(opened: Any) -> str:
+    if opened is None:
+        return "fresh"
+    picked = st.segmented_control(
+        "What to attack",
+        list(SUBJECTS),
+        default="project" if opened.model is not None else "fresh",
+        required=True,
+        format_func=SUBJECTS.get,
+        key="attack-subject",
+    )
+    return str(picked or "fresh")
+
+
+def form() -> None:
+    opened = opened_project()
+    with st.container(border=True, key="attack-form"):
+        subject = subject_of(opened)
+        if subject == "project" and cannot(opened):
+            st.info(cannot(opened), icon=":material/info:")
+            return
+        default = ["fgsm", "adaptive-pgd", "noise"]
+        if subject == "project":
+            left, right = st.columns([2.4, 1], gap="medium", vertical_alignment="bottom")
+            pool, classifier = OWN, str(opened.settings["classifier"])
+            with left:
+                own_model(opened, classifier)
+            if not robustness.gives_gradients(opened):
+                default = ["transfer", "noise"]
+                st.info(
+                    f"{model_title(classifier)} gives no gradients, so nobody can compute FGSM or PGD on it. "
+                    "An attack computed on a softmax network can be shown to it (Transfer), and random signs "
+                    "can.",
+                    icon=":material/info:",
+                )
+        else:
+            left, middle, right = st.columns([1.2, 1.2, 1], gap="medium", vertical_alignment="bottom")
+            pools = sources()
+            pool = left.selectbox("Images", list(pools), format_func=pools.get, key="attack-pool")
+            classifier = middle.selectbox(
+                "Model",
+                robustness.classifiers(),
+                format_func=model_title,
+                key="attack-model",
+                help="Models without gradients cannot be attacked here.",
+            )
+        if classifier == "softmax-net":
+            default = ["fgsm", "pgd", "noise"]  # no variance that an attack could know of
+        usual = "adaptive-pgd" in default
         n_test = right.number_input("Images to attack", 10, 10_000, 360, step=50, key="attack-images")
         attacks = st.pills(
             "Attacks",
             list(ATTACKS),
             selection_mode="multi",
-            default=["fgsm", "adaptive-pgd", "noise"],
+            default=default,
             format_func=lambda n: ATTACKS[n].title,
-            key="attack-names",
+            key="attack-names" if usual else f"attack-names-{default[0]}",
         )
         st.caption(" · ".join(f"{ATTACKS[n].title}: {ATTACKS[n].summary}" for n in attacks))
         left, middle, right = st.columns([1.2, 1.2, 1], gap="medium", vertical_alignment="bottom")
@@ -88,9 +144,11 @@ def form() -> None:
             help="Largest change of a pixel: 1 turns black into white. Six strengths from 0 to here.",
         )
         with middle.popover("More", icon=":material/tune:", width="stretch"):
-            n_train = st.number_input(
-                "Labels to fit on, at most", 20, 100_000, 5000, step=500, key="attack-labels"
-            )
+            n_train = 1
+            if subject == "fresh":
+                n_train = st.number_input(
+                    "Labels to fit on, at most", 20, 100_000, 5000, step=500, key="attack-labels"
+                )
             loss = st.selectbox(
                 "Loss of FGSM, PGD and transfer",
                 [n for n in LOSSES if n != "adaptive"],
@@ -101,8 +159,8 @@ def form() -> None:
             seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="attack-seed")
         softmax = st.toggle(
             "Compare with a softmax network",
-            key="attack-softmax",
-            value=False,
+            key="attack-softmax" if "transfer" not in default else "attack-softmax-transfer",
+            value="transfer" in default,
             help="Trains one on the same labels: some seconds more. The transfer attack needs it.",
         )
         if right.button(
@@ -110,21 +168,43 @@ def form() -> None:
         ):
             try:
                 begin(
-                    pool, classifier, tuple(attacks), strongest, n_train, n_test, loss, steps, softmax, seed
-                )
+                    opened if subject == "project" else None, pool, classifier, tuple(attacks), strongest,
+                    n_train, n_test, loss, steps, softmax, seed,
+                )  # fmt: skip
             except InputError as error:
                 st.error(verbatim(error), icon=":material/error:")
                 return
             st.rerun()
 
 
+def model_title(classifier: str) -> str:
+    entry = CLASSIFIERS.get(classifier)
+    return verbatim(classifier, 60) if entry is None else entry.title
+
+
+def own_model(opened: Any, classifier: str) -> None:
+    items, _ = opened.held_out()
+    known = (
+        f"{plural(len(items), 'image')} it never learns from, with known classes"
+        if len(items)
+        else "images it was not trained on; their classes are unknown, so its answer on the clean image "
+        "counts as right"
+    )
+    st.markdown(
+        f"**{verbatim(opened.project.name, 40)}**: {model_title(classifier)}, trained on "
+        f"{plural(opened.model.n_labelled, 'label')}"
+    )
+    st.caption(f"Attacked are {known}.")
+
+
 def begin(
-    pool: str, classifier: str, attacks: tuple[str, ...], strongest: float, n_train: int, n_test: int,
-    loss: str, steps: int, softmax: bool, seed: int,
+    project: Any, pool: str, classifier: str, attacks: tuple[str, ...], strongest: float, n_train: int,
+    n_test: int, loss: str, steps: int, softmax: bool, seed: int,
 ) -> None:  # fmt: skip
     from workbench.studies.attacks import AttackSpec
 
     opened = current.session() if pool == OWN else None
+    fresh = opened if project is None else None
     strengths = tuple(float(round(strongest * share, 4)) for share in (0, 1 / 6, 1 / 3, 1 / 2, 2 / 3, 1))
     spec = AttackSpec(
         pool=pool if opened is None else str(opened.project.pool["name"]),
@@ -137,8 +217,9 @@ def begin(
         steps=int(steps),
         softmax=softmax,
         seed=int(seed),
+        project="" if project is None else str(project.project.name),
     )
-    choose(robustness.start(spec, None if opened is None else opened.pool))
+    choose(robustness.start(spec, project, None if fresh is None else fresh.pool))
 
 
 def title_of(attack: str) -> str:
@@ -149,11 +230,17 @@ def shown(outcome: Any) -> None:
     from workbench.attacks.detection import DETECTORS
 
     result = outcome.robustness
+    spec, n = outcome.spec, plural(len(result.truth), "image")
     facts = [
-        CLASSIFIERS[outcome.spec.classifier].title,
-        verbatim(robustness.pools().get(outcome.spec.pool, outcome.spec.pool), 60),
-        f"{plural(outcome.n_train, 'label')}, fitted in {outcome.fit_seconds:.1f} s",
-        f"{plural(len(result.truth), 'image')} attacked, {percent(outcome.clean_accuracy)} right before",
+        model_title(spec.classifier),
+        f"the own model of {verbatim(spec.project, 60)}"
+        if spec.project
+        else verbatim(robustness.pools().get(spec.pool, spec.pool), 60),
+        plural(outcome.n_train, "label")
+        + (f", fitted in {outcome.fit_seconds:.1f} s" if outcome.fit_seconds else ""),
+        f"{n} attacked, {percent(outcome.clean_accuracy)} right before"
+        if result.truth_known
+        else f"{n} attacked, classes unknown: the answer on the clean image counts as right",
     ]
     if outcome.softmax_accuracy is not None:
         facts.append(f"softmax network {percent(outcome.softmax_accuracy)}")
@@ -177,7 +264,12 @@ def shown(outcome: Any) -> None:
     pictures(outcome, k, names)
     with st.container(border=True, key="caution"):
         st.markdown(CAUTION)
-    downloads(outcome)
+    results(outcome)
+
+
+def drawn(fig: Any, key: str, alt: str) -> None:
+    widgets.figure(fig, key, alt)
+    downloads.figure_downloads(fig, f"attack-{key}", f"save-{key}")
 
 
 def curves(outcome: Any, k: int, names: dict[str, str]) -> None:
@@ -187,7 +279,7 @@ def curves(outcome: Any, k: int, names: dict[str, str]) -> None:
     if result.softmax_accuracy is not None:
         accuracy["Softmax network, its own FGSM"] = result.softmax_accuracy
     st.subheader("What the attacks do")
-    widgets.figure(
+    drawn(
         figures.strength_curves(
             result.strengths, accuracy, suspicion, score=detector, controls=(title_of(CONTROL),)
         ),
@@ -208,7 +300,7 @@ def detection(outcome: Any, k: int, names: dict[str, str]) -> None:
             help="Count an attacked image only where a right answer became a wrong one.",
         )
     areas = result.auc(successful_only=successful)
-    widgets.figure(
+    drawn(
         figures.detection_curves(
             result.strengths,
             {
@@ -247,7 +339,7 @@ def detection(outcome: Any, k: int, names: dict[str, str]) -> None:
             lines[title_of(name)] = (curve.false_alarms, curve.found)
             size[title_of(name)] = areas[i, s, k]
     with left:
-        widgets.figure(
+        drawn(
             figures.roc_curves(lines, areas=size, controls=(title_of(CONTROL),), height=420),
             "roc",
             f"ROC curves of {detector} at strength {strength:.3g}, with the point of 5 % false alarms",
@@ -271,7 +363,7 @@ def detection(outcome: Any, k: int, names: dict[str, str]) -> None:
             key=f"threshold-{outcome.spec.seed}-{k}-{a}-{s}-{successful}",
             help="Begins where 5 % of the clean images are flagged.",
         )
-        widgets.figure(
+        drawn(
             figures.score_histograms(clean, attacked, threshold, score=detector, height=270),
             "histograms",
             f"Histograms of {detector} of clean and attacked images with the threshold",
@@ -355,7 +447,7 @@ def pictures(outcome: Any, k: int, names: dict[str, str]) -> None:
     )
     i = picked if picked in order else order[0]
     clean = kept.clean_latent
-    widgets.figure(
+    drawn(
         figures.latent_bars(
             (clean.mean[i], np.sqrt(clean.variance[i])),
             (kept.latent.mean[a, s, i], np.sqrt(kept.latent.variance[a, s, i])),
@@ -384,7 +476,7 @@ def trio(clean: Any, attacked: Any, shape: tuple[int, ...], strength: float) -> 
     )
 
 
-def downloads(outcome: Any) -> None:
+def results(outcome: Any) -> None:
     with st.container(horizontal=True, key="attack-downloads", vertical_alignment="center"):
         st.download_button(
             "Results (zip)",

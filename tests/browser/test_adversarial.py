@@ -4,6 +4,7 @@ import zipfile
 from pathlib import Path
 
 from benchmarks.driving import PATIENCE, settled, visit
+from tests.browser.test_labelling import start_digits
 
 
 def fill(page, key, value):
@@ -58,6 +59,33 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     page.wait_for_selector(".st-key-start-attack")
     settled(page)
     assert "attack=" not in page.url
+
+
+def test_the_projects_own_model_is_attacked(page, server):
+    project = start_digits(page, server)
+    visit(page, f"{server.url}/adversarial?project={project}")
+    page.locator(".st-key-attack-subject").get_by_text("This project's model").click()
+    page.wait_for_selector("text=has no model yet")
+    visit(page, f"{server.url}/label?project={project}")
+    page.wait_for_selector(".st-key-oracle")
+    fill(page, "budget", 12)
+    page.click(".st-key-oracle-budget button")
+    page.wait_for_function(
+        "document.querySelector('[data-testid=stSidebar]').innerText.match(/[1-9][0-9] of /)",
+        timeout=4 * PATIENCE,
+    )
+    visit(page, f"{server.url}/adversarial?project={project}")
+    page.wait_for_selector("text=/trained on [0-9]+ labels/")
+    fill(page, "attack-images", 40)
+    page.click(".st-key-start-attack button")
+    page.wait_for_selector(".st-key-attack-downloads", timeout=4 * PATIENCE)
+    settled(page)
+    text = page.inner_text("[data-testid=stMain]")
+    assert "the own model of" in text and "40 images attacked" in text
+    page.click(".st-key-save-roc button")
+    with page.expect_download() as waiting:
+        page.click(".st-key-save-roc-html button")
+    assert waiting.value.suggested_filename == "attack-roc.html"
 
 
 def test_what_cannot_be_done_is_said_in_place(page, server):

@@ -8,7 +8,8 @@ import pytest
 
 from workbench.errors import Cancelled, InputError
 from workbench.pools import load_pool
-from workbench.studies.attacks import AttackSpec, attack_experiment, chosen_rows
+from workbench.sessions.model import Learner
+from workbench.studies.attacks import AttackSpec, attack_experiment, attack_model, chosen_rows
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,51 @@ def test_the_archive_says_how_to_repeat_it(outcome):
     assert set(table.attack) == {"fgsm", "adaptive-pgd", "noise"}
     assert settings["seed"] == 0 and settings["strengths"] == [0.0, 0.2]
     assert settings["versions"]["numpy"] == np.__version__
+
+
+@pytest.fixture(scope="module")
+def own_model():
+    """A model as a project has it, on 60 labels."""
+    pool = load_pool("digits").split(0)
+    items = pool.test.train[:60]
+    return Learner(pool, "large-margin").fit(items, np.asarray(pool.truth)[items], number=3)
+
+
+def test_a_projects_own_model_is_attacked_as_it_stands(own_model):
+    before = {name: np.array(value) for name, value in own_model.state.items()}
+    spec = AttackSpec(n_test=50, strengths=(0.0, 0.2), steps=5, project="mine")
+    items = own_model.pool.test.test
+    found = attack_model(spec, own_model, items, np.asarray(own_model.pool.truth)[items])
+    assert (found.n_train, len(found.robustness.truth), found.settings["project"]) == (60, 50, "mine")
+    assert found.robustness.truth_known and found.robustness.classes == own_model.pool.classes
+    hits = found.robustness.accuracy[found.robustness.attacks.index("fgsm")]
+    assert hits[0] == found.clean_accuracy > hits[1]
+    for name, value in own_model.state.items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_without_known_classes_the_models_word_for_clean_images_counts(own_model):
+    spec = AttackSpec(n_test=20, strengths=(0.0, 0.2), attacks=("fgsm",))
+    found = attack_model(spec, own_model, own_model.pool.test.test, None)
+    assert not found.robustness.truth_known and found.clean_accuracy == 1.0
+
+
+def test_a_model_without_gradients_can_still_be_shown_attacks():
+    pool = load_pool("digits").split(0)
+    items = pool.test.train[:80]
+    model = Learner(pool, "logistic-regression").fit(items, np.asarray(pool.truth)[items], number=0)
+    some, codes = pool.test.test[:30], np.asarray(pool.truth)[pool.test.test[:30]]
+    with pytest.raises(InputError, match="gives no gradients"):
+        attack_model(AttackSpec(attacks=("fgsm",)), model, some, codes)
+    spec = AttackSpec(attacks=("transfer", "noise"), strengths=(0.0, 0.3), softmax=True)
+    found = attack_model(spec, model, some, codes)
+    transfer, noise = found.robustness.accuracy[:, 1]
+    assert transfer < noise <= found.clean_accuracy + 0.1
+
+
+def test_nothing_to_attack_is_said(own_model):
+    with pytest.raises(InputError, match="no images to attack"):
+        attack_model(AttackSpec(), own_model, np.arange(0), None)
 
 
 def test_a_project_without_images_or_truth_is_refused():

@@ -5,31 +5,57 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from workbench.app.jobs import Job, manager
+from workbench.arrays import Ints
+from workbench.errors import InputError
 
 if TYPE_CHECKING:
+    from workbench.pools import Pool
+    from workbench.sessions import Session
     from workbench.studies.attacks import AttackSpec
 
 PARAMETER = "attack"
 KIND = "attack"
 
 
-def start(spec: AttackSpec, pool: Any = None) -> str:
+def start(spec: AttackSpec, session: Session | None = None, pool: Pool | None = None) -> str:
     """Start an experiment.
 
     Args:
         spec: what to attack, and how.
-        pool: a pool that is open already; None loads the spec's.
+        session: of the project whose published model is attacked as it is; None fits one for the purpose.
+        pool: to fit on, when it is open already; None loads the spec's.
 
     Returns:
         Its id.
+
+    Raises:
+        InputError: the project has no model yet.
     """
     token = secrets.token_hex(4)
+    if session is None:
 
-    def work(job: Job) -> Any:
-        from workbench.studies.attacks import attack_experiment
+        def work(job: Job) -> Any:
+            from workbench.studies.attacks import attack_experiment
 
-        return attack_experiment(spec, job.report, pool=pool)
+            return attack_experiment(spec, job.report, pool=pool)
+    else:
+        model = session.model
+        if model is None:
+            raise InputError("This project has no model yet. Label some images first.")
+        items: Ints
+        codes: Ints | None
+        items, codes = session.held_out()
+        if not len(items):
+            # nobody knows their classes, so what the model says of the clean image counts as right
+            items, codes = np.setdiff1d(session.pool.trainable, model.items), None
+
+        def work(job: Job) -> Any:
+            from workbench.studies.attacks import attack_model
+
+            return attack_model(spec, model, items, codes, job.report)
 
     job = manager().submit(token, KIND, work, title="Attack", lane="study")
     job.about = spec
@@ -52,17 +78,24 @@ def pools() -> dict[str, str]:
     return found
 
 
+WITH_GRADIENTS = (
+    "large-margin", "large-margin-net", "softmax-net", "logistic-softmax", "svgp-softmax", "wasserstein",
+)  # fmt: skip
+"""Classifiers offered for attacks, quickest first."""
+
+
 def classifiers() -> list[str]:
-    """Names of the classifiers that have gradients, quickest first."""
+    """Names of the classifiers that are offered for attacks."""
     from workbench.app.forms import classifiers_for
 
-    known = (
-        "large-margin",
-        "large-margin-net",
-        "softmax-net",
-        "logistic-softmax",
-        "svgp-softmax",
-        "wasserstein",
-    )
     possible = classifiers_for("image", 10)
-    return [name for name in known if name in possible]
+    return [name for name in WITH_GRADIENTS if name in possible]
+
+
+def gives_gradients(session: Session) -> bool:
+    """Whether a project's published model is a function that an attacker can follow downhill."""
+    model = session.model
+    if model is None:
+        return False
+    estimator = model.estimator
+    return hasattr(estimator, "predictor_") or hasattr(estimator, "network_")

@@ -6,8 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from time import perf_counter
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from workbench.pools.pool import Pool
 
 if TYPE_CHECKING:
     from workbench.attacks.robustness import Robustness
+    from workbench.sessions.model import Model
 
 Report = Callable[[float, str], None]
 EXAMPLES = 48
@@ -44,6 +44,7 @@ class AttackSpec:
         steps: of iterative attacks.
         softmax: fit a softmax network on the same labels for comparison and for transfer.
         seed: of split, fit, noise.
+        project: name of the project whose own model was attacked; "" for a model fitted for the purpose.
     """
 
     pool: str = "digits"
@@ -58,6 +59,7 @@ class AttackSpec:
     steps: int = 20
     softmax: bool = False
     seed: int = 0
+    project: str = ""
 
     def __post_init__(self) -> None:
         check_strengths(self.strengths)
@@ -148,7 +150,6 @@ def attack_experiment(
     """
     # loads the engine, so that the time of the fit is the fit's
     import workbench.attacks.methods  # noqa: F401
-    from workbench.attacks import measure
     from workbench.sessions.model import Learner
 
     told = report or (lambda fraction, what: None)
@@ -156,26 +157,58 @@ def attack_experiment(
     pool = pool or load_pool(spec.pool, **spec.pool_options)
     if pool.test is None:
         pool = pool.split(spec.seed)
-    shape, train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)
+    _, train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)
     truth = np.asarray(pool.truth)
-    shares = (0.55, 0.75) if spec.softmax else (0.6, 0.6)
     learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed)
-    began = perf_counter()
-    model = learner.fit(
-        train, truth[train], number=0, callback=_stages(told, 0.02, shares[0], "fitting the model")
-    ).estimator
-    seconds = perf_counter() - began
-    softmax = None
+    callback = _stages(told, 0.02, 0.55 if spec.softmax else 0.6, "fitting the model")
+    model = learner.fit(train, truth[train], number=0, callback=callback)
+    return _attacked(spec, model, test, truth[test], told)
+
+
+def attack_model(
+    spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, report: Report | None = None
+) -> AttackOutcome:
+    """Attack a model as it stands.
+
+    Args:
+        spec: what to do; its pool, classifier and options only say what the model is.
+        model: a project's, say.
+        items: images to attack that it was not trained on; a random part of `spec.n_test`.
+        codes: their classes among the model's, or None: then what the model now predicts counts as right.
+        report: as in `attack_experiment`.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        InputError: no images, features that are not their pixels, or a model that cannot be attacked.
+        Cancelled: from `report`.
+    """
+    _shape_of(model.pool)
+    if len(items) == 0:
+        raise InputError("There are no images to attack that the model was not trained on.")
+    told = report or (lambda fraction, what: None)
+    some = np.random.default_rng([spec.seed, 0xA7C]).permutation(len(items))[: spec.n_test]
+    return _attacked(spec, model, items[some], None if codes is None else codes[some], told)
+
+
+def _attacked(spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, told: Report) -> AttackOutcome:
+    """Fit the softmax network where one is asked for, then attack and score."""
+    from workbench.attacks import measure
+    from workbench.sessions.model import Learner
+
+    begin, softmax = 0.6, None
     if spec.softmax:
-        softmax = Learner(pool, "softmax-net", seed=spec.seed).fit(
-            train, truth[train], number=0,
-            callback=_stages(told, shares[0], shares[1], "fitting the softmax network"),
+        begin = 0.75
+        softmax = Learner(model.pool, "softmax-net", seed=spec.seed, classes=model.classes).fit(
+            model.items, model.codes, number=0,
+            callback=_stages(told, 0.55, begin, "fitting the softmax network"),
         ).estimator  # fmt: skip
-    images = np.asarray(pool.features[test])
+    images = np.asarray(model.pool.features[items])
     robustness = measure(
-        model,
+        model.estimator,
         images,
-        truth[test],
+        codes,
         strengths=spec.strengths,
         attacks=spec.attacks,
         loss=spec.loss or None,
@@ -183,11 +216,18 @@ def attack_experiment(
         softmax=softmax,
         random_state=spec.seed,
         keep=EXAMPLES,
-        report=lambda fraction, what: told(shares[1] + (1 - shares[1]) * fraction, what),
+        report=lambda fraction, what: told(begin + (1 - begin) * fraction, what),
     )
-    accurate = float((robustness.clean_codes == robustness.truth).mean())
-    compared = None if softmax is None else float((softmax.predict(images) == truth[test]).mean())
-    return AttackOutcome(spec, robustness, shape, len(train), seconds, accurate, compared)
+    return AttackOutcome(
+        spec,
+        # estimators know codes alone
+        replace(robustness, classes=tuple(model.classes[code] for code in robustness.classes)),
+        _shape_of(model.pool),
+        model.n_labelled,
+        model.seconds,
+        float((robustness.clean_codes == robustness.truth).mean()),
+        None if softmax is None else float((softmax.predict(images) == robustness.truth).mean()),
+    )
 
 
 def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple[int, ...], Ints, Ints]:
@@ -202,15 +242,7 @@ def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple
     Raises:
         InputError: no images, features that are not their pixels, or no truth.
     """
-    if pool.kind != "image":
-        raise InputError(
-            f"Attacks change pixels, and pool {pool.name!r} is a {pool.kind}. Choose a pool of images."
-        )
-    shape = pool.image_shape
-    if shape is None:
-        raise InputError(
-            f"The features of pool {pool.name!r} are not its pixels; open it with pixels as features."
-        )
+    shape = _shape_of(pool)
     if not pool.has_truth or pool.test is None:
         raise InputError(
             f"The classes of pool {pool.name!r} are not known, so there is nothing to fit or to measure. "
@@ -225,6 +257,19 @@ def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple
     train, test = some(pool.test.train, n_train), some(pool.test.test, n_test)
     # in random order, so that the first ones are a fair sample to look at
     return shape, train, rng.permutation(test)
+
+
+def _shape_of(pool: Pool) -> tuple[int, ...]:
+    if pool.kind != "image":
+        raise InputError(
+            f"Attacks change pixels, and pool {pool.name!r} is a {pool.kind}. Choose a pool of images."
+        )
+    shape = pool.image_shape
+    if shape is None:
+        raise InputError(
+            f"The features of pool {pool.name!r} are not its pixels; open it with pixels as features."
+        )
+    return shape
 
 
 def _stages(told: Report, start: float, end: float, what: str) -> Callable[[float, float], bool]:
