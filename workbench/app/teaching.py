@@ -21,7 +21,7 @@ def controls(lesson: lessons.Lesson) -> lessons.Values:
     """Draw the controls; their values go into the address."""
     values: lessons.Values = {}
     wrong = []
-    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="lesson-controls"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="lesson-controls"):
         for control in lesson.controls:
             key = key_of(lesson, control)
             if key not in st.session_state:

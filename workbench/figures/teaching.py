@@ -341,7 +341,8 @@ def honesty_panels(panels: Sequence[HonestyPanel], *, height: int = 560) -> go.F
             font={"size": 12},
         )
     fig.update_layout(barmode="stack", bargap=0)
-    fig.update_xaxes(range=[0, 1.03], tickformat=".0%")
+    # none at the ends, where those of neighbours would meet
+    fig.update_xaxes(range=[0, 1.03], tickformat=".0%", tickvals=[0.25, 0.5, 0.75])
     fig.update_xaxes(title="Confidence", row=2)
     fig.update_yaxes(tickformat=".0%", range=[0, 1.03])
     for column in range(2, k + 1):

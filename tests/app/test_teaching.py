@@ -1,0 +1,279 @@
+"""Uncertainty and Calibration without a browser: what they show, and what they say when they cannot."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.app.test_pages import open_page, texts
+from workbench.app import current, experiments, lessons, mapping, seeing
+from workbench.errors import InputError
+from workbench.metrics import expected_calibration_error, negative_log_likelihood
+from workbench.policies import variation_ratio
+from workbench.sessions import Session
+from workbench.store import Store
+from workbench.studies import calibration
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("WORKBENCH_HOME", str(folder))
+        patch.setenv("WORKBENCH_WARM", "0")
+        patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
+        yield folder
+        Store.open().close()
+
+
+def said(test: Any) -> str:
+    """What the page says, without the marks that keep Markdown away."""
+    return texts(test).replace("\\", "")
+
+
+def started(pool: Any, labels: int = 15, **options: Any) -> Session:
+    """A project with a round after two thirds of the labels and one after all."""
+    session = Session.create(pool, annotator="ann", **options)
+    truth = session.pool.truth
+    assert truth is not None
+    items = np.random.default_rng(1).permutation(session.pool.trainable)[:labels]
+    for count, item in enumerate(items, start=1):
+        session.label_items([int(item)], session.pool.classes[int(truth[item])])
+        if count in (2 * labels // 3, labels):
+            session.refit()
+    current.keep(session)
+    return session
+
+
+@pytest.fixture(scope="module")
+def wine(home: Path) -> Session:
+    return started("wine")
+
+
+@pytest.fixture(scope="module")
+def flat(home: Path) -> Session:
+    """A model without latent functions."""
+    return started("wine", classifier="logistic-regression", policy="margin")
+
+
+def view_of(session: Session) -> mapping.View:
+    assert session.model is not None
+    view, _ = mapping.at_round(session, session.model.number)
+    assert view is not None
+    return view
+
+
+def test_the_measures_on_the_map_are_what_they_are_called(wine: Session) -> None:
+    view = view_of(wine)
+    latent, p = view.model.latent, np.asarray(view.model.probabilities)
+    assert latent is not None and set(mapping.measures_for(view.model)) == set(mapping.MEASURES)
+    exact = variation_ratio(latent.mean, latent.variance)
+    assert mapping.values_of(wine, view, "variation-ratio") == pytest.approx(exact, abs=1e-6)
+    drawn = mapping.values_of(wine, view, "variation-ratio-mc")
+    assert np.abs(drawn - exact).mean() < 0.05 and (drawn != exact).any()
+    entropy = -(p * np.log(np.clip(p, 1e-300, None))).sum(axis=1)
+    assert mapping.values_of(wine, view, "entropy") == pytest.approx(entropy, abs=1e-6)
+    means = np.sort(np.asarray(latent.mean), axis=1)
+    assert mapping.values_of(wine, view, "margin") == pytest.approx(means[:, -2] - means[:, -1], abs=1e-5)
+    of_class = mapping.values_of(wine, view, f"variance:{view.model.classes[2]}")
+    assert of_class == pytest.approx(np.asarray(latent.variance)[:, 2])
+    assert (mapping.values_of(wine, view, "bald") >= -1e-9).all()
+
+
+def test_a_line_through_an_item_meets_its_own_latents(wine: Session) -> None:
+    view, item = view_of(wine), int(wine.pool.trainable[3])
+    line = mapping.line_through(wine, view, item, 0, size=4001)
+    at = int(np.abs(line.grid - line.at).argmin())
+    assert view.model.latent is not None
+    assert line.mean[at] == pytest.approx(np.asarray(view.model.latent.mean)[item], abs=0.02)
+    assert line.probabilities.sum(axis=1) == pytest.approx(1)
+
+
+def test_two_features_are_a_plane_that_says_what_it_hides(wine: Session) -> None:
+    where = mapping.layout(wine, (0, 6))
+    assert not where.own and "Two of 13 features" in where.note
+    assert np.array_equal(where.points, np.asarray(wine.pool.features)[:, [0, 6]])
+    centres = mapping.inducing_points(view_of(wine), where)
+    assert centres is not None
+    low, high = where.points.min(axis=0), where.points.max(axis=0)
+    # the model clips far values, so the centres lie within the pool
+    assert ((centres >= low - 1e-6) & (centres <= high + 1e-6)).mean() > 0.9
+
+
+def test_an_earlier_round_and_another_model_are_fitted_on_the_same_labels(wine: Session) -> None:
+    first = wine.rounds[0]
+    _, job = mapping.at_round(wine, first.number)
+    assert job is not None and job.wait(120) and job.status == "done", job.error
+    view, job = mapping.at_round(wine, first.number)
+    assert view is not None and job is None and view.model.n_labelled == 10
+    assert set(view.model.items) < set(view_of(wine).model.items)
+    _, job = mapping.other_kind(wine, view, "logistic-regression")
+    assert job is not None and job.wait(120) and job.status == "done", job.error
+    other, _ = mapping.other_kind(wine, view, "logistic-regression")
+    assert other is not None and np.array_equal(other.model.items, view.model.items)
+
+
+def test_a_model_without_latents_says_what_it_lacks(flat: Session) -> None:
+    view = view_of(flat)
+    assert set(mapping.measures_for(view.model)) == {"entropy", "margin"}
+    with pytest.raises(InputError):
+        mapping.values_of(flat, view, "variance")
+    test = open_page("uncertainty", flat.id)
+    assert mapping.LATENT_ONLY in said(test)
+    test.session_state["map-view"] = "Class functions"
+    test.run()
+    assert not test.exception and "no latent functions to draw" in said(test)
+    test = open_page("calibration", flat.id)
+    assert len(test.dataframe) == 1, "one reading of the probabilities: nothing to compare"
+
+
+def test_more_classes_than_colours_say_why_there_is_no_colour_map(home: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = ["x,y,kind"]
+    for code in range(12):
+        centre = 4 * np.array([np.cos(code), np.sin(code)])
+        rows += [f"{x:.4f},{y:.4f},k{code}" for x, y in centre + rng.standard_normal((8, 2)) / 3]
+    path = home / "twelve.csv"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    session = started(str(path), labels=30, target="kind")
+    test = open_page("uncertainty", session.id)
+    assert "No colour map" not in said(test)
+    test.session_state["behind"] = "blend"
+    test.run()
+    assert not test.exception and "No colour map: 12 classes" in said(test)
+
+
+def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
+    view = view_of(wine)
+    items, codes = wine.held_out()
+    p = np.asarray(view.model.probabilities)[items]
+    test = open_page("calibration", wine.id)
+    rows = {row["Measure"]: row["Value"] for _, row in test.dataframe[0].value.iterrows()}
+    ece = expected_calibration_error(codes, p, 10)
+    assert rows["Negative log-likelihood"] == f"{negative_log_likelihood(codes, p):.3f}"
+    assert float(rows["Expected calibration error"].split()[0]) == pytest.approx(ece, abs=0.0006)
+    assert f"{len(items)} items of the test split" in said(test)
+    readings = test.dataframe[1].value
+    assert list(readings["Reading"]) == ["As the model predicts", "Argmax frequency", "Softmax of the means"]
+    test.selectbox(key="cal-class").select(2).run()
+    assert not test.exception
+    of_class = {row["Measure"]: row["Value"] for _, row in test.dataframe[0].value.iterrows()}
+    expected = expected_calibration_error(codes, p, 10, class_code=1)
+    assert float(of_class["Expected calibration error"].split()[0]) == pytest.approx(expected, abs=0.0006)
+    assert of_class["Negative log-likelihood"] == rows["Negative log-likelihood"]
+
+
+def test_what_is_measured_is_kept(wine: Session) -> None:
+    model = view_of(wine).model
+    items, codes = wine.held_out()
+    once = seeing.calibration(wine.id, model, items, codes, "own", 7, None, None)
+    assert seeing.calibration(wine.id, model, items, codes, "own", 7, None, None) is once
+    assert seeing.calibration(wine.id, model, items, codes, "own", 8, None, None) is not once
+
+
+def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
+    from workbench.figures.reliability import confidence_histogram, reliability_diagram
+
+    model = view_of(wine).model
+    items, codes = wine.held_out()
+    one = seeing.calibration(wine.id, model, items[codes == 1], codes[codes == 1], "own", 10, None, None)
+    assert one.n == (codes == 1).sum() and np.isfinite([one.ece.value, one.nll, one.brier, one.maximum]).all()
+    assert one.histogram.right.sum() + one.histogram.wrong.sum() == one.n
+    drawn = reliability_diagram(one.table.confidence, one.table.accuracy, one.table.count, band=one.band)
+    assert len(drawn.data) == 2
+    h = one.histogram
+    assert confidence_histogram(h.lower, h.upper, h.right, h.wrong, mean_confidence=0.5, accuracy=1).data
+    with pytest.raises(InputError, match="nothing to measure"):
+        seeing.calibration(wine.id, model, items[:0], codes[:0], "own", 10, None, None)
+
+
+def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path) -> None:
+    rng = np.random.default_rng(0)
+    path = home / "unlabelled.csv"
+    path.write_text("x,y\n" + "\n".join(f"{a:.4f},{b:.4f}" for a, b in rng.standard_normal((80, 2))), "utf-8")
+    session = Session.create(str(path), classes=("left", "right"), annotator="ann")
+    current.keep(session)
+    side = np.asarray(session.pool.features)[:, 0] > 0
+    for item in range(2):
+        session.label_items([item], ("left", "right")[item])
+    session.refit()
+    words = said(open_page("calibration", session.id))
+    assert "no test labels" in words and "5-fold cross-validation" in words
+    model = session.model
+    assert model is not None
+    job = seeing.cross_validation(session, model)
+    assert job.wait(120) and job.status == "failed" and "two labels of each" in job.error
+    assert "two labels of each" in said(open_page("calibration", session.id))
+    for item in range(2, 24):
+        session.label_items([item], ("left", "right")[int(side[item])])
+    session.refit()
+    assert session.model is not None
+    open_page("calibration", session.id)
+    job = seeing.cross_validation(session, session.model)
+    assert job.wait(120) and job.status == "done", job.error
+    words = said(open_page("calibration", session.id))
+    assert "Measured on 5-fold cross-validation on 24 labels" in words and "looks worse" in words
+
+
+@dataclass
+class Fits:
+    """Fits of the trade-off that wait after the first until told to go on."""
+
+    done: int = 0
+    go: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, pool: str, points: int, shared: bool, rows: int, seed: int) -> dict[str, float]:
+        if self.done:
+            assert self.go.wait(60)
+        self.done += 1
+        return {"error": 0.1, "nll": 0.2, "ece": 0.05, "seconds": float(points)}
+
+
+def test_an_experiment_starts_with_a_button_streams_and_is_kept(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fits = Fits()
+    monkeypatch.setattr(calibration, "trade_fit", fits)
+    values = {"pool": "wine", "seed": 2}
+    address = {"experiment": "trade-offs", "pool": "wine", "seed": "2"}
+    test = open_page("calibration", **address)
+    assert not fits.done and lessons.present(experiments.TRADE, values) == (None, None)
+    test.button(key="start-experiment").click().run()
+    _, job = lessons.present(experiments.TRADE, values)
+    assert job is not None and job.active
+    try:
+        while not job.partial:
+            assert not job.wait(0.02), job.error
+        test.run()
+        assert not test.exception and "shared kernel, 5 points: error 10.0%" in said(test)
+        assert fits.done == 1, "shown before the second is fitted"
+    finally:
+        fits.go.set()
+    assert job.wait(60) and job.status == "done", job.error
+    test = open_page("calibration", **address)
+    assert "a kernel for each class, 80 points" in said(test)
+    assert not [b for b in test.button if b.key == "start-experiment"] and fits.done == 10
+
+
+def test_an_experiment_that_fails_says_why_and_an_unknown_one_is_the_project(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> dict[str, float]:
+        raise InputError("no such luck")
+
+    monkeypatch.setattr(calibration, "trade_fit", broken)
+    job = lessons.start(experiments.TRADE, {"pool": "wine", "seed": 1})
+    assert job.wait(60)
+    test = open_page("calibration", experiment="trade-offs", pool="wine", seed="1")
+    assert "no such luck" in said(test) and not test.button(key="start-experiment").disabled
+    assert "No project is open" in said(open_page("calibration", experiment="nonsense"))
+
+
+@pytest.mark.parametrize("lesson", experiments.EXPERIMENTS.values(), ids=list(experiments.EXPERIMENTS))
+def test_an_experiment_asks_and_says_what_to_look_for(lesson: lessons.Lesson) -> None:
+    assert lesson.question.endswith("?") and len(lesson.look) >= 3
+    assert all(c.default in c.options for c in lesson.controls)
