@@ -156,6 +156,40 @@ def pools() -> None:
         own_card()
 
 
+def known_sets() -> None:
+    """Larger sets that lie on this machine."""
+    from workbench.pools import known_sets as known
+
+    present = {e.full_name: e for e in known() if e.path is not None}
+    if not present:
+        return
+
+    def line(name: str) -> str:
+        entry = present[name]
+        words = f"{entry.name.replace('_', ' ')} · {entry.group} · {plural(entry.n_items, 'item')}"
+        return verbatim(f"{words}, {plural(entry.n_classes, 'class', 'classes')}")
+
+    st.header("Known sets on this machine")
+    order = sorted(present, key=lambda name: (present[name].group != "images", name))
+    with st.container(horizontal=True, vertical_alignment="bottom", key="known"):
+        name = st.selectbox("Set", order, format_func=line, key="known-set", width="stretch")
+        if st.button("Start labelling", key="start-known"):
+            with st.spinner("Opening the pool"):
+                forms.start(name, forms.Settings(name=present[name].name.replace("_", " ")))
+        if st.button("Options", key="options-known", type="tertiary", icon=":material/tune:"):
+            options_of_known(present[name])
+
+
+@st.dialog("New project", width="medium")
+def options_of_known(entry: Any) -> None:
+    kind = "image" if entry.group == "images" else "table"
+    st.markdown(f"**{verbatim(entry.name.replace('_', ' '))}** · {plural(entry.n_items, UNITS[kind])}")
+    chosen = forms.settings(f"known-{entry.full_name}", entry.name.replace("_", " "), kind, entry.n_classes)
+    if st.button("Start labelling", type="primary", key="start-known-options", icon=":material/play_arrow:"):
+        with st.spinner("Opening the pool"):
+            forms.start(entry.full_name, chosen)
+
+
 def problems(report: Any, options: dict[str, Any]) -> None:
     # what names the classes comes first: it settles some of the others
     ordered = sorted(report.problems, key=lambda p: not any("target" in fix.options for fix in p.fixes))
@@ -300,3 +334,4 @@ if st.session_state.get("uploading"):
 else:
     projects()
     pools()
+    known_sets()
