@@ -272,6 +272,7 @@ def test_large_data_use_few_rivals_and_a_part_of_the_rows(monkeypatch):
     monkeypatch.setattr("workbench.engine.large_margin.ALL_RIVALS", 100)
     monkeypatch.setattr(module, "WIDE_BYTES", 150 * 60 * 8)
     monkeypatch.setattr(module, "LEFT_OUT_ROWS", 120)
+    monkeypatch.setattr(module, "_clearly_less", lambda *_: False)
     X, y = overlapping(400, 6, seed=3, spread=0.5)
     model = LargeMarginClassifier(n_inducing=20, n_mean=40, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.7
@@ -294,3 +295,24 @@ def test_clones_of_fitted_models_fit_alike():
     X, y = load_wine(return_X_y=True)
     model = LargeMarginClassifier(random_state=3).fit(X, y)
     assert clone(model).fit(X, y).predict_proba(X) == pytest.approx(model.predict_proba(X), abs=0)
+
+
+def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noise():
+    from workbench.pools import load_pool
+
+    taken = {}
+    for name in ("three-gaussians", "digits"):
+        pool = load_pool(name)
+        X, y = np.asarray(pool.features, dtype=float)[:1500], pool.truth[:1500]
+        model = LargeMarginClassifier(random_state=0, common_scale=pool.common_scale)
+        fits = []
+        original = model._judged
+        model._judged = lambda found, codes, original=original, fits=fits: (
+            fits.append(original(found, codes)) or fits[-1]
+        )
+        model.fit(X, y)
+        small, wide = fits[:2]
+        assert len(small.wide) == 0 and len(wide.wide) > 0
+        taken[name] = len(model.wide_mean_) > 0
+        assert taken[name] or wide.brier.mean() > small.brier.mean()
+    assert taken == {"three-gaussians": False, "digits": True}

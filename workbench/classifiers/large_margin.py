@@ -39,11 +39,14 @@ class _Fitted(NamedTuple):
     kernel: Kernel
     fit: Any  # engine.Fit
     wide: Floats  # [B, C], or [0, C]
-    Phi: Floats  # [n, B or P], of the basis that carries the mean
+    Phi: Floats  # [n, B or P], of the basis that carries the mean; let go once `left_out` is there
     mean: Floats  # its coefficients
     margin: Floats
     second: Floats
     rows: Ints | None  # which rows Phi holds, None for all
+    left_out: tuple[Floats, Ints] | None = None  # means of rows as if they had not been there, codes
+    nll: float = float("inf")  # of those, at their best temperature
+    brier: Floats = np.zeros(0)  # of each of them
 
 
 class LargeMarginClassifier(BaseBayesianClassifier):
@@ -57,7 +60,8 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         classes: all classes there can be, in the order of the columns; from y unless given.
         n_inducing: P; None for 64, or for a number by the labels when `n_mean` is 0 (64, 128 from
             1,000 labels, 256 from 4,000).
-        n_mean: further centres for the mean alone; 0 for none.
+        n_mean: further centres for the mean alone; 0 for none. They are left out where the
+            leave-one-out Brier score is clearly better without: where classes overlap.
         geometry: scaling and centres of the pool; measured on X unless given.
         inducing: "k-means++", "random" (a subset of the rows), or an array [P, D] of raw features.
             Only for a geometry that is measured here.
@@ -293,13 +297,18 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         if not use_wide or report.stopped:
             return found
         assert wide is not None
-        rows = None
+        small = self._judged(found, codes)
+        rows, everything = None, codes
         if whole is None:
             del Phi, found  # let the small basis's features go before the wide ones come
+            small = small._replace(Phi=np.zeros((0, 0)))
             limit = max(1, WIDE_BYTES // (len(wide.points) * scaled.itemsize))
             rows = np.sort(np.random.default_rng([self._draw, 1]).choice(len(codes), limit, replace=False))
             whole, kt, codes = projection.project(scaled[rows], wide, kernel)[0], kt[rows], codes[rows]
-        return self._widen(kernel, fit, whole, kt, codes, rows, report.part(0.8, 1.0))
+        widened = self._widen(kernel, fit, whole, kt, codes, rows, report.part(0.8, 1.0))
+        widened = self._judged(widened, everything)
+        # where classes overlap the wide mean follows the noise, and the small basis alone knows better
+        return small if _clearly_less(small.brier, widened.brier) and not report.stopped else widened
 
     def _widen(
         self,
@@ -396,7 +405,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         """The length scale with the lowest leave-one-out negative log-likelihood."""
         assert isinstance(first.kernel, StationaryKernel)
         base = first.kernel
-        best, lowest = first, self._left_out_nll(first, codes)
+        best = self._judged(first, codes)
         for number, factor in enumerate(CANDIDATES):
             if factor == 1.0:
                 continue
@@ -405,9 +414,9 @@ class LargeMarginClassifier(BaseBayesianClassifier):
             found = self._fit_at(kernel, scaled, codes, first.fit.posterior, report.part(low, low + 0.03))
             if report.stopped:
                 break
-            value = self._left_out_nll(found, codes)
-            if value < lowest:
-                best, lowest = found, value
+            found = self._judged(found, codes)
+            if found.nll < best.nll:
+                best = found
         return best
 
     # ------------------------------------------------------------------ calibration
@@ -424,6 +433,8 @@ class LargeMarginClassifier(BaseBayesianClassifier):
 
     def _left_out(self, fitted: _Fitted, codes: Ints) -> tuple[Floats, Ints]:
         """Means of a sample of rows as if they had not been there, and their codes."""
+        if fitted.left_out is not None:
+            return fitted.left_out
         codes = codes if fitted.rows is None else codes[fitted.rows]
         rng = np.random.default_rng([self._draw, 2])
         n = len(codes)
@@ -436,11 +447,18 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         F = cal.leave_one_out(Phi, fitted.mean, kept, rivals, bends, sample, weight=n / len(kept))
         return F, kept[sample]
 
-    def _left_out_nll(self, fitted: _Fitted, codes: Ints) -> float:
+    def _judged(self, fitted: _Fitted, codes: Ints) -> _Fitted:
+        """The fit with how well it foretells rows that it did not see."""
+        if fitted.left_out is not None:
+            return fitted
         F, kept = self._left_out(fitted, codes)
-        beta = cal.fit_beta(F, kept, self._prior_log_beta(fitted))
-        p = cal.softmax(F, beta)[np.arange(len(kept)), kept]
-        return float(-np.log(np.maximum(p, 1e-12)).mean())
+        p = cal.softmax(F, cal.fit_beta(F, kept, self._prior_log_beta(fitted)))
+        own = p[np.arange(len(kept)), kept]
+        return fitted._replace(
+            left_out=(F, kept),
+            nll=float(-np.log(np.maximum(own, 1e-12)).mean()),
+            brier=(p * p).sum(axis=1) - 2.0 * own + 1.0,
+        )
 
     def _held_out(self, fitted: _Fitted, scaled: Floats, codes: Ints) -> Floats:
         """[N, C] means of five-fold cross-validation at the fitted kernel."""
@@ -604,6 +622,15 @@ class _Part:
     def part(self, low: float, high: float) -> _Part:
         width = self._high - self._low
         return _Part(self._whole, self._low + low * width, self._low + high * width)
+
+
+def _clearly_less(a: Floats, b: Floats) -> bool:
+    """Whether the mean of a is below that of b by more than a standard error; paired for equal lengths."""
+    if len(a) == len(b):
+        error = float(np.std(a - b)) / np.sqrt(len(a))
+    else:
+        error = float(np.sqrt(a.var() / len(a) + b.var() / len(b)))
+    return float(b.mean() - a.mean()) > error
 
 
 def _fits(scaled: Floats, basis: Basis) -> bool:
