@@ -1,6 +1,6 @@
 """Pictures of every page, light and dark, wide and narrow: `make screenshots ARGS=folder`.
 
-Without a folder only the README's picture is made, in docs/images.
+Without a folder the pictures of the README and of docs/teaching.md are made, in docs/images.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from benchmarks.driving import PATIENCE, ROOT, Server, chromium, settled, visit
 from workbench.app.experiments import EXPERIMENTS
 from workbench.app.lessons import LESSONS
 
-README_PICTURE = ROOT / "docs" / "images" / "label.png"
+PICTURES = ROOT / "docs" / "images"
+# those of docs/teaching.md: names of `Pages.all` that the script refers to, with what else the address says
+TAUGHT = {
+    "lesson-over-confident": "",
+    "lesson-useless": "",
+    "lesson-inducing": "&points=16",
+    "lesson-looking": "&questions=40",
+    "lesson-rivals": "",
+    "uncertainty-points": "",
+    "calibration-gibbs": "",
+}
 WIDTHS = {"wide": 1400, "narrow": 800}
 GAPS = "name,height,weight,class\nada,1.7,60,a\nbob,,71,b\ncyd,1.9,80,a\ndan,1.6,,b\n"
 
@@ -184,6 +194,26 @@ def picture(
     context.close()
 
 
+def for_docs(browser: Any, server: Server, pages: Pages, only: str) -> None:
+    """The pictures that documents refer to, small: the README's, and the lessons' without the menu."""
+    from PIL import Image
+
+    every = pages.all()
+    wanted = {"label": ""} | TAUGHT
+    for name, more in wanted.items():
+        if not name.startswith(only):
+            continue
+        address, act = every[name]
+        lesson = name.startswith("lesson-")
+        path = PICTURES / f"{name}.png"
+        more += "&class=1" if lesson else ""
+        picture(browser, server.url + address + more, path, 1000 if lesson else 1400, "light", act)
+        with Image.open(path) as full:
+            few = full.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+        few.save(path, optimize=True)
+        print(path)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Make the pictures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.screenshots", description=__doc__)
@@ -199,8 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             pages = Pages(browser, server)
             if given.folder is None:
-                picture(browser, server.url + pages.all()["label"][0], README_PICTURE, 1400, "light", None)
-                print(README_PICTURE)
+                for_docs(browser, server, pages, given.only)
                 return 0
             for name, (address, act) in pages.all().items():
                 if not name.startswith(given.only):

@@ -415,7 +415,7 @@ LESSONS: tuple[Lesson, ...] = (
         "As the classes melt into each other, which likelihood still tells the truth about itself?",
         (
             "The grey line is the exact Bayes rule: nobody can do better on average, at any noise.",
-            "In the error all lines lie on each other. In the likelihood robust-max takes off.",
+            "In the error all lines but one lie on each other. In the likelihood robust-max takes off.",
             "The mean-field line is too modest: the bound, not the model, is at fault.",
             "Even the exact line has a calibration error above 0: with 2,000 points that is chance.",
         ),
@@ -450,6 +450,7 @@ LESSONS: tuple[Lesson, ...] = (
             "Left: how often A leads among draws of the functions. It is about the functions, not the label.",
             "More labels make the functions certain, so the left column grows ever surer. The noise stays.",
             "The softmax of the means errs the other way. One fitted number, β, repairs it.",
+            "But β is fitted too: with 50 labels it sharpens too much.",
         ),
         (_LABELS, _NOISE),
         _argmax,
