@@ -1,32 +1,38 @@
 """What a study costs over its rounds run bare, and where a round's time goes.
 
-    python -m benchmarks.studies [--quick] [--workers 2] [--repeats 1]
+    python -m benchmarks.studies [--quick] [--workers 2] [--profile]
 
 Bare: `simulate` and nothing else, in this process or in as many others as the study has workers, each
-with one thread and its share of the runs. Kept: `run_study` with its folder, each round durable. Both
-are compared by processor time, of all processes together, after each process has imported and compiled
-what it needs; that start-up is paid once a study and printed by itself. With workers the time by the
-clock is printed, too.
+with one thread and its share of the runs. Kept: `run_study` with its folder, each round durable. The two
+take turns, two seeds at a time, and are compared by the processor time of all processes together, as the
+machine may be busy with other things. What each process imports and compiles first is paid once a study
+and printed by itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
 import multiprocessing
 import os
-import resource
+import pstats
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+import psutil
 
 from workbench.sessions import simulate
 from workbench.sessions.spec import RunSpec
 from workbench.studies import StudySpec, run_study
+from workbench.studies.hosts import hosts
 from workbench.studies.workers import pool_of, prepare_process
 
 POLICIES = ("variation-ratio", "margin", "entropy-of-means", "random")
@@ -56,71 +62,93 @@ def _ready(runs: list[RunSpec], together: Any) -> None:
     together.wait()
 
 
-def bare_elsewhere(spec: StudySpec, small: StudySpec, workers: int) -> tuple[float, float]:
-    """Processor and wall seconds of the rounds in as many processes, after their start-up."""
-    shares = [spec.runs()[i::workers] for i in range(workers)]
+def _cpu(process: psutil.Process) -> float:
+    """Processor seconds of a process and its children."""
+    return sum(sum(p.cpu_times()[:2]) for p in (process, *process.children(recursive=True)))
+
+
+def in_turns(spec: StudySpec, small: StudySpec, workers: int) -> Iterator[tuple[float, float, float, float]]:
+    """Processor and wall seconds of both sides with the same workers: bare, kept, bare, kept, ...
+
+    The first turn is `small`, the start-up of each side; then two more seeds at a time.
+    """
     context = multiprocessing.get_context("spawn")
     start = (small.runs(), context.Barrier(workers))
-    with ProcessPoolExecutor(workers, context, initializer=_ready, initargs=start) as pool:
+    with (
+        ProcessPoolExecutor(workers, context, initializer=_ready, initargs=start) as pool,
+        tempfile.TemporaryDirectory() as folder,
+        ExitStack() as later,
+    ):
         list(pool.map(abs, range(workers)))
-        began = perf_counter()
-        spent = sum(seconds for seconds, _ in pool.map(bare, shares))
-        return spent, perf_counter() - began
+        before, began = process_time(), perf_counter()
+        address = later.enter_context(hosts(workers))
+        holder = next(p for p in psutil.Process().children() if "workbench.studies.hosts" in p.cmdline())
+        run_study(small, out=Path(folder) / "small", scheduler=address)
+        yield 0.0, 0.0, process_time() - before + _cpu(holder), perf_counter() - began
+        done = 0
+        while done < spec.seeds:
+            seeds = min(done + 2, spec.seeds)
+            new = [one for one in spec.runs() if done <= one.seed < seeds]
+            began = perf_counter()
+            plain = sum(s for s, _ in pool.map(bare, [new[i::workers] for i in range(workers)]))
+            middle, before, others = perf_counter(), process_time(), _cpu(holder)
+            run_study(replace(spec, seeds=seeds), out=Path(folder) / "s", scheduler=address)
+            kept = process_time() - before + _cpu(holder) - others
+            yield plain, middle - began, kept, perf_counter() - middle
+            done = seeds
 
 
-def kept_elsewhere(spec: StudySpec, workers: int) -> tuple[float, float]:
-    """Processor and wall seconds of the study with workers, driver and start-up included."""
-    before, began = all_processor_seconds(), perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        run_study(spec, out=Path(folder) / "s", workers=workers)
-    return all_processor_seconds() - before, perf_counter() - began
-
-
-def all_processor_seconds() -> float:
-    """Of this process and its ended children."""
-    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in spent)
+def profile(spec: StudySpec, shown: int = 14) -> None:
+    """Own time of the functions a round spends most in, in this process."""
+    one = replace(spec, seeds=1).runs()[0]
+    # of all threads: TensorFlow computes in its own
+    profiler = cProfile.Profile(process_time)
+    profiler.enable()
+    n = sum(1 for _ in simulate(pool_of(one), one.classifier, one.policy, budget=one.budget, seed=one.seed))
+    profiler.disable()
+    stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
+    total = sum(own for _, _, own, _, _ in stats.values())
+    print(f"profile of {n} rounds of {one.policy}: own time of {shown} functions")
+    ordered = sorted(stats.items(), key=lambda entry: -entry[1][2])
+    for (file, line, name), (_, calls, own, _, _) in ordered[:shown]:
+        where = "/".join(Path(file).parts[-2:]) if line else "built in"
+        print(
+            f"  {100 * own / total:5.1f} %  {1e3 * own / n:6.3f} ms  {calls / n:7.1f} calls  {where}: {name}"
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="2 seeds and 20 labels")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--profile", action="store_true", help="only where a round's time goes")
     given = parser.parse_args()
     prepare_process()
     seeds, budget = (2, 20) if given.quick else (10, 60)
     spec = StudySpec("bench", policies=POLICIES, seeds=seeds, budget=budget)
     small = StudySpec("warm", policies=POLICIES, seeds=1, budget=3)
     bare(small.runs())  # compiles
+    if given.profile:
+        profile(spec)
+        return
     rounds = sum(one.n_rounds for one in spec.runs())
-    here, parts = [], Counter[str]()
-    for _ in range(given.repeats):
-        plain, parts = bare(spec.runs())
-        here.append((plain, kept(spec)))
-    plain, whole = np.median(np.asarray(here), axis=0)
+    plain, parts = bare(spec.runs())
+    whole = kept(spec)
     print(f"{rounds} rounds of {spec.pools[0]}, {len(POLICIES)} policies, {seeds} seeds, {budget} labels")
     print(f"bare, in this process       {plain:7.2f} CPU s  {1e3 * plain / rounds:6.2f} ms a round")
     print(f"kept, in this process       {whole:7.2f} CPU s  overhead {100 * (whole / plain - 1):+.1f} %")
     total = sum(parts.values())
     for name, seconds in parts.most_common():
         print(f"  {name:6s} {100 * seconds / total:5.1f} % of a round's wall time")
-    there = []
-    for _ in range(given.repeats):
-        spent, wall = bare_elsewhere(spec, small, given.workers)
-        started, started_wall = kept_elsewhere(small, given.workers)
-        all_spent, all_wall = kept_elsewhere(spec, given.workers)
-        there.append((spent, wall, started, started_wall, all_spent - started, all_wall - started_wall))
-    spent, wall, started, started_wall, beyond, beyond_wall = np.median(np.asarray(there), axis=0)
-    over, over_wall = 100 * (beyond / spent - 1), 100 * (beyond_wall / wall - 1)
+    start, *turns = in_turns(spec, small, given.workers)
+    print(f"{given.workers} workers, start-up         {start[2]:7.2f} CPU s  {start[3]:6.1f} s by the clock")
+    spent, wall, beyond, beyond_wall = np.sum(turns, axis=0)
+    print(f"{given.workers} workers, bare             {spent:7.2f} CPU s  {wall:6.1f} s by the clock")
     print(
-        f"{given.workers} workers, start-up         {started:7.2f} CPU s  {started_wall:6.2f} s by the clock"
+        f"{given.workers} workers, driver and all   {beyond:7.2f} CPU s  {beyond_wall:6.1f} s by the clock, "
+        f"overhead {100 * (beyond / spent - 1):+.1f} % and {100 * (beyond_wall / wall - 1):+.1f} %"
     )
-    print(f"{given.workers} workers, bare             {spent:7.2f} CPU s  {wall:6.2f} s by the clock")
-    print(
-        f"{given.workers} workers, driver and all   {beyond:7.2f} CPU s  {beyond_wall:6.2f} s by the clock, "
-        f"overhead {over:+.1f} % and {over_wall:+.1f} %"
-    )
+    print("  turn by turn " + ", ".join(f"{100 * (k / b - 1):+.0f} %" for b, _, k, _ in turns))
 
 
 if __name__ == "__main__":

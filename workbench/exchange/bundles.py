@@ -16,6 +16,7 @@ import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -392,12 +393,6 @@ def environment() -> dict[str, Any]:
     """What the result may depend on besides the spec."""
     from workbench.store.events import now
 
-    libraries: dict[str, str | None] = {}
-    for name in _LIBRARIES:
-        try:
-            libraries[name] = version(name)
-        except PackageNotFoundError:
-            libraries[name] = None
     return {
         "written": now(),
         "python": sys.version.split()[0],
@@ -407,8 +402,17 @@ def environment() -> dict[str, Any]:
             name: os.environ.get(name)
             for name in ("WORKBENCH_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         },
-        "libraries": libraries,
+        "libraries": {name: _version(name) for name in _LIBRARIES},
     }
+
+
+# a study writes many bundles, and reading versions takes longer than all the rest of one
+@cache
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _run_events(pool: Pool, rounds: Sequence[Round]) -> str:
