@@ -6,7 +6,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.pools.network_map import NetworkFeatureMap
+    from workbench.pools.pool import Pool
 
 REFITS = ("head", "whole")
 HELD_OUT = 1000  # rows at most that training leaves out, to set the temperature on
@@ -64,6 +68,29 @@ class _NetworkClassifier(BaseBayesianClassifier):
         if self._trivial():
             raise InputError(f"{type(self).__name__} has no network yet: it needs labels of two classes.")
         return self._features(X).copy()
+
+    def feature_map(self, pool: Pool) -> NetworkFeatureMap:
+        """The network as a feature map that runs and models save and replay; it needs no TensorFlow.
+
+        Args:
+            pool: of images like those the network was trained on, with pixels as features.
+
+        Raises:
+            InputError: no network, no images, images of another shape, or layers that cannot be replayed.
+        """
+        from workbench.engine import networks as engine
+        from workbench.pools.network_map import NetworkFeatureMap, pixels_of
+
+        pixels = pixels_of(pool)
+        if self._trivial():
+            raise InputError(f"{type(self).__name__} has no network yet: it needs labels of two classes.")
+        if self.input_shape_ != (*pixels.shape, 1)[:3]:
+            raise InputError(
+                f"The network reads {list(self.input_shape_)} and the images of pool {pool.name!r} are "
+                f"{list(pixels.shape)}."
+            )
+        layers = engine.described(self.network_, self.input_shape_, self.weights_)
+        return NetworkFeatureMap(pixels, self.shift_, self.scale_, layers)
 
     # ------------------------------------------------------------------ for subclasses
 

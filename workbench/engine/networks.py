@@ -27,6 +27,7 @@ from keras import layers
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
+from workbench.pools.network_map import Layer
 from workbench.registry import Entry, Registry, load_target
 
 BATCH = 128
@@ -193,6 +194,38 @@ def forward(network: str, input_shape: Shape, weights: Sequence[Any], scaled: An
         else:
             values, _ = layer.stateless_call(own, [], values)
     return layer_norm(values)
+
+
+def described(network: str, input_shape: Shape, weights: Sequence[Array]) -> tuple[Layer, ...]:
+    """A network layer by layer, for a feature map that needs no TensorFlow.
+
+    Args:
+        network: as in `initial_weights`.
+        input_shape: (H, W, channels).
+        weights: arrays in the network's order.
+
+    Raises:
+        InputError: layers other than plain convolutions, pooling of 2 x 2 and dense ones with rectifiers.
+    """
+    found: list[Layer] = []
+    left = iter(weights)
+    for layer in template(network, input_shape).layers:
+        own = [np.asarray(next(left), np.float32) for _ in layer.trainable_variables]
+        plain = getattr(layer, "activation", None) is keras.activations.relu and len(own) == 2
+        if isinstance(layer, layers.Conv2D) and plain and layer.strides == layer.dilation_rate == (1, 1):
+            found.append(Layer("convolution", own[0], own[1], layer.padding))
+        elif isinstance(layer, layers.Dense) and plain:
+            found.append(Layer("dense", own[0], own[1]))
+        elif isinstance(layer, layers.MaxPooling2D) and layer.pool_size == layer.strides == (2, 2):
+            found.append(Layer("pooling"))
+        elif isinstance(layer, layers.Flatten):
+            found.append(Layer("flat"))
+        else:
+            raise InputError(
+                f"Layer {layer.name!r} of network {network!r} is none that a feature map can replay: plain "
+                "convolutions and dense layers with rectifiers, pooling of 2 x 2 and flattening are."
+            )
+    return tuple(found)
 
 
 def _reads_grey(layer: Any) -> bool:

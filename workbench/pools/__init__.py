@@ -10,6 +10,7 @@ from workbench.pools.features import feature_map_from_json
 from workbench.pools.fingerprints import compare_fingerprints
 from workbench.pools.generators import overlapping_probabilities, three_gaussians_probabilities
 from workbench.pools.loading import POOLS, PoolEntry, load_pool
+from workbench.pools.network_map import NetworkFeatureMap, with_network
 from workbench.pools.pool import FeatureMap, Items, Pool, Shown, TestSplit
 from workbench.pools.projection import Plane, project
 from workbench.pools.tables import Fix, Problem, TableOptions, TableReport, inspect_table, read_rows
@@ -20,6 +21,7 @@ __all__ = [
     "FeatureMap",
     "Fix",
     "Items",
+    "NetworkFeatureMap",
     "Plane",
     "Pool",
     "PoolEntry",
@@ -37,4 +39,5 @@ __all__ = [
     "project",
     "read_rows",
     "three_gaussians_probabilities",
+    "with_network",
 ]

@@ -17,6 +17,7 @@ _KINDS = {
     "table": "workbench.pools.table_map:TableFeatureMap",
     "image": "workbench.pools.images:ImageFeatureMap",
     "text": "workbench.pools.texts:TextFeatureMap",
+    "network": "workbench.pools.network_map:NetworkFeatureMap",
 }
 
 

@@ -50,6 +50,11 @@ class ImageFeatureMap:
     axes: Floats | None = None
 
     @property
+    def shows_pixels(self) -> bool:
+        """Whether the features are the pixels themselves."""
+        return self.axes is None
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Names of the D features."""
         if self.axes is not None:
@@ -155,7 +160,7 @@ def image_pool(
         classes: their names.
         ids: [N] ids, or None for row numbers.
         test: the source's own split.
-        features: "pixels" in [0, 1] or "pca".
+        features: "pixels" in [0, 1], "pca", or the path of a saved `NetworkFeatureMap` (.json).
         n_components: of "pca".
         title: one line.
         notes: what was done on the way.
@@ -175,18 +180,22 @@ def image_pool(
         )
     if len(images) < 2:
         raise InputError("A pool needs at least 2 images; got 1.")
-    if features not in ("pixels", "pca"):
-        raise InputError(f"features={features!r} is not one of 'pixels', 'pca'.")
+    from_network = str(features).lower().endswith(".json")
+    if features not in ("pixels", "pca") and not from_network:
+        raise InputError(
+            f"features={features!r} is not one of 'pixels', 'pca', or the file (.json) of a network's "
+            "feature map."
+        )
     images, white = _in_range(images)
     shape = tuple(int(n) for n in images.shape[1:])
     feature_map = ImageFeatureMap(shape, white)
     if features == "pca":
         feature_map = _pca_map(images, feature_map, n_components)
         notes = (*notes, f"Features are the first {n_components} principal components of the pixels.")
-    return Pool(
+    pool = Pool(
         name=name,
         kind="image",
-        features=feature_map.transform(images),
+        features=np.empty((len(images), 0), np.float32) if from_network else feature_map.transform(images),
         classes=classes,
         truth=truth,
         items=ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white),
@@ -199,6 +208,11 @@ def image_pool(
         common_scale=True,
         notes=notes,
     )
+    if not from_network:
+        return pool
+    from workbench.pools.network_map import NetworkFeatureMap, with_network
+
+    return with_network(pool, NetworkFeatureMap.read(features))
 
 
 def _in_range(images: Array) -> tuple[Array, float]:

@@ -1,0 +1,213 @@
+"""A trained network as a feature map: images to its features, in NumPy alone, saved and replayed as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
+from workbench.pools.images import ImageFeatureMap, pack, unpack
+from workbench.pools.items import ImageItems
+from workbench.pools.pool import Pool
+
+_FLOATS = 1 << 23  # of the widest layer's patches in one chunk
+
+
+class Layer(NamedTuple):
+    """One layer of a network.
+
+    Attributes:
+        kind: "convolution" or "dense", both followed by a rectifier, "pooling" (largest of 2 x 2) or "flat".
+        weights: [h, w, c, d] or [c, d]; None for the others.
+        bias: [d]; None for the others.
+        padding: of a convolution, "same" or "valid".
+    """
+
+    kind: str
+    weights: Floats | None = None
+    bias: Floats | None = None
+    padding: str = "valid"
+
+
+@dataclass(frozen=True)
+class NetworkFeatureMap:
+    """Images to the features of a trained network, each row of mean 0 and variance 1.
+
+    Attributes:
+        pixels: from raw images to pixels in [0, 1].
+        shift: [D] subtracted from the pixels.
+        scale: [D] then divided by.
+        layers: in order.
+    """
+
+    pixels: ImageFeatureMap
+    shift: Floats
+    scale: Floats
+    layers: tuple[Layer, ...]
+    shows_pixels: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the features."""
+        widths = [len(layer.bias) for layer in self.layers if layer.bias is not None]
+        return tuple(f"unit_{i + 1}" for i in range(widths[-1]))
+
+    def transform(self, rows: Any) -> Array:
+        """Images to features.
+
+        Args:
+            rows: [N, H, W(, 3)] images, or the same laid flat [N, D], in the pool's range of values.
+
+        Returns:
+            [N, d] float32.
+
+        Raises:
+            InputError: images of another size or mode.
+        """
+        images = np.asarray(rows)
+        out = np.empty((len(images), len(self.columns)), np.float32)
+        if not len(images):
+            self.pixels.transform(images)
+        step = max(1, _FLOATS // self._widest())
+        for start in range(0, len(images), step):
+            flat = (self.pixels.transform(images[start : start + step]) - self.shift) / self.scale
+            out[start : start + step] = self._forward(flat)
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """The map as a JSON document; arrays as base64 of little-endian float32."""
+        layers = [
+            {"kind": layer.kind, "padding": layer.padding}
+            | (
+                {}
+                if layer.weights is None or layer.bias is None
+                else {"weights": pack(layer.weights), "bias": pack(layer.bias)}
+            )
+            for layer in self.layers
+        ]
+        scaling = {"shift": pack(self.shift), "scale": pack(self.scale)}
+        return {"kind": "network", "pixels": self.pixels.to_json(), "layers": layers} | scaling
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> NetworkFeatureMap:
+        """Rebuild from `to_json`."""
+        layers = tuple(
+            Layer(
+                str(part["kind"]),
+                unpack(part["weights"]) if "weights" in part else None,
+                unpack(part["bias"]) if "bias" in part else None,
+                str(part["padding"]),
+            )
+            for part in document["layers"]
+        )
+        pixels = ImageFeatureMap.from_json(document["pixels"])
+        return cls(pixels, unpack(document["shift"]), unpack(document["scale"]), layers)
+
+    def save(self, path: str | Path) -> None:
+        """Write the map to a file that `load_pool(..., features=path)` reads.
+
+        Args:
+            path: should end in .json.
+        """
+        Path(path).write_text(json.dumps(self.to_json()) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: str | Path) -> NetworkFeatureMap:
+        """The map in a file.
+
+        Raises:
+            InputError: no such file, or not such a map.
+        """
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            if document["kind"] != "network":
+                raise InputError(
+                    f"{path} holds no network's feature map but one of kind {document['kind']!r}."
+                )
+            return cls.from_json(document)
+        except FileNotFoundError:
+            raise InputError(f"There is no file {str(path)!r} with a network's feature map.") from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path} is not a saved feature map of a network: {error}") from error
+
+    def _widest(self) -> int:
+        H, W = self.pixels.shape[:2]
+        sizes = [layer.weights.shape for layer in self.layers if layer.weights is not None]
+        return max([H * W] + [H * W * int(np.prod(size[:3])) for size in sizes if len(size) == 4])
+
+    def _forward(self, flat: Floats) -> Floats:
+        height, width, *colours = self.pixels.shape
+        values = flat.reshape(len(flat), height, width, *(colours or [1]))
+        for layer in self.layers:
+            if layer.kind == "pooling":
+                n, h, w, c = values.shape
+                even = values[:, : h // 2 * 2, : w // 2 * 2]
+                values = even.reshape(n, h // 2, 2, w // 2, 2, c).max(axis=(2, 4))
+            elif layer.kind == "flat":
+                values = values.reshape(len(values), -1)
+            else:
+                weights, bias = np.asarray(layer.weights), np.asarray(layer.bias)
+                flat_rows = layer.kind == "dense"
+                product = values @ weights if flat_rows else _convolved(values, weights, layer.padding)
+                values = np.maximum(product + bias, 0.0)
+        centred = values - values.mean(axis=1, keepdims=True)
+        return centred / np.sqrt(np.mean(centred * centred, axis=1, keepdims=True) + np.float32(1e-5))
+
+
+def _convolved(values: Floats, weights: Floats, padding: str) -> Floats:
+    h, w, c, d = weights.shape
+    if padding == "same":
+        values = np.pad(values, ((0, 0), ((h - 1) // 2, h // 2), ((w - 1) // 2, w // 2), (0, 0)))
+    patches = np.lib.stride_tricks.sliding_window_view(values, (h, w), axis=(1, 2))  # [n, H, W, c, h, w]
+    matrix = weights.transpose(2, 0, 1, 3).reshape(c * h * w, d)
+    product: Floats = patches.reshape(*patches.shape[:3], -1) @ matrix
+    return product
+
+
+def pixels_of(pool: Pool) -> ImageFeatureMap:
+    """From a pool's raw images to pixels in [0, 1], whatever its features are.
+
+    Raises:
+        InputError: not a pool of images.
+    """
+    if not isinstance(pool.items, ImageItems):
+        raise InputError(f"Pool {pool.name!r} holds no images, so a network for images has nothing to read.")
+    return ImageFeatureMap(tuple(int(n) for n in pool.items.images.shape[1:]), pool.items.white)
+
+
+def with_network(pool: Pool, feature_map: NetworkFeatureMap) -> Pool:
+    """The same pool with a network's features in the place of its own.
+
+    Args:
+        pool: of images.
+        feature_map: of a network for images of that shape.
+
+    Returns:
+        The pool; its feature map is saved with every run and model, and replayed on new images.
+
+    Raises:
+        InputError: not a pool of images, or of another shape or range than the network's.
+    """
+    own = pixels_of(pool)
+    if (own.shape, own.white) != (feature_map.pixels.shape, feature_map.pixels.white):
+        raise InputError(
+            f"The network was made for images of shape {list(feature_map.pixels.shape)} with white at "
+            f"{feature_map.pixels.white:g}; those of pool {pool.name!r} have {list(own.shape)} and "
+            f"{own.white:g}."
+        )
+    images: Sequence[Any] = pool.items.images  # type: ignore[attr-defined]
+    d = len(feature_map.columns)
+    return replace(
+        pool,
+        features=feature_map.transform(images),
+        feature_map=feature_map,
+        common_scale=True,
+        plane=False,
+        notes=(*pool.notes, f"Features are the {d} units a trained network ends in."),
+    )
