@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
@@ -156,6 +157,29 @@ def test_a_lasso_labels_many(page: Any, server: Server, labelled: str) -> None:
     page.locator(".st-key-map-answers").get_by_role("button", name="B", exact=True).click()
     page.get_by_text(f"{many} items labelled B.").wait_for()
     assert before < count(page) <= before + many
+
+
+def test_an_experiment_streams_its_curves_and_the_figure_is_taken_away(page: Any, server: Server) -> None:
+    visit(page, f"{server.url}/calibration?experiment=likelihoods")
+    page.locator(".st-key-start-experiment button").first.click()
+    page.wait_for_function(
+        "document.querySelector('[data-testid=stMain]').textContent.includes('of 8 curves so far')",
+        timeout=3 * PATIENCE,
+    )
+    # a part of it can be looked at while the rest is fitted, and a reload finds it again
+    page.reload()
+    page.wait_for_selector("[class*=st-key-save-lesson-likelihoods]", timeout=6 * PATIENCE)
+    settled(page)
+    assert query(page) == {"experiment": "likelihoods", "noise": "0.5", "draws": "1"}
+    page.locator("[class*=st-key-save-lesson-likelihoods] button").first.click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Interactive page (HTML)").click()
+    saved = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert waiting.value.suggested_filename == "workbench-likelihoods.html" and "Exact Bayes" in saved
+    # another part leaves this one's values out of the address
+    page.get_by_text("Inducing points", exact=True).click()
+    page.wait_for_function("location.search.includes('trade-offs')")
+    page.wait_for_function("!location.search.includes('draws')")
 
 
 def test_rounds_and_models_side_by_side(page: Any, server: Server, labelled: str) -> None:
