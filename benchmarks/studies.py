@@ -98,6 +98,18 @@ def in_turns(spec: StudySpec, small: StudySpec, workers: int) -> Iterator[tuple[
             done = seeds
 
 
+def _room(file: str, name: str) -> str:
+    """The package a function belongs to."""
+    parts = Path(file).parts
+    if "TFE_Py_Execute" in name:
+        return "TensorFlow's graph"
+    if "site-packages" in parts:
+        return parts[parts.index("site-packages") + 1]
+    if "workbench" in parts:
+        return "/".join(parts[parts.index("workbench") :][:2])
+    return "built in" if file == "~" else "Python's library"
+
+
 def profile(spec: StudySpec, shown: int = 14) -> None:
     """Own time of the functions a round spends most in, in this process."""
     one = replace(spec, seeds=1).runs()[0]
@@ -108,7 +120,12 @@ def profile(spec: StudySpec, shown: int = 14) -> None:
     profiler.disable()
     stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
     total = sum(own for _, _, own, _, _ in stats.values())
-    print(f"profile of {n} rounds of {one.policy}: own time of {shown} functions")
+    rooms: Counter[str] = Counter()
+    for (file, _, name), (_, _, own, _, _) in stats.items():
+        rooms[_room(file, name)] += own / total
+    print(f"profile of {n} rounds of {one.policy}: processor time by where it is spent")
+    print("  " + ", ".join(f"{room} {100 * share:.0f} %" for room, share in rooms.most_common(8)))
+    print(f"own time of {shown} functions")
     ordered = sorted(stats.items(), key=lambda entry: -entry[1][2])
     for (file, line, name), (_, calls, own, _, _) in ordered[:shown]:
         where = "/".join(Path(file).parts[-2:]) if line else "built in"
