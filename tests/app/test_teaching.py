@@ -1,7 +1,6 @@
 """Uncertainty and Calibration without a browser: what they show, and what they say when they cannot."""
 
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,7 @@ from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
 from workbench.policies import variation_ratio
 from workbench.sessions import Session
-from workbench.store import Store
 from workbench.studies import calibration
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("home")
-        patch.setenv("WORKBENCH_HOME", str(folder))
-        patch.setenv("WORKBENCH_WARM", "0")
-        patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
-        yield folder
-        Store.open().close()
 
 
 def said(test: Any) -> str:
@@ -230,7 +217,7 @@ class Fits:
         if self.done:
             assert self.go.wait(60)
         self.done += 1
-        return {"error": 0.1, "nll": 0.2, "ece": 0.05, "seconds": float(points)}
+        return {"error": 0.1, "nll": 0.2, "ece": 0.05, "seconds": float(points), "n": 36}
 
 
 def test_an_experiment_starts_with_a_button_streams_and_is_kept(

@@ -138,11 +138,10 @@ def test_trade_offs_show_four_measures_of_each_kind_as_far_as_fitted() -> None:
     at = np.array([5.0, 10.0])
     fig = teaching.trade_offs(
         [
-            teaching.TradeCurve("shared", at, at / 100, at, at / 50, at * 2),
-            teaching.TradeCurve("own", at[:1], at[:1], at[:1], at[:1], at[:1]),
+            teaching.TradeCurve("shared", at, at / 100, at, at / 50, at * 2, n=120),
+            teaching.TradeCurve("own", at[:1], at[:1], at[:1], at[:1], at[:1], n=120),
         ],
         mark=5,
-        n=120,
     )
     assert [list(t.y) for t in fig.data[:4]] == [[0.05, 0.1], [5, 10], [0.1, 0.2], [10, 20]]
     assert [len(t.x) for t in fig.data[4:]] == [1] * 4

@@ -64,7 +64,7 @@ def _draw_trade(curves: Any, values: Values) -> tuple[list[Picture], str]:
         f"ECE {c.ece[-1]:.3f}, {c.seconds[-1]:.1f} s"
         for c in curves
     )
-    told += f". {POOLS[values['pool']]}, at most {ROWS} items, a fifth of them to measure on."
+    told += f". {POOLS[values['pool']]}, at most {ROWS} items."
     return [Picture(fig, "Error, likelihood, calibration error and time against inducing points")], told
 
 

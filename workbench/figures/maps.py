@@ -76,7 +76,7 @@ def pool_map(
         faint: draw what is not labelled as a background only.
 
     Returns:
-        The figure. `customdata[0]` of every point is the item's index.
+        The figure; n is printed on it. `customdata[0]` of every point is the item's index.
     """
     drawn = np.arange(len(points)) if items is None else np.asarray(items, dtype=np.int64)
     n = len(drawn)
@@ -174,18 +174,17 @@ def pool_map(
                 hovertemplate=words + "<br>asked now<extra></extra>",
             )
         )
-    if len(keep) < n:
-        fig.add_annotation(
-            text=f"{len(keep):,} of {n:,} items drawn",
-            showarrow=False,
-            xref="paper",
-            yref="paper",
-            x=1,
-            y=0,
-            xanchor="right",
-            yanchor="bottom",
-            font={"size": 11, "color": theme.NEUTRAL},
-        )
+    fig.add_annotation(
+        text=f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn",
+        showarrow=False,
+        xref="paper",
+        yref="paper",
+        x=1,
+        y=0,
+        xanchor="right",
+        yanchor="bottom",
+        font={"size": 11, "color": theme.NEUTRAL},
+    )
     fig.update_layout(clickmode="event+select", dragmode="pan")
     return fig
 

@@ -91,6 +91,7 @@ class TradeCurve:
         nll: [K] nats.
         ece: [K] of 15 bins.
         seconds: [K] of training.
+        n: test items behind each value, printed.
     """
 
     name: str
@@ -99,6 +100,7 @@ class TradeCurve:
     nll: Array
     ece: Array
     seconds: Array
+    n: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -817,15 +819,12 @@ def agreement(
     return fig
 
 
-def trade_offs(
-    curves: Sequence[TradeCurve], *, mark: float | None = None, n: int | None = None, height: int = 600
-) -> go.Figure:
+def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None, height: int = 600) -> go.Figure:
     """Error, likelihood, calibration error and training time against the inducing points.
 
     Args:
         curves: as far as they are fitted.
         mark: a number of inducing points to mark.
-        n: test items behind each value, printed.
         height: in pixels.
 
     Returns:
@@ -873,7 +872,7 @@ def trade_offs(
     fig.update_yaxes(tickformat=".0%", row=1, col=1)
     if mark is not None:
         fig.add_vline(x=mark, line={"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"})
-    _foot(fig, "" if n is None else f"n = {n:,} test items")
+    _foot(fig, f"n = {max(curve.n for curve in curves):,} test items")
     return fig
 
 

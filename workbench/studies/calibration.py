@@ -354,7 +354,7 @@ def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) ->
         seed: of the cut, the split and the fit.
 
     Returns:
-        error, nll (nats), ece (15 bins) on the test items, and seconds of processor for the fit;
+        error, nll (nats), ece (15 bins) on n test items, and seconds of processor for the fit;
         the time for the inducing points, which are the same for both, is left out.
     """
     from workbench.classifiers import Geometry, make_classifier
@@ -387,7 +387,7 @@ def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) ->
         p = np.full((len(y_test), n_classes), 1e-6)
         p[:, present] = np.column_stack([model.predict_proba(X_test)[:, 1] for model in models])
         p /= p.sum(axis=1, keepdims=True)
-    return scores(y_test, p)._asdict() | {"seconds": seconds}
+    return scores(y_test, p)._asdict() | {"seconds": seconds, "n": len(y_test)}
 
 
 def trade_offs(
@@ -432,16 +432,15 @@ def trade_curves(points: Sequence[int], found: Sequence[Mapping[str, float]]) ->
     """
     from workbench.figures.teaching import TradeCurve
 
-    halves = (found[: len(points)], found[len(points) :])
-    return tuple(
-        TradeCurve(
-            title,
-            np.asarray(points[: len(half)], dtype=np.float64),
-            *(np.array([fit[name] for fit in half]) for name in ("error", "nll", "ece", "seconds")),
+    def curve(title: str, fits: Sequence[Mapping[str, float]]) -> TradeCurve:
+        error, nll, ece, seconds = (
+            np.array([fit[name] for fit in fits]) for name in ("error", "nll", "ece", "seconds")
         )
-        for title, half in zip(KERNELS.values(), halves, strict=True)
-        if half
-    )
+        at = np.asarray(points[: len(fits)], dtype=np.float64)
+        return TradeCurve(title, at, error, nll, ece, seconds, int(fits[0]["n"]))
+
+    halves = (found[: len(points)], found[len(points) :])
+    return tuple(curve(title, half) for title, half in zip(KERNELS.values(), halves, strict=True) if half)
 
 
 def _likelihood(name: str) -> Likelihood:
