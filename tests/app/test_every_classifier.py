@@ -1,6 +1,5 @@
 """Every registered classifier behind the whole loop: from the command line, and on the Label page."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -13,21 +12,9 @@ from workbench.classifiers import CLASSIFIERS
 from workbench.cli import main
 from workbench.sessions import Session
 from workbench.sessions.session import ArrayOracle
-from workbench.store import Store
 
 pytestmark = pytest.mark.slow
 NAMES = list(CLASSIFIERS)
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("home")
-        patch.setenv("WORKBENCH_HOME", str(folder))
-        patch.setenv("WORKBENCH_WARM", "0")
-        patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
-        yield folder
-        Store.open().close()
 
 
 def setting(name: str) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,9 @@ from streamlit.testing.v1 import AppTest
 from workbench.app import current
 from workbench.sessions import Session
 from workbench.sessions.session import ArrayOracle
-from workbench.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("data", "label", "compare", "uncertainty", "calibration", "history")
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("home")
-        patch.setenv("WORKBENCH_HOME", str(folder))
-        patch.setenv("WORKBENCH_WARM", "0")
-        patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
-        yield folder
-        Store.open().close()
 
 
 @pytest.fixture(scope="module")

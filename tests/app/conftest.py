@@ -1,0 +1,19 @@
+"""A home of its own for the tests of a file, and no engine warmed up before it is needed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workbench.store import Store
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("WORKBENCH_HOME", str(folder))
+        patch.setenv("WORKBENCH_WARM", "0")
+        patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
+        yield folder
+        Store.open().close()
