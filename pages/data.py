@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -72,6 +73,21 @@ def own_card() -> None:
         with st.container(horizontal=True, key="actions-own"):
             if st.button("Choose a file", key="choose-file", icon=":material/upload:"):
                 st.session_state["uploading"] = True
+                st.rerun()
+
+
+def images_card() -> None:
+    with st.container(border=True, height="stretch", key="card-images"):
+        st.image(str(picture("images", "image")), width="stretch", alt="Images")
+        with st.container(height="stretch", gap="xxsmall"):
+            st.markdown("**Your own images**")
+            st.caption(
+                "A zip of folders, a folder a class or without classes; or an NPZ of arrays.  \n"
+                f"up to {uploads.MAX_BYTES // 2**20} MB · checked first"
+            )
+        with st.container(horizontal=True, key="actions-images"):
+            if st.button("Choose a file", key="choose-images", icon=":material/upload:"):
+                st.session_state["uploading"] = "images"
                 st.rerun()
 
 
@@ -154,6 +170,7 @@ def pools() -> None:
         for name in POOLS:
             card(name)
         own_card()
+        images_card()
 
 
 def known_sets() -> None:
@@ -226,14 +243,92 @@ def columns_of(report: Any) -> None:
         st.dataframe(table, hide_index=True, key="columns-table", alt="Columns")
 
 
-def upload() -> None:
-    st.header("Your own table")
+def way_back() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("The file stays on this machine.")
         if st.button("Back to the pools", key="leave-upload", type="tertiary", icon=":material/arrow_back:"):
             for name in ("uploading", "reading", "reading-of"):
                 st.session_state.pop(name, None)
             st.rerun()
+
+
+AS_THEY_ARE = "As they are"
+SIZES = {AS_THEY_ARE: None, "28 x 28": 28, "32 x 32": 32, "64 x 64": 64, "128 x 128": 128}
+MODES = {AS_THEY_ARE: None, "Grey": "grey", "Colour": "colour"}
+
+
+def upload_images() -> None:
+    st.header("Your own images")
+    way_back()
+    file = st.file_uploader(
+        "Images",
+        type=list(uploads.IMAGE_KINDS),
+        key="upload-images",
+        label_visibility="collapsed",
+        max_upload_size=200,
+    )
+    if file is None:
+        return
+    options: dict[str, Any] = {}
+    if file.name.lower().endswith(".zip"):
+        left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
+        size = left.selectbox("Size", list(SIZES), key="images-size", help="Networks like small images.")
+        mode = middle.selectbox("Colours", list(MODES), key="images-mode")
+        drop = right.toggle("Leave out files that cannot be read", key="images-drop")
+        chosen = {"resize": SIZES[size], "mode": MODES[mode], "corrupt": "drop" if drop else None}
+        options = {name: value for name, value in chosen.items() if value is not None}
+    from workbench.app.seeing import cached
+    from workbench.pools import load_pool
+
+    try:
+        path = str(uploads.keep(file.name, file.getvalue()))
+        with st.spinner("Reading the images"):
+            pool = cached(("upload", path, *sorted(options.items())), lambda: load_pool(path, **options))
+        if pool.kind != "image":
+            raise InputError(f"{file.name} holds a table of {plural(len(pool), 'row')}, no images.")
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+        if options or "resize=" in str(error) or "mode=" in str(error):
+            st.caption("Size and colours above bring all images to one.")
+        return
+    seen(pool)
+    typed = ""
+    if not pool.has_truth:
+        typed = st.text_area(
+            "Classes, one a line", key="typed-classes", placeholder="cat\ndog", height=120, max_chars=20_000
+        )
+    settings = forms.settings("new-images", file.name.rpartition(".")[0], "image", len(pool.classes))
+    if st.button("Start labelling", type="primary", key="start-images", icon=":material/play_arrow:"):
+        try:
+            classes = None if pool.has_truth else forms.class_names(typed)
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+            return
+        with st.spinner("Opening the pool"):
+            forms.start(path, replace(settings, classes=classes), options=options)
+
+
+def seen(pool: Any) -> None:
+    """A pool of images before it is started: a sheet of them, their classes, what was done to them."""
+    from workbench.figures.thumbnails import enlarged, sheet
+
+    st.markdown(f"**{verbatim(pool.title, 60)}** · {verbatim(pool.description)}")
+    step = max(1, len(pool) // 24)
+    images = [enlarged(pool.items.show(i).image, 96) for i in range(0, len(pool), step)][:24]
+    st.image(
+        sheet(images, 12, gap=4, ground=128), alt="Some of the images", output_format="PNG", width="stretch"
+    )
+    if pool.has_truth:
+        names = ", ".join(verbatim(name, 30) for name in pool.classes[:12])
+        more = f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""
+        st.caption(f"{plural(len(pool.classes), 'class', 'classes')}: {names}{more}")
+    for note in pool.notes:
+        st.caption(f":material/info: {verbatim(note)}")
+
+
+def upload() -> None:
+    st.header("Your own table")
+    way_back()
     file = st.file_uploader(
         "A table", type=list(uploads.KINDS), key="upload", label_visibility="collapsed", max_upload_size=200
     )
@@ -329,7 +424,9 @@ widgets.style(
 )
 st.title("Data")
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
-if st.session_state.get("uploading"):
+if st.session_state.get("uploading") == "images":
+    upload_images()
+elif st.session_state.get("uploading"):
     upload()
 else:
     projects()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from typing import Any
+
+import numpy as np
+from PIL import Image
 
 from benchmarks.driving import PATIENCE, Server, settled, visit
 from tests.browser.test_labelling import item_of, press_and_wait, wait_for_labelled
@@ -39,3 +44,29 @@ def test_fashion_mnist_is_labelled_image_by_image(page: Any, own_server: Server)
     page.wait_for_function(
         "() => /Model:\\s+\\d+ labels/.test(document.body.innerText)", timeout=4 * PATIENCE
     )
+
+
+def test_images_of_ones_own_are_looked_at_resized_on_request_and_labelled(page: Any, server: Server) -> None:
+    rng, stream = np.random.default_rng(0), io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as folder:
+        for i in range(12):
+            picture, side = io.BytesIO(), 20 if i else 24
+            Image.fromarray(rng.integers(0, 256, size=(side, side), dtype=np.uint8)).save(picture, "PNG")
+            folder.writestr(f"{('cat', 'dog')[i % 2]}/{i}.png", picture.getvalue())
+    visit(page, server.url)
+    page.click(".st-key-choose-images button")
+    page.wait_for_selector(".st-key-upload-images")
+    file = {"name": "pets.zip", "mimeType": "application/zip", "buffer": stream.getvalue()}
+    page.locator(".st-key-upload-images input[type=file]").set_input_files([file])
+    page.wait_for_selector("[data-testid=stAlert]")
+    assert "Bring them together" in page.inner_text("[data-testid=stAlert]")
+    page.locator(".st-key-images-size input").click()
+    page.locator("[role=option]", has_text="28 x 28").click()
+    page.wait_for_selector("text=/12 grey images of 28 x 28 pixels/")
+    settled(page)
+    text = page.inner_text("[data-testid=stMain]")
+    assert "2 classes: cat, dog" in text and "brought to 28 x 28" in text
+    page.click(".st-key-start-images button")
+    page.wait_for_selector(".st-key-answers")
+    settled(page)
+    assert "cat" in page.inner_text(".st-key-answers")

@@ -79,6 +79,16 @@ def test_mixed_sizes_and_modes_are_refused_and_brought_together_on_request():
         load_pool(zipped(mixed), file_name="a.zip", resize=0)
 
 
+def test_one_image_is_no_pool_and_colour_is_not_grey():
+    one = {"cat/1.png": png(GREY[0])}
+    for name, data in [("a.zip", zipped(one)), ("a.npz", npz(X=GREY[:1]))]:
+        with pytest.raises(InputError, match="at least 2"):
+            load_pool(data, file_name=name)
+    grey = load_pool(zipped(folder()), file_name="a.zip")
+    with pytest.raises(InputError, match="6 x 5 colour; the pool's are 6 x 5 grey"):
+        grey.feature_map.transform(COLOUR)
+
+
 def test_corrupt_images():
     files = {**folder(), "pets/cat/98.png": png(GREY[0])[:60], "pets/dog/97.png": b"not an image"}
     with pytest.raises(InputError, match=r"98\.png' is not an image"):

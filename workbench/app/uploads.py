@@ -13,6 +13,7 @@ from typing import Any
 from workbench.errors import InputError
 
 KINDS = ("csv", "tsv", "txt", "parquet", "pq")
+IMAGE_KINDS = ("zip", "npz")
 MAX_BYTES = 200 * 1024 * 1024
 
 
@@ -27,8 +28,9 @@ def check(name: str, data: bytes) -> None:
         InputError: too big, empty, or of a kind no pool is made of.
     """
     ending = name.rpartition(".")[2].lower()
-    if ending not in KINDS:
-        raise InputError(f"{name!r} is not one of the kinds that can be read: {', '.join(KINDS)}.")
+    kinds = (*KINDS, *IMAGE_KINDS)
+    if ending not in kinds:
+        raise InputError(f"{name!r} is not one of the kinds that can be read: {', '.join(kinds)}.")
     if len(data) > MAX_BYTES:
         raise InputError(
             f"{name!r} has {len(data) / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB can be uploaded."
