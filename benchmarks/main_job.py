@@ -25,10 +25,10 @@ def _spent(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - began, result
 
 
-def _split(pool_name: str) -> tuple[Split, bool]:
+def _split(pool_name: str, seed: int = 0) -> tuple[Split, bool]:
     from workbench.pools import load_pool
 
-    pool = load_pool(pool_name).split(0)
+    pool = load_pool(pool_name).split(seed)
     assert pool.test is not None and pool.truth is not None
     X = np.asarray(pool.features, dtype=np.float64)
     train, test = pool.test.train, pool.test.test
@@ -112,26 +112,25 @@ class _Peer:
         return float(np.mean(mean.argmax(axis=1) != self.y_test))
 
 
-def _against_robust_max(pool: str, goal: float, *, epochs: int, repeats: int) -> bool:
-    data, common = _split(pool)
-    fit = _ours(data, common)
-    fit()
-    peer = _Peer(data, common, "robust-max")
+def _against_robust_max(pool: str, goal: float, *, epochs: int, repeats: int, slack: float = 0.005) -> bool:
     ratios, ours, theirs, errors = [], [], [], []
-    for _ in range(repeats):
+    for seed in range(repeats):  # one item more or less wrong is a percent of a small test set: many splits
+        data, common = _split(pool, seed)
+        fit = _ours(data, common)
+        fit()
+        peer = _Peer(data, common, "robust-max")
         mine, model = _spent(fit)
-        peer.restart()
-        other, _ = _spent(lambda: [peer.epoch() for _ in range(epochs)])
+        other, _ = _spent(lambda peer=peer: [peer.epoch() for _ in range(epochs)])
         ours.append(mine)
         theirs.append(other)
         ratios.append(other / mine)
         errors.append((float(np.mean(model.predict(data[2]) != data[3])), peer.error()))
-    mine_error, their_error = np.median(np.asarray(errors), axis=0)
+    mine_error, their_error = np.mean(np.asarray(errors), axis=0)
     ratio = float(np.median(ratios))
-    met = ratio >= goal and mine_error <= their_error + 0.005
+    met = ratio >= goal and mine_error <= their_error + slack
     print(
-        f"{pool}: default fit {np.median(ours):.3f} s, error {mine_error:.4f} | GPflow robust-max, Adam, "
-        f"{epochs} epochs {np.median(theirs):.2f} s, error {their_error:.4f} | {ratio:.0f}x "
+        f"{pool}, splits: {repeats}, default fit {np.median(ours):.3f} s, error {mine_error:.4f} | "
+        f"GPflow robust-max, Adam, {epochs} epochs {np.median(theirs):.2f} s, error {their_error:.4f} | {ratio:.0f}x "
         f"(goal {goal:.0f}x) {'met' if met else 'not met'}",
         flush=True,
     )

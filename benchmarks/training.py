@@ -130,7 +130,13 @@ def gpflow(*, quick: bool = False) -> bool:
         epochs = 20 if quick else (100 if big else 1000)
         # big sets run a tenth of the papers' epochs: the goal is a tenth as well
         goal = (150 if name == "digits" else 30) * epochs / 1000
-        met &= _against_robust_max(name, goal, epochs=epochs, repeats=1 if quick or big else 3)
+        met &= _against_robust_max(
+            name,
+            goal,
+            epochs=epochs,
+            repeats=1 if quick or big else 5,
+            slack=0.005 if name == "digits" else 0.01,
+        )
     return met
 
 
