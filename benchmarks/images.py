@@ -2,7 +2,7 @@
 
 Times are process times of this one process, both sides taking turns, linear algebra on the threads
 the engine sets. Each function prints its lines and whether the goal was met. `accuracy` trains on
-all of MNIST and Fashion-MNIST and takes an hour; it runs only when named.
+all of MNIST and Fashion-MNIST and takes a quarter of an hour; it runs only when named.
 """
 
 from __future__ import annotations

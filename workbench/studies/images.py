@@ -140,7 +140,7 @@ def fig4(context: Context) -> Report:
     """LMGP-DNN against a CNN: test accuracy and training time (000 and 003, figure 4)."""
     full = {"mnist": 60_000, "cifar10_jpeg": 50_000}
     quick = {"mnist": 4_000, "cifar10_jpeg": 10_000}
-    budgets = context.cap("epochs", (3, 6, 12), (4, 12))
+    budgets = context.cap("epochs", (3, 6, 12), (2, 4))
     # the papers' network would take an hour on as many images, and learns nothing from fewer
     context.cap("network on CIFAR-10 (JPEG)", PAPERS_NETWORK["cifar10_jpeg"], "middle")
     keys: list[dict[str, Any]] = [
