@@ -130,8 +130,8 @@ def _against_robust_max(pool: str, goal: float, *, epochs: int, repeats: int, sl
     met = ratio >= goal and mine_error <= their_error + slack
     print(
         f"{pool}, splits: {repeats}, default fit {np.median(ours):.3f} s, error {mine_error:.4f} | "
-        f"GPflow robust-max, Adam, {epochs} epochs {np.median(theirs):.2f} s, error {their_error:.4f} | {ratio:.0f}x "
-        f"(goal {goal:.0f}x) {'met' if met else 'not met'}",
+        f"GPflow robust-max, Adam, {epochs} epochs {np.median(theirs):.2f} s, error {their_error:.4f} | "
+        f"{ratio:.0f}x (goal {goal:.0f}x) {'met' if met else 'not met'}",
         flush=True,
     )
     return met
