@@ -820,7 +820,7 @@ def agreement(
 
 
 def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None, height: int = 600) -> go.Figure:
-    """Error, likelihood, calibration error and training time against the inducing points.
+    """Error, likelihood, calibration error and processor time of a fit against the inducing points.
 
     Args:
         curves: as far as they are fitted.
@@ -839,7 +839,7 @@ def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None, heigh
             "Test error",
             "NLL, nats",
             "ECE, 15 bins",
-            "Training, seconds of CPU",
+            "CPU seconds",
         ),
         height,
         horizontal_spacing=0.1,
