@@ -112,7 +112,7 @@ def test_the_page_needs_no_project_and_says_what_is_wrong_with_an_address(
 
 def test_lessons_import_no_engine() -> None:
     code = (
-        "import sys; import workbench.app.lessons, workbench.app.mapping, workbench.figures.teaching;"
+        "import sys; import workbench.app.experiments, workbench.app.mapping, workbench.figures.teaching;"
         "print([m for m in ('tensorflow', 'gpflow', 'sklearn', 'sqlalchemy') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
