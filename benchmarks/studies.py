@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -67,6 +67,17 @@ def _cpu(process: psutil.Process) -> float:
     return sum(sum(p.cpu_times()[:2]) for p in (process, *process.children(recursive=True)))
 
 
+@dataclass(frozen=True)
+class SomeSeeds(StudySpec):
+    """A study without its first seeds: a turn of its own, in a folder of its own."""
+
+    first: int = 0
+
+    def runs(self) -> list[RunSpec]:
+        """The runs from seed `first` on."""
+        return [one for one in super().runs() if one.seed >= self.first]
+
+
 def in_turns(spec: StudySpec, small: StudySpec, workers: int) -> Iterator[tuple[float, float, float, float]]:
     """Processor and wall seconds of both sides with the same workers: bare, kept, bare, kept, ...
 
@@ -85,17 +96,15 @@ def in_turns(spec: StudySpec, small: StudySpec, workers: int) -> Iterator[tuple[
         holder = next(p for p in psutil.Process().children() if "workbench.studies.hosts" in p.cmdline())
         run_study(small, out=Path(folder) / "small", scheduler=address)
         yield 0.0, 0.0, process_time() - before + _cpu(holder), perf_counter() - began
-        done = 0
-        while done < spec.seeds:
-            seeds = min(done + 2, spec.seeds)
-            new = [one for one in spec.runs() if done <= one.seed < seeds]
+        for first in range(0, spec.seeds, 2):
+            turn = SomeSeeds(**vars(replace(spec, seeds=min(first + 2, spec.seeds))), first=first)
+            runs = turn.runs()
             began = perf_counter()
-            plain = sum(s for s, _ in pool.map(bare, [new[i::workers] for i in range(workers)]))
+            plain = sum(s for s, _ in pool.map(bare, [runs[i::workers] for i in range(workers)]))
             middle, before, others = perf_counter(), process_time(), _cpu(holder)
-            run_study(replace(spec, seeds=seeds), out=Path(folder) / "s", scheduler=address)
+            run_study(turn, out=Path(folder) / f"from-{first}", scheduler=address)
             kept = process_time() - before + _cpu(holder) - others
             yield plain, middle - began, kept, perf_counter() - middle
-            done = seeds
 
 
 def _room(file: str, name: str) -> str:
@@ -139,6 +148,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="2 seeds and 20 labels")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--profile", action="store_true", help="only where a round's time goes")
+    parser.add_argument("--only-workers", action="store_true", help="leave out the part in one process")
     given = parser.parse_args()
     prepare_process()
     seeds, budget = (2, 20) if given.quick else (10, 60)
@@ -149,20 +159,31 @@ def main() -> None:
         profile(spec)
         return
     rounds = sum(one.n_rounds for one in spec.runs())
+    print(f"{rounds} rounds of {spec.pools[0]}, {len(POLICIES)} policies, {seeds} seeds, {budget} labels")
+    if not given.only_workers:
+        here(spec, rounds)
+    there(spec, small, given.workers)
+
+
+def here(spec: StudySpec, rounds: int) -> None:
+    """Print what a study costs in this process."""
     plain, parts = bare(spec.runs())
     whole = kept(spec)
-    print(f"{rounds} rounds of {spec.pools[0]}, {len(POLICIES)} policies, {seeds} seeds, {budget} labels")
     print(f"bare, in this process       {plain:7.2f} CPU s  {1e3 * plain / rounds:6.2f} ms a round")
     print(f"kept, in this process       {whole:7.2f} CPU s  overhead {100 * (whole / plain - 1):+.1f} %")
     total = sum(parts.values())
     for name, seconds in parts.most_common():
         print(f"  {name:6s} {100 * seconds / total:5.1f} % of a round's wall time")
-    start, *turns = in_turns(spec, small, given.workers)
-    print(f"{given.workers} workers, start-up         {start[2]:7.2f} CPU s  {start[3]:6.1f} s by the clock")
+
+
+def there(spec: StudySpec, small: StudySpec, workers: int) -> None:
+    """Print what it costs with workers."""
+    start, *turns = in_turns(spec, small, workers)
+    print(f"{workers} workers, start-up         {start[2]:7.2f} CPU s  {start[3]:6.1f} s by the clock")
     spent, wall, beyond, beyond_wall = np.sum(turns, axis=0)
-    print(f"{given.workers} workers, bare             {spent:7.2f} CPU s  {wall:6.1f} s by the clock")
+    print(f"{workers} workers, bare             {spent:7.2f} CPU s  {wall:6.1f} s by the clock")
     print(
-        f"{given.workers} workers, driver and all   {beyond:7.2f} CPU s  {beyond_wall:6.1f} s by the clock, "
+        f"{workers} workers, driver and all   {beyond:7.2f} CPU s  {beyond_wall:6.1f} s by the clock, "
         f"overhead {100 * (beyond / spent - 1):+.1f} % and {100 * (beyond_wall / wall - 1):+.1f} %"
     )
     print("  turn by turn " + ", ".join(f"{100 * (k / b - 1):+.0f} %" for b, _, k, _ in turns))
