@@ -30,6 +30,8 @@ LOCAL = "processes"
 TIMEOUT = 60.0
 RETRIES = 2
 POLL = 0.25
+TELL = 1.0
+"""Seconds a worker gathers rounds before it tells them; as long as fits that a posterior is kept for."""
 MAX_WORKERS = 256
 
 
@@ -312,7 +314,7 @@ def _take(arrived: SimpleQueue[Any], seconds: float) -> list[Any]:
 
 
 def simulate_remotely(token: str, index: int, job: RunJob) -> int:
-    """One run in a worker: rounds go to the queue of the study, a few times a second.
+    """One run in a worker: rounds go to the queue of the study, about once a second.
 
     Args:
         token: of the study.
@@ -338,14 +340,14 @@ def simulate_remotely(token: str, index: int, job: RunJob) -> int:
     last = -1 if job.progress is None else job.progress.rounds[-1].number
     # a journey costs as much for one short round as for several; the first is told at once
     waiting: list[tuple[str, bytes]] = []
-    told = monotonic() - POLL
+    told = monotonic() - TELL
     try:
         for finished in rounds_of(job.spec, pool_of(job.spec), job.progress, stopped):
             if stopped():
                 return last
             waiting.append(_pack(finished))
             last = finished.number
-            if monotonic() - told > POLL:
+            if monotonic() - told > TELL:
                 queue.put((index, waiting))
                 waiting, told = [], monotonic()
     finally:
