@@ -118,6 +118,17 @@ def test_half_a_line_left_by_a_kill_is_done_again(tmp_path: Path, pool: Pool) ->
     assert_same(tmp_path / "a", tmp_path / "b")
 
 
+def test_a_kill_while_the_rest_was_dropped_costs_nothing(tmp_path: Path, pool: Pool) -> None:
+    run(SPEC, pool=pool, out=tmp_path / "a")
+    left = tmp_path / "a" / ".partial"
+    left.mkdir()
+    (left / "rounds.jsonl").write_text(json.dumps(run(SPEC, pool=pool).rounds[0].to_json()) + "\n")
+    heard: list[int] = []
+    result = run(SPEC, lambda r: heard.append(r.number), pool=pool, out=tmp_path / "a")
+    assert heard == [] and result.status == "finished" and len(result.rounds) == 9
+    assert not left.exists()
+
+
 def test_a_finished_folder_is_read_not_run(tmp_path: Path, pool: Pool) -> None:
     first = run(SPEC, pool=pool, out=tmp_path / "a")
     heard: list[int] = []

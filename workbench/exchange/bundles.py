@@ -91,8 +91,12 @@ class BundleFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether the whole bundle is there."""
-        return (self.folder / "run.json").is_file() and not self._partial.is_dir()
+        """Whether the whole bundle is there; what a kill left beside it is dropped."""
+        if not (self.folder / "run.json").is_file():
+            return False
+        # run.json is written last, so a kill while the rest was dropped costs nothing
+        shutil.rmtree(self._partial, ignore_errors=True)
+        return True
 
     @staticmethod
     def rounds_kept(folder: Path | str) -> list[Round]:

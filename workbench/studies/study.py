@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 import tomllib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -238,7 +239,8 @@ def _finished(
     one: RunSpec, folder: Path | None, store: Store | None, earlier: dict[str, str]
 ) -> list[Round] | None:
     """The rounds of a run that is finished already, or None."""
-    if folder is not None and (folder / "run.json").is_file() and not (folder / ".partial").is_dir():
+    if folder is not None and (folder / "run.json").is_file():
+        shutil.rmtree(folder / ".partial", ignore_errors=True)
         bundle = read_bundle(folder)
         if bundle.spec != one:
             raise InputError(f"The folder {folder} holds another run. Choose another folder.")
