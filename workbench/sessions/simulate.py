@@ -18,6 +18,7 @@ from workbench.sessions.measure import measures
 from workbench.sessions.model import Callback, Learner, check_policy
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round, labelled_at
+from workbench.sessions.spec import RunSpec
 from workbench.sessions.start import answerable, initial_items
 
 KEPT_EVERY = 1.0
@@ -145,6 +146,32 @@ def simulate(
         items = np.concatenate([items, asked])
         codes = np.concatenate([codes, truth[asked]])
         number += 1
+
+
+def simulate_spec(
+    spec: RunSpec, pool: Pool, progress: Progress | None = None, callback: Callback | None = None
+) -> Iterator[Round]:
+    """`simulate` with the arguments a spec holds.
+
+    Args:
+        spec: of the run.
+        pool: the spec's, loaded and split.
+        progress: of an interrupted run.
+        callback: as in `simulate`.
+    """
+    return simulate(
+        pool,
+        spec.classifier,
+        spec.policy,
+        options=spec.options,
+        budget=spec.budget,
+        batch=spec.batch,
+        initial=spec.initial,
+        seed=spec.seed,
+        selector=spec.selector,
+        progress=progress,
+        callback=callback,
+    )
 
 
 def sparse(rounds: Iterator[Round], every: float = KEPT_EVERY) -> Iterator[Round]:

@@ -11,7 +11,7 @@ from workbench.errors import InputError
 from workbench.exchange.bundles import BundleFolder, read_bundle
 from workbench.pools.pool import Pool
 from workbench.sessions.rounds import Round
-from workbench.sessions.simulate import Progress, simulate, sparse
+from workbench.sessions.simulate import Progress, simulate_spec, sparse
 from workbench.sessions.spec import RunSpec
 from workbench.store.store import Store
 
@@ -180,19 +180,8 @@ def _loop(
     stop = should_stop or _never
     if stop():
         return True
-    going = simulate(
-        pool,
-        spec.classifier,
-        spec.policy,
-        options=spec.options,
-        budget=spec.budget,
-        batch=spec.batch,
-        initial=spec.initial,
-        seed=spec.seed,
-        selector=spec.selector,
-        progress=progress,
-        callback=None if should_stop is None else lambda fraction, objective: stop(),
-    )
+    callback = None if should_stop is None else lambda _fraction, _objective: stop()
+    going = simulate_spec(spec, pool, progress, callback)
     for finished in going if keep_states else sparse(going):
         if stop():
             return True

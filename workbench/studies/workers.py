@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from workbench.errors import Cancelled, InputError
 from workbench.sessions.rounds import Round
-from workbench.sessions.simulate import Progress, simulate, sparse
+from workbench.sessions.simulate import Progress, simulate_spec, sparse
 from workbench.sessions.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -360,21 +360,7 @@ def rounds_of(
     spec: RunSpec, pool: Pool, progress: Progress | None, callback: Callable[[float, float], bool] | None
 ) -> Iterator[Round]:
     """The rounds a spec has left, with the posteriors that going on needs."""
-    return sparse(
-        simulate(
-            pool,
-            spec.classifier,
-            spec.policy,
-            options=spec.options,
-            budget=spec.budget,
-            batch=spec.batch,
-            initial=spec.initial,
-            seed=spec.seed,
-            selector=spec.selector,
-            progress=progress,
-            callback=callback,
-        )
-    )
+    return sparse(simulate_spec(spec, pool, progress, callback))
 
 
 def pool_of(spec: RunSpec) -> Pool:
