@@ -117,7 +117,8 @@ def _against_robust_max(pool: str, goal: float, *, epochs: int, repeats: int, sl
     for seed in range(repeats):  # one item more or less wrong is a percent of a small test set: many splits
         data, common = _split(pool, seed)
         fit = _ours(data, common)
-        fit()
+        # the first call traces; on other rows, so that the measured fit finds nothing it made
+        _ours((data[0][::2], data[1][::2], *data[2:]), common)()
         peer = _Peer(data, common, "robust-max")
         mine, model = _spent(fit)
         other, _ = _spent(lambda peer=peer: [peer.epoch() for _ in range(epochs)])
