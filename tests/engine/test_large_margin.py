@@ -243,12 +243,26 @@ def test_whitened_equals_unwhitened(problem):
     assert L @ M2 == pytest.approx(means, abs=1e-6)  # noqa: SIM300
 
 
-def test_a_minibatch_of_everything_is_a_sweep(problem):
+def test_a_minibatch_of_everything_is_one_natural_gradient_step(problem):
     Phi, kt, codes = problem
-    sweep = lm.fit(Phi, kt, codes, 3, sweeps=1)
+    mean, precision, _, _ = one_step(Phi, kt, codes, 3, lm.prior(12, 3))
     batch = lm.fit_minibatch(Phi, kt, codes, 3, batch_size=len(codes), epochs=1, rho_start=1.0)
-    assert batch.posterior.mean == pytest.approx(sweep.posterior.mean, abs=1e-9)
-    assert batch.posterior.precision == pytest.approx(sweep.posterior.precision, abs=1e-9)
+    assert batch.posterior.mean == pytest.approx(mean, abs=1e-9)
+    assert batch.posterior.precision == pytest.approx(precision, abs=1e-9)
+
+
+def test_both_solvers_reach_the_same_optimum(monkeypatch):
+    # every rival at once by Newton steps, and the sweeps for data too large for that
+    X, codes = overlapping(300, 4, seed=11, spread=1.0)
+    Phi, kt, _, _ = projected(X, 20)
+    newton = lm.fit(Phi, kt, codes, 4, sweeps=100, tolerance=1e-12)
+    monkeypatch.setattr(lm, "ALL_RIVALS", 100)
+    plain = lm.fit(Phi, kt, codes, 4, rivals=3, sweeps=600, tolerance=1e-13)
+    assert len(newton.trace) < len(plain.trace) / 5
+    assert newton.trace[-1] == pytest.approx(plain.trace[-1], rel=1e-7)
+    assert newton.posterior.mean == pytest.approx(plain.posterior.mean, abs=1e-2)
+    assert newton.posterior.precision == pytest.approx(plain.posterior.precision, rel=1e-2, abs=1e-2)
+    assert np.array_equal(newton.rivals, np.sort(plain.rivals, axis=1))
 
 
 def test_minibatches_approach_the_full_fit(problem):
@@ -261,14 +275,15 @@ def test_minibatches_approach_the_full_fit(problem):
 
 def test_chunks_do_not_change_the_fit(problem, monkeypatch):
     Phi, kt, codes = problem
-    whole = lm.fit(Phi, kt, codes, 3)
+    monkeypatch.setattr(lm, "ALL_RIVALS", 100)
+    whole = lm.fit(Phi, kt, codes, 3, rivals=2)
     monkeypatch.setattr(lm, "_CHUNK", 25)
     monkeypatch.setattr(lm, "_ONE_CHUNK", 50)
     lm._pieces.cache_clear()
     lm._solver.cache_clear()
     lm._traced.cache_clear()
     try:
-        pieces = lm.fit(Phi, kt, codes, 3)
+        pieces = lm.fit(Phi, kt, codes, 3, rivals=2)
     finally:
         monkeypatch.undo()
         lm._pieces.cache_clear()
@@ -279,12 +294,14 @@ def test_chunks_do_not_change_the_fit(problem, monkeypatch):
     assert pieces.margin == pytest.approx(whole.margin, abs=1e-8)
 
 
-def test_blocks_do_not_change_the_fit(monkeypatch):
+@pytest.mark.parametrize("all_rivals", [20_000, 100])
+def test_blocks_do_not_change_the_fit(all_rivals, monkeypatch):
+    monkeypatch.setattr(lm, "ALL_RIVALS", all_rivals)
     X, codes = overlapping(200, 3, seed=9)
     Phi, kt, _, _ = projected(X, 31)
-    plain = lm.fit(Phi, kt, codes, 3)
+    plain = lm.fit(Phi, kt, codes, 3, rivals=2)
     monkeypatch.setattr(lm, "_BLOCKED", 8)
-    blocked = lm.fit(Phi, kt, codes, 3)
+    blocked = lm.fit(Phi, kt, codes, 3, rivals=2)
     assert blocked.trace == pytest.approx(plain.trace, rel=1e-9)
 
 
@@ -348,13 +365,17 @@ def test_callbacks_come_in_order_and_stop_with_the_best_state(problem):
 
 
 def test_one_trace_while_the_data_grow():
+    X, codes = overlapping(20, 3, seed=0)
+    Phi, kt, _, _ = projected(X, 9)
+    for rivals in (2, 1):  # every rival, and the papers' one: two functions
+        lm.fit(Phi, kt, codes, 3, rivals=rivals)
     before = lm.trace_count(3)
     for n in (20, 35, 60, 90):
         X, codes = overlapping(n, 3, seed=n)
         Phi, kt, _, _ = projected(X, 9 + n // 20)
         start = lm.fit(Phi, kt, codes, 3).posterior
         lm.fit(Phi, kt, codes, 3, start=start, rivals=1)
-    assert lm.trace_count(3) == max(before, 1)
+    assert lm.trace_count(3) == before
 
 
 def test_a_warm_start_from_the_optimum_stays(problem):

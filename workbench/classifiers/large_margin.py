@@ -86,7 +86,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
             measured on 16 sets, error and likelihood gain from 1 down to about .01.
         solver: "sweeps"; "natural-gradient" in minibatches, for streams; "adam" as the papers.
         max_sweeps: at most this many sweeps.
-        tol: sweeps end after two gains below this share of the objective.
+        tol: sweeps end when they are expected to gain less than this share of the objective.
         batch_size: of the other two solvers.
         epochs: of the other two solvers; 20 and 1000 unless given.
         learning_rate: first step size of natural gradients (.3), or Adam's (5e-4).
@@ -278,7 +278,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         C = len(self.classes_)
         basis, wide = self._bases(kernel)
         use_wide = wide is not None and self._enough(codes)
-        tol = 10.0 * self.tol if use_wide else self.tol  # the wide mean takes over from there
+        tol = 20.0 * self.tol if use_wide else self.tol  # the wide mean takes over from there
         learn = self.hyperparameters is not None and isinstance(kernel, StationaryKernel)
         if learn:
             assert isinstance(kernel, StationaryKernel)

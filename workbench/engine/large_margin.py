@@ -18,7 +18,10 @@ import numpy as np
 import tensorflow as tf
 
 from workbench.arrays import Floats, Ints
+from workbench.engine import large_margin_newton as newton
+from workbench.engine.large_margin_parts import gram, kl, row_squares, specs
 from workbench.engine.projection import ALIGNMENT
+from workbench.engine.wide_mean import others
 
 TAU = 0.1
 SWEEPS = 60
@@ -97,7 +100,7 @@ def fit(
     sweeps: int = SWEEPS,
     tolerance: float = TOLERANCE,
     callback: Callback | None = None,
-    sweeps_per_call: int = 3,
+    sweeps_per_call: int = 1,
 ) -> Fit:
     """Maximise G.
 
@@ -110,7 +113,8 @@ def fit(
         tau: temperature over rivals; 0.03 brings G within half a per cent of the hard objective.
         rivals: k rivals a row; None chooses by size, 1 is the papers' hard objective.
         sweeps: at most this many.
-        tolerance: the fit ends after two sweeps in a row that gain less than this share of |G|.
+        tolerance: the fit ends when it expects to gain less than this share of |G|; with few rivals,
+            after two sweeps in a row that gain less.
         callback: called with (fraction, G) every `sweeps_per_call` sweeps; True stops.
         sweeps_per_call: between two callbacks.
 
@@ -118,22 +122,27 @@ def fit(
         The fit.
     """
     dtype = Phi.dtype
-    run = _concrete(_solver, n_classes, dtype.name, Phi.shape[1] >= _BLOCKED)
     k = rival_count(len(Phi), n_classes) if rivals is None else max(1, min(rivals, n_classes - 1))
     if start is None and rivals != 1 and k < n_classes - 1:
         start = _first_look(Phi, kt, codes, n_classes, tau)
-    state = start or prior(Phi.shape[1], n_classes, dtype)
+    key = n_classes, dtype.name, Phi.shape[1] >= _BLOCKED
+    every = k == n_classes - 1 and len(Phi) * k <= ALL_RIVALS
+    run = _concrete(newton.solver if every else _solver, *key)
     fixed = _tensors(Phi, kt.astype(dtype, copy=False), codes.astype(np.int32))
-    options = _tensors(dtype.type(tau), np.int32(k), dtype.type(tolerance))
-    M, Lam, R = (tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in state)
-    rho, small = _tensors(dtype.type(1.0), np.int32(0))
+    state = start or prior(Phi.shape[1], n_classes, dtype)
+    moving = [tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in state]
+    if every:
+        moving += _tensors(dtype.type(1.0), dtype.type(1.0), dtype.type(0.0))
+        options = _tensors(dtype.type(tau), dtype.type(tolerance))
+    else:
+        moving += _tensors(dtype.type(1.0), np.int32(0))
+        options = _tensors(dtype.type(tau), np.int32(k), dtype.type(tolerance))
     traces: list[Floats] = []
     done, stopped = 0, False
     while True:
         share = sweeps - done if callback is None else min(sweeps_per_call, sweeps - done)
-        M, Lam, R, rho, small, ended, trace, listed, d, a = run(
-            *fixed, M, Lam, R, rho, small, *options, *_tensors(np.int32(share))
-        )
+        found = run(*fixed, *moving, *options, *_tensors(np.int32(share)))
+        moving, (ended, trace, *rest) = found[: len(moving)], found[len(moving) :]
         values = trace.numpy()
         traces.append(values if not traces else values[1:])
         done += share
@@ -143,8 +152,13 @@ def fit(
             break
         if finished:
             break
-    posterior = Posterior(M.numpy(), Lam.numpy(), R.numpy())
-    return Fit(posterior, np.concatenate(traces), listed.numpy(), d.numpy(), a.numpy(), stopped)
+    posterior = Posterior(*(part.numpy() for part in moving[:3]))
+    if every:
+        listed = others(codes, n_classes)
+        d, a = (np.take_along_axis(part.numpy(), listed, axis=1) for part in rest)
+    else:
+        listed, d, a = (part.numpy() for part in rest)
+    return Fit(posterior, np.concatenate(traces), listed, d, a, stopped)
 
 
 def _first_look(Phi: Floats, kt: Floats, codes: Ints, n_classes: int, tau: float) -> Posterior:
@@ -259,8 +273,8 @@ def _tensor(value: Any) -> Any:
 
 def trace_count(n_classes: int, dtype: str = "float64") -> int:
     """How often the sweeps were traced in this process for C classes in one precision."""
-    both = (_solver(n_classes, dtype, blocked) for blocked in (False, True))
-    return sum(solver.experimental_get_tracing_count() for solver in both)
+    made = (make(n_classes, dtype, blocked) for make in (newton.solver, _solver) for blocked in (False, True))
+    return sum(solver.experimental_get_tracing_count() for solver in made)
 
 
 # --------------------------------------------------------------------------- the solver
@@ -312,13 +326,13 @@ def _pieces(C: int, dtype_name: str, blocked: bool) -> _Pieces:
         listed = tf.concat([rivals, y[:, None]], 1)  # [n, k + 1]
 
         def variances_of_all():  # type: ignore[no-untyped-def]
-            V = tf.stack([_row_squares(Phi, R[c], blocked) for c in range(C)], 1)
+            V = tf.stack([row_squares(Phi, R[c], blocked) for c in range(C)], 1)
             return tf.gather(V, listed, batch_dims=1)
 
         def variances_of_listed():  # type: ignore[no-untyped-def]
             flat = tf.reshape(listed, [-1])
             slots = tf.dynamic_partition(tf.range(tf.size(flat)), flat, C)
-            values = [_row_squares(tf.gather(Phi, slots[c] // (k + 1)), R[c], blocked) for c in range(C)]
+            values = [row_squares(tf.gather(Phi, slots[c] // (k + 1)), R[c], blocked) for c in range(C)]
             return tf.reshape(tf.dynamic_stitch(slots, values), tf.shape(listed))
 
         V = tf.cond(every, variances_of_all, variances_of_listed)
@@ -343,7 +357,7 @@ def _pieces(C: int, dtype_name: str, blocked: bool) -> _Pieces:
             entries = tf.stack([tf.broadcast_to(tf.range(n)[:, None], tf.shape(listed)), listed], 2)
             dense = tf.sqrt(tf.scatter_nd(entries, W, [n, C]))
             slopes = tf.matmul(Phi, tf.scatter_nd(entries, u, [n, C]), transpose_a=True)
-            return tf.stack([_gram(dense[:, c, None] * Phi, blocked) for c in range(C)]), slopes
+            return tf.stack([gram(dense[:, c, None] * Phi, blocked) for c in range(C)]), slopes
 
         def over_listed():  # type: ignore[no-untyped-def]
             flat = tf.reshape(listed, [-1])
@@ -352,7 +366,7 @@ def _pieces(C: int, dtype_name: str, blocked: bool) -> _Pieces:
             grams, slopes = [], []
             for c in range(C):
                 A = tf.gather(Phi, slots[c] // (k + 1))
-                grams.append(_gram(tf.sqrt(tf.gather(flat_W, slots[c]))[:, None] * A, blocked))
+                grams.append(gram(tf.sqrt(tf.gather(flat_W, slots[c]))[:, None] * A, blocked))
                 slopes.append(tf.linalg.matvec(A, tf.gather(flat_u, slots[c]), transpose_a=True))
             return tf.stack(grams), tf.stack(slopes, 1)
 
@@ -367,7 +381,7 @@ def _pieces(C: int, dtype_name: str, blocked: bool) -> _Pieces:
         rivals = tf.TensorArray(tf.int32, count, infer_shape=False, element_shape=[None, None])
         ds = tf.TensorArray(dtype, count, infer_shape=False, element_shape=[None, None])
         ay = tf.TensorArray(dtype, count, infer_shape=False, element_shape=[None, None])
-        G = -_kl(M, R)
+        G = -kl(M, R)
         for i in tf.range(count):  # type: ignore[attr-defined]
             rows = slice(i * size, (i + 1) * size)
             r, d, a, data = moments(Phi[rows], kt[rows], y[rows], M, R, tau, k)
@@ -400,14 +414,6 @@ def _pieces(C: int, dtype_name: str, blocked: bool) -> _Pieces:
         return M2 - tf.reduce_mean(M2, 1, keepdims=True), Lam2, R2
 
     return _Pieces(local, target, move)
-
-
-def specs(C: int, dtype: Any) -> tuple[list[Any], list[Any], Any, Any]:
-    """Signatures of the data, of a posterior, of a number and of a count."""
-    data = [tf.TensorSpec([None, None], dtype), tf.TensorSpec([None], dtype), tf.TensorSpec([None], tf.int32)]
-    cube = tf.TensorSpec([C, None, None], dtype)
-    posterior = [tf.TensorSpec([None, C], dtype), cube, cube]
-    return data, posterior, tf.TensorSpec([], dtype), tf.TensorSpec([], tf.int32)
 
 
 @cache
@@ -469,37 +475,7 @@ def _stochastic(C: int, dtype_name: str, blocked: bool) -> Any:
         # both sums over the data are scaled by N / B; the prior's share is not
         LamT = eye + scale * (LamT - eye)
         gm = scale * (gm + M) - M
-        kl = _kl(M, R)
-        return *move(M, Lam, LamT, gm, rho), scale * (G + kl) - kl
+        divergence = kl(M, R)
+        return *move(M, Lam, LamT, gm, rho), scale * (G + divergence) - divergence
 
     return step
-
-
-def _kl(M, R):  # type: ignore[no-untyped-def]
-    """sum_c KL(N(m_c, R_c'R_c) || N(0, I)) for triangular R_c."""
-    log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(R)))
-    size = tf.cast(tf.size(M), M.dtype)
-    return 0.5 * (tf.reduce_sum(R * R) + tf.reduce_sum(M * M) - size - log_det)
-
-
-def _row_squares(A, R, blocked):  # type: ignore[no-untyped-def]
-    """|R a_n|^2 for lower triangular R; in 2 x 2 blocks three quarters of the flops."""
-    if not blocked:
-        B = tf.matmul(A, R, transpose_b=True)
-        return tf.reduce_sum(B * B, 1)
-    h = tf.shape(R)[0] // 2
-    top = tf.matmul(A[:, :h], R[:h, :h], transpose_b=True)
-    low = tf.matmul(A, R[h:], transpose_b=True)
-    return tf.reduce_sum(top * top, 1) + tf.reduce_sum(low * low, 1)
-
-
-def _gram(A, blocked):  # type: ignore[no-untyped-def]
-    """A'A, which is symmetric."""
-    if not blocked:
-        return tf.matmul(A, A, transpose_a=True)
-    h = tf.shape(A)[1] // 2
-    left, right = A[:, :h], A[:, h:]
-    cross = tf.matmul(left, right, transpose_a=True)
-    top = tf.concat([tf.matmul(left, left, transpose_a=True), cross], 1)
-    low = tf.concat([tf.transpose(cross), tf.matmul(right, right, transpose_a=True)], 1)
-    return tf.concat([top, low], 0)

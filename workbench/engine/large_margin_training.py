@@ -19,8 +19,8 @@ from workbench.engine.large_margin import (
     epochs_of,
     prior,
     rival_count,
-    specs,
 )
+from workbench.engine.large_margin_parts import specs
 from workbench.engine.projection import StationaryKernel, relative_jitter
 
 
