@@ -65,7 +65,7 @@ def _line(what: str, ratio: float, goal: float, note: str = "") -> bool:
 def _gemms(predictor: Any, X: Any, dtype: Any) -> Callable[[], None]:
     """Matrix products of the flops the moments need, on blocks of the same size."""
     rng = np.random.default_rng(0)
-    columns = predictor.mean_weights.shape[1] + predictor.factors.shape[1]
+    columns = predictor.mean_weights.shape[1] + predictor.folded.factors.shape[1]
     A, B = rng.normal(size=(D, P)).astype(dtype), rng.normal(size=(P, columns)).astype(dtype)
     block = X[:2048].astype(dtype)
     first, second = np.empty((2048, P), dtype), np.empty((2048, columns), dtype)

@@ -39,11 +39,11 @@ def test_it_is_the_stated_posterior(posterior):
 def test_the_rank_is_what_was_learnt(posterior):
     _, geometry, kernel, basis, mean, covariance = posterior
     predictor = Predictor.from_posterior(geometry, kernel, basis, mean, covariance)
-    assert list(predictor.ranks) == [6, 6, 6]
+    assert list(predictor.folded.ranks) == [6, 6, 6]
     untouched = covariance.copy()
     untouched[1] = np.eye(20)  # a class no label ever touched: the prior
     predictor = Predictor.from_posterior(geometry, kernel, basis, mean, untouched)
-    assert list(predictor.ranks) == [6, 0, 6]
+    assert list(predictor.folded.ranks) == [6, 0, 6]
     assert predictor(np.zeros((2, 3))).variance[:, 1] == pytest.approx(4.0)
 
 

@@ -127,12 +127,13 @@ def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any
         raise InputError(f"{name} uses a kernel object of its own; attacks know the named kernels only.")
     dtype = predictor.dtype
     n_latent = predictor.mean_weights.shape[1]
+    factors, ranks, raises, raise_ranks = predictor.folded
     numbers = [
         predictor.shift, predictor.scale, np.asarray(predictor.clip),
         np.asarray(kernel.length_scale), np.asarray(kernel.variance), predictor.points,
-        predictor.mean_weights, predictor.mean_offset, predictor.factors, predictor.raises,
+        predictor.mean_weights, predictor.mean_offset, factors, raises,
     ]  # fmt: skip
-    owners = [np.repeat(np.arange(n_latent), r) for r in (predictor.ranks, predictor.raise_ranks)]
+    owners = [np.repeat(np.arange(n_latent), r) for r in (ranks, raise_ranks)]
     arrays = tuple(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in numbers)
     arrays += tuple(tf.convert_to_tensor(o.astype(np.int32)) for o in owners)
     return (kernel.name, predictor.binary, np.ndim(kernel.length_scale)), arrays

@@ -19,7 +19,7 @@ from workbench.classifiers.base import BaseBayesianClassifier, Callback
 from workbench.classifiers.conjugate import ConjugateClassifier
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
-from workbench.classifiers.predictor import Predictor
+from workbench.classifiers.predictor import Folded, Predictor
 from workbench.engine.full_svm import FullGP, full_gp
 from workbench.engine.projection import (
     Basis,
@@ -399,8 +399,10 @@ class BatchBayesianSVMClassifier(BaseBayesianClassifier):
         self.predictor_ = Predictor(
             shift=g.shift, scale=g.scale, clip=g.clip, kernel=kernel, points=self.points_,
             mean_weights=self.weights_, mean_offset=np.zeros(len(factors)),
-            factors=np.concatenate(factors, axis=1), ranks=np.full(len(factors), n),
-            raises=np.zeros((n, 0)), raise_ranks=np.zeros(len(factors), dtype=np.int64),
+            folded=Folded(
+                np.concatenate(factors, axis=1), np.full(len(factors), n),
+                np.zeros((n, 0)), np.zeros(len(factors), dtype=np.int64),
+            ),
             whitener=make_basis(self.points_, kernel).whitener, binary=len(factors) == 1,
             dtype=self._numpy_dtype(),
         )  # fmt: skip

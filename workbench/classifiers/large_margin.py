@@ -532,10 +532,9 @@ class LargeMarginClassifier(BaseBayesianClassifier):
     def _folded(self) -> Predictor:
         basis, wide = self._bases(self.kernel_)
         widened = len(self.wide_mean_) > 0
-        roots = np.asarray(self.root_, dtype=np.float64)
         return Predictor.from_posterior(
             self.geometry_, self.kernel_, basis, self.wide_mean_ if widened else self.mean_,
-            np.matmul(roots.transpose(0, 2, 1), roots),
+            None, roots=np.asarray(self.root_),
             mean_basis=wide if widened else None, dtype=self._numpy_dtype(),
         )  # fmt: skip
 

@@ -7,7 +7,9 @@ columns as class c has learnt directions.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,22 +20,37 @@ from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.engine.projection import CHUNK, Basis, Kernel, StationaryKernel, kernel_from_arrays
 
-_ARRAYS = ("shift", "scale", "clip", "points", "mean_weights", "mean_offset", "factors", "ranks", "raises",
-           "raise_ranks", "whitener", "binary")  # fmt: skip
+_ARRAYS = ("shift", "scale", "clip", "points", "mean_weights", "mean_offset", "whitener", "binary")
+_BLOCKS = 4  # a triangular root in so many steps: 5/8 of the flops
 
 
 class View(NamedTuple):
     """Rows as a predictor's points and kernel see them, whatever the posterior.
 
     Attributes:
-        phi: [N, P] whitened features, float32.
+        phi: [P, N] whitened features, float32.
+        rest: [N] variance the points leave open, kt, float32.
         kernel_block: [N, B] k(x, points), where the mean has more points than the variance; else None.
-        prior: the kernel's variance.
     """
 
     phi: Floats
+    rest: Floats
     kernel_block: Floats | None
-    prior: float
+
+
+class Folded(NamedTuple):
+    """Covariances as directions in which they differ from the prior.
+
+    Attributes:
+        factors: [P, sum of ranks] the W_c side by side; they lower the variance.
+        ranks: [C] columns of `factors` that belong to each class.
+        raises, raise_ranks: the same for directions in which S_c exceeds the prior; mostly empty.
+    """
+
+    factors: Floats
+    ranks: Ints
+    raises: Floats
+    raise_ranks: Ints
 
 
 class Predictor:
@@ -45,10 +62,8 @@ class Predictor:
         points: [B, D] points of the mean; the first P also carry the variance.
         mean_weights: [B, C] W_0.
         mean_offset: [C] prior mean of each latent.
-        factors: [P, sum of ranks] the W_c side by side; they lower the variance.
-        ranks: [C] columns of `factors` that belong to each class.
-        raises, raise_ranks: the same for directions in which S_c exceeds the prior; mostly empty.
         whitener: [P, P] L^-T of the first P points.
+        folded, roots: the covariances in two forms, each made from the other when it is asked for.
         binary: one latent f, answered as (-f/2, +f/2).
     """
 
@@ -62,11 +77,9 @@ class Predictor:
         points: Floats,
         mean_weights: Floats,
         mean_offset: Floats,
-        factors: Floats,
-        ranks: Array,
-        raises: Floats,
-        raise_ranks: Array,
         whitener: Floats,
+        folded: Folded | None = None,
+        roots: Floats | None = None,
         binary: bool = False,
         dtype: Any = np.float64,
     ) -> None:
@@ -76,12 +89,35 @@ class Predictor:
         self.points = points.astype(self.dtype, copy=False)
         self.mean_weights = mean_weights.astype(self.dtype, copy=False)
         self.mean_offset = mean_offset.astype(self.dtype, copy=False)
-        self.factors = factors.astype(self.dtype, copy=False)
-        self.ranks = np.asarray(ranks, dtype=np.int64)
-        self.raises = raises.astype(self.dtype, copy=False)
-        self.raise_ranks = np.asarray(raise_ranks, dtype=np.int64)
         self.whitener = whitener.astype(self.dtype, copy=False)
         self.binary = bool(binary)
+        if folded is not None:
+            self.folded = Folded(
+                folded.factors.astype(self.dtype, copy=False), np.asarray(folded.ranks, dtype=np.int64),
+                folded.raises.astype(self.dtype, copy=False), np.asarray(folded.raise_ranks, dtype=np.int64),
+            )  # fmt: skip
+        if roots is not None:
+            self.roots = roots
+
+    @cached_property
+    def folded(self) -> Folded:
+        """The covariances as `Folded`, in the predictor's precision."""
+        roots = self.roots.astype(np.float64, copy=False)
+        made = _fold(np.matmul(roots.transpose(0, 2, 1), roots), self.whitener.astype(np.float64, copy=False))
+        return made._replace(factors=made.factors.astype(self.dtype), raises=made.raises.astype(self.dtype))
+
+    @cached_property
+    def roots(self) -> Floats:
+        """[C, P, P] lower triangular R_c with S_c = R_c' R_c, float64."""
+        whitener = self.whitener.astype(np.float64, copy=False)
+        factors, ranks, raises, raise_ranks = self.folded
+        P = len(whitener)
+        covariance = np.tile(np.eye(P), (len(ranks), 1, 1))
+        for sign, part, widths in ((-1.0, factors, ranks), (1.0, raises, raise_ranks)):
+            columns = solve_triangular(whitener, part)
+            for S, U in zip(covariance, np.split(columns, np.cumsum(widths)[:-1], axis=1), strict=True):
+                S += sign * (U @ U.T)
+        return np.stack([_root(S) for S in covariance])
 
     @classmethod
     def from_posterior(
@@ -90,8 +126,9 @@ class Predictor:
         kernel: Kernel,
         basis: Basis,
         mean: Floats,
-        covariance: Floats,
+        covariance: Floats | None,
         *,
+        roots: Floats | None = None,
         mean_basis: Basis | None = None,
         mean_offset: Floats | float = 0.0,
         binary: bool = False,
@@ -104,7 +141,8 @@ class Predictor:
             kernel: of all latents.
             basis: P inducing points.
             mean: [P, C] whitened means, or [B, C] in the mean's basis.
-            covariance: [C, P, P] whitened S_c.
+            covariance: [C, P, P] whitened S_c; None where `roots` are at hand.
+            roots: [C, P, P] lower triangular R_c with S_c = R_c' R_c.
             mean_basis: B points whose first P are the basis's, if the mean has its own.
             mean_offset: prior mean, one or [C].
             binary: C is 1 and stands for (-f/2, +f/2).
@@ -115,7 +153,6 @@ class Predictor:
         """
         wide = basis if mean_basis is None else mean_basis
         n_latent = mean.shape[1]
-        down, up = zip(*(_split(S) for S in np.asarray(covariance, dtype=np.float64)), strict=True)
         whitener = np.asarray(basis.whitener, dtype=np.float64)
         return cls(
             shift=geometry.shift,
@@ -125,11 +162,9 @@ class Predictor:
             points=wide.points,
             mean_weights=wide.whitener @ np.asarray(mean, dtype=np.float64),
             mean_offset=np.broadcast_to(np.asarray(mean_offset, dtype=np.float64), (n_latent,)).copy(),
-            factors=whitener @ np.concatenate(down, axis=1),
-            ranks=np.array([U.shape[1] for U in down]),
-            raises=whitener @ np.concatenate(up, axis=1),
-            raise_ranks=np.array([U.shape[1] for U in up]),
             whitener=whitener,
+            folded=None if covariance is None else _fold(np.asarray(covariance, np.float64), whitener),
+            roots=roots,
             binary=binary,
             dtype=dtype,
         )
@@ -181,7 +216,8 @@ class Predictor:
         if not isinstance(self.kernel, StationaryKernel):
             return None
         P, wide = len(self.whitener), len(self.points) > len(self.whitener)
-        phi = np.empty((len(X), P), dtype=np.float32)
+        phi = np.empty((P, len(X)), dtype=np.float32)
+        rest = np.empty(len(X), dtype=np.float32)
         kernel_block = np.empty((len(X), len(self.points)), dtype=self.dtype) if wide else None
         block = self._block()
         for start in range(0, len(X), CHUNK):
@@ -189,16 +225,26 @@ class Predictor:
             K = block(self.scaled(X[rows]))
             if kernel_block is not None:
                 kernel_block[rows] = K
-            phi[rows] = K[:, :P] @ self.whitener
-        return View(phi, kernel_block, float(self.kernel.variance))
+            part = K[:, :P] @ self.whitener
+            phi[:, rows] = part.T
+            rest[rows] = np.maximum(self.kernel.variance - np.einsum("np,np->n", part, part), 0.0)
+        return View(phi, rest, kernel_block)
 
-    def seen(self, view: View) -> Seen:
-        """Latents of rows whose projection is known.
+    def seen(self, view: View) -> Latent:
+        """Latent mean and variance [N, C] of rows whose projection is known, in float32.
 
         Args:
             view: by a predictor of the same points and kernel, see `sees_as`.
         """
-        return Seen(self, view)
+        if view.kernel_block is None:
+            weights = solve_triangular(self.whitener.astype(np.float64, copy=False), self.mean_weights)
+            mean = (weights.T.astype(np.float32) @ view.phi).T
+        else:
+            mean = (view.kernel_block @ self.mean_weights).astype(np.float32)
+        mean = np.ascontiguousarray(mean + self.mean_offset.astype(np.float32))
+        variance = _quadratic_forms(view.phi, self.roots.astype(np.float32)) + view.rest
+        variance = np.ascontiguousarray(variance.T)
+        return Latent(*_both_sides(mean, variance)) if self.binary else Latent(mean, variance)
 
     def sees_as(self, other: Predictor) -> bool:
         """Whether a view made by the other predictor serves this one."""
@@ -238,9 +284,10 @@ class Predictor:
         mean += self.mean_offset
         K = K[:, : len(self.whitener)]
         prior = self.kernel.diagonal(rows)[:, None]
-        variance = prior - _row_squares(K @ self.factors, self.ranks)
-        if self.raises.shape[1]:
-            variance += _row_squares(K @ self.raises, self.raise_ranks)
+        factors, ranks, raises, raise_ranks = self.folded
+        variance = prior - _row_squares(K @ factors, ranks)
+        if raises.shape[1]:
+            variance += _row_squares(K @ raises, raise_ranks)
         return mean, np.maximum(variance, 0.0, out=variance)
 
     def to_arrays(self) -> dict[str, Array]:
@@ -249,7 +296,7 @@ class Predictor:
         Raises:
             InputError: the kernel is an object that cannot be saved.
         """
-        arrays = {name: np.asarray(getattr(self, name)) for name in _ARRAYS}
+        arrays = {name: np.asarray(getattr(self, name)) for name in _ARRAYS} | self.folded._asdict()
         arrays["dtype"] = np.asarray(self.dtype.name)
         return arrays | {f"kernel.{key}": value for key, value in self.kernel.to_arrays().items()}
 
@@ -262,62 +309,51 @@ class Predictor:
         values: dict[str, Any] = {name: np.asarray(arrays[name]) for name in _ARRAYS}
         values["clip"] = float(values["clip"])
         values["binary"] = bool(values["binary"])
+        values["folded"] = Folded(*(np.asarray(arrays[name]) for name in Folded._fields))
         return cls(kernel=kernel, dtype=str(np.asarray(arrays["dtype"])), **values)
-
-
-class Seen:
-    """Latents of a view's rows in float32, worked out as far as they are asked for.
-
-    Attributes:
-        mean: [N, C].
-    """
-
-    def __init__(self, predictor: Predictor, view: View) -> None:
-        whitener = predictor.whitener.astype(np.float64, copy=False)
-        self._view, self._ranks, self._raise_ranks = view, predictor.ranks, predictor.raise_ranks
-        self._binary = predictor.binary
-        self._factors, self._raises = (
-            solve_triangular(whitener, part).astype(np.float32)
-            for part in (predictor.factors, predictor.raises)
-        )
-        if view.kernel_block is None:
-            mean = view.phi @ solve_triangular(whitener, predictor.mean_weights).astype(np.float32)
-        else:
-            mean = (view.kernel_block @ predictor.mean_weights).astype(np.float32)
-        mean += predictor.mean_offset.astype(np.float32)
-        self.mean: Floats = np.concatenate([-0.5 * mean, 0.5 * mean], axis=1) if self._binary else mean
-
-    def variance(self, rows: Ints | None = None) -> Floats:
-        """[n, C] of some rows [n], or of all."""
-        phi = self._view.phi if rows is None else self._view.phi[rows]
-        out = np.empty((len(phi), len(self._ranks)), dtype=np.float32)
-        for start in range(0, len(phi), CHUNK):
-            part = slice(start, start + CHUNK)
-            out[part] = self._view.prior - _row_squares(phi[part] @ self._factors, self._ranks)
-            if self._raises.shape[1]:
-                out[part] += _row_squares(phi[part] @ self._raises, self._raise_ranks)
-        np.maximum(out, 0.0, out=out)
-        return np.repeat(0.5 * out, 2, axis=1) if self._binary else out
-
-    def ceiling(self) -> Floats | None:
-        """[N, C] no less than the variance, at a quarter of its price; None where there is no such bound."""
-        if self._binary or self._raises.shape[1]:
-            return None
-        few = np.minimum(self._ranks, -(-len(self._factors) // 4))
-        starts = np.concatenate([[0], np.cumsum(self._ranks)[:-1]])
-        # the first directions are those that lower the variance most
-        columns = np.concatenate([np.arange(s, s + r) for s, r in zip(starts, few, strict=True)])
-        factors, phi = self._factors[:, columns], self._view.phi
-        out = np.empty((len(phi), len(few)), dtype=np.float32)
-        for start in range(0, len(phi), CHUNK):
-            part = slice(start, start + CHUNK)
-            out[part] = self._view.prior - _row_squares(phi[part] @ factors, few)
-        return np.maximum(out, 0.0, out=out)
 
 
 def _both_sides(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """One latent f, answered as (-f/2, +f/2)."""
     return np.concatenate([-0.5 * mean, 0.5 * mean], axis=1), np.repeat(0.5 * variance, 2, axis=1)
+
+
+def _fold(covariance: Floats, whitener: Floats) -> Folded:
+    down, up = zip(*(_split(S) for S in covariance), strict=True)
+    return Folded(
+        whitener @ np.concatenate(down, axis=1),
+        np.array([U.shape[1] for U in down], dtype=np.int64),
+        whitener @ np.concatenate(up, axis=1),
+        np.array([U.shape[1] for U in up], dtype=np.int64),
+    )
+
+
+def _root(S: Floats) -> Floats:
+    """[P, P] lower triangular R with R' R = S; a covariance that is singular is lifted a little."""
+    from scipy.linalg import LinAlgError, cholesky
+
+    turned = S[::-1, ::-1]
+    for lift in (0.0, 1e-14, 1e-12, 1e-10):
+        try:
+            upper = cholesky(turned + lift * len(S) * np.eye(len(S)), check_finite=False)
+        except LinAlgError:
+            continue
+        return np.ascontiguousarray(upper[::-1, ::-1])
+    raise LinAlgError("a posterior covariance is not positive")
+
+
+def _quadratic_forms(phi: Floats, roots: Floats) -> Floats:
+    """|R_c phi_n|^2 [C, N] of columns phi [P, N] for lower triangular R_c [C, P, P]."""
+    C, P = roots.shape[:2]
+    edges = np.unique(np.linspace(0, P, _BLOCKS + 1).astype(int))
+    out = np.zeros((C, phi.shape[1]), dtype=phi.dtype)
+    for low, high in itertools.pairwise(edges.tolist()):
+        rows = roots[:, low:high, :high].reshape(C * (high - low), high)
+        for start in range(0, phi.shape[1], CHUNK):
+            part = slice(start, start + CHUNK)
+            B = (rows @ phi[:high, part]).reshape(C, high - low, -1)
+            out[:, part] += np.einsum("ckn,ckn->cn", B, B)
+    return out
 
 
 def _split(S: Floats) -> tuple[Floats, Floats]:

@@ -11,7 +11,6 @@ from numpy.random import Generator
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.latent import Latent
-from workbench.classifiers.predictor import Seen
 from workbench.errors import InputError
 
 PolicyFn = Callable[["Belief", Generator], Floats]
@@ -26,8 +25,6 @@ class Belief:
         labelled: [L] indices of items that must not be asked (labelled, skipped, leased, test).
         labels: [L] int codes of `labelled`, -1 where there is no label.
         latent: Latent, or a function giving one, or None for models without latents.
-        partial: a function giving latents worked out as far as they are asked for, or None; policies
-            that can rule most items out use it instead of `latent`.
         probabilities: [N, C], or a function giving them.
         n_classes: C.
         scaled: the features as the model measures distances (standardised), or a function giving
@@ -47,7 +44,6 @@ class Belief:
         labels: Ints,
         n_classes: int,
         latent: Latent | Callable[[], Latent | None] | None = None,
-        partial: Callable[[], Seen | None] | None = None,
         probabilities: Floats | Callable[[], Floats] | None = None,
         scaled: Array | Callable[[], Array] | None = None,
         inducing_projection: Callable[[Ints], Array] | None = None,
@@ -63,7 +59,6 @@ class Belief:
         self.ids = ids
         self.utilities: Floats | None = None
         self._latent = latent
-        self._partial = partial
         self._probabilities = probabilities
         self._scaled = scaled
 
@@ -76,13 +71,6 @@ class Belief:
         if callable(self._latent):
             self._latent = self._latent()
         return self._latent
-
-    @property
-    def partial(self) -> Seen | None:
-        """Latents worked out as far as they are asked for, or None where all are known or none."""
-        if isinstance(self._latent, tuple) or self._partial is None:
-            return None
-        return self._partial()
 
     @property
     def probabilities(self) -> Floats:

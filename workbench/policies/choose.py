@@ -14,15 +14,12 @@ from workbench.classifiers.argmax import check_moments
 from workbench.errors import InputError
 from workbench.policies.belief import Belief, PolicyFn, Query, Selector
 from workbench.policies.registry import POLICIES, PolicyEntry, find
-from workbench.policies.variation import contenders, top_variation_ratio
+from workbench.policies.variation import top_variation_ratio
 from workbench.registry import load_target
 
 # How many items of high utility a batch is spread over.
 _CANDIDATES = 50
 _CANDIDATES_PER_ITEM = 5
-# Bounds on the variation ratio leave a few per cent of a pool with four classes and most with ten.
-_FEW_CLASSES = 5
-_MANY_ROWS = 2000
 
 
 def query(
@@ -141,11 +138,6 @@ def top_by_variation_ratio(belief: Belief, rows: Ints, k: int, rng: Generator) -
     Returns:
         indices [k] into the pool and variation ratios [k], best first.
     """
-    narrowed = _narrowed(belief, rows, k)
-    if narrowed is not None:
-        rows, mean, variance = narrowed
-        best, values = top_variation_ratio(mean, variance, k, rng)
-        return rows[best], values
     latent = belief.latent
     assert latent is not None  # needs={"latent"} was checked
     mean, variance = latent
@@ -161,22 +153,6 @@ def top_by_variation_ratio(belief: Belief, rows: Ints, k: int, rng: Generator) -
     return rows[best], values
 
 
-def _narrowed(belief: Belief, rows: Ints, k: int) -> tuple[Ints, Floats, Floats] | None:
-    """Those of `rows` that can be among the best k, with their moments; None where it does not pay."""
-    if belief.n_classes > _FEW_CLASSES or len(rows) < _MANY_ROWS or k > len(rows) // 16:
-        return None
-    partial = belief.partial
-    ceiling = None if partial is None else partial.ceiling()
-    if partial is None or ceiling is None or not np.isfinite(partial.mean.sum()):
-        return None
-    everything = len(rows) == len(belief)
-    mean = partial.mean if everything else partial.mean[rows]
-    kept = contenders(
-        mean, ceiling if everything else ceiling[rows], lambda some: partial.variance(rows[some]), k
-    )
-    return rows[kept], mean[kept], partial.variance(rows[kept])
-
-
 def find_top(entry: PolicyEntry) -> Callable[[Belief, Ints, int, Generator], tuple[Ints, Floats]]:
     """The function behind `entry.top`."""
     function: Callable[[Belief, Ints, int, Generator], tuple[Ints, Floats]] = load_target(entry.top)
@@ -189,7 +165,7 @@ def check_needs(entry: PolicyEntry, belief: Belief) -> None:
     Raises:
         InputError: says what is missing and which policies would do.
     """
-    if "latent" in entry.needs and belief.partial is None and belief.latent is None:
+    if "latent" in entry.needs and belief.latent is None:
         can = [e.name for e in POLICIES.values() if "latent" not in e.needs and e.kind == entry.kind]
         raise InputError(
             f"{entry.name} needs latent functions with uncertainty, and this classifier gives class "

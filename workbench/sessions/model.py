@@ -15,7 +15,6 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
 from workbench.classifiers.latent import Latent
-from workbench.classifiers.predictor import Seen
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief
 from workbench.pools.pool import Pool
@@ -60,14 +59,9 @@ class Model:
         """q(f) of every item of the pool, or None for a model without latents."""
         if not getattr(self.estimator, "has_latent", hasattr(self.estimator, "predict_latent")):
             return None
-        if self._seen is not None:
-            return Latent(self._seen.mean, self._seen.variance())
-        latent: Latent = self.estimator.predict_latent(self.pool.features)
+        seen = None if self.view is None else self.view.seen(self.estimator)
+        latent: Latent = self.estimator.predict_latent(self.pool.features) if seen is None else seen
         return latent
-
-    @cached_property
-    def _seen(self) -> Seen | None:
-        return None if self.view is None else self.view.seen(self.estimator)
 
     @cached_property
     def probabilities(self) -> Floats:
@@ -114,7 +108,6 @@ class Model:
             labels=labels[rows],
             n_classes=len(self.classes),
             latent=lambda: self.latent,
-            partial=None if "latent" in self.__dict__ else lambda: self._seen,
             probabilities=lambda: self.probabilities,
             scaled=lambda: self.scaled,
             inducing_projection=None if project is None else lambda which: project(features[which]),

@@ -6,7 +6,8 @@ from threading import Lock
 from typing import Any
 
 from workbench.arrays import Array
-from workbench.classifiers.predictor import Predictor, Seen, View
+from workbench.classifiers.latent import Latent
+from workbench.classifiers.predictor import Predictor, View
 
 KEPT_BYTES = 128_000_000
 
@@ -23,7 +24,7 @@ class PoolView:
         self._lock = Lock()
         self._kept: tuple[Predictor, View] | None = None
 
-    def seen(self, estimator: Any) -> Seen | None:
+    def seen(self, estimator: Any) -> Latent | None:
         """Latents of every item from the kept projection, within 1e-5 of the prior variance.
 
         Args:
