@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib import import_module
+from inspect import Signature, signature
 from typing import Any, Generic, TypeVar
 
 from workbench.errors import InputError
@@ -97,3 +99,14 @@ def load_target(target: str) -> Any:
         raise InputError(f"Cannot import {module!r} (for {target!r}): {error}") from error
     except AttributeError as error:
         raise InputError(f"Module {module!r} has nothing called {attribute!r}.") from error
+
+
+def signature_of(target: Any) -> Signature:
+    """`inspect.signature`, remembered: it takes a tenth of a millisecond, and a round asks seven times."""
+    try:
+        return _kept_signature(target)
+    except TypeError:  # not hashable, or no callable at all: then this raises again
+        return signature(target)
+
+
+_kept_signature = lru_cache(maxsize=256)(signature)

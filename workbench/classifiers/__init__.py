@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
-from workbench.registry import Entry, Registry, load_target
+from workbench.registry import Entry, Registry, load_target, signature_of
 
 if TYPE_CHECKING:
     from workbench.classifiers.base import BaseBayesianClassifier as BaseBayesianClassifier
@@ -196,7 +196,7 @@ def make_classifier(name: str, **options: Any) -> Any:
         entry = CLASSIFIERS[name]
         fixed = dict(entry.options)
         target = entry.load()
-    parameters = inspect.signature(target).parameters
+    parameters = signature_of(target).parameters
     open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     known = [p for p in parameters if p not in fixed]
     unknown = [] if open_ended else [option for option in options if option not in known]

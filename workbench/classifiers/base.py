@@ -19,6 +19,7 @@ from workbench.errors import InputError
 Callback = Callable[[float, float], bool | None]
 """callback(fraction done in [0, 1], objective) -> True to stop and keep the best state."""
 
+_PARAMETERS: dict[type, list[str]] = {}
 _BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
 
 
@@ -76,6 +77,13 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ scikit-learn's verbs
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature at every call, and a round sets up two estimators
+        if cls not in _PARAMETERS:
+            _PARAMETERS[cls] = super()._get_param_names()
+        return list(_PARAMETERS[cls])
+
     def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Fit.
 
@@ -100,7 +108,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             classes = known
         else:
             X, y = validate_data(self, X, y, dtype=self._numpy_dtype())
-            check_classification_targets(y)
+            if y.dtype.kind not in "iub":  # whole numbers are classes, and asking costs half a millisecond
+                check_classification_targets(y)
             classes, codes = _encode(np.asarray(y), known)
         assert classes is not None
         if self.binary_only and len(classes) > 2:

@@ -276,17 +276,14 @@ class LargeMarginClassifier(BaseBayesianClassifier):
     def _fit_at(self, kernel: Kernel, scaled: Floats, codes: Ints, start: Any, report: _Part) -> _Fitted:
         """Everything but calibration, at one kernel (which is learnt on the way if asked)."""
         C = len(self.classes_)
-        basis, wide = self._bases(kernel)
-        use_wide = wide is not None and self._enough(codes)
+        use_wide = self.n_mean > 0 and len(self.geometry_.mean_inducing) > 0 and self._enough(codes)
         tol = 20.0 * self.tol if use_wide else self.tol  # the wide mean takes over from there
         learn = self.hyperparameters is not None and isinstance(kernel, StationaryKernel)
         if learn:
             assert isinstance(kernel, StationaryKernel)
             kernel, start = self._learn(kernel, scaled, codes, start, report.part(0.0, 0.5))
-            basis, wide = self._bases(kernel)
-        whole = (
-            projection.project(scaled, wide, kernel)[0] if use_wide and wide and _fits(scaled, wide) else None
-        )
+        basis, wide = self._basis(kernel), self._wide_basis(kernel) if use_wide else None
+        whole = projection.project(scaled, wide, kernel)[0] if wide and _fits(scaled, wide) else None
         if whole is None:
             Phi, kt = projection.project(scaled, basis, kernel)
         else:
@@ -294,9 +291,8 @@ class LargeMarginClassifier(BaseBayesianClassifier):
             kt = np.maximum(kernel.diagonal(scaled) - np.einsum("np,np->n", Phi, Phi), 0.0)
         fit = self._solve(Phi, kt, codes, start, tol, report.part(0.5 if learn else 0.0, 0.8))
         found = _Fitted(kernel, fit, np.zeros((0, C)), Phi, fit.posterior.mean, fit.margin, fit.second, None)
-        if not use_wide or report.stopped:
+        if wide is None or report.stopped:
             return found
-        assert wide is not None
         small = self._judged(found, codes)
         rows, everything = None, codes
         if whole is None:
@@ -383,7 +379,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
 
         centre = kernel
         for number in range(_LEARNING_ROUNDS):
-            basis, _ = self._bases(kernel)
+            basis = self._basis(kernel)
             Phi, kt = projection.project(scaled, basis, kernel)
             fit = engine.fit(
                 Phi, kt, codes, len(self.classes_), start=start, tau=self.temperature,
@@ -470,8 +466,8 @@ class LargeMarginClassifier(BaseBayesianClassifier):
             for number in range(5):
                 inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
                 part = self._fit_at(fitted.kernel, scaled[inside], codes[inside], None, silent)
-                basis, wide = self._bases(fitted.kernel)
-                used = wide if len(part.wide) and wide is not None else basis
+                wide = self._wide_basis(fitted.kernel) if len(part.wide) else None
+                used = wide or self._basis(fitted.kernel)
                 F[outside] = projection.project(scaled[outside], used, fitted.kernel)[0] @ part.mean
         finally:
             self.hyperparameters = learning
@@ -492,13 +488,16 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         state = self.random_state
         return int(state) if isinstance(state, (int, np.integer)) else 0
 
-    def _bases(self, kernel: Kernel) -> tuple[Basis, Basis | None]:
+    def _basis(self, kernel: Kernel) -> Basis:
+        return projection.kept_basis(self.geometry_.inducing, kernel, self.dtype)
+
+    def _wide_basis(self, kernel: Kernel) -> Basis | None:
+        """The mean's own points, the small basis's first; None where it is to have none."""
         g = self.geometry_
-        basis = projection.kept_basis(g.inducing, kernel, self.dtype)
         if self.n_mean == 0 or len(g.mean_inducing) == 0:
-            return basis, None
+            return None
         points = np.concatenate([g.inducing, g.mean_inducing[: self.n_mean]])
-        return basis, projection.kept_basis(points, kernel, self.dtype)
+        return projection.kept_basis(points, kernel, self.dtype)
 
     def _start(self) -> Any:
         """The present posterior, its classes matched by label, or None for a cold start."""
@@ -530,12 +529,12 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         return made
 
     def _folded(self) -> Predictor:
-        basis, wide = self._bases(self.kernel_)
+        basis = self._basis(self.kernel_)
         widened = len(self.wide_mean_) > 0
         return Predictor.from_posterior(
             self.geometry_, self.kernel_, basis, self.wide_mean_ if widened else self.mean_,
             None, roots=np.asarray(self.root_),
-            mean_basis=wide if widened else None, dtype=self._numpy_dtype(),
+            mean_basis=self._wide_basis(self.kernel_) if widened else None, dtype=self._numpy_dtype(),
         )  # fmt: skip
 
     def _state(self) -> dict[str, Array]:
@@ -561,8 +560,9 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         if model is None:
             from workbench.engine.large_margin_model import LargeMarginGP, to_gpflow
 
-            basis, wide = self._bases(self.kernel_)
-            widened = len(self.wide_mean_) > 0 and wide is not None
+            basis = self._basis(self.kernel_)
+            wide = self._wide_basis(self.kernel_) if len(self.wide_mean_) else None
+            widened = wide is not None
             model = LargeMarginGP(
                 to_gpflow(self.kernel_), basis.points, len(self.classes_),
                 wide=wide.points if widened and wide is not None else None,

@@ -132,8 +132,8 @@ def fit(
     state = start or prior(Phi.shape[1], n_classes, dtype)
     moving = [tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in state]
     if every:
-        moving += _tensors(dtype.type(1.0), dtype.type(1.0), dtype.type(0.0))
-        options = _tensors(dtype.type(tau), dtype.type(tolerance))
+        moving += _tensors(np.array([1.0, 1.0, 0.0], dtype))
+        options = _tensors(np.array([tau, tolerance], dtype))
     else:
         moving += _tensors(dtype.type(1.0), np.int32(0))
         options = _tensors(dtype.type(tau), np.int32(k), dtype.type(tolerance))

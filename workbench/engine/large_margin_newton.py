@@ -24,7 +24,7 @@ import tensorflow as tf
 from workbench.engine.large_margin_parts import gram, half_squares, kl_of, row_squares, specs
 
 _STEPS = 5  # of the means under one factor
-_SHARE = 0.02  # a step that gains less than this share of its sweep's gain is the sweep's last
+_SHARE = 0.1  # a step that gains less than this share of its sweep's gain is the sweep's last
 _HALVINGS = 10
 _FIRST_RATIO = 0.25  # gain of a sweep over that of the one before, until two are known
 
@@ -40,7 +40,7 @@ def solver(C: int, dtype_name: str, blocked: bool) -> Any:
     """
     dtype = tf.as_dtype(dtype_name)
     floor = 1e-12 if dtype == tf.float64 else 1e-6
-    data, posterior, scalar, integer = specs(C, dtype)
+    data, posterior, _, integer = specs(C, dtype)
 
     @tf.autograph.experimental.do_not_convert
     def spread(Phi, kt2, own, R):  # type: ignore[no-untyped-def]
@@ -106,9 +106,11 @@ def solver(C: int, dtype_name: str, blocked: bool) -> Any:
         return tf.linalg.triangular_solve(tf.linalg.cholesky(Lam), tf.eye(tf.shape(Lam)[1], dtype=dtype))
 
     @tf.function(
-        input_signature=[*data, *posterior, scalar, scalar, scalar, scalar, scalar, integer]
+        input_signature=[*data, *posterior, tf.TensorSpec([3], dtype), tf.TensorSpec([2], dtype), integer]
     )  # fmt: skip
-    def solve(Phi, kt, y, M, Lam, R, rho, eta, last, tau, tolerance, sweeps):  # type: ignore[no-untyped-def]
+    def solve(Phi, kt, y, M, Lam, R, pace, options, sweeps):  # type: ignore[no-untyped-def]
+        rho, eta, last = tf.unstack(pace)
+        tau, tolerance = tf.unstack(options)
         own = tf.one_hot(y, C, dtype=dtype)
         kt2 = 2.0 * kt[:, None]
         excess = tf.cast(C / (C - 1.0), dtype)
@@ -171,6 +173,6 @@ def solver(C: int, dtype_name: str, blocked: bool) -> Any:
             ratio = tf.where(last > 0.0, gain / last, tf.cast(_FIRST_RATIO, dtype))
             ended = gain <= 0.0 or (ratio < 1.0 and gain * ratio < tolerance * tf.abs(G) * (1.0 - ratio))
             last = gain
-        return M, Lam, R, rho, eta, last, ended, trace.stack()[: done + 1], d, root * root
+        return M, Lam, R, tf.stack([rho, eta, last]), ended, trace.stack()[: done + 1], d, root * root
 
     return solve

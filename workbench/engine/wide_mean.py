@@ -186,7 +186,7 @@ def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
     Returns:
         [n, C].
     """
-    from scipy.linalg import cholesky, solve_triangular
+    from scipy.linalg import LinAlgError, get_lapack_funcs
 
     n_classes = curvature.shape[1]
     excess = n_classes / (n_classes - 1.0)
@@ -194,6 +194,17 @@ def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
         Phi = Phi.astype(np.float32, copy=False)
     curvature = curvature.astype(Phi.dtype, copy=False)
     result = np.zeros((len(sample), n_classes), dtype=Phi.dtype)
+    # LAPACK itself: scipy's checks cost as much as factors of this size
+    potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (Phi,))
+
+    def whitened(H: Floats, columns: Floats) -> Floats:
+        """L^-1 columns with L L' = H; H is written over."""
+        factor, info = potrf(H.T, lower=1, clean=0, overwrite_a=1)
+        if info != 0:
+            raise LinAlgError("the curvature of the objective is not positive")
+        solved: Floats = trtrs(factor, columns, lower=1)[0]
+        return solved
+
     for c in range(n_classes):
         asked = np.flatnonzero(wanted[:, c])
         if asked.size == 0:
@@ -205,8 +216,7 @@ def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
         if len(rows) < Phi.shape[1]:
             A = root * Phi[rows]
             # Woodbury: phi'phi - |L^-1 A phi|^2 with L L' = I + A A'
-            L = cholesky(np.eye(len(rows), dtype=A.dtype) + A @ A.T, lower=True, check_finite=False)
-            solved = solve_triangular(L, A @ columns, lower=True, check_finite=False)
+            solved = whitened(np.eye(len(rows), dtype=A.dtype) + A @ A.T, A @ columns)
             left = np.einsum("bn,bn->n", columns, columns) - np.einsum("rn,rn->n", solved, solved)
         else:
             H = np.eye(Phi.shape[1], dtype=Phi.dtype)
@@ -214,8 +224,7 @@ def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
                 part = slice(begin, begin + _BLOCK)
                 A = root[part] * Phi[rows[part]]
                 H += A.T @ A
-            L = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
-            solved = solve_triangular(L, columns, lower=True, check_finite=False)
+            solved = whitened(H, columns)
             left = np.einsum("bn,bn->n", solved, solved)
         result[asked, c] = left
     return np.maximum(result, 0.0, out=result)

@@ -15,7 +15,7 @@ from workbench.errors import InputError
 from workbench.policies.belief import Belief, PolicyFn, Query, Selector
 from workbench.policies.registry import POLICIES, PolicyEntry, find
 from workbench.policies.variation import top_variation_ratio
-from workbench.registry import load_target
+from workbench.registry import load_target, signature_of
 
 # How many items of high utility a batch is spread over.
 _CANDIDATES = 50
@@ -176,7 +176,7 @@ def check_needs(entry: PolicyEntry, belief: Belief) -> None:
 def is_selector(function: Any) -> bool:
     """Whether a function takes (belief, k, rng) rather than (belief, rng)."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature_of(function).parameters.values()
     except (TypeError, ValueError):
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from workbench.arrays import Array, Floats, Ints
 
 _ROWS = 1 << 13
-# Rows screened at a time: temporaries of ten classes stay under 128 KB, which the allocator reuses.
-_SCREEN = 1 << 10
+# Numbers looked at together: in float32 a temporary stays under 128 KB, which the allocator reuses.
+_SCREEN = 1 << 15
 # Values closer than this share of themselves are ties: it is above the quadrature's error.
 TIE = 1e-10
 
@@ -159,7 +159,7 @@ def top_rows(
 
     Four sieves, each on what the one before let through: the smallest standardised margin alone, a
     glance at the integral in single precision, a short quadrature, the exact value in blocks by
-    falling upper bound. A few items of smallest margin are worked out first and set the bar.
+    falling upper bound.
 
     Args:
         mean: [N, C], float32 or float64.
@@ -181,32 +181,32 @@ def top_rows(
     if squared is None:
         squared = smallest_margin(mean, variance)
     rows, reached = _sieve(squared, k, n_classes, threshold)
-    few = size = max(64, 2 * k)
     while True:
-        order = np.arange(len(rows)) if rng is None else rng.permutation(len(rows))
-        first = order
-        if len(rows) > few:
-            first = order[_smallest(squared[rows[order]], few)]
-        values = np.full(len(rows), -np.inf)
-        values[first] = exact_rows(*_precise(mean, variance, rows[first]))
-        leaders = values[first]
-        bar = max(threshold, float(np.partition(leaders, -k)[-k])) if len(first) >= k else threshold
+        first = rows[_smallest(squared[rows], k)] if len(rows) >= k else rows
+        low = bounds(*_precise(mean, variance, first))[0].min(initial=np.inf)
+        bar = max(threshold, float(low)) if len(rows) >= k else threshold
         if len(rows) == n or bar >= reached * (1 - 1e-3):
             break
         rows = np.arange(n)  # squares under- or overflowed: the moments are extreme, sieve nothing
 
+    order = np.arange(len(rows)) if rng is None else rng.permutation(len(rows))
+    high = _ceilings(mean, variance, rows)
+    left = order[high[order] >= bar * (1 - TIE)]
+    left = left[np.argsort(-high[left], kind="stable")]
     # what is left may still tie with the k-th best; at random, those already seen serve as well
     slack = 1 - TIE if rng is None else 1 + TIE
-    high = _ceilings(mean, variance, rows)
-    left = order[(values[order] == -np.inf) & (high[order] > bar * slack)]
-    left = left[np.argsort(-high[left], kind="stable")]
-    while len(left) and high[left[0]] > bar * slack:
+    values = np.full(len(rows), -np.inf)
+    leaders = np.empty(0)
+    few = size = max(16, 2 * k)
+    while len(left) and (len(leaders) < k or high[left[0]] > bar * slack):
         block, left = left[:size], left[size:]
         mu, sd = _precise(mean, variance, rows[block])
-        tight = _tightened(mu, sd, high[block])
-        inside = np.flatnonzero(tight > bar * slack)
-        inside = inside[np.argsort(-tight[inside], kind="stable")]
-        while len(inside) and tight[inside[0]] > bar * slack:
+        inside, tight = np.arange(len(block)), high[block]
+        if len(leaders) >= k:  # the first blocks set the bar, later ones are sieved once more
+            tight = _tightened(mu, sd, tight)
+            inside = np.flatnonzero(tight > bar * slack)
+            inside = inside[np.argsort(-tight[inside], kind="stable")]
+        while len(inside) and (len(leaders) < k or tight[inside[0]] > bar * slack):
             part, inside = inside[:few], inside[few:]
             values[block[part]] = exact_rows(mu[part], sd[part])
             leaders = np.concatenate([leaders, values[block[part]]])
@@ -243,8 +243,9 @@ def _ceilings(mean: Array, variance: Array, rows: Ints) -> Floats:
         return bounds(*_precise(mean, variance, rows))[1]
     high = np.full(len(rows), np.inf)
     if n_classes <= _GLANCED[-1][0]:
-        for start in range(0, len(rows), _GLANCE):
-            part = slice(start, start + _GLANCE)
+        size = _SCREEN // n_classes
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
             high[part] = _glance(mean[rows[part]], variance[rows[part]])
     open_ = np.flatnonzero(~np.isfinite(high))
     for start in range(0, len(open_), _ROWS):
@@ -264,7 +265,6 @@ _GLANCED = (
 )
 _LOGISTIC = (np.float32(-0.07056), np.float32(-1.5976))
 _STEPS = np.arange(-3.0, 4.0, dtype=np.float32)
-_GLANCE = 1 << 11
 
 
 def _glance(mean: Array, variance: Array) -> Floats:
@@ -347,9 +347,10 @@ def smallest_margin(mean: Array, variance: Array) -> Floats:
     """
     n, n_classes = mean.shape
     out = np.empty(n, dtype=mean.dtype if mean.dtype.kind == "f" else np.float64)
-    offsets = np.arange(_SCREEN) * n_classes
-    for start in range(0, n, _SCREEN):
-        mu, v = mean[start : start + _SCREEN], variance[start : start + _SCREEN]
+    size = max(1, _SCREEN * 4 // (n_classes * mean.dtype.itemsize))
+    offsets = np.arange(size) * n_classes
+    for start in range(0, n, size):
+        mu, v = mean[start : start + size], variance[start : start + size]
         best = mu.argmax(axis=1)
         best += offsets[: len(mu)]
         gap = np.subtract(mu, mu.take(best)[:, None], order="C")  # ravel below must be a view
@@ -359,7 +360,7 @@ def smallest_margin(mean: Array, variance: Array) -> Floats:
             gap /= spread
         gap.ravel()[best] = np.inf
         # the smallest over classes: far faster along the long axis
-        np.minimum.reduce(gap.T.copy(), axis=0, out=out[start : start + _SCREEN])
+        np.minimum.reduce(gap.T.copy(), axis=0, out=out[start : start + size])
     out[np.isnan(out)] = 0.0  # a tie without any uncertainty
     return out
 
