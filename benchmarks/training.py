@@ -319,6 +319,68 @@ def linearity(*, quick: bool = False) -> bool:
     return slope < 1.1 and ratio <= 1.25
 
 
+def _projected(pool_name: str, labels: int | None = None, **options: Any) -> tuple[Any, Any, Any, int]:
+    """Phi [N, 64], kt [N], codes [N] of a pool's training rows or some of them, and C."""
+    from workbench.classifiers import Geometry
+    from workbench.engine.projection import StationaryKernel, make_basis, project
+    from workbench.pools import load_pool
+
+    pool = load_pool(pool_name, **options)
+    assert pool.truth is not None
+    rows = (
+        pool.split(0).trainable
+        if labels is None
+        else np.random.default_rng(0).permutation(len(pool))[:labels]
+    )
+    X = np.asarray(pool.features, dtype=np.float64)
+    geometry = Geometry.of(X, 64, 0, common_scale=pool.common_scale)
+    kernel = StationaryKernel("squared-exponential", 0.6 * geometry.length_scale, 10.0)
+    basis = make_basis(geometry.inducing, kernel)
+    return (*project(geometry.transform(X[rows]), basis, kernel), pool.truth[rows], len(pool.classes))
+
+
+def solvers(*, quick: bool = False) -> bool:
+    """Newton steps for the means against natural-gradient sweeps, both to their default stop."""
+    from unittest.mock import patch
+
+    from workbench.engine import large_margin as engine
+
+    met = True
+    for name, labels, options in (
+        ("digits", None, {}),
+        ("three-gaussians", None, {}),
+        ("overlapping", 100, {"n_items": 10_000, "n_classes": 4}),
+        ("overlapping", 100, {"n_items": 10_000, "n_classes": 10}),
+    ):
+        Phi, kt, codes, C = _projected(name, labels, **options)
+        # a labelling round starts from the fit without the last label
+        start = engine.fit(Phi[:-1], kt[:-1], codes[:-1], C).posterior if labels else None
+
+        def fit(start: Any = start, data: Any = (Phi, kt, codes, C)) -> Any:
+            return engine.fit(*data, start=start, rivals=data[3] - 1)
+
+        ratios, kept = [], []
+        for again in range(3 if quick else 16):
+            ours, newton = _spent(fit)
+            with patch.object(engine, "ALL_RIVALS", 0):
+                theirs, plain = _spent(fit)
+            if again:  # the first calls trace
+                ratios.append(theirs / ours)
+                kept.append((ours, theirs))
+        ours, theirs = np.median(np.asarray(kept), axis=0)
+        ratio, better = float(np.median(ratios)), bool(newton.trace[-1] >= plain.trace[-1])
+        met &= ratio > 1 and better
+        print(
+            f"{name}, {len(codes)} labels, {C} classes, {'warm' if labels else 'cold'}: {1e3 * ours:.1f} ms, "
+            f"{len(newton.trace) - 1} sweep(s) to {newton.trace[-1]:.2f} | natural gradients "
+            f"{1e3 * theirs:.1f} ms, {len(plain.trace) - 1} sweep(s) to {plain.trace[-1]:.2f} | "
+            f"{ratio:.1f}x (goal 1x, no lower) "
+            f"{'met' if ratio > 1 and better else 'not met'}",
+            flush=True,
+        )
+    return met
+
+
 def gemm_share(*, quick: bool = False) -> bool:
     """Speed of a sweep over the speed of a plain matrix product of the same shape."""
     import tensorflow as tf
@@ -386,7 +448,7 @@ def main(arguments: list[str] | None = None) -> int:
     prepare()
     warnings.filterwarnings("ignore")
     met = []
-    for work in (linearity, gemm_share, memory, gpflow, learned, ladder, table):
+    for work in (linearity, gemm_share, solvers, memory, gpflow, learned, ladder, table):
         print(f"\n## {work.__name__}\n", flush=True)
         met.append(work(quick=quick))
     return int(not all(met))
