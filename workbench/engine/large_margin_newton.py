@@ -80,7 +80,8 @@ def solver(C: int, dtype_name: str, blocked: bool) -> Any:
         straight = pi * (1.0 - ratio * ratio) / root
         mean = tf.reduce_sum(pull, 1, keepdims=True)
         mine = tf.reduce_sum(straight + pull * lean / tau, 1, keepdims=True) - mean * mean / tau
-        return straight + pi * (1.0 - pi) * lean * lean / tau + own * mine
+        curvature = straight + pi * (1.0 - pi) * lean * lean / tau + own * mine
+        return tf.maximum(curvature, tf.cast(0.0, dtype))  # the own class's may cancel to less
 
     @tf.autograph.experimental.do_not_convert
     def grams(Phi, weights):  # type: ignore[no-untyped-def]
@@ -105,9 +106,9 @@ def solver(C: int, dtype_name: str, blocked: bool) -> Any:
     def root_of(Lam):  # type: ignore[no-untyped-def]
         return tf.linalg.triangular_solve(tf.linalg.cholesky(Lam), tf.eye(tf.shape(Lam)[1], dtype=dtype))
 
-    @tf.function(
-        input_signature=[*data, *posterior, tf.TensorSpec([3], dtype), tf.TensorSpec([2], dtype), integer]
-    )  # fmt: skip
+    pair, triple = tf.TensorSpec([2], dtype), tf.TensorSpec([3], dtype)
+
+    @tf.function(input_signature=[*data, *posterior, triple, pair, integer])
     def solve(Phi, kt, y, M, Lam, R, pace, options, sweeps):  # type: ignore[no-untyped-def]
         rho, eta, last = tf.unstack(pace)
         tau, tolerance = tf.unstack(options)
