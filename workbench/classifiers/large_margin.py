@@ -27,6 +27,8 @@ LEFT_OUT_ROWS = 100_000
 CANDIDATES = (0.5, 0.7, 1.0, 1.4, 2.0)  # length scales tried, times the default
 _POINTS_BY_LABELS = ((4000, 256), (1000, 128))  # without a wide basis
 _LEARNING_ROUNDS = 5
+# standard errors; of .5, 1, 1.5, 2, 2.5 and never it gave the lowest error and likelihood on 20 sets
+_CLEARLY = 1.5
 
 SOLVERS = ("sweeps", "natural-gradient", "adam")
 CALIBRATIONS = ("leave-one-out", "cross-validated")
@@ -624,12 +626,12 @@ class _Part:
 
 
 def _clearly_less(a: Floats, b: Floats) -> bool:
-    """Whether the mean of a is below that of b by more than a standard error; paired for equal lengths."""
+    """Whether the mean of a is below that of b by more than its error allows; paired for equal lengths."""
     if len(a) == len(b):
         error = float(np.std(a - b)) / np.sqrt(len(a))
     else:
         error = float(np.sqrt(a.var() / len(a) + b.var() / len(b)))
-    return float(b.mean() - a.mean()) > error
+    return float(b.mean() - a.mean()) > _CLEARLY * error
 
 
 def _fits(scaled: Floats, basis: Basis) -> bool:
