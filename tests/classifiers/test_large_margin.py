@@ -302,7 +302,7 @@ def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noi
     from workbench.pools import load_pool
 
     taken = {}
-    for name in ("three-gaussians", "digits"):
+    for name in ("overlapping", "digits"):
         pool = load_pool(name)
         X, y = np.asarray(pool.features, dtype=float)[:1500], pool.truth[:1500]
         model = LargeMarginClassifier(random_state=0, common_scale=pool.common_scale)
@@ -316,4 +316,4 @@ def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noi
         assert len(small.wide) == 0 and len(wide.wide) > 0
         taken[name] = len(model.wide_mean_) > 0
         assert taken[name] or wide.brier.mean() > small.brier.mean()
-    assert taken == {"three-gaussians": False, "digits": True}
+    assert taken == {"overlapping": False, "digits": True}

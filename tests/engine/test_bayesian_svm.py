@@ -278,7 +278,9 @@ def test_large_margin_gp_of_two_classes_pulls_like_the_binary_model_with_twice_t
         * phi
         @ np.linalg.solve(np.eye(10) + 2 * phi.T @ (w[:, None] * phi), np.sqrt(2) * phi.T @ (y * (1 + w)))
     )
-    step = large_margin.fit(phi, rest, codes, 2, sweeps=1, rivals=1).posterior
+    step = large_margin.fit_minibatch(
+        phi, rest, codes, 2, rivals=1, batch_size=50, epochs=1, rho_start=1.0
+    ).posterior
     # one mean-field step moves each class as if the other stood still: solve its system for both
     own = np.eye(10) + phi.T @ (w[:, None] * phi)
     assert step.precision[0] == pytest.approx(own, abs=1e-8)
