@@ -200,6 +200,17 @@ def test_the_default_stop_is_close_to_convergence(n_classes):
     assert short.trace[-1] == pytest.approx(long.trace[-1], rel=1e-3)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_steep_first_drop_does_not_end_a_fit(seed):
+    # from the prior G rises a hundredfold in one sweep, which says nothing of the sweeps after it
+    rng = np.random.default_rng(seed)
+    Phi, codes = 22.0 * rng.standard_normal((5, 16)), rng.permutation(5)
+    short = lm.fit(Phi, np.full(5, 0.1), codes, 5)
+    long = lm.fit(Phi, np.full(5, 0.1), codes, 5, sweeps=300, tolerance=0.0)
+    assert short.trace[1] > 0.1 * short.trace[0]
+    assert short.trace[-1] == pytest.approx(long.trace[-1], rel=2e-3)
+
+
 def test_a_converged_fit_is_stationary(problem):
     Phi, kt, codes = problem
     q = lm.fit(Phi, kt, codes, 3, sweeps=400, tolerance=1e-14).posterior

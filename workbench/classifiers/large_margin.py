@@ -279,7 +279,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         """Everything but calibration, at one kernel (which is learnt on the way if asked)."""
         C = len(self.classes_)
         use_wide = self.n_mean > 0 and len(self.geometry_.mean_inducing) > 0 and self._enough(codes)
-        tol = 20.0 * self.tol if use_wide else self.tol  # the wide mean takes over from there
+        tol = 50.0 * self.tol if use_wide else self.tol  # the wide mean takes over from there
         learn = self.hyperparameters is not None and isinstance(kernel, StationaryKernel)
         if learn:
             assert isinstance(kernel, StationaryKernel)

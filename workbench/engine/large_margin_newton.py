@@ -26,7 +26,7 @@ from workbench.engine.large_margin_parts import gram, half_squares, kl_of, row_s
 _STEPS = 5  # of the means under one factor
 _SHARE = 0.1  # a step that gains less than this share of its sweep's gain is the sweep's last
 _HALVINGS = 10
-_FIRST_RATIO = 0.25  # gain of a sweep over that of the one before, until two are known
+_RATIO = 0.25  # gain of a sweep over that of the one before: no better is believed, a first drop is steep
 
 
 @cache
@@ -171,7 +171,7 @@ def solver(C: int, dtype_name: str, blocked: bool) -> Any:
             trace = trace.write(done, G)
             # gains shrink in a steady ratio: what is left is the rest of the geometric series
             gain = G - before
-            ratio = tf.where(last > 0.0, gain / last, tf.cast(_FIRST_RATIO, dtype))
+            ratio = tf.maximum(tf.where(last > 0.0, gain / last, tf.zeros_like(gain)), tf.cast(_RATIO, dtype))
             ended = gain <= 0.0 or (ratio < 1.0 and gain * ratio < tolerance * tf.abs(G) * (1.0 - ratio))
             last = gain
         return M, Lam, R, tf.stack([rho, eta, last]), ended, trace.stack()[: done + 1], d, root * root
