@@ -212,3 +212,22 @@ def test_the_short_quadrature_stays_above_the_value(C: int, ratio: float) -> Non
     assert np.all(high - loses < 0.02)  # and is worth having
     wide = module._tightened(mean, s * np.r_[3.0, np.ones(C - 1)], np.full(n, 2.0))
     assert np.all(wide == 2.0)  # outside its limits it keeps still
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.25, 1.5, 2.0])
+@pytest.mark.parametrize("C", [3, 5, 6, 12, 13, 40])
+def test_a_glance_stays_above_the_value(C: int, ratio: float) -> None:
+    """The worst there is within the limits: all rivals at one place, the winner as wide as it may."""
+    rng = np.random.default_rng([C, 7])
+    n = 1_000
+    mean, s = np.zeros((n, C)), np.ones((n, C))
+    s[:, 0] = ratio * 0.9999
+    mean[:, 0] = np.linspace(0, 4, n)
+    mean[n // 2 :, 1:] -= rng.exponential(0.1, size=(n - n // 2, C - 1))
+    loses = 1.0 - argmax_probabilities(mean, s**2)[:, 0]
+    for dtype in (np.float32, np.float64):
+        high = module._glance(mean.astype(dtype), (s**2).astype(dtype))
+        assert np.all(np.minimum(loses, 1 - 1 / C) <= high + 1e-6)
+        assert np.all(high - loses < 0.2)  # and is worth having
+    wide = module._glance(mean, (s * np.r_[2.1, np.ones(C - 1)] / s[:, :1]) ** 2)
+    assert np.all(np.isinf(wide))  # outside its limits it says nothing
