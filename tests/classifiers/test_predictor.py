@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from workbench.classifiers import Geometry
+from workbench.classifiers import predictor as predictor_module
 from workbench.classifiers.predictor import Predictor
 from workbench.engine.projection import StationaryKernel, kept_basis, make_basis, project
 
@@ -45,6 +46,16 @@ def test_the_rank_is_what_was_learnt(posterior):
     predictor = Predictor.from_posterior(geometry, kernel, basis, mean, untouched)
     assert list(predictor.folded.ranks) == [6, 0, 6]
     assert predictor(np.zeros((2, 3))).variance[:, 1] == pytest.approx(4.0)
+
+
+def test_a_covariance_that_rounding_made_negative_still_has_a_root():
+    rng = np.random.default_rng(0)
+    Q, _ = np.linalg.qr(rng.standard_normal((30, 30)))
+    for least in (0.5, 1e-12, 0.0, -1e-7, -1e-6):
+        S = (Q * np.r_[np.linspace(1.0, 0.1, 29), least]) @ Q.T
+        R = predictor_module._root(S)
+        assert np.array_equal(R, np.tril(R))
+        assert pytest.approx(S, abs=4e-5) == R.T @ R
 
 
 def test_covariances_above_the_prior_are_kept(posterior):

@@ -29,6 +29,7 @@ def fitted(n: int, classifier: str = "large-margin", pool_name: str = "overlappi
         (60, "large-margin", "overlapping", {"kernel": "matern32"}),
         (60, "bayesian-svm", "breast-cancer", {}),  # one latent, two columns
         (60, "logistic-softmax", "wine", {}),
+        (60, "logistic-softmax", "wine", {"dtype": "float32", "variance": 1000.0}),
     ],
 )
 def test_it_says_what_the_classifier_says(

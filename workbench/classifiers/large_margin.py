@@ -278,13 +278,12 @@ class LargeMarginClassifier(BaseBayesianClassifier):
     def _fit_at(self, kernel: Kernel, scaled: Floats, codes: Ints, start: Any, report: _Part) -> _Fitted:
         """Everything but calibration, at one kernel (which is learnt on the way if asked)."""
         C = len(self.classes_)
-        use_wide = self.n_mean > 0 and len(self.geometry_.mean_inducing) > 0 and self._enough(codes)
-        tol = 50.0 * self.tol if use_wide else self.tol  # the wide mean takes over from there
         learn = self.hyperparameters is not None and isinstance(kernel, StationaryKernel)
         if learn:
             assert isinstance(kernel, StationaryKernel)
             kernel, start = self._learn(kernel, scaled, codes, start, report.part(0.0, 0.5))
-        basis, wide = self._basis(kernel), self._wide_basis(kernel) if use_wide else None
+        basis, wide = self._basis(kernel), self._wide_basis(kernel) if self._enough(codes) else None
+        tol = self.tol if wide is None else 50.0 * self.tol  # the wide mean takes over from there
         whole = projection.project(scaled, wide, kernel)[0] if wide and _fits(scaled, wide) else None
         if whole is None:
             Phi, kt = projection.project(scaled, basis, kernel)

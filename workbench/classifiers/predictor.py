@@ -330,11 +330,14 @@ def _fold(covariance: Floats, whitener: Floats) -> Folded:
 
 
 def _root(S: Floats) -> Floats:
-    """[P, P] lower triangular R with R' R = S; a covariance that is singular is lifted a little."""
+    """[P, P] lower triangular R with R' R = S; a covariance that is singular is lifted a little.
+
+    In float32 a direction that is known for certain can come out below zero by its rounding.
+    """
     from scipy.linalg import LinAlgError, cholesky
 
     turned = S[::-1, ::-1]
-    for lift in (0.0, 1e-14, 1e-12, 1e-10):
+    for lift in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-7, 1e-6):
         try:
             upper = cholesky(turned + lift * len(S) * np.eye(len(S)), check_finite=False)
         except LinAlgError:
