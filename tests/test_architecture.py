@@ -17,6 +17,7 @@ PACKAGE = ROOT / "workbench"
 FLOORS = {
     "arrays": 0,
     "errors": 0,
+    "reading": 0,
     "registry": 0,
     "metrics": 1,
     "pools": 1,

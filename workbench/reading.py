@@ -1,0 +1,112 @@
+"""Reading what strangers wrote: one guard that turns whatever a library raises into one sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from workbench.errors import Cancelled, InputError
+
+ECHO = 200
+"""Most characters of the input that a message repeats."""
+
+_QUOTED = re.compile(rf"'(?:[^'\\]|\\.){{{ECHO},}}'|\"(?:[^\"\\]|\\.){{{ECHO},}}\"", re.DOTALL)
+
+
+@contextmanager
+def reading(what: str, form: str = "", advice: str = "") -> Iterator[None]:
+    """Turn every exception raised inside into an InputError that a person can act on.
+
+    InputErrors pass as they are, only shortened where they repeat too much of the input. The exception
+    behind the sentence stays its `__cause__`, so that a fault of ours can be found.
+
+    Args:
+        what: the file, or the part of it, that is read ("data.csv").
+        form: what it should be ("a Parquet file"); "" says only that it cannot be read.
+        advice: what to do, a sentence.
+
+    Raises:
+        InputError: whatever went wrong inside, but for a cancelled job and an interrupt.
+    """
+    try:
+        yield
+    except Cancelled:
+        raise
+    except InputError as error:
+        text = str(error)
+        short = shortened(text)
+        if short == text:
+            raise
+        raise InputError(short) from error
+    except Exception as error:
+        what = shortened(what)
+        head = f"{what} is not {form} that can be read" if form else f"{what} cannot be read"
+        message = f"{head}: {reason(error)}"
+        message = message if message.endswith((".", "!", "?")) else f"{message}."
+        raise InputError(f"{message} {advice}".rstrip()) from error
+
+
+def reason(error: BaseException) -> str:
+    """Why a library gave up, on one line and without long pieces of the input."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, MemoryError):
+        return "it asks for more memory than there is"
+    if isinstance(error, UnicodeError):
+        return "it holds bytes that are no text" if isinstance(error, UnicodeDecodeError) else "odd text"
+    if isinstance(error, KeyError) and error.args:
+        return f"it lacks {cut(error.args[0])}"
+    text = str(getattr(error, "strerror", None) or error)
+    return _on_one_line(text, ECHO - 40) or type(error).__name__
+
+
+def cut(value: Any, limit: int = 60) -> str:
+    """A value of the input as messages quote it: `repr`, with the middle left out of a long one."""
+    if isinstance(value, str) and len(value) > 4 * limit:
+        value = value[: 2 * limit] + value[-2 * limit :]  # repr of a whole book takes its time
+    return _without_middle(repr(value), limit)
+
+
+def listed(names: Iterable[Any], limit: int = 6, quote: bool = True) -> str:
+    """The first few names and how many more there are: "'a', 'b' and 12 more"."""
+    every = list(names)
+    shown = [cut(str(name), 30) if quote else _on_one_line(str(name), 30) for name in every[:limit]]
+    more = len(every) - limit
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+
+
+def shortened(message: str) -> str:
+    """A message of ours without the long pieces of input it quotes."""
+    message = _QUOTED.sub(lambda found: _without_middle(found.group(), ECHO), message)
+    return message if len(message) <= 5 * ECHO else _without_middle(message, 5 * ECHO)
+
+
+def parse_json(data: bytes | str, what: str, form: str = "JSON", advice: str = "") -> Any:
+    """A JSON document out of a file.
+
+    Args:
+        data: the file's bytes (UTF-8) or text.
+        what: for messages.
+        form: what it should be, for messages.
+        advice: what to do about a file that is none.
+
+    Raises:
+        InputError: no JSON, nested too deeply, or numbers with thousands of digits.
+    """
+    with reading(what, form, advice):
+        return json.loads(data)
+
+
+def _on_one_line(text: str, limit: int) -> str:
+    text = "".join(sign if sign.isprintable() else " " for sign in text[: 8 * limit])
+    return _without_middle(" ".join(text.split()), limit)
+
+
+def _without_middle(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    tail = (limit - 3) // 3
+    return f"{text[: limit - 3 - tail]}...{text[-tail:]}"
