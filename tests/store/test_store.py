@@ -1,5 +1,6 @@
 """The database keeps what it acknowledged, in order, for threads and processes alike."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -56,6 +57,32 @@ def test_a_database_of_a_newer_version_is_refused(store: Store) -> None:
     store.close()
     with pytest.raises(InputError, match="version 9999, which this version"):
         Store.open(url)
+
+
+def test_comparisons_of_an_older_database_move_to_their_table(store: Store) -> None:
+    from alembic import command
+
+    spec = {"name": "app", "pools": ["wine"]}
+    store.save_study("ab12", spec, workers=2, project="p")
+    runs = [store.start_run({"a": i}, "print", project="p", study="ab12").id for i in range(2)]
+    other = [store.start_run({"a": 3}, "print", study=name).id for name in ("mine", "{not json")]
+    with store._write() as connection:
+        settings = config()
+        settings.attributes["connection"] = connection
+        command.downgrade(settings, "0001")
+        texts = set(connection.execute(text("SELECT study FROM runs WHERE project = 'p'")).scalars())
+        assert len(texts) == 1 and json.loads(texts.pop()) == {"id": "ab12", "spec": spec, "workers": 2}
+    url = store.url
+    store.close()
+    again = Store.open(url)
+    (study,) = again.studies()
+    assert (study.id, study.spec, study.workers, study.project) == ("ab12", spec, 2, "p")
+    assert again.study("ab12") == study and study.created == min(again.run(r).created for r in runs)
+    assert sorted(r.id for r in again.runs(study="ab12")) == sorted(runs)
+    assert [again.run(r).study for r in other] == ["mine", "{not json"]
+    with pytest.raises(InputError, match="no study 'zz'"):
+        again.study("zz")
+    again.close()
 
 
 @pytest.mark.parametrize(
@@ -180,6 +207,10 @@ def test_a_run_whose_process_died_is_interrupted_and_can_be_claimed_once(store: 
     mine = store.start_run({"a": 2}, "print").id
     found = {r.id: r.status for r in store.runs()}
     assert found == {dead: "interrupted", mine: "running"}
+    # a read: what the table holds has not changed
+    with store._read() as connection:
+        assert set(connection.execute(text("SELECT status FROM runs")).scalars()) == {"running"}
+    assert store.run(dead).message == "The program that ran it ended before the run did."
     assert store.claim_run(dead)
     assert not store.claim_run(dead)
     store.end_run(dead, "finished")

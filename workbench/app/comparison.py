@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +49,7 @@ class Comparison:
         spec: its runs.
         created: UTC, ISO 8601; "" before its first run.
         records: its runs as stored.
-        study: its name in the database.
+        project: it is shown with.
         workers: processes it was started with.
     """
 
@@ -58,7 +57,7 @@ class Comparison:
     spec: StudySpec
     created: str
     records: tuple[RunRecord, ...]
-    study: str
+    project: str | None = None
     workers: int = 1
 
     @property
@@ -90,16 +89,19 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
 
     for policy in spec.policies:
         check_policy(policy, spec.classifiers[0])
-    token = secrets.token_hex(4)
-    study = json.dumps({"id": token, "spec": _document(spec), "workers": workers}, sort_keys=True)
-    _submit(token, spec, study, project, workers)
-    return token
+    from workbench.store import Store
+    from workbench.studies.study import study_document
+
+    study = Store.open().save_study(
+        secrets.token_hex(4), study_document(spec), workers=workers, project=project
+    )
+    _submit(study.id, spec, project, workers)
+    return study.id
 
 
 def resume(comparison: Comparison) -> Job:
     """Go on with what an interrupted or cancelled comparison has left."""
-    project = next((r.project for r in comparison.records), None)
-    return _submit(comparison.id, comparison.spec, comparison.study, project, comparison.workers)
+    return _submit(comparison.id, comparison.spec, comparison.project, comparison.workers)
 
 
 def job_of(token: str) -> Job | None:
@@ -114,44 +116,27 @@ def find(token: str) -> Comparison:
         InputError: there is none.
     """
     found = next((c for c in all_of() if c.id == token), None)
-    if found is not None:
-        return found
-    job = job_of(token)
-    if job is None or job.about is None:
+    if found is None:
         raise InputError(f"There is no comparison {token!r}. It may have been deleted with its runs.")
-    spec, study, workers = job.about
-    return Comparison(token, spec, "", (), study, workers)
+    return found
 
 
 def all_of() -> list[Comparison]:
     """Every comparison stored, newest first."""
     from workbench.store import Store
-    from workbench.studies import StudySpec
+    from workbench.studies.study import study_from
 
-    grouped: dict[str, list[RunRecord]] = {}
-    for record in Store.open().runs():
-        if record.study is not None and record.study.startswith("{"):
-            grouped.setdefault(record.study, []).append(record)
-    made = []
-    for study, records in grouped.items():
+    store, made = Store.open(), []
+    runs: dict[str | None, list[RunRecord]] = {}
+    for record in store.runs():
+        runs.setdefault(record.study, []).append(record)
+    for study in store.studies():
         try:
-            document = json.loads(study)
-            fields = document["spec"]
-            for name in ("pools", "classifiers", "policies"):
-                fields[name] = tuple(fields[name])
-            made.append(
-                Comparison(
-                    document["id"],
-                    StudySpec(**fields),
-                    min(r.created for r in records),
-                    tuple(records),
-                    study,
-                    int(document.get("workers", 1)),
-                )
-            )
-        except (ValueError, KeyError, TypeError):
-            # a study that something else has named with a brace
-            continue
+            spec = study_from(study.spec)
+        except InputError:
+            continue  # of another version, with settings that are not known here
+        records = tuple(runs.get(study.id, ()))
+        made.append(Comparison(study.id, spec, study.created, records, study.project, study.workers))
     return made
 
 
@@ -398,7 +383,7 @@ def _values(store: Store, run_id: str) -> dict[str, list[float]]:
     return {n: [float("nan") if r.get(n) is None else float(r[n]) for r in records] for n in names}
 
 
-def _submit(token: str, spec: StudySpec, study: str, project: str | None, workers: int) -> Job:
+def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> Job:
     def work(job: Job) -> Results:
         from workbench.sessions import Round, RunSpec, Store
         from workbench.studies import run_study
@@ -440,7 +425,7 @@ def _submit(token: str, spec: StudySpec, study: str, project: str | None, worker
             job.should_stop,
             store=Store.open(),
             project=project,
-            study=study,
+            study=token,
             workers=workers,
             load=load,
         )
@@ -451,12 +436,4 @@ def _submit(token: str, spec: StudySpec, study: str, project: str | None, worker
     # here, before the work imports it: Plotly stumbles over a pandas that another thread is importing
     import pandas  # noqa: F401
 
-    job = manager().submit(token, KIND, work, title="Comparison", lane="study")
-    job.about = (spec, study, workers)
-    return job
-
-
-def _document(spec: StudySpec) -> Mapping[str, Any]:
-    document = asdict(spec)
-    document["options"], document["pool_options"] = dict(spec.options), dict(spec.pool_options)
-    return document
+    return manager().submit(token, KIND, work, title="Comparison", lane="study")

@@ -5,7 +5,15 @@ Importing this package does not import SQLAlchemy; `Store.open` does.
 
 from workbench.store.events import KINDS, Event
 from workbench.store.fold import AskRecord, Folder, Note, ProjectState, Vote, fold
-from workbench.store.store import ProjectRecord, ProjectSummary, RoundRecord, RunRecord, Store, workbench_home
+from workbench.store.store import (
+    ProjectRecord,
+    ProjectSummary,
+    RoundRecord,
+    RunRecord,
+    Store,
+    StudyRecord,
+    workbench_home,
+)
 
 __all__ = [
     "KINDS",
@@ -19,6 +27,7 @@ __all__ = [
     "RoundRecord",
     "RunRecord",
     "Store",
+    "StudyRecord",
     "Vote",
     "fold",
     "workbench_home",

@@ -63,6 +63,18 @@ runs = Table(
     Column("owner", Text, nullable=False),
     Column("created", String(40), nullable=False),
     Column("updated", String(40), nullable=False),
+    Index("runs_of_study", "study"),
+)
+
+# What a comparison of many runs is; `runs.study` is the id of one, or a name somebody gave.
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("spec", JSON, nullable=False),
+    Column("workers", Integer, nullable=False),
+    Column("project", String(32), nullable=True),
+    Column("created", String(40), nullable=False),
 )
 
 # Rounds of runs and of people's projects alike: `owner` is the id of either.

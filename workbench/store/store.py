@@ -85,7 +85,7 @@ class RunRecord:
         status: "running", "finished", "interrupted", "cancelled" or "failed".
         message: why, where it did not finish.
         project: id of the project it belongs to, if any.
-        study: name of the study it belongs to, if any.
+        study: id of the study it belongs to, if any.
         n_rounds: how many rounds are stored.
         created: UTC, ISO 8601.
         updated: UTC, ISO 8601.
@@ -101,6 +101,25 @@ class RunRecord:
     n_rounds: int
     created: str
     updated: str
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study as stored; its runs name it.
+
+    Attributes:
+        id: of the study.
+        spec: the StudySpec as JSON.
+        workers: processes it was started with.
+        project: id of the project it belongs to, if any.
+        created: UTC, ISO 8601.
+    """
+
+    id: str
+    spec: Mapping[str, Any]
+    workers: int
+    project: str | None
+    created: str
 
 
 @dataclass(frozen=True)
@@ -310,19 +329,16 @@ class Store:
         """Make this process the owner of a run that is not running; False if another has it."""
         from sqlalchemy import select
 
-        t = _tables()
-        self.mark_interrupted()
+        c = (t := _tables()).runs.c
         with self._write() as connection:
-            status = connection.execute(
-                select(t.runs.c.status).where(t.runs.c.id == run_id)
-            ).scalar_one_or_none()
-            if status is None:
+            row = connection.execute(select(c.status, c.owner).where(c.id == run_id)).one_or_none()
+            if row is None:
                 raise InputError(f"There is no run {run_id!r} in {self._shown}.")
-            if status == "running":
+            if row.status == "running" and is_alive(row.owner):
                 return False
             connection.execute(
                 t.runs.update()
-                .where(t.runs.c.id == run_id)
+                .where(c.id == run_id)
                 .values(status="running", message="", owner=this_process(), updated=now())
             )
         return True
@@ -345,16 +361,20 @@ class Store:
         Raises:
             InputError: there is none with this id.
         """
-        found = [run for run in self.runs() if run.id == run_id]
+        found = self._runs(_tables().runs.c.id == run_id)
         if not found:
             raise InputError(f"There is no run {run_id!r} in {self._shown}.")
         return found[0]
 
     def runs(self, *, project: str | None = None, study: str | None = None) -> list[RunRecord]:
-        """All runs (of a project, of a study), newest first; dead ones are marked interrupted."""
+        """All runs (of a project, of a study), newest first; those whose program died are "interrupted"."""
+        c = _tables().runs.c
+        given = ((c.project, project), (c.study, study))
+        return self._runs(*(column == value for column, value in given if value is not None))
+
+    def _runs(self, *conditions: Any) -> list[RunRecord]:
         from sqlalchemy import func, select
 
-        self.mark_interrupted()
         t = _tables()
         count = (
             select(func.count())
@@ -363,28 +383,9 @@ class Store:
             .scalar_subquery()
             .label("n_rounds")
         )
-        query = select(t.runs, count).order_by(t.runs.c.created.desc(), t.runs.c.id)
-        if project is not None:
-            query = query.where(t.runs.c.project == project)
-        if study is not None:
-            query = query.where(t.runs.c.study == study)
+        query = select(t.runs, count).where(*conditions).order_by(t.runs.c.created.desc(), t.runs.c.id)
         with self._read() as connection:
-            rows = connection.execute(query).all()
-        return [
-            RunRecord(
-                r.id,
-                r.spec,
-                r.fingerprint,
-                r.status,
-                r.message,
-                r.project,
-                r.study,
-                int(r.n_rounds),
-                r.created,
-                r.updated,
-            )
-            for r in rows
-        ]
+            return [_run(row) for row in connection.execute(query)]
 
     def delete_run(self, run_id: str) -> None:
         """Remove a run with its rounds."""
@@ -393,19 +394,44 @@ class Store:
             connection.execute(t.rounds.delete().where(t.rounds.c.owner == run_id))
             connection.execute(t.runs.delete().where(t.runs.c.id == run_id))
 
-    def mark_interrupted(self) -> int:
-        """Mark runs whose process is gone; returns how many."""
-        from sqlalchemy import select
+    def save_study(
+        self, study_id: str, spec: Mapping[str, Any], *, workers: int = 1, project: str | None = None
+    ) -> StudyRecord:
+        """Store what a study is, unless it is stored already; its runs name it by its id.
 
+        Args:
+            study_id: of the study.
+            spec: a StudySpec as JSON.
+            workers: processes it was started with.
+            project: the project it belongs to.
+
+        Returns:
+            The study as it is stored now.
+        """
         t = _tables()
+        row = {"id": study_id, "spec": dict(spec), "workers": workers, "project": project, "created": now()}
+        with self._write() as connection:
+            if connection.execute(t.studies.select().where(t.studies.c.id == study_id)).one_or_none() is None:
+                connection.execute(t.studies.insert().values(row))
+        return self.study(study_id)
+
+    def study(self, study_id: str) -> StudyRecord:
+        """One study.
+
+        Raises:
+            InputError: there is none with this id.
+        """
+        found = next((study for study in self.studies() if study.id == study_id), None)
+        if found is None:
+            raise InputError(f"There is no study {study_id!r} in {self._shown}.")
+        return found
+
+    def studies(self) -> list[StudyRecord]:
+        """All studies stored, newest first."""
+        t = _tables()
+        query = t.studies.select().order_by(t.studies.c.created.desc(), t.studies.c.id)
         with self._read() as connection:
-            running = connection.execute(
-                select(t.runs.c.id, t.runs.c.owner).where(t.runs.c.status == "running")
-            )
-            dead = [row.id for row in running if not is_alive(row.owner)]
-        for run_id in dead:
-            self.end_run(run_id, "interrupted", "The program that ran it ended before the run did.")
-        return len(dead)
+            return [StudyRecord(*row) for row in connection.execute(query)]
 
     def save_round(
         self,
@@ -630,6 +656,15 @@ def _events(connection: Connection, project_id: str, after: int) -> list[Event]:
     query = select(c.id, c.kind, c.payload, c.annotator, c.time)
     query = query.where(c.project == project_id, c.id > after).order_by(c.id)
     return [Event(r.kind, r.payload, r.annotator, r.time, int(r.id)) for r in connection.execute(query)]
+
+
+def _run(row: Any) -> RunRecord:
+    """A run; that its program died is seen when it is read, and nothing is written for that."""
+    status, message = row.status, row.message
+    if status == "running" and not is_alive(row.owner):
+        status, message = "interrupted", "The program that ran it ended before the run did."
+    fixed = (row.project, row.study, int(row.n_rounds), row.created, row.updated)
+    return RunRecord(row.id, row.spec, row.fingerprint, status, message, *fixed)
 
 
 def _project(row: Any) -> ProjectRecord:
