@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.store import Event, Folder, ProjectState, fold
+from workbench.store import Event, EventFold, ProjectState, fold
 
 PEOPLE = ("ann", "bob", "eve")
 KEYS = ("a", "b", "c")
@@ -24,11 +24,16 @@ undoable = st.one_of(
     st.builds(Event.class_merged, keys, keys),
     st.builds(Event.imported, st.lists(st.tuples(items, keys), max_size=3), st.just("file.csv")),
     st.builds(Event.resolved, items, keys),
+    st.builds(Event.confirmed, st.lists(items, max_size=4, unique=True), keys),
+    st.builds(Event.requeued, st.lists(items, max_size=3)),
 )
 anything = st.one_of(
     undoable,
     st.builds(Event.undo),
+    st.builds(Event.undo, st.integers(1, 25)),
     st.builds(Event.redo),
+    st.builds(lambda i: Event.released([f"q{i}"]), items),
+    st.builds(Event.model_changed, st.just("c"), st.just({}), st.sampled_from(["margin", "random"])),
     st.builds(
         lambda i, r: Event.asked([{"id": f"q{i}", "item": i, "role": r}], 9.0),
         items,
@@ -59,6 +64,8 @@ def content(state: ProjectState) -> dict[str, Any]:
         "votes",
         "skipped",
         "unsure",
+        "requeued",
+        "answered",
         "flagged",
         "notes",
         "evaluation",
@@ -87,6 +94,41 @@ def test_redo_undoes_undo(before: list[Event], person: str, n: int) -> None:
     assert again.undoable == start.undoable
 
 
+@given(histories)
+def test_undoing_leaves_what_the_standing_events_alone_would_give(events: list[Event]) -> None:
+    """Also the order of classes and of items, on which a fit depends to the last digit."""
+    everything = numbered(events)
+    whole = EventFold(everything)
+    plain = [e for e in everything if e.id in whole.standing and e.kind not in ("undo", "redo")]
+    state, wanted = whole.state(), fold(plain)
+    assert content(state) == content(wanted)
+    for name in ("class_names", "votes", "standing", "codes", "training"):
+        assert list(getattr(state, name).items()) == list(getattr(wanted, name).items()), name
+
+
+@given(histories)
+def test_a_state_does_not_change_under_its_holder(events: list[Event]) -> None:
+    everything = numbered(events)
+    folder = EventFold()
+    states = []
+    for event in everything:
+        folder.extend([event])
+        states.append(folder.state())
+    for n, state in enumerate(states, start=1):
+        assert state == fold(everything[:n])
+
+
+@given(histories, people)
+def test_an_undo_that_names_another_event_takes_nothing(before: list[Event], person: str) -> None:
+    state = fold(numbered(before))
+    last = state.undoable.get(person)
+    for of in {1, 2, 5, 9} - ({last.id} if last else set()):
+        assert content(fold(numbered([*before, by(person, Event.undo(of))]))) == content(state)
+    if last is not None:
+        named = fold(numbered([*before, by(person, Event.undo(last.id))]))
+        assert content(named) == content(fold(numbered([*before, by(person, Event.undo())])))
+
+
 @given(histories, people)
 def test_undo_and_redo_with_nothing_to_do_change_nothing(before: list[Event], person: str) -> None:
     state = fold(numbered(before))
@@ -106,7 +148,7 @@ def test_nobody_undoes_what_others_did(before: list[Event], person: str) -> None
 
 @given(histories)
 def test_one_at_a_time_is_all_at_once(events: list[Event]) -> None:
-    folder = Folder()
+    folder = EventFold()
     for i, event in enumerate(numbered(events)):
         folder.extend([event])
         assert folder.state() == fold(numbered(events)[: i + 1])
@@ -198,6 +240,33 @@ def test_evaluation_items_are_never_training_items() -> None:
     asked = by("ann", Event.asked([{"id": "q", "item": 2, "role": "evaluation"}], 99.0))
     state = fold(numbered([asked, by("ann", Event.label("a", 2)), by("ann", Event.label("b", 3))]))
     assert state.evaluation == {2} and set(state.training) == {3}
+
+
+def test_confirmed_items_are_learnt_from_and_go_with_one_undo() -> None:
+    asked = by("ann", Event.asked([{"id": f"q{i}", "item": i, "role": "grid"} for i in range(3)], 99.0))
+    confirmed = by("ann", Event.confirmed([0, 1], "a", rejected=[2], asks=["q0", "q1", "q2"]))
+    state = fold(numbered([asked, confirmed]))
+    assert state.labels == {0: "a", 1: "a"} and set(state.training) == {0, 1}
+    assert {v.role for v in state.standing.values()} == {"confirmed"}
+    assert all(a.answered for a in state.asks.values()) and state.waiting == {"ann": ()}
+    assert fold(numbered([asked, confirmed, by("ann", Event.undo())])).labels == {}
+
+
+def test_skipped_items_come_back_when_asked_for() -> None:
+    steps = [by("ann", Event.skip(1)), by("ann", Event.unsure(2)), by("ann", Event.requeued([1, 2, 3]))]
+    state = fold(numbered(steps))
+    assert not state.skipped and not state.unsure and state.requeued == {1, 2} and not state.answered
+    assert fold(numbered([*steps, by("bob", Event.label("a", 1))])).requeued == {2}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).skipped == {1}
+
+
+def test_operations_and_what_was_given_back_are_known() -> None:
+    asked = by("ann", Event.asked([{"id": "q", "item": 2, "role": "policy"}], 99.0))
+    state = fold(
+        numbered([asked, by("ann", Event.released(["q"])), by("ann", Event.label("a", 2, operation="o1"))])
+    )
+    assert state.asks["q"].released and state.waiting["ann"] == ()
+    assert state.operations == {"o1": state.last_event}
 
 
 def test_one_undo_takes_back_a_whole_import() -> None:

@@ -29,7 +29,7 @@ from workbench.pools.pool import Pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Progress
 from workbench.sessions.spec import RunSpec
-from workbench.store.fold import Folder
+from workbench.store.fold import EventFold
 from workbench.store.processes import is_alive, this_process
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
@@ -364,7 +364,7 @@ def timings_csv(rounds: Sequence[Round]) -> str:
 def project_events_csv(session: Session) -> str:
     """Every event of a project, as people read them: names of classes, ids of items."""
     state, ids = session.state, session.pool.items.ids
-    active = Folder(session.events).standing
+    active = EventFold(session.events).standing
 
     def shown(key: object) -> str:
         resolved = state.resolve(str(key))

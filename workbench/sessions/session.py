@@ -23,7 +23,7 @@ from workbench.sessions.model import Callback, Learner, Model, check_policy
 from workbench.sessions.randomness import COLD_START, EVALUATION, QUERY, generator
 from workbench.sessions.rounds import Round
 from workbench.sessions.start import diverse_items
-from workbench.store import AskRecord, Event, Folder, ProjectRecord, ProjectState, Store
+from workbench.store import AskRecord, Event, EventFold, ProjectRecord, ProjectState, Store
 from workbench.store.store import Recorder
 
 LEASE_SECONDS = 600.0
@@ -92,7 +92,7 @@ class Session:
         self.annotator = annotator
         self._lock = threading.RLock()
         self._refitting = threading.Lock()
-        self._folder = Folder()
+        self._folder = EventFold()
         self._published: _Published | None = None
         self._learner: Learner | None = None
         self._cold: Ints | None = None

@@ -4,7 +4,7 @@ Importing this package does not import SQLAlchemy; `Store.open` does.
 """
 
 from workbench.store.events import KINDS, Event
-from workbench.store.fold import AskRecord, Folder, Note, ProjectState, Vote, fold
+from workbench.store.fold import AskRecord, EventFold, Note, ProjectState, Vote, fold
 from workbench.store.store import (
     ProjectRecord,
     ProjectSummary,
@@ -19,7 +19,7 @@ __all__ = [
     "KINDS",
     "AskRecord",
     "Event",
-    "Folder",
+    "EventFold",
     "Note",
     "ProjectRecord",
     "ProjectState",

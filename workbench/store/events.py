@@ -16,9 +16,12 @@ UNDOABLE = (
     "class-renamed",
     "class-merged",
     "imported",
+    "confirmed",
+    "requeued",
     "resolved",
 )
-KINDS = (*UNDOABLE, "undo", "redo", "asked", "round")
+KINDS = (*UNDOABLE, "undo", "redo", "asked", "released", "round", "model-changed")
+_KNOWN = frozenset(KINDS)
 
 
 def now() -> str:
@@ -26,7 +29,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Event:
     """One thing that happened; build them with the constructors below.
 
@@ -48,7 +51,7 @@ class Event:
     id: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if self.kind not in _KNOWN:
             raise ValueError(f"There is no event of kind {self.kind!r}. Known: {', '.join(KINDS)}.")
 
     @property
@@ -56,6 +59,12 @@ class Event:
         """The item it is about, where it is about one."""
         item = self.payload.get("item")
         return None if item is None else int(item)
+
+    @property
+    def operation(self) -> str | None:
+        """Id of the operation of a client that it records, where the client gave one."""
+        operation = self.payload.get("operation")
+        return None if operation is None else str(operation)
 
     @classmethod
     def label(cls, key: str, item: int | None = None, **more: Any) -> Event:
@@ -83,9 +92,9 @@ class Event:
         return cls("note", {"item": int(item), "text": text})
 
     @classmethod
-    def undo(cls) -> Event:
-        """Take back the annotator's own last undoable event."""
-        return cls("undo")
+    def undo(cls, of: int | None = None) -> Event:
+        """Take back the annotator's own last undoable event; with `of`, only if that is its id."""
+        return cls("undo", {} if of is None else {"of": int(of)})
 
     @classmethod
     def redo(cls) -> Event:
@@ -113,6 +122,28 @@ class Event:
         return cls("imported", {"labels": [[int(i), key] for i, key in labels], "source": source})
 
     @classmethod
+    def confirmed(
+        cls,
+        items: Sequence[int],
+        key: str,
+        rejected: Sequence[int] = (),
+        asks: Sequence[str] = (),
+        **more: Any,
+    ) -> Event:
+        """Many items shown together belong to class `key`, those of `rejected` do not.
+
+        One event, so that one undo takes all back. The items are the model's surest: they are learnt
+        from and never measured on. `asks` are the questions it closes.
+        """
+        payload = {"items": [int(i) for i in items], "class": key, "rejected": [int(i) for i in rejected]}
+        return cls("confirmed", payload | {"asks": list(asks), "role": "confirmed", **more})
+
+    @classmethod
+    def requeued(cls, items: Sequence[int]) -> Event:
+        """Items that were skipped, or nobody could tell, are to be asked about again."""
+        return cls("requeued", {"items": [int(i) for i in items]})
+
+    @classmethod
     def resolved(cls, item: int, key: str) -> Event:
         """A disagreement about the item ends with class `key`."""
         return cls("resolved", {"item": int(item), "class": key})
@@ -121,6 +152,16 @@ class Event:
     def asked(cls, asks: Sequence[Mapping[str, Any]], expires: float) -> Event:
         """Questions shown: each {"id", "item", "role", ...}, leased until `expires` (epoch seconds)."""
         return cls("asked", {"asks": [dict(ask) for ask in asks], "expires": float(expires)})
+
+    @classmethod
+    def released(cls, asks: Sequence[str]) -> Event:
+        """Questions given back unanswered: their items are free for anybody."""
+        return cls("released", {"asks": list(asks)})
+
+    @classmethod
+    def model_changed(cls, classifier: str, options: Mapping[str, Any], policy: str) -> Event:
+        """From here on this classifier learns and this policy chooses."""
+        return cls("model-changed", {"classifier": classifier, "options": dict(options), "policy": policy})
 
     @classmethod
     def round(cls, record: Mapping[str, Any]) -> Event:

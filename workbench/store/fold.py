@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from workbench.store.events import ANSWERS, UNDOABLE, Event
 
+_UNDOABLE = frozenset(UNDOABLE)
+_CLASS_KINDS = frozenset(("class-added", "class-renamed", "class-merged"))
+_ITEM_KINDS = _UNDOABLE - _CLASS_KINDS
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Vote:
     """One annotator's standing label of one item.
 
@@ -40,18 +46,20 @@ class Note:
     time: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AskRecord:
     """One question that was shown.
 
     Attributes:
         id: of the ask.
         item: asked about.
-        role: why: "policy", "evaluation", "cold-start", "again" (after an undo).
+        role: why: "policy", "evaluation", "cold-start", "again" (after an undo), "overlap" (asked of
+            several people), "grid" (one of many shown together).
         annotator: to whom.
         expires: epoch seconds; afterwards others may be asked about the item.
         event: id of the event that recorded it (first lease).
         answered: an answer was accepted (an undone one counts: the item is asked again under a new id).
+        released: given back unanswered.
         details: whatever else was recorded: utility, rank, round, policy.
     """
 
@@ -62,6 +70,7 @@ class AskRecord:
     expires: float
     event: int
     answered: bool = False
+    released: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -72,14 +81,22 @@ class ProjectState:
     Attributes:
         class_names: key -> name of the classes that stand (added and not merged away), in order.
         merged: key -> key it was merged into.
-        votes: item -> annotator -> standing vote.
+        votes: item -> annotator -> standing vote, in the order in which the items got their labels.
+        standing: item -> the vote that counts: the end of a disagreement, else the latest.
+        codes: item -> int code of its class.
+        training: item -> code of the labels a model may learn from: all but the evaluation set's.
         skipped: items set aside that nobody has labelled.
         unsure: items somebody could not tell and nobody has labelled.
+        requeued: items that were one of these and are to be asked about again.
+        answered: items that need not be asked again: labelled, skipped or unsure.
         flagged: item -> reason.
         notes: item -> remarks, oldest first.
         evaluation: items drawn for measuring; never trained on.
         asks: id -> ask.
+        waiting: annotator -> ids of their asks that no answer closed, oldest first.
+        operations: id of a client's operation -> id of the event that records it.
         rounds: payloads of the finished fits, oldest first.
+        model: classifier, options and policy where they were changed since the project was made.
         reopened: annotator -> items whose answer they took back and that have none now, latest first.
         undoable: annotator -> the event an undo of theirs would take back.
         redoable: annotator -> the event a redo of theirs would put back.
@@ -90,13 +107,21 @@ class ProjectState:
     class_names: Mapping[str, str]
     merged: Mapping[str, str]
     votes: Mapping[int, Mapping[str, Vote]]
-    skipped: frozenset[int]
-    unsure: frozenset[int]
+    standing: Mapping[int, Vote]
+    codes: Mapping[int, int]
+    training: Mapping[int, int]
+    skipped: AbstractSet[int]
+    unsure: AbstractSet[int]
+    requeued: AbstractSet[int]
+    answered: AbstractSet[int]
     flagged: Mapping[int, str]
     notes: Mapping[int, tuple[Note, ...]]
-    evaluation: frozenset[int]
+    evaluation: AbstractSet[int]
     asks: Mapping[str, AskRecord]
-    rounds: tuple[Mapping[str, Any], ...]
+    waiting: Mapping[str, Sequence[str]]
+    operations: Mapping[str, int]
+    rounds: Sequence[Mapping[str, Any]]
+    model: Mapping[str, Any]
     reopened: Mapping[str, tuple[int, ...]]
     undoable: Mapping[str, Event]
     redoable: Mapping[str, Event]
@@ -114,30 +139,10 @@ class ProjectState:
         return tuple(self.class_names)
 
     @cached_property
-    def standing(self) -> Mapping[int, Vote]:
-        """Item -> the vote that counts: the end of a disagreement, else the latest."""
-        return {item: max(votes.values(), key=lambda v: v.event) for item, votes in self.votes.items()}
-
-    @cached_property
-    def codes(self) -> Mapping[int, int]:
-        """Item -> int code of its class, in the order of the items' first labels."""
-        position = {key: code for code, key in enumerate(self.class_names)}
-        return {item: position[self.resolve(vote.key)] for item, vote in self.standing.items()}
-
-    @cached_property
     def labels(self) -> Mapping[int, str]:
         """Item -> name of its class."""
-        return {item: self.classes[code] for item, code in self.codes.items()}
-
-    @cached_property
-    def training(self) -> Mapping[int, int]:
-        """Item -> code of the labels a model may learn from: all but the evaluation set's."""
-        return {item: code for item, code in self.codes.items() if item not in self.evaluation}
-
-    @cached_property
-    def answered(self) -> frozenset[int]:
-        """Items that need not be asked again: labelled, skipped or unsure."""
-        return frozenset(self.votes) | self.skipped | self.unsure
+        names = self.classes
+        return {item: names[code] for item, code in self.codes.items()}
 
     @cached_property
     def conflicts(self) -> tuple[int, ...]:
@@ -145,16 +150,21 @@ class ProjectState:
         return tuple(
             item
             for item, votes in self.votes.items()
-            if len({self.resolve(v.key) for v in votes.values()}) > 1 and not self.standing[item].final
+            if len(votes) > 1
+            and len({self.resolve(v.key) for v in votes.values()}) > 1
+            and not self.standing[item].final
         )
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
         """Class name -> number of labelled items."""
-        counts = dict.fromkeys(self.classes, 0)
-        for name in self.labels.values():
-            counts[name] += 1
-        return counts
+        found = Counter(self.codes.values())
+        return {name: found[code] for code, name in enumerate(self.classes)}
+
+    @cached_property
+    def trained_classes(self) -> AbstractSet[int]:
+        """Codes of the classes that some label of the training set names."""
+        return frozenset(self.training.values())
 
     @property
     def n_labelled(self) -> int:
@@ -168,25 +178,108 @@ class ProjectState:
         return key
 
 
-class Folder:
-    """Folds events one at a time; `state()` equals `fold` of everything pushed so far."""
+class _Item:
+    """What the standing events about one item add up to; `since` is where its present label began."""
+
+    __slots__ = ("flag", "notes", "requeued", "since", "skipped", "unsure", "votes")
+
+    def __init__(self) -> None:
+        self.votes: dict[str, Vote] = {}
+        self.skipped = self.unsure = self.requeued = False
+        self.flag: str | None = None
+        self.notes: tuple[Note, ...] = ()
+        self.since = -1
+
+    def vote(self, place: int, key: str, event: Event, role: str, final: bool = False) -> None:
+        if not self.votes:
+            self.since = place
+        self.votes[event.annotator] = Vote(key, event.annotator, event.id, event.time, role, final)
+        self.skipped = self.unsure = self.requeued = False
+
+    def apply(self, place: int, event: Event, key: str | None) -> None:
+        """One more event at this place in the order; `key` is the class it gives the item, if any."""
+        payload = event.payload
+        kind = event.kind
+        if key is not None:
+            role = kind if kind in ("imported", "resolved") else str(payload.get("role", ""))
+            self.vote(place, key, event, role, final=kind == "resolved")
+        elif kind == "skip":
+            if not self.votes:
+                self.skipped, self.requeued = True, False
+        elif kind == "unsure":
+            self.votes.pop(event.annotator, None)
+            if not self.votes:
+                self.skipped, self.unsure, self.requeued = False, True, False
+        elif kind == "requeued":
+            if not self.votes and (self.skipped or self.unsure):
+                self.skipped, self.unsure, self.requeued = False, False, True
+        elif kind == "flag":
+            self.flag = str(payload.get("reason", "")) if payload.get("on", True) else None
+        elif kind == "note":
+            self.notes = (*self.notes, Note(str(payload["text"]), event.annotator, event.time))
+
+
+class EventFold:
+    """Folds events one at a time; `state()` equals `fold` of everything pushed so far.
+
+    An event costs what it touches, an undo replays the history of the items it touches, and a state
+    shares with the one before whatever did not change.
+    """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
         self._done: dict[str, list[int]] = {}
         self._undone: dict[str, list[int]] = {}
         self._inactive: set[int] = set()
+        self._items: dict[int, _Item] = {}
+        self._history: dict[int, list[tuple[int, str | None]]] = {}
+        # Positions of the events that change classes, and for each class those that mention it.
+        self._class_events: list[int] = []
+        self._mentions: dict[str, list[int]] = {}
+        self._names: dict[str, str] = {}
+        self._merged: dict[str, str] = {}
+        self._answered_asks: set[str] = set()
+        self._model: dict[str, Any] = {}
+        # What states hold; copied before it changes when a state has it.
+        self._maps: dict[str, Any] = {
+            "votes": {},
+            "standing": {},
+            "codes": {},
+            "training": {},
+            "skipped": set(),
+            "unsure": set(),
+            "requeued": set(),
+            "answered": set(),
+            "flagged": {},
+            "notes": {},
+            "evaluation": set(),
+            "asks": {},
+            "waiting": {},
+            "operations": {},
+            "rounds": [],
+        }
+        self._shared: set[str] = set()
+        self._touched: dict[int, None] = {}
+        # Labelled items in the order of the maps, with where their label began.
+        self._placed: dict[int, int] = {}
+        self._recode = True
         self._state: ProjectState | None = None
-        self._clear()
         self.extend(events)
+
+    @property
+    def last_event(self) -> int:
+        """Id of the last event, 0 before there is one."""
+        return self.events[-1].id if self.events else 0
+
+    @property
+    def standing(self) -> set[int]:
+        """Ids of the events that no undo has taken back."""
+        return {e.id for p, e in enumerate(self.events) if p not in self._inactive}
 
     def extend(self, events: Iterable[Event]) -> None:
         """Fold more events, oldest first."""
-        stale = False
         for event in events:
-            stale = self._push(event, apply=not stale) or stale
-        if stale:
-            self._replay()
+            self._push(event)
 
     def state(self) -> ProjectState:
         """What the events so far add up to."""
@@ -194,176 +287,306 @@ class Folder:
             self._state = self._freeze()
         return self._state
 
-    @property
-    def standing(self) -> set[int]:
-        """Ids of the events that no undo has taken back."""
-        return {e.id for p, e in enumerate(self.events) if p not in self._inactive}
+    # --- one event ----------------------------------------------------------------------------
 
-    def _push(self, event: Event, apply: bool) -> bool:
-        """Take in one event; True when what was applied before no longer stands."""
+    def _push(self, event: Event) -> None:
         self._state = None
+        position = len(self.events)
         self.events.append(event)
-        position = len(self.events) - 1
-        done = self._done.setdefault(event.annotator, [])
-        undone = self._undone.setdefault(event.annotator, [])
-        if event.kind == "undo":
-            if done:
-                undone.append(done.pop())
-                self._inactive.add(undone[-1])
-                return True
-            return False
-        if event.kind == "redo":
+        kind = event.kind
+        operation = event.payload.get("operation")
+        if operation is not None:
+            self._own("operations")[str(operation)] = event.id
+        if kind in _UNDOABLE:
+            self._done.setdefault(event.annotator, []).append(position)
+            undone = self._undone.setdefault(event.annotator, [])
             if undone:
-                done.append(undone.pop())
-                self._inactive.discard(done[-1])
-                return True
-            return False
-        if event.kind in UNDOABLE:
-            done.append(position)
-            undone.clear()
-        if apply:
-            self._apply(position, event)
-        return False
-
-    def _clear(self) -> None:
-        self._names: dict[str, str] = {}
-        self._merged: dict[str, str] = {}
-        self._votes: dict[int, dict[str, Vote]] = {}
-        self._skipped: set[int] = set()
-        self._unsure: set[int] = set()
-        self._flagged: dict[int, str] = {}
-        self._notes: dict[int, list[Note]] = {}
-        self._evaluation: set[int] = set()
-        self._asks: dict[str, AskRecord] = {}
-        self._answered: set[str] = set()
-        self._rounds: list[Mapping[str, Any]] = []
-
-    def _replay(self) -> None:
-        self._clear()
-        for position, event in enumerate(self.events):
-            if position not in self._inactive:
-                self._apply(position, event)
+                undone.clear()
+            self._close(event)
+            if kind in _CLASS_KINDS:
+                self._class_events.append(position)
+                self._change_classes(event)
+                self._recode = True
             else:
-                self._close(event)
+                self._about_items(position, event)
+        elif kind == "asked":
+            self._ask(event)
+        elif kind == "round":
+            self._own("rounds").append(event.payload)
+        elif kind == "undo":
+            done = self._done.get(event.annotator)
+            of = event.payload.get("of")
+            if done and (of is None or self.events[done[-1]].id == of):
+                self._toggle(done.pop(), event.annotator, undo=True)
+        elif kind == "redo":
+            undone = self._undone.get(event.annotator, [])
+            if undone:
+                self._toggle(undone.pop(), event.annotator, undo=False)
+        elif kind == "released":
+            asks = self._own("asks")
+            for id_ in event.payload["asks"]:
+                if id_ in asks:
+                    asks[id_] = replace(asks[id_], released=True, expires=0.0)
+                    self._unwait(asks[id_])
+        elif kind == "model-changed":
+            known = ("classifier", "options", "policy")
+            self._model = {name: event.payload[name] for name in known if name in event.payload}
 
-    def _apply(self, position: int, event: Event) -> None:
-        payload = event.payload
-        self._close(event)
-        match event.kind:
-            case "label":
-                self._vote(int(payload["item"]), str(payload["class"]), event, str(payload.get("role", "")))
-            case "imported":
-                for item, key in payload["labels"]:
-                    self._vote(int(item), str(key), event, "imported")
-            case "resolved":
-                self._vote(int(payload["item"]), str(payload["class"]), event, "resolved", final=True)
-            case "skip":
-                if int(payload["item"]) not in self._votes:
-                    self._skipped.add(int(payload["item"]))
-            case "unsure":
-                item = int(payload["item"])
-                votes = self._votes.get(item, {})
-                votes.pop(event.annotator, None)
-                if not votes:
-                    self._votes.pop(item, None)
-                    self._skipped.discard(item)
-                    self._unsure.add(item)
-            case "flag":
-                if payload.get("on", True):
-                    self._flagged[int(payload["item"])] = str(payload.get("reason", ""))
-                else:
-                    self._flagged.pop(int(payload["item"]), None)
-            case "note":
-                note = Note(str(payload["text"]), event.annotator, event.time)
-                self._notes.setdefault(int(payload["item"]), []).append(note)
-            case "class-added":
-                self._names.setdefault(str(payload["class"]), str(payload["name"]))
-            case "class-renamed":
-                self._ensure(str(payload["class"]))
-                self._names[str(payload["class"])] = str(payload["name"])
-            case "class-merged":
-                self._merge(str(payload["class"]), str(payload["into"]))
-            case "asked":
-                self._ask(event)
-            case "round":
-                self._rounds.append(payload)
+    def _about_items(self, position: int, event: Event) -> None:
+        for index, (item, key) in enumerate(_said(event)):
+            if key is not None:
+                if key not in self._names:
+                    self._names[key] = key  # a label of a class nobody added brings it
+                    self._recode = True
+                mentions = self._mentions.setdefault(key, [])
+                if not mentions or mentions[-1] != position:
+                    mentions.append(position)
+            found = self._items.get(item)
+            if found is None:
+                found = self._items[item] = _Item()
+                self._history[item] = []
+            # The second of two items of one event comes after the first.
+            place = position << 32 | index
+            self._history[item].append((place, key))
+            found.apply(place, event, key)
+            self._touched[item] = None
+
+    def _toggle(self, position: int, annotator: str, undo: bool) -> None:
+        """Take an event back, or put it back: replay what it touched."""
+        if undo:
+            self._undone.setdefault(annotator, []).append(position)
+            self._inactive.add(position)
+        else:
+            self._done.setdefault(annotator, []).append(position)
+            self._inactive.discard(position)
+        event = self.events[position]
+        if event.kind in _CLASS_KINDS:
+            self._rebuild_classes()
+            return
+        keys = set()
+        for item, key in _said(event):
+            fresh = _Item()
+            for place, k in self._history[item]:
+                p = place >> 32
+                if p not in self._inactive:
+                    fresh.apply(place, self.events[p], k)
+            self._items[item] = fresh
+            self._touched[item] = None
+            if key is not None:
+                keys.add(key)
+        if any(position <= self._first_mention(key, position) for key in keys):
+            self._rebuild_classes()
+
+    def _first_mention(self, key: str, otherwise: int) -> int:
+        """The first standing event that says an item belongs to `key`."""
+        return next((p for p in self._mentions[key] if p not in self._inactive), otherwise)
+
+    # --- classes ------------------------------------------------------------------------------
+
+    def _rebuild_classes(self) -> None:
+        steps = {p: "" for p in self._class_events if p not in self._inactive}
+        firsts = [(self._first_mention(key, -1), key) for key in self._mentions]
+        before = (list(self._names.items()), self._merged)
+        self._names, self._merged = {}, {}
+        for position, key in sorted([*steps.items(), *(f for f in firsts if f[0] >= 0)]):
+            if position in steps:
+                self._change_classes(self.events[position])
+            else:
+                # An import may bring several classes: in the order in which it names them.
+                named = [k for _, k in _said(self.events[position]) if k is not None]
+                for k in dict.fromkeys(named) if len(named) > 1 else (key,):
+                    self._names.setdefault(k, k)
+        if before != (list(self._names.items()), self._merged):
+            self._recode = True
+
+    def _change_classes(self, event: Event) -> None:
+        key = str(event.payload["class"])
+        if event.kind == "class-added":
+            self._names.setdefault(key, str(event.payload["name"]))
+        elif event.kind == "class-renamed":
+            self._names[key] = str(event.payload["name"])
+        else:
+            into = str(event.payload["into"])
+            self._names.setdefault(key, key)
+            self._names.setdefault(into, into)
+            while into in self._merged:
+                into = self._merged[into]
+            if into != key:
+                self._merged.setdefault(key, into)
+
+    # --- questions ----------------------------------------------------------------------------
 
     def _close(self, event: Event) -> None:
-        """An answer uses its ask up, also one that was taken back since."""
-        if event.kind in ANSWERS and "ask" in event.payload:
-            id_ = str(event.payload["ask"])
-            self._answered.add(id_)
-            if id_ in self._asks:
-                self._asks[id_] = replace(self._asks[id_], answered=True)
+        """An answer uses its asks up, also one that is taken back later."""
+        if event.kind in ANSWERS:
+            closed: Sequence[Any] = [event.payload["ask"]] if "ask" in event.payload else ()
+        elif event.kind == "confirmed":
+            closed = event.payload.get("asks", ())
+        else:
+            return
+        for id_ in map(str, closed):
+            self._answered_asks.add(id_)
+            ask = self._maps["asks"].get(id_)
+            if ask is not None:
+                self._own("asks")[id_] = replace(ask, answered=True)
+                self._unwait(ask)
 
-    def _vote(self, item: int, key: str, event: Event, role: str, final: bool = False) -> None:
-        self._ensure(key)
-        votes = self._votes.setdefault(item, {})
-        votes[event.annotator] = Vote(key, event.annotator, event.id, event.time, role, final)
-        self._skipped.discard(item)
-        self._unsure.discard(item)
-
-    def _ensure(self, key: str) -> None:
-        # A label of a class whose adding was undone keeps its class: labels are never lost.
-        self._names.setdefault(key, key)
-
-    def _merge(self, key: str, into: str) -> None:
-        self._ensure(key)
-        self._ensure(into)
-        target = into
-        while target in self._merged:
-            target = self._merged[target]
-        if target != key:
-            self._merged.setdefault(key, target)
+    def _unwait(self, ask: AskRecord) -> None:
+        waiting = self._maps["waiting"].get(ask.annotator, ())
+        if ask.id in waiting:
+            self._own("waiting")[ask.annotator] = tuple(i for i in waiting if i != ask.id)
 
     def _ask(self, event: Event) -> None:
         expires = float(event.payload["expires"])
+        asks = self._own("asks")
+        fresh = []
         for ask in event.payload["asks"]:
+            id_ = str(ask["id"])
             details = {name: value for name, value in ask.items() if name not in ("id", "item", "role")}
-            known = self._asks.get(str(ask["id"]))
-            first = event.id if known is None else known.event
-            role = str(ask.get("role", ""))
+            known = asks.get(id_)
             record = AskRecord(
-                id=str(ask["id"]),
+                id=id_,
                 item=int(ask["item"]),
-                role=role,
+                role=str(ask.get("role", "")),
                 annotator=event.annotator,
                 expires=expires,
-                event=first,
-                answered=str(ask["id"]) in self._answered,
+                event=event.id if known is None else known.event,
+                answered=id_ in self._answered_asks,
                 details=details,
             )
-            self._asks[record.id] = record
-            if role == "evaluation":
-                self._evaluation.add(record.item)
+            if known is not None and known.annotator != record.annotator:
+                self._unwait(known)
+            asks[id_] = record
+            if not record.answered:
+                fresh.append(id_)
+            if record.role == "evaluation" and record.item not in self._maps["evaluation"]:
+                self._own("evaluation").add(record.item)
+                if record.item in self._items:
+                    self._touched[record.item] = None
+        if fresh:
+            waiting = self._maps["waiting"].get(event.annotator, ())
+            more = tuple(i for i in fresh if i not in waiting)
+            self._own("waiting")[event.annotator] = (*waiting, *more)
+
+    # --- states -------------------------------------------------------------------------------
+
+    def _own(self, name: str) -> Any:
+        """The map of this name, which no state holds."""
+        if name in self._shared:
+            self._maps[name] = self._maps[name].copy()
+            self._shared.discard(name)
+        return self._maps[name]
+
+    def _member(self, name: str, item: int, inside: bool) -> None:
+        if (item in self._maps[name]) != inside:
+            members = self._own(name)
+            members.add(item) if inside else members.discard(item)
+
+    def _value(self, name: str, item: int, value: Any) -> None:
+        if value is None:
+            if item in self._maps[name]:
+                del self._own(name)[item]
+        elif self._maps[name].get(item) != value:
+            self._own(name)[item] = value
+
+    def _settle(self) -> None:
+        """Bring the maps up to the items that were touched."""
+        items = list(self._touched)
+        if len(items) > 1:
+            items.sort(key=lambda i: self._items[i].since)
+        last = next(reversed(self._placed.values())) if self._placed else -1
+        sort = False
+        code_of = self._code_of()
+        for item in items:
+            found = self._items[item]
+            self._member("skipped", item, found.skipped)
+            self._member("unsure", item, found.unsure)
+            self._member("requeued", item, found.requeued)
+            self._member("answered", item, bool(found.votes) or found.skipped or found.unsure)
+            self._value("flagged", item, found.flag)
+            self._value("notes", item, found.notes or None)
+            if self._placed.get(item, found.since) != found.since or not found.votes:
+                self._placed.pop(item, None)
+                for name in ("votes", "standing", "codes", "training"):
+                    self._value(name, item, None)
+            if not found.votes:
+                continue
+            if item not in self._placed:
+                self._placed[item] = found.since
+                sort = sort or found.since < last
+                last = max(last, found.since)
+            if self._maps["votes"].get(item) != found.votes:
+                self._own("votes")[item] = dict(found.votes)
+            standing = max(found.votes.values(), key=lambda v: v.event)
+            self._value("standing", item, standing)
+            if not self._recode:
+                code = code_of[standing.key]
+                self._value("codes", item, code)
+                self._value("training", item, None if item in self._maps["evaluation"] else code)
+        self._touched.clear()
+        if sort:
+            self._placed = dict(sorted(self._placed.items(), key=lambda p: p[1]))
+            for name in ("votes", "standing"):
+                present = self._maps[name]
+                self._maps[name] = {item: present[item] for item in self._placed}
+                self._shared.discard(name)
+        if self._recode or sort:
+            evaluation = self._maps["evaluation"]
+            codes = {item: code_of[vote.key] for item, vote in self._maps["standing"].items()}
+            self._maps["codes"] = codes
+            self._maps["training"] = {i: c for i, c in codes.items() if i not in evaluation}
+            self._shared -= {"codes", "training"}
+            self._recode = False
+
+    def _code_of(self) -> dict[str, int]:
+        position = {key: code for code, key in enumerate(k for k in self._names if k not in self._merged)}
+        code_of = {}
+        for key in self._names:
+            root = key
+            while root in self._merged:
+                root = self._merged[root]
+            code_of[key] = position[root]
+        return code_of
 
     def _freeze(self) -> ProjectState:
-        answered = set(self._votes) | self._skipped | self._unsure
+        self._settle()
+        answered = self._maps["answered"]
         reopened: dict[str, tuple[int, ...]] = {}
         for annotator, undone in self._undone.items():
-            taken_back = [self.events[p].item for p in reversed(undone) if self.events[p].kind in ANSWERS]
-            items = tuple(dict.fromkeys(i for i in taken_back if i is not None and i not in answered))
-            if items:
-                reopened[annotator] = items
+            if undone:
+                back = [self.events[p].item for p in reversed(undone) if self.events[p].kind in ANSWERS]
+                items = tuple(dict.fromkeys(i for i in back if i is not None and i not in answered))
+                if items:
+                    reopened[annotator] = items
+        self._shared = set(self._maps)
         return ProjectState(
             class_names={k: n for k, n in self._names.items() if k not in self._merged},
             merged=dict(self._merged),
-            votes={item: dict(votes) for item, votes in self._votes.items()},
-            skipped=frozenset(self._skipped),
-            unsure=frozenset(self._unsure),
-            flagged=dict(self._flagged),
-            notes={item: tuple(notes) for item, notes in self._notes.items()},
-            evaluation=frozenset(self._evaluation),
-            asks=dict(self._asks),
-            rounds=tuple(self._rounds),
+            **self._maps,
+            model=self._model,
             reopened=reopened,
             undoable={a: self.events[p[-1]] for a, p in self._done.items() if p},
             redoable={a: self.events[p[-1]] for a, p in self._undone.items() if p},
             n_events=len(self.events),
-            last_event=self.events[-1].id if self.events else 0,
+            last_event=self.last_event,
         )
+
+
+def _said(event: Event) -> Sequence[tuple[int, str | None]]:
+    """The items an event is about, each with the class it gives."""
+    payload = event.payload
+    kind = event.kind
+    if kind == "imported":
+        return [(int(item), str(key)) for item, key in payload["labels"]]
+    if kind == "confirmed":
+        key = str(payload["class"])
+        return [(int(item), key) for item in payload["items"]]
+    if kind == "requeued":
+        return [(int(item), None) for item in payload["items"]]
+    key_given = str(payload["class"]) if kind in ("label", "resolved") else None
+    return [(int(payload["item"]), key_given)]
 
 
 def fold(events: Iterable[Event]) -> ProjectState:
     """The state after `events`, oldest first; a pure function of them."""
-    return Folder(events).state()
+    return EventFold(events).state()
