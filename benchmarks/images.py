@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench.classifiers import protocols
+
 GOAL_PAGE, GOAL_PGD = 25.0, 5.0
 GOAL_STEP = {"papers-mnist": 1.1, "small": 2.5}
 GOAL_ACCURACY = 0.005
@@ -181,7 +183,7 @@ def pgd(quick: bool = False) -> bool:
     codes = np.searchsorted(np.unique(y), truth)
     print(f"PGD of {count} steps on {len(images)} digits, against the toolbox {art.__version__}")
     for title, model in models.items():
-        network = hasattr(model, "network_")
+        network = protocols.supports_network(model)
         sides = {kind: toolbox_model(model, kind) for kind in ("function", "compiled function")}
         if network:
             sides = {"Keras model": toolbox_model(model, "Keras model")} | sides

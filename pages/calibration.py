@@ -11,6 +11,7 @@ from workbench.app import current, frame, lessons, seeing, teaching, widgets
 from workbench.app.downloads import figure_downloads
 from workbench.app.experiments import EXPERIMENTS
 from workbench.app.text import plural, verbatim
+from workbench.classifiers import protocols
 from workbench.errors import InputError
 
 FEW = 20
@@ -241,7 +242,7 @@ if len(versions) > 1:
     rows = []
     for name, title in versions.items():
         one = seeing.calibration(session.id, model, items, codes, name, bins, None, None)
-        beta = getattr(model.estimator, "beta_", None)
+        beta = protocols.temperature_of(model.estimator)
         note = {
             "own": "What the program uses."
             + (f" Sharpness {beta:.2f}, fitted leave-one-out." if beta is not None else ""),

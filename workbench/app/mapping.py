@@ -11,6 +11,7 @@ import numpy as np
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached
 from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers.protocols import geometry_of
 
 if TYPE_CHECKING:
     from workbench.figures.maps import Regions
@@ -222,11 +223,10 @@ def over_plane(session: Session, view: View, where: Layout) -> tuple[Regions, Fl
 
 def inducing_points(view: View, where: Layout) -> Floats | None:
     """[P, 2] where the model's inducing points lie on the plane; None for a model without any."""
-    geometry = getattr(view.model.estimator, "geometry_", None)
-    inducing = getattr(geometry, "inducing", None)
-    if geometry is None or inducing is None or not len(inducing):
+    geometry = geometry_of(view.model.estimator)
+    if geometry is None or not len(geometry.inducing):
         return None
-    return where.place(np.asarray(inducing) * geometry.scale + geometry.shift)
+    return where.place(np.asarray(geometry.inducing) * geometry.scale + geometry.shift)
 
 
 @dataclass(frozen=True, eq=False)

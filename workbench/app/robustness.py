@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.app.jobs import Job, manager
 from workbench.arrays import Ints
+from workbench.classifiers import protocols
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,4 +99,4 @@ def gives_gradients(session: Session) -> bool:
     if model is None:
         return False
     estimator = model.estimator
-    return hasattr(estimator, "predictor_") or hasattr(estimator, "network_")
+    return protocols.predictor_of(estimator) is not None or protocols.supports_network(estimator)

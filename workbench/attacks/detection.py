@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats
-from workbench.classifiers.latent import Latent
+from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
-from workbench.policies.belief import Belief
+from workbench.policies.belief import belief_of
 from workbench.policies.registry import POLICIES
 from workbench.registry import Entry, Registry
 
@@ -57,7 +57,7 @@ def detectors_for(model: Any) -> tuple[str, ...]:
     Args:
         model: a classifier.
     """
-    latent = bool(getattr(model, "has_latent", False))
+    latent = supports_latent(model)
     return tuple(name for name, entry in DETECTORS.items() if latent or not entry.options["needs_latent"])
 
 
@@ -90,7 +90,7 @@ def score(model: Any, X: Array, detectors: Sequence[str], seed: int = 0) -> Scor
     Raises:
         InputError: a detector the model cannot feed.
     """
-    has_latent = bool(getattr(model, "has_latent", False))
+    has_latent = supports_latent(model)
     for name in detectors:
         if DETECTORS[name].options["needs_latent"] and not has_latent:
             raise InputError(
@@ -98,16 +98,7 @@ def score(model: Any, X: Array, detectors: Sequence[str], seed: int = 0) -> Scor
                 f"none. Use one of: {', '.join(detectors_for(model))}."
             )
     probabilities = model.predict_proba(X)
-    latent: Latent | None = model.predict_latent(X) if has_latent else None
-    belief = Belief(
-        features=X,
-        labelled=np.arange(0),
-        labels=np.arange(0),
-        n_classes=probabilities.shape[1],
-        latent=latent,
-        probabilities=probabilities,
-        temperature=float(getattr(model, "beta_", 1.0)),
-    )
+    belief = belief_of(model, X, probabilities=probabilities)
     rows = [
         POLICIES[str(DETECTORS[name].options["policy"])].load()(belief, np.random.default_rng([seed, 0xDE7]))
         for name in detectors

@@ -17,6 +17,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.attacks.inputs import check_images, check_strengths
 from workbench.attacks.targets import Target, moments, target_of
+from workbench.classifiers.protocols import is_fitted
 from workbench.errors import InputError
 
 STEPS = 20
@@ -205,7 +206,7 @@ def attacks_on(
     if steps < 1:
         raise InputError(f"An attack needs at least one step; got {steps}.")
     source = model
-    if not hasattr(model, "classes_"):
+    if not is_fitted(model):
         raise InputError("Fit the model before attacking it.")
     if entry.needs_surrogate:
         if surrogate is None:
@@ -241,7 +242,7 @@ def codes_of(model: Any, y: Array, n: int) -> Ints:
     Raises:
         InputError: another number of labels, or labels the model does not know.
     """
-    if not hasattr(model, "classes_"):
+    if not is_fitted(model):
         raise InputError("Fit the model before attacking it.")
     if y.shape != (n,):
         raise InputError(f"One label an image is needed: {n} images and labels of shape {list(y.shape)}.")

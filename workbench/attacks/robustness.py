@@ -14,6 +14,7 @@ from workbench.attacks import ATTACKS
 from workbench.attacks.detection import DETECTORS, area_under_roc, detectors_for, score
 from workbench.attacks.inputs import check_images, check_strengths
 from workbench.classifiers.latent import Latent
+from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ def measure(
 
 def _examples(model: Any, images: Floats, kept: Ints, pictures: Floats) -> Examples:
     clean = images[kept]
-    if not getattr(model, "has_latent", False):
+    if not supports_latent(model):
         return Examples(kept, clean, pictures, None, None)
     flat = model.predict_latent(pictures.reshape(-1, pictures.shape[-1]).astype(np.float64))
     latent = Latent(*(np.asarray(part).reshape(*pictures.shape[:3], -1) for part in flat))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from workbench.classifiers import protocols
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
 from workbench.classifiers.predictor import Predictor
@@ -67,12 +68,12 @@ def target_of(model: Any) -> Target:
     Raises:
         InputError: the model gives no gradients.
     """
-    if not hasattr(model, "classes_"):
+    if not protocols.is_fitted(model):
         raise InputError("Fit the model before attacking it.")
     name = type(model).__name__
-    if len(model.classes_) < 2 or getattr(model, "n_rows_", 1) == 0:
+    if not protocols.has_learnt(model):
         raise InputError(f"{name} has learnt nothing yet: it needs labels of two classes to be attacked.")
-    predictor = getattr(model, "predictor_", None)
+    predictor = protocols.predictor_of(model)
     if isinstance(predictor, NetworkPredictor):
         return _network_mean(predictor, name)
     if isinstance(model, (LargeMarginNetClassifier, SoftmaxNetClassifier)):
@@ -92,18 +93,17 @@ def _opened(arrays: Any) -> Any:
     return tf.nest.map_structure(lambda a: tf.TensorSpec([None] * len(a.shape), a.dtype), arrays)
 
 
-def _network(model: Any) -> Target:
+def _network(model: LargeMarginNetClassifier | SoftmaxNetClassifier) -> Target:
     from workbench.engine import networks as engine
 
     place = (model.network_, model.input_shape_)
     weights = tuple(tf.convert_to_tensor(w) for w in model.weights_)
     scaling = (tf.convert_to_tensor(model.shift_), tf.convert_to_tensor(model.scale_))
     rows = engine.chunk_rows(*place, _ROWS)
-    head = getattr(model, "head_", None)
-    if head is None:
+    if isinstance(model, SoftmaxNetClassifier):
         layer = tuple(tf.convert_to_tensor(part) for part in (model.kernel_, model.bias_))
         return Target(("softmax", *place), (weights, scaling, layer), tf.float32, rows)
-    key, arrays = _kernel(head.predictor_, type(model).__name__)
+    key, arrays = _kernel(model.head_.predictor_, type(model).__name__)
     return Target(("head", *place, *key), (weights, scaling, arrays), tf.float32, rows)
 
 

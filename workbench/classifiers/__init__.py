@@ -14,6 +14,7 @@ from workbench.registry import Entry, Registry, load_target, signature_of
 
 if TYPE_CHECKING:
     from workbench.classifiers.base import BaseBayesianClassifier as BaseBayesianClassifier
+    from workbench.classifiers.foreign import as_classifier as as_classifier
     from workbench.classifiers.large_margin import LargeMarginClassifier as LargeMarginClassifier
     from workbench.classifiers.predictor import Predictor as Predictor
 
@@ -183,7 +184,7 @@ def make_classifier(name: str, **options: Any) -> Any:
         options: constructor options.
 
     Returns:
-        The estimator.
+        The estimator; one of another package is wrapped by `as_classifier`.
 
     Raises:
         InputError: no such name, or an option the model does not have (the message lists those
@@ -192,6 +193,8 @@ def make_classifier(name: str, **options: Any) -> Any:
     fixed: dict[str, Any] = {}
     if ":" in name:
         target = load_target(name)
+        if not callable(target):
+            raise InputError(f"{name!r} is no class: a classifier is named as package.module:Class.")
     else:
         entry = CLASSIFIERS[name]
         fixed = dict(entry.options)
@@ -204,11 +207,20 @@ def make_classifier(name: str, **options: Any) -> Any:
         raise InputError(
             f"Classifier {name!r} has no option {unknown[0]!r}. It has: {', '.join(sorted(known))}."
         )
-    return target(**fixed, **options)
+    made = target(**fixed, **options)
+    if ":" not in name:
+        return made
+    from workbench.classifiers.foreign import as_classifier
+
+    return as_classifier(made)
 
 
 _LAZY = {entry.target.partition(":")[2]: entry.target.partition(":")[0] for entry in CLASSIFIERS.values()}
-_LAZY |= {"BaseBayesianClassifier": f"{_HERE}.base", "Predictor": f"{_HERE}.predictor"}
+_LAZY |= {
+    "BaseBayesianClassifier": f"{_HERE}.base",
+    "Predictor": f"{_HERE}.predictor",
+    "as_classifier": f"{_HERE}.foreign",
+}
 
 # The estimators themselves are left out: a star import must not pull in scikit-learn.
 __all__ = ["CLASSIFIERS", "ClassifierEntry", "Geometry", "Latent", "make_classifier"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,10 +14,8 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
+from workbench.classifiers.protocols import Callback as Callback
 from workbench.errors import InputError
-
-Callback = Callable[[float, float], bool | None]
-"""callback(fraction done in [0, 1], objective) -> True to stop and keep the best state."""
 
 _PARAMETERS: dict[type, list[str]] = {}
 _BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")

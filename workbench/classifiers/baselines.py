@@ -18,7 +18,7 @@ FOLDS = 5
 MAX_LAPLACE_ROWS = 6000  # an N x N matrix per class, factored in every Newton step
 
 
-class _Baseline(BaseBayesianClassifier):
+class Baseline(BaseBayesianClassifier):
     """Scaling, classes without labels, and a state of (X, y) that is fitted again, exactly.
 
     A class without labels gets 1 / (N + C), the rule of succession; the others share the rest.
@@ -59,12 +59,15 @@ class _Baseline(BaseBayesianClassifier):
         prepare()  # one thread for linear algebra, as for every other model
         self.X_, self.codes_ = X, np.asarray(codes, dtype=np.int64)
         self.present_, present_codes = np.unique(self.codes_, return_inverse=True)
+        self._scale_of(X)
+        if len(self.present_) > 1:
+            self._fit_present(self._scaled(X), present_codes.reshape(-1))
+
+    def _scale_of(self, X: Floats) -> None:
         if not hasattr(self, "geometry_"):
             self._shift, self._scale = X.mean(axis=0), X.std(axis=0)
             constant = self._scale <= 1e-10 * np.maximum(np.abs(self._shift), 1e-300)
             self._scale = np.where(constant, 1.0, self._scale)
-        if len(self.present_) > 1:
-            self._fit_present(self._scaled(X), present_codes.reshape(-1))
 
     def _scaled(self, X: Floats) -> Floats:
         if hasattr(self, "geometry_"):
@@ -98,7 +101,7 @@ class _Baseline(BaseBayesianClassifier):
         self._fit_rows(np.asarray(state["X_"]), np.asarray(state["codes_"]))
 
 
-class CalibratedSVMClassifier(_Baseline):
+class CalibratedSVMClassifier(Baseline):
     """RBF support vector machine with probabilities by cross-validated Platt scaling.
 
     There are as many folds as the rarest class with labels has members, at most five. A class with
@@ -160,7 +163,7 @@ class CalibratedSVMClassifier(_Baseline):
         return result
 
 
-class LogisticRegressionClassifier(_Baseline):
+class LogisticRegressionClassifier(Baseline):
     """Multinomial logistic regression on standardised features.
 
     Args:
@@ -204,7 +207,7 @@ class LogisticRegressionClassifier(_Baseline):
         return np.maximum(self.regression_.predict_proba(scaled), 1e-15)
 
 
-class LaplaceGPClassifier(_Baseline):
+class LaplaceGPClassifier(Baseline):
     """Gaussian process classifier by the Laplace approximation, one class against the rest.
 
     Args:

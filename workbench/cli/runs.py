@@ -25,6 +25,7 @@ _SHOWN = 8
 
 def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> None:
     """One run, its progress and its result."""
+    from workbench.exchange import load_model
     from workbench.studies import run
 
     if out is not None and keep:
@@ -38,6 +39,8 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
         rows = [(r.number, r.n_labelled, r.error, r.nll, r.brier, r.ece) for r in (rounds[i] for i in marks)]
         print_table(("round", "labels", "error", "NLL", "Brier", "ECE"), rows)
     last = rounds[-1]
+    if out is not None and (note := load_model(out).note):
+        print(note, file=sys.stderr)
     where = f"; bundle in {out}" if out is not None else f"; run {result.run_id}" if keep else ""
     print(
         f"{pool.name}, {spec.classifier}, {spec.policy}, seed {spec.seed}: "

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array, Floats
-from workbench.classifiers import make_classifier
+from workbench.classifiers import make_classifier, protocols
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 from workbench.exchange.files import json_text, read_json, write_whole
@@ -32,6 +32,7 @@ class SavedModel:
         feature_map: from raw rows to features.
         n_labelled: labels it was fitted on.
         pool: name of the pool it was fitted on.
+        note: what of the fit could not be saved and what is saved instead; "" for nothing.
     """
 
     name: str
@@ -40,11 +41,12 @@ class SavedModel:
     feature_map: FeatureMap
     n_labelled: int
     pool: str
+    note: str = ""
 
     @property
     def predictor(self) -> Any:
         """The NumPy-only function from features to latents, or None where the model has none."""
-        return getattr(self.estimator, "predictor_", None)
+        return protocols.predictor_of(self.estimator)
 
     def features(self, rows: Any) -> Array:
         """Raw rows (a DataFrame, or an array [n, D]) to features [n, D].
@@ -64,7 +66,7 @@ class SavedModel:
         Raises:
             InputError: the model has none.
         """
-        if not hasattr(self.estimator, "predict_latent"):
+        if not protocols.supports_latent(self.estimator):
             raise InputError(f"{self.name} has no latent functions; it gives class probabilities only.")
         latent: Latent = self.estimator.predict_latent(features)
         return latent
@@ -108,6 +110,8 @@ def save_model(
         "n_labelled": n_labelled,
         "pool": pool,
     }
+    if "note" in state:
+        spec["note"] = str(np.asarray(state["note"]))
     write_whole(folder / "params.npz", arrays_to_bytes(state))
     write_whole(folder / "features.json", json_text(feature_map.to_json()))
     write_whole(folder / "spec.json", json_text(spec))
@@ -154,4 +158,4 @@ def load_model(folder: Path | str) -> SavedModel:
             "another version. Run the command that made them again."
         ) from error
     feature_map = feature_map_from_json(read_json(place / "features.json"))
-    return SavedModel(name, classes, estimator, feature_map, n_labelled, pool)
+    return SavedModel(name, classes, estimator, feature_map, n_labelled, pool, str(spec.get("note", "")))

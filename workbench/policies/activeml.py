@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.policies.belief import Belief
+from workbench.policies.belief import Belief, belief_of
 
 try:
     import skactiveml.pool
@@ -88,7 +88,7 @@ class WorkbenchStrategy(SingleAnnotatorPoolQueryStrategy):
         _, rows = self._transform_candidates(candidates, X, y, enforce_mapping=True)
         known = is_labeled(y, self.missing_label_)
         model = _fitted(clf, X, y, known) if fit_clf else clf
-        belief = belief_of(model, X, y, known, rows)
+        belief = _belief_of(model, X, y, known, rows)
         rng = np.random.default_rng(int(self.random_state_.randint(2**31)))
         answer = query(self.policy, belief, int(batch_size), rng, self.selector)
         if not return_utilities:
@@ -99,7 +99,7 @@ class WorkbenchStrategy(SingleAnnotatorPoolQueryStrategy):
         return answer.indices, utilities
 
 
-def belief_of(model: Any, X: Array, y: Array, known: Array, rows: Ints) -> Belief:
+def _belief_of(model: Any, X: Array, y: Array, known: Array, rows: Ints) -> Belief:
     """What a fitted classifier believes about a pool.
 
     Args:
@@ -112,26 +112,13 @@ def belief_of(model: Any, X: Array, y: Array, known: Array, rows: Ints) -> Belie
     Returns:
         The belief.
     """
-    from workbench.classifiers.latent import Latent
-
     classes = list(np.asarray(model.classes_))
     codes = np.full(len(X), -1, dtype=np.int64)
     codes[known] = [classes.index(label) for label in np.asarray(y)[known]]
     closed = np.ones(len(X), dtype=bool)
     closed[rows] = False
     labelled = np.flatnonzero(closed)
-    has_latent = getattr(model, "has_latent", hasattr(model, "predict_latent"))
-    project = getattr(getattr(model, "predictor_", None), "project", None)
-    return Belief(
-        features=X,
-        labelled=labelled,
-        labels=codes[labelled],
-        n_classes=len(classes),
-        latent=(lambda: Latent(*model.predict_latent(X))) if has_latent else None,
-        probabilities=lambda: model.predict_proba(X),
-        inducing_projection=None if project is None else lambda which: project(X[which]),
-        temperature=float(getattr(model, "beta_", 1.0)),
-    )
+    return belief_of(model, X, labelled=labelled, labels=codes[labelled])
 
 
 def from_activeml(strategy: Any, classifier: Any = None, **options: Any) -> Selector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -112,6 +112,54 @@ class Belief:
         mask = np.ones(len(self), dtype=bool)
         mask[self.labelled] = False
         return np.flatnonzero(mask)
+
+
+def belief_of(
+    model: Any,
+    features: Array,
+    *,
+    labelled: Ints | None = None,
+    labels: Ints | None = None,
+    latent: Latent | Callable[[], Latent | None] | None = None,
+    probabilities: Floats | Callable[[], Floats] | None = None,
+    scaled: Array | Callable[[], Array] | None = None,
+    ids: Sequence[str] | None = None,
+) -> Belief:
+    """What a fitted classifier believes about rows: the one place where a belief is made of a model.
+
+    Args:
+        model: fitted; what it can do is asked by `workbench.classifiers.protocols`.
+        features: [N, D].
+        labelled: [L] indices that must not be asked; none unless given.
+        labels: [L] their int codes, -1 where there is no label.
+        latent: its latents, where somebody has computed them already.
+        probabilities: its probabilities, likewise.
+        scaled: features as the model measures distances; unless given, by its geometry.
+        ids: names of items for messages.
+
+    Returns:
+        The belief; what is not given is computed by the model when first asked for.
+    """
+    from workbench.classifiers import protocols
+
+    if latent is None and protocols.supports_latent(model):
+        latent = lambda: Latent(*model.predict_latent(features))  # noqa: E731
+    geometry, project = protocols.geometry_of(model), protocols.projection_of(model)
+    if scaled is None and geometry is not None:
+        scaled = lambda: geometry.transform(features)  # noqa: E731
+    closed = np.empty(0, dtype=np.int64) if labelled is None else np.asarray(labelled, dtype=np.int64)
+    return Belief(
+        features=features,
+        labelled=closed,
+        labels=np.full(len(closed), -1, dtype=np.int64) if labels is None else labels,
+        n_classes=len(model.classes_),
+        latent=latent,
+        probabilities=(lambda: model.predict_proba(features)) if probabilities is None else probabilities,
+        scaled=scaled,
+        inducing_projection=None if project is None else lambda which: project(features[which]),
+        temperature=protocols.temperature_of(model) or 1.0,
+        ids=ids,
+    )
 
 
 class Query(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench.classifiers import protocols
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 
@@ -68,10 +69,7 @@ class Model:
     @property
     def n_features(self) -> int | None:
         """D the model was fitted on, where it says so."""
-        shift = getattr(self.predictor, "shift", None)
-        if shift is not None and np.ndim(shift) == 1:
-            return len(shift)
-        return getattr(self.classifier, "n_features_in_", None)
+        return protocols.n_features_of(self.predictor) or protocols.n_features_of(self.classifier)
 
     @property
     def has_probabilities(self) -> bool:
@@ -142,11 +140,11 @@ class Model:
             InputError: the model cannot be saved.
         """
         if self.classifier is not None:
-            options = self.classifier.get_params(deep=False)
+            options = protocols.options_of(self.classifier)
             return Shipped(
                 _target(self.classifier), options, self.classifier.get_state(), None, self.temperature
             )
-        if hasattr(self.predictor, "to_arrays") and hasattr(type(self.predictor), "from_arrays"):
+        if protocols.supports_arrays(self.predictor):
             arrays = self.predictor.to_arrays()
             return Shipped(_target(self.predictor), None, arrays, None, self.temperature)
         return Shipped("", None, {}, self.predictor, self.temperature)
@@ -167,17 +165,14 @@ def as_model(predictor: Any, temperature: float | None = None) -> Model:
     """
     if isinstance(predictor, Model):
         return predictor
-    if hasattr(predictor, "predict_proba"):
-        if not hasattr(predictor, "classes_"):
+    if protocols.is_classifier(predictor):
+        if not protocols.is_fitted(predictor):
             raise InputError("The classifier is not fitted yet; fit it first.")
-        latent = None
-        if getattr(predictor, "has_latent", hasattr(predictor, "predict_latent")):
-            latent = getattr(predictor, "predictor_", None) or predictor.predict_latent
-        return Model(latent, predictor, temperature)
+        return Model(protocols.latent_function_of(predictor), predictor, temperature)
     if not callable(predictor):
         raise InputError(f"A model is a predictor or a fitted classifier; got a {type(predictor).__name__}.")
     if temperature is None:
-        temperature = getattr(predictor, "temperature", None)
+        temperature = protocols.temperature_of(predictor)
     return Model(predictor, None, temperature)
 
 

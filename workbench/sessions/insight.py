@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench import metrics
 from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers import protocols
 from workbench.errors import InputError
 from workbench.policies import POLICIES, argmax_probabilities, utilities
 from workbench.pools.items import ArrayItems, RowNumbers
@@ -423,7 +424,7 @@ def probability_versions(model: Model) -> dict[str, str]:
     versions = {"own": "As the model predicts"}
     if model.latent is not None:
         versions["argmax"] = "Argmax frequency"
-        if hasattr(model.estimator, "beta_"):
+        if protocols.temperature_of(model.estimator) is not None:
             versions["plain"] = "Softmax of the means"
     return versions
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
+from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols
 from workbench.classifiers.latent import Latent
+from workbench.classifiers.protocols import Callback as Callback
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief
+from workbench.policies.belief import belief_of
 from workbench.pools.pool import Pool
 from workbench.sessions.randomness import FIT, generator
 from workbench.sessions.view import PoolView
-
-Callback = Callable[[float, float], bool | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ class Model:
     @cached_property
     def latent(self) -> Latent | None:
         """q(f) of every item of the pool, or None for a model without latents."""
-        if not getattr(self.estimator, "has_latent", hasattr(self.estimator, "predict_latent")):
+        if not protocols.supports_latent(self.estimator):
             return None
         seen = None if self.view is None else self.view.seen(self.estimator)
         latent: Latent = self.estimator.predict_latent(self.pool.features) if seen is None else seen
@@ -71,7 +70,7 @@ class Model:
     @cached_property
     def scaled(self) -> Array:
         """[N, D] features in the space the model measures distances in."""
-        geometry = getattr(self.estimator, "geometry_", None)
+        geometry = protocols.geometry_of(self.estimator)
         if geometry is None:
             from workbench.sessions.start import standardised
 
@@ -99,19 +98,14 @@ class Model:
         rows = np.flatnonzero(shut)
         labels = np.full(len(self.pool), -1, dtype=np.int64)
         labels[self.items] = self.codes
-        predictor = getattr(self.estimator, "predictor_", None)
-        project = getattr(predictor, "project", None)
-        features = self.pool.features
-        return Belief(
-            features=features,
+        return belief_of(
+            self.estimator,
+            self.pool.features,
             labelled=rows,
             labels=labels[rows],
-            n_classes=len(self.classes),
             latent=lambda: self.latent,
             probabilities=lambda: self.probabilities,
             scaled=lambda: self.scaled,
-            inducing_projection=None if project is None else lambda which: project(features[which]),
-            temperature=float(getattr(self.estimator, "beta_", 1.0)),
             ids=self.pool.items.ids,
         )
 
@@ -164,14 +158,16 @@ class Learner:
         else:
             from sklearn.base import clone
 
-            made = clone(self.classifier).set_params(**self.options)
+            from workbench.classifiers.foreign import as_classifier
+
+            made = as_classifier(clone(self.classifier).set_params(**self.options))
         wanted: dict[str, Any] = {
             "classes": np.arange(len(self.classes)),
             "random_state": int(generator(self.seed, number, FIT).integers(2**31 - 1)),
             "warm_start": True,
             "input_shape": self.pool.image_shape,
         }
-        accepted = made.get_params(deep=False)
+        accepted = protocols.options_of(made)
         missing = {k: v for k, v in wanted.items() if k in accepted and k not in self.options}
         return made.set_params(**missing)
 
@@ -179,7 +175,7 @@ class Learner:
     def geometry(self) -> Any:
         """What the classifier takes from the pool, or None if it takes nothing."""
         estimator = self.estimator(0)
-        if "geometry" not in estimator.get_params(deep=False):
+        if "geometry" not in protocols.options_of(estimator):
             return None
         rows = self.pool.features[self.pool.trainable]
         with self._explaining():
@@ -208,11 +204,8 @@ class Learner:
         """
         estimator = self.restored(previous, number) if previous is not None else self._prepared(number)
         began = perf_counter()
-        arguments: dict[str, Any] = {}
-        if callback is not None and "callback" in inspect.signature(estimator.fit).parameters:
-            arguments["callback"] = callback
         with self._explaining():
-            estimator.fit(self.pool.features[items], codes, **arguments)
+            protocols.fit(estimator, self.pool.features[items], codes, callback)
         return Model(
             self.pool,
             self.classes,
@@ -271,11 +264,9 @@ def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: b
         seed: of the run or project.
         common_scale: whether the features share one unit.
     """
-    measure = getattr(estimator, "measure", None)
-    if measure is not None:
-        geometry: Geometry = measure(features, seed=seed, common_scale=common_scale)
-        return geometry
-    given = estimator.get_params(deep=False)
+    if protocols.supports_measuring(estimator):
+        return estimator.measure(features, seed=seed, common_scale=common_scale)
+    given = protocols.options_of(estimator)
     n_inducing, n_mean = given.get("n_inducing") or 64, given.get("n_mean") or 0
     return Geometry.of(features, int(n_inducing), seed, n_mean=int(n_mean), common_scale=common_scale)
 

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.arrays import Array
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor, View
+from workbench.classifiers.protocols import predictor_of
 
 KEPT_BYTES = 128_000_000
 
@@ -33,7 +34,7 @@ class PoolView:
         Returns:
             None where the pool is too big to keep or the model has no projection.
         """
-        predictor = getattr(estimator, "predictor_", None)
+        predictor = predictor_of(estimator)
         if not isinstance(predictor, Predictor):
             return None
         view = self._view(predictor)

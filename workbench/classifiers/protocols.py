@@ -1,0 +1,257 @@
+"""What a classifier must have and what it may have.
+
+The loop, policies, studies and pages ask these questions here and nowhere else, so that a model of
+somebody else's, or of a later day, can do what it has the methods for. Nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeGuard
+
+from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.latent import Latent
+
+if TYPE_CHECKING:
+    from workbench.arrays import Array, Floats, Ints
+
+Callback = Callable[[float, float], bool | None]
+"""callback(fraction done in [0, 1], objective) -> True to stop and keep the best state."""
+
+
+class Classifier(Protocol):
+    """What every classifier has: scikit-learn's contract.
+
+    Attributes:
+        classes_: [C] labels, in the order of the columns; there once fitted.
+    """
+
+    classes_: Array
+
+    def fit(self, X: Array, y: Array) -> Any:
+        """Learn from X [N, D] and labels y [N]."""
+
+    def predict(self, X: Array) -> Array:
+        """[N] labels."""
+
+    def predict_proba(self, X: Array) -> Floats:
+        """[N, C] class probabilities."""
+
+
+class SupportsLatent(Classifier, Protocol):
+    """Latent functions with uncertainty; `has_latent = False` takes the promise back."""
+
+    def predict_latent(self, X: Array) -> Latent:
+        """q(f) at X [N, D]."""
+
+
+class SupportsState(Classifier, Protocol):
+    """A fit that is plain arrays: it can be saved, sent away and gone on from."""
+
+    def get_state(self) -> dict[str, Array]:
+        """Everything needed to predict and to start warm."""
+
+    def set_state(self, state: Mapping[str, Array]) -> Self:
+        """Become the fitted model whose state this is."""
+
+
+class SupportsWarmStart(Classifier, Protocol):
+    """`fit` goes on from the present state where `warm_start` is set."""
+
+    warm_start: bool
+
+
+class SupportsCallback(Classifier, Protocol):
+    """A fit that reports and can be stopped."""
+
+    def fit(self, X: Array, y: Array, callback: Callback | None = None) -> Any:
+        """Fit; `callback(fraction, objective)` returning True stops it."""
+
+
+class SupportsObjective(Classifier, Protocol):
+    """A fit that says what it maximised: the last value, all of them, and how many steps."""
+
+    objective_: float
+    objective_trace_: Floats
+    n_iter_: int
+
+
+class SupportsTemperature(Classifier, Protocol):
+    """Class probabilities are softmax(beta_ * latent means)."""
+
+    beta_: float
+
+
+class SupportsGeometry(Classifier, Protocol):
+    """What the model took from the pool."""
+
+    geometry_: Geometry
+
+
+class SupportsMeasuring(Classifier, Protocol):
+    """An estimator that decides itself what it takes from a pool."""
+
+    def measure(self, features: Array, *, seed: int, common_scale: bool) -> Geometry:
+        """The geometry of the pool's trainable rows [N, D]."""
+
+
+class SupportsLeaveOneOut(Classifier, Protocol):
+    """Predictions of labelled rows as if their labels had not been there."""
+
+    def leave_one_out(self, X: Array, y: Array) -> LeaveOneOut:
+        """Of the rows that the model was fitted on."""
+
+
+class LeaveOneOut(Protocol):
+    """What leaving out says: which rows, and how probable their own labels are without them.
+
+    Attributes:
+        rows: [n] positions among the rows of the fit; a sample where there are many.
+        log_likelihood: [n] log probability of each row's label.
+    """
+
+    rows: Ints
+    log_likelihood: Floats
+
+
+class LatentFunction(Protocol):
+    """What a model leaves behind for scoring: X [N, D] -> Latent, without an engine."""
+
+    def __call__(self, X: Array) -> Latent:
+        """q(f) at X."""
+
+
+class SupportsPredictor(Classifier, Protocol):
+    """A fit that gives a light function of its own."""
+
+    predictor_: LatentFunction
+
+
+class SupportsProjection(LatentFunction, Protocol):
+    """A latent function of a few basis functions."""
+
+    def project(self, X: Array) -> Floats:
+        """[N, P] whitened features of X [N, D]."""
+
+
+class SupportsArrays(LatentFunction, Protocol):
+    """A latent function that travels as plain arrays."""
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Plain arrays."""
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
+        """The function that `to_arrays` took apart."""
+
+
+class SupportsNetwork(Classifier, Protocol):
+    """A network that attacks and feature maps can look into."""
+
+    network_: str
+    input_shape_: tuple[int, ...]
+    weights_: tuple[Array, ...]
+    has_latent: ClassVar[bool]
+
+
+def _has(thing: Any, *names: str) -> bool:
+    return all(hasattr(thing, name) for name in names)
+
+
+def is_classifier(model: Any) -> TypeGuard[Classifier]:
+    """Whether it can be fitted and gives class probabilities."""
+    return _has(model, "fit", "predict_proba")
+
+
+def is_fitted(model: Any) -> TypeGuard[Classifier]:
+    """Whether a classifier knows its classes."""
+    return _has(model, "predict_proba", "classes_")
+
+
+def has_learnt(model: Any) -> bool:
+    """Whether a fitted classifier saw a label, and has two classes to tell apart."""
+    return len(model.classes_) > 1 and getattr(model, "n_rows_", 1) > 0
+
+
+def supports_latent(model: Any) -> TypeGuard[SupportsLatent]:
+    """Whether it has latent functions with uncertainty."""
+    return _has(model, "predict_latent") and bool(getattr(model, "has_latent", True))
+
+
+def supports_state(model: Any) -> TypeGuard[SupportsState]:
+    """Whether its fit is plain arrays."""
+    return _has(model, "get_state", "set_state")
+
+
+def supports_arrays(function: Any) -> TypeGuard[SupportsArrays]:
+    """Whether a latent function travels as plain arrays."""
+    return _has(function, "to_arrays") and _has(type(function), "from_arrays")
+
+
+def supports_measuring(estimator: Any) -> TypeGuard[SupportsMeasuring]:
+    """Whether it decides itself what it takes from a pool."""
+    return _has(estimator, "measure")
+
+
+def supports_network(model: Any) -> TypeGuard[SupportsNetwork]:
+    """Whether it has a network to look into."""
+    return _has(model, "network_", "weights_")
+
+
+def supports_leave_one_out(model: Any) -> TypeGuard[SupportsLeaveOneOut]:
+    """Whether it can foretell labelled rows without their labels."""
+    return _has(model, "leave_one_out")
+
+
+def supports_callback(estimator: Any) -> TypeGuard[SupportsCallback]:
+    """Whether its fit reports and can be stopped."""
+    return "callback" in inspect.signature(estimator.fit).parameters
+
+
+def predictor_of(model: Any) -> LatentFunction | None:
+    """The model's light latent function, or None."""
+    found: LatentFunction | None = getattr(model, "predictor_", None)
+    return found
+
+
+def latent_function_of(model: Any) -> LatentFunction | None:
+    """The quickest way from features to latents: the predictor, `predict_latent`, or None."""
+    return (predictor_of(model) or model.predict_latent) if supports_latent(model) else None
+
+
+def projection_of(model: Any) -> Callable[[Array], Floats] | None:
+    """X [N, D] -> whitened features [N, P], or None for a model without them."""
+    found: Callable[[Array], Floats] | None = getattr(predictor_of(model), "project", None)
+    return found
+
+
+def geometry_of(model: Any) -> Geometry | None:
+    """What a fitted model took from the pool, or None."""
+    found: Geometry | None = getattr(model, "geometry_", None)
+    return found
+
+
+def temperature_of(model: Any) -> float | None:
+    """Beta of softmax(beta f), or None where probabilities come about another way."""
+    found = getattr(model, "beta_", getattr(model, "temperature", None) if callable(model) else None)
+    return None if found is None else float(found)
+
+
+def n_features_of(model: Any) -> int | None:
+    """D that a classifier or latent function was fitted on, where it says so."""
+    found: int | None = getattr(model, "n_features_in_", None)
+    shift: Array | None = getattr(model, "shift", None)
+    return len(shift) if found is None and shift is not None and shift.ndim == 1 else found
+
+
+def options_of(estimator: Any) -> dict[str, Any]:
+    """Constructor options by name."""
+    return dict(estimator.get_params(deep=False))
+
+
+def fit(estimator: Any, X: Array, y: Array, callback: Callback | None = None) -> Any:
+    """Fit, reporting where the estimator does."""
+    if callback is not None and supports_callback(estimator):
+        return estimator.fit(X, y, callback=callback)
+    return estimator.fit(X, y)
