@@ -1,4 +1,9 @@
-"""Names that cost nothing to list: an entry holds "module:attribute" and is imported on use."""
+"""Names that cost nothing to list: an entry holds "module:attribute" and is imported on use.
+
+A file never chooses code. A name "package.module:name" is imported where a person typed it, on the command
+line or in a call; one that stood in a file (`from_file`) is refused unless the person vouched for it
+(`trust`, `--trust-code`). docs/security.md says what runs code.
+"""
 
 from __future__ import annotations
 
@@ -78,6 +83,102 @@ class Registry(Mapping[str, E], Generic[E]):
         return len(self._entries)
 
 
+class FileName(str):
+    """A text with a colon that stood in a file: equal to any other text, and never imported.
+
+    Attributes:
+        where: what held it, for the message.
+    """
+
+    where: str = "a file"
+
+
+_trusted: set[str] = set()
+_ANY = "*"
+
+
+def trust(*names: Any) -> None:
+    """Vouch for code of your own: files that name it may use it in this process.
+
+    Args:
+        names: "package.module:name"; options (mappings, lists) that hold such names; "*" for every name.
+
+    Raises:
+        InputError: a name that itself came from a file.
+    """
+    for text in texts_of(names):
+        if isinstance(text, FileName):
+            raise InputError(_refusal(text))
+        if text == _ANY or ":" in text:
+            _trusted.add(text)
+
+
+def from_file(value: Any, where: str, *, trust_code: bool = False) -> Any:
+    """What a file says, with every name of code in it marked so that nothing imports it.
+
+    Args:
+        value: a text, or lists and mappings of texts and other values.
+        where: what holds it, for the message of the refusal ("The model in runs/a").
+        trust_code: leave the names as they are: a person said that the file may choose code.
+
+    Returns:
+        The same value; texts with a colon are `FileName`s unless they are trusted.
+    """
+    if isinstance(value, str):
+        if trust_code or ":" not in value or value in _trusted or _ANY in _trusted:
+            return str(value)
+        marked = FileName(value)
+        marked.where = where
+        return marked
+    if isinstance(value, Mapping):
+        return {k: from_file(v, where, trust_code=trust_code) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(from_file(v, where, trust_code=trust_code) for v in value)
+    return value
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """The texts in a value: itself, or those in lists and mappings however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from texts_of(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from texts_of(part)
+
+
+def _refusal(name: FileName) -> str:
+    return (
+        f"{name.where} names code of its own, {str(name)[:100]!r}, and a file may name only what is "
+        "registered or installed. If you trust where it comes from: --trust-code (in Python: "
+        "workbench.registry.trust)."
+    )
+
+
+def load_own(target: str, kind: str, *methods: str) -> Any:
+    """Import a person's own "module:attribute" and check what it is before anybody calls it.
+
+    Args:
+        target: the name.
+        kind: what it should be, for messages ("classifier").
+        methods: names it must have.
+
+    Returns:
+        The attribute.
+
+    Raises:
+        InputError: a name out of a file; nothing there; or something else than a `kind`.
+    """
+    found = load_target(target)
+    missing = [name for name in methods if not callable(getattr(found, name, None))]
+    if missing:
+        raise InputError(f"{target!r} is no {kind}: it has no {missing[0]}.")
+    if not callable(found):
+        raise InputError(f"{target!r} is no {kind}: it cannot be called.")
+    return found
+
+
 def load_target(target: str) -> Any:
     """Import "module:attribute".
 
@@ -88,8 +189,10 @@ def load_target(target: str) -> Any:
         The attribute.
 
     Raises:
-        InputError: not of that form, or nothing there.
+        InputError: not of that form, nothing there, or a name out of a file.
     """
+    if isinstance(target, FileName):
+        raise InputError(_refusal(target))
     module, colon, attribute = target.partition(":")
     if not colon or not module or not attribute:
         raise InputError(f"{target!r} is not of the form package.module:name.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
-from workbench.registry import Entry, Registry, load_target, signature_of
+from workbench.registry import Entry, Registry, load_own, signature_of
 
 if TYPE_CHECKING:
     from workbench.classifiers.base import BaseBayesianClassifier as BaseBayesianClassifier
@@ -187,14 +187,12 @@ def make_classifier(name: str, **options: Any) -> Any:
         The estimator; one of another package is wrapped by `as_classifier`.
 
     Raises:
-        InputError: no such name, or an option the model does not have (the message lists those
-            it has).
+        InputError: no such name, a name of code that came from a file, something that is no classifier,
+            or an option the model does not have (the message lists those it has).
     """
     fixed: dict[str, Any] = {}
     if ":" in name:
-        target = load_target(name)
-        if not callable(target):
-            raise InputError(f"{name!r} is no class: a classifier is named as package.module:Class.")
+        target = load_own(name, "classifier", "fit", "predict_proba")
     else:
         entry = CLASSIFIERS[name]
         fixed = dict(entry.options)

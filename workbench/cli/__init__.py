@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from workbench.errors import Cancelled, InputError
@@ -26,10 +25,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     debug = bool(os.environ.get("WORKBENCH_DEBUG"))
     if arguments is None and not debug:
         _keep_stderr_to_ourselves()
-    # For `--policy my_module:function` with the module beside the person, as `python -m` has it.
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
     try:
         _quieten(debug)
         code = run(sys.argv[1:] if arguments is None else arguments)

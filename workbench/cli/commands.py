@@ -33,6 +33,10 @@ Initial = Annotated[
 ]
 Budget = Annotated[int, typer.Option(help="Labels to ask for, the first ones not counted.")]
 Batch = Annotated[int, typer.Option(help="Labels to ask for at a time.")]
+TrustCode = Annotated[
+    bool,
+    typer.Option("--trust-code", help="Let the file name code (package.module:name), which then runs."),
+]
 Fraction = Annotated[float, typer.Option(help="Share of items kept for measuring.")]
 
 
@@ -57,10 +61,13 @@ def serve_app(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
     max_upload_mb: Annotated[int | None, typer.Option(help="Largest upload, in megabytes.")] = None,
+    trust_code: TrustCode = False,
 ) -> None:
     """Start the app and serve it until stopped."""
     from workbench.app.server import serve
+    from workbench.cli.values import typed
 
+    typed(trust_code=trust_code)
     serve(address, port, open_browser=browser, max_upload_mb=max_upload_mb)
 
 
@@ -87,15 +94,17 @@ def run(
 ) -> None:
     """Label a pool with its own truth as the oracle, and print how the error falls."""
     from workbench.cli.runs import run_once
-    from workbench.cli.values import parse_settings
+    from workbench.cli.values import parse_settings, typed
     from workbench.sessions.spec import RunSpec
 
+    options = parse_settings(settings or [])
+    typed(classifier, policy, selector, options)
     spec = RunSpec(
         pool=pool,
         target=target,
         pool_options=parse_settings(pool_set or [], "--pool-set"),
         classifier=classifier,
-        options=parse_settings(settings or []),
+        options=options,
         policy=policy,
         selector=selector,
         initial=initial,
@@ -136,15 +145,19 @@ def compare(
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    trust_code: TrustCode = False,
 ) -> None:
     """Run several policies on the same splits and first labels, seed by seed."""
     from workbench.cli.runs import run_comparison
-    from workbench.cli.values import given, parse_settings
+    from workbench.cli.values import given, parse_settings, typed
     from workbench.errors import InputError
     from workbench.studies import StudySpec, load_study
 
+    options = parse_settings(settings or [])
+    typed(classifier, policy, selector, options, trust_code=trust_code)
     if study is not None:
-        more = [n for n in given(context) if n not in ("study", "workers", "scheduler", "out", "quiet")]
+        free = ("study", "workers", "scheduler", "out", "quiet", "trust_code")
+        more = [n for n in given(context) if n not in free]
         if more:
             raise InputError(f"--study has all settings; leave out --{more[0].replace('_', '-')}.")
         run_comparison(load_study(study), out=out, quiet=quiet, workers=workers, scheduler=scheduler)
@@ -155,7 +168,7 @@ def compare(
         classifiers=tuple(classifier or ["large-margin"]),
         policies=tuple(policy or ["variation-ratio", "random"]),
         seeds=seeds,
-        options=parse_settings(settings or []),
+        options=options,
         target=target,
         pool_options=parse_settings(pool_set or [], "--pool-set"),
         selector=selector,
@@ -199,10 +212,13 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column for each class.")
     ] = False,
+    trust_code: TrustCode = False,
 ) -> None:
     """Classes of new rows by a saved model."""
     from workbench.cli.labels import predict_file
+    from workbench.cli.values import typed
 
+    typed(trust_code=trust_code)
     predict_file(file, model, out, probabilities)
 
 
@@ -216,11 +232,13 @@ def score(
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
     out: Annotated[Path | None, typer.Option(help="CSV to write; printed unless given.")] = None,
+    trust_code: TrustCode = False,
 ) -> None:
     """The items of a pool most worth asking about, best first."""
     from workbench.cli.labels import score_file
-    from workbench.cli.values import parse_settings
+    from workbench.cli.values import parse_settings, typed
 
+    typed(policy, trust_code=trust_code)
     options = parse_settings(pool_set or [], "--pool-set")
     score_file(pool, model, policy, top, options=options, seed=seed, scheduler=scheduler, out=out)
 
@@ -232,10 +250,13 @@ def export_project(
         str, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, coco, bundle.")
     ] = "csv",
     out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
+    trust_code: TrustCode = False,
 ) -> None:
     """The labelled set of a project, or (--format bundle) its whole record as a folder."""
     from workbench.cli.labels import export_file
+    from workbench.cli.values import typed
 
+    typed(trust_code=trust_code)
     export_file(project, format, out)
 
 
@@ -276,7 +297,9 @@ def classifiers(
 ) -> None:
     """List the classifiers there are."""
     from workbench.cli.lists import describe_classifier, list_classifiers
+    from workbench.cli.values import typed
 
+    typed(name)
     list_classifiers() if name is None else describe_classifier(name)
 
 

@@ -70,10 +70,10 @@ def list_classifiers() -> None:
 def describe_classifier(name: str) -> None:
     """The options of a classifier, for --set."""
     from workbench.classifiers import CLASSIFIERS
-    from workbench.registry import load_target
+    from workbench.registry import load_own
 
     entry = None if ":" in name else CLASSIFIERS[name]
-    target = load_target(name) if entry is None else entry.load()
+    target = load_own(name, "classifier", "fit", "predict_proba") if entry is None else entry.load()
     fixed = {} if entry is None else entry.options
     if entry is not None:
         print(f"{entry.title}. {entry.summary} Source: {entry.source}.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
@@ -51,6 +53,24 @@ def parse_value(text: str) -> Any:
         except ValueError as error:
             raise InputError(f"{text!r} is not valid JSON: {error}") from error
     return text
+
+
+def typed(*names: Any, trust_code: bool = False) -> None:
+    """Vouch for the code that was named on the command line, also by a module in the present folder.
+
+    Args:
+        names: values of options: texts, or lists and mappings of texts.
+        trust_code: `--trust-code`: let files name code too.
+    """
+    from workbench.registry import texts_of, trust
+
+    code = [name for name in texts_of(names) if ":" in name]
+    if not code and not trust_code:
+        return
+    trust(*code, *(["*"] if trust_code else []))
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
 
 
 def given(context: Any) -> list[str]:

@@ -28,7 +28,7 @@ from keras import layers
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.pools.network_map import Layer
-from workbench.registry import Entry, Registry, load_target
+from workbench.registry import Entry, Registry, load_own
 
 BATCH = 128
 JITTER = 1e-5  # relative to the kernel's variance: points may meet while they move
@@ -122,7 +122,7 @@ def _seeds(seed: int) -> Iterator[int]:
 
 
 def _build(network: str, input_shape: Shape, seed: int) -> Any:
-    builder = load_target(network) if ":" in network else NETWORKS[network].load()
+    builder = load_own(network, "network") if ":" in network else NETWORKS[network].load()
     parts = builder(_seeds(seed))
     try:
         model = keras.Sequential([keras.Input(input_shape), *parts])

@@ -284,8 +284,12 @@ def write_project_bundle(folder: Path | str, session: Session) -> None:
     write_whole(place / "run.json", json_text(document))
 
 
-def read_bundle(folder: Path | str) -> RunBundle:
+def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
     """Read a run's bundle back.
+
+    Args:
+        folder: of the bundle.
+        trust_code: let its spec name code that is neither registered nor installed.
 
     Raises:
         InputError: no finished run there.
@@ -298,7 +302,7 @@ def read_bundle(folder: Path | str) -> RunBundle:
     document = read_json(place / "run.json")
     if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("kind") != "run":
         raise InputError(f"{place} does not hold the bundle of a run.")
-    spec = RunSpec.from_json(document["spec"])
+    spec = RunSpec.from_json(document["spec"], where=f"The bundle in {place}", trust_code=trust_code)
     position = {name: code for code, name in enumerate(document["pool"]["classes"])}
     asked: dict[int, list[tuple[int, int, float]]] = {}
     first: list[tuple[int, int]] = []

@@ -16,6 +16,7 @@ from workbench.errors import InputError
 from workbench.exchange.files import json_text, read_json, write_whole
 from workbench.pools import feature_map_from_json
 from workbench.pools.pool import FeatureMap
+from workbench.registry import from_file
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
 FORMAT = 1
@@ -117,11 +118,12 @@ def save_model(
     write_whole(folder / "spec.json", json_text(spec))
 
 
-def load_model(folder: Path | str) -> SavedModel:
+def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
     """Read a saved model.
 
     Args:
         folder: what `save_model` wrote, or a run bundle that holds it as model/.
+        trust_code: let it name code that is neither registered nor installed.
 
     Raises:
         InputError: no model there, one of a later format, or one that cannot be read.
@@ -139,13 +141,16 @@ def load_model(folder: Path | str) -> SavedModel:
         found = spec.get("format") if isinstance(spec, dict) else None
         raise InputError(f"The model in {place} has format {found!r}; this version reads format {FORMAT}.")
     try:
-        options, classes = dict(spec["options"]), tuple(str(c) for c in spec["classes"])
-        name, n_labelled, pool = str(spec["classifier"]), int(spec["n_labelled"]), str(spec["pool"])
+        named = {"name": str(spec["classifier"]), "options": dict(spec["options"])}
+        classes = tuple(str(c) for c in spec["classes"])
+        n_labelled, pool = int(spec["n_labelled"]), str(spec["pool"])
         data = (place / "params.npz").read_bytes()
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"The model in {place} is damaged: {error!r}.") from error
     except OSError as error:
         raise InputError(f"The model in {place} cannot be read: {error}.") from error
+    named = from_file(named, f"The model in {place}", trust_code=trust_code)
+    name, options = named["name"], named["options"]
     unfitted = make_classifier(name, **options)
     arrays = bytes_to_arrays(data)
     try:

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from workbench.errors import InputError
-from workbench.registry import Entry, Registry, load_target
+from workbench.registry import Entry, Registry, load_target, signature_of
 
 Need = Literal["latent", "probabilities", "features"]
 
@@ -237,7 +237,25 @@ def find(policy: str) -> tuple[PolicyEntry | None, Any]:
     target = policy if ":" in policy else plugins().get(policy)
     if target is None:
         POLICIES[policy]  # raises, with the nearest name
-    function = load_target(str(target))
-    if not callable(function):
-        raise InputError(f"{target!r} is not a function of (belief, rng).")
+    assert target is not None
+    function = load_target(target)
+    if not _takes_a_belief(function):
+        raise InputError(f"{target!r} is not a function of (belief, rng), nor of (belief, k, rng).")
     return None, function
+
+
+def _takes_a_belief(function: Any) -> bool:
+    """Whether something may be called as a policy or a selector; a class would be made, not asked."""
+    if not callable(function) or isinstance(function, type):
+        return False
+    try:
+        signature = signature_of(function)
+    except (TypeError, ValueError):  # compiled code without a signature
+        return True
+    for given in (2, 3):
+        try:
+            signature.bind(*range(given))
+        except TypeError:
+            continue
+        return True
+    return False

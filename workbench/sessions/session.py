@@ -18,6 +18,7 @@ from workbench.errors import InputError
 from workbench.policies import query
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.pool import Pool, TestSplit
+from workbench.registry import from_file, trust
 from workbench.sessions.measure import Evaluation, measures
 from workbench.sessions.model import Callback, Learner, Model, check_policy
 from workbench.sessions.randomness import COLD_START, EVALUATION, QUERY, generator
@@ -151,6 +152,7 @@ class Session:
         check_policy(policy, classifier)
         names = _class_names(loaded.classes if classes is None else classes)
         Learner(loaded, classifier, options, seed=seed, classes=names)
+        trust(classifier, policy, options)
         settings: dict[str, Any] = {
             "classifier": classifier,
             "options": dict(options or {}),
@@ -218,8 +220,9 @@ class Session:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Classifier, options, policy, seed, evaluation_share."""
-        return self.project.settings
+        """Classifier, options, policy, seed, evaluation_share; what they name is not yet trusted."""
+        where = f"Project {self.project.name!r}"
+        return {k: from_file(v, where) for k, v in self.project.settings.items()}
 
     @property
     def state(self) -> ProjectState:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.registry import from_file
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,15 @@ class RunSpec:
         return document
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> RunSpec:
-        """The spec that `to_json` wrote.
+    def from_json(
+        cls, document: Mapping[str, Any], *, where: str = "The run", trust_code: bool = False
+    ) -> RunSpec:
+        """The spec that `to_json` wrote; code it names is refused on use (`workbench.registry.from_file`).
+
+        Args:
+            document: what `to_json` gave.
+            where: what held it, for messages.
+            trust_code: let it name code that is neither registered nor installed.
 
         Raises:
             InputError: fields there are not, or values of the wrong kind.
@@ -106,7 +114,7 @@ class RunSpec:
         if unknown:
             raise InputError(f"A run has no {unknown[0]!r}. It has: {', '.join(sorted(known))}.")
         try:
-            return cls(**document)
+            return cls(**from_file(dict(document), where, trust_code=trust_code))
         except TypeError as error:
             raise InputError(f"This is not a run's specification: {error}.") from error
 

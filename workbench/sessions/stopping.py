@@ -17,7 +17,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
-from workbench.registry import Entry, Registry, load_target
+from workbench.registry import Entry, Registry, load_own
 from workbench.sessions.model import Callback, Learner, Model
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
@@ -375,7 +375,7 @@ def make_rule(name: str, **options: Any) -> Callable[[History], Advice]:
     Raises:
         InputError: no such rule, or an option it does not have.
     """
-    target = load_target(name) if ":" in name else STOPPING[name].load()
+    target = load_own(name, "stopping rule") if ":" in name else STOPPING[name].load()
     if not isinstance(target, type):
         if options:
             raise InputError(f"{name} is a function and has no options.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
 from workbench.exchange.files import csv_text, json_text, read_json, write_whole
+from workbench.registry import from_file
 from workbench.sessions.model import check_policy
 from workbench.sessions.rounds import MEASURES, Round
 from workbench.sessions.spec import RunSpec
@@ -326,12 +327,16 @@ def study_document(spec: StudySpec) -> dict[str, Any]:
     }
 
 
-def study_from(document: Any, name: str = "study") -> StudySpec:
-    """A study from a JSON or TOML document.
+def study_from(
+    document: Any, name: str = "study", *, where: str = "The study", trust_code: bool = False
+) -> StudySpec:
+    """A study from a JSON or TOML document; code it names is refused on use.
 
     Args:
         document: fields of `StudySpec`; "pool", "classifier" and "policy" may stand for lists of one.
         name: where the document has none.
+        where: what held the document, for messages.
+        trust_code: let it name code that is neither registered nor installed.
 
     Returns:
         The study.
@@ -370,10 +375,11 @@ def study_from(document: Any, name: str = "study") -> StudySpec:
             raise InputError(f"A study has no setting {key!r}. It has: {', '.join(known)}.")
         if key in kinds and (not isinstance(value, kinds[key]) or isinstance(value, bool)):
             raise InputError(f"The setting {key} of a study cannot be {value!r}.")
-    return StudySpec(**{"name": name, **given})
+    named = {k: from_file(v, where, trust_code=trust_code) for k, v in given.items()}
+    return StudySpec(**{"name": name, **named})
 
 
-def load_study(path: Path | str) -> StudySpec:
+def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
     """A study from a TOML file.
 
     Such as::
@@ -387,6 +393,7 @@ def load_study(path: Path | str) -> StudySpec:
 
     Args:
         path: of the file.
+        trust_code: let it name code that is neither registered nor installed.
 
     Returns:
         The study; named after the file unless it says.
@@ -401,7 +408,7 @@ def load_study(path: Path | str) -> StudySpec:
         raise InputError(f"There is no file {place}.") from error
     except (OSError, ValueError) as error:
         raise InputError(f"{place} cannot be read as TOML: {error}") from error
-    return study_from(document, place.stem)
+    return study_from(document, place.stem, where=f"The study {place}", trust_code=trust_code)
 
 
 def read_study(folder: Path | str) -> StudyResult:
@@ -417,7 +424,7 @@ def read_study(folder: Path | str) -> StudyResult:
         InputError: no study there.
     """
     place = Path(folder)
-    spec = study_from(read_json(place / "study.json"))
+    spec = study_from(read_json(place / "study.json"), where=f"The study in {place}")
     planned = spec.runs()
     read = [(one, _finished(one, place / "runs" / folder_name(one), None, {})) for one in planned]
     runs = [(one, rounds) for one, rounds in read if rounds is not None]

@@ -1,0 +1,232 @@
+"""A file never chooses code: only names that are registered or installed, unless a person vouches."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sessions.fakes import FAKE
+from workbench import cli, registry
+from workbench.classifiers import make_classifier
+from workbench.errors import InputError
+from workbench.exchange import load_model, read_bundle, save_model
+from workbench.policies import registry as policies
+from workbench.policies.registry import find
+from workbench.pools import load_pool
+from workbench.sessions import RunSpec, Session
+from workbench.store import Store
+from workbench.studies import load_study, run, run_study
+
+SPEC = RunSpec("iris", classifier=FAKE, policy="margin", budget=3)
+EVIL = """
+from pathlib import Path
+Path({marker!r}).write_text("ran")
+def first(belief, rng):
+    return belief.features[:, 0]
+class C:
+    def __init__(self): Path({marker!r}).write_text("made")
+    def fit(self, X, y): return self
+    def predict_proba(self, X): return X
+"""
+
+
+@pytest.fixture
+def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where code leaves its mark when a file made it run; `evilmod` lies in the present folder."""
+    ran = tmp_path / "ran"
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "evilmod.py").write_text(EVIL.format(marker=str(ran)))
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.syspath_prepend(str(tmp_path / "here"))
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    yield ran
+    sys.modules.pop("evilmod", None)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, marker: Path) -> Path:
+    run(SPEC, out=tmp_path / "bundle")
+    return tmp_path / "bundle"
+
+
+def edit(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def commands(marker: Path) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        ("subprocess:Popen", {"args": ["touch", str(marker)]}),
+        ("os:system", {"command": f"touch {marker}"}),
+        ("evilmod:C", {}),
+        ("large-margin-net", {"network": "evilmod:first"}),
+    ]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_model_folder_runs_no_code(number: int, bundle: Path, marker: Path) -> None:
+    name, options = commands(marker)[number]
+    edit(bundle / "model" / "spec.json", classifier=name, options=options)
+    with pytest.raises(InputError) as refused:
+        model = load_model(bundle)
+        model.predict(np.zeros((1, 4)))
+    assert not marker.exists() and "evilmod" not in sys.modules
+    if ":" in name:
+        assert "names code of its own" in str(refused.value) and "--trust-code" in str(refused.value)
+
+
+@pytest.mark.parametrize("command", ["predict", "score"])
+def test_the_commands_that_read_a_model_refuse_it(
+    command: str, bundle: Path, marker: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(
+        bundle / "model" / "spec.json",
+        classifier="subprocess:Popen",
+        options={"args": ["touch", str(marker)]},
+    )
+    Path("rows.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    given = ["predict", "rows.csv"] if command == "predict" else ["score", "--pool", "iris"]
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*given, "--model", str(bundle)])
+    err = capsys.readouterr().err
+    assert ended.value.code == 2 and "'subprocess:Popen'" in err and err.count("\n") == 1
+    assert not marker.exists()
+
+
+def test_code_that_a_person_vouches_for_is_used(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(registry, "_trusted", set())
+    with pytest.raises(InputError, match="--trust-code"):
+        load_model(bundle)
+    assert load_model(bundle, trust_code=True).name == FAKE
+    registry.trust(FAKE)
+    assert load_model(bundle).name == FAKE
+    monkeypatch.setattr(registry, "_trusted", set())
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["score", "--pool", "iris", "--model", str(bundle), "--policy", "margin", "--trust-code"])
+    assert not ended.value.code and capsys.readouterr().out.startswith("rank,")
+
+
+def test_the_spec_of_a_bundle_is_read_and_not_run(bundle: Path, marker: Path) -> None:
+    document = json.loads((bundle / "run.json").read_text())
+    for field in ("classifier", "policy", "selector"):
+        evil = {"classifier": "evilmod:C", "policy": "evilmod:first", "selector": "evilmod:first"}[field]
+        edit(bundle / "run.json", spec=document["spec"] | {field: evil, "batch": 2})
+        found = read_bundle(bundle).spec
+        assert getattr(found, field) == evil
+        with pytest.raises(InputError, match="names code of its own"):
+            run(found)
+        with pytest.raises(InputError, match="names code of its own"):  # a copy is no better
+            run(replace(found, seed=1))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    "line", ['classifier = "evilmod:C"', 'policy = "evilmod:first"', 'selector = "evilmod:first"']
+)
+def test_a_study_file_runs_no_code(line: str, marker: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("study.toml").write_text(f'pool = "iris"\nseeds = 1\nbudget = 2\nbatch = 2\n{line}\n')
+    with pytest.raises(InputError, match="names code of its own"):
+        run_study(load_study("study.toml"))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["compare", "--study", "study.toml", "--quiet"])
+    assert ended.value.code == 2 and "The study study.toml names code" in capsys.readouterr().err
+    assert not marker.exists()
+
+
+def test_a_project_of_the_database_runs_no_code(tmp_path: Path, marker: Path) -> None:
+    store = Store.open(tmp_path / "w.sqlite")
+    made = Session.create("iris", classifier=FAKE, policy="margin", store=store, annotator="a")
+    for change in ({"classifier": "evilmod:C"}, {"policy": "evilmod:first"}):
+        store.update_project(made.id, settings=made.project.settings | change)
+        opened = Session.open(made.id, store=store, annotator="a")  # its labels are never hostage
+        for item in opened.pool.trainable[::20].tolist():
+            opened.label_item(item, opened.pool.classes[opened.pool.truth[item]])
+        with pytest.raises(InputError, match=r"Project 'iris'.* names code of its own"):
+            opened.refit()
+    assert not marker.exists()
+    store.close()
+
+
+def test_what_was_typed_is_looked_at_before_it_is_called(
+    marker: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match=r"'subprocess:Popen' is no classifier: it has no fit\."):
+        make_classifier("subprocess:Popen", args=["touch", str(marker)])
+    for name in ("subprocess:Popen", "os:system", "json:JSONDecoder"):
+        with pytest.raises(InputError, match=r"is not a function of \(belief, rng\)"):
+            find(name)
+    for option, name in (("--classifier", "subprocess:Popen"), ("--policy", "os:system")):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["run", "--pool", "iris", option, name])
+        assert ended.value.code == 2 and name in capsys.readouterr().err
+    assert not marker.exists()
+
+
+def test_typed_code_of_the_present_folder_runs(marker: Path) -> None:
+    assert make_classifier("evilmod:C") is not None
+    assert marker.read_text() == "made"
+
+
+def test_the_present_folder_is_no_place_for_modules_unless_code_was_named(
+    marker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = str(Path.cwd())
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in (here, "")])
+    with pytest.raises(SystemExit):
+        cli.main(
+            [
+                "run",
+                "--pool",
+                "iris",
+                "--budget",
+                "0",
+                "--classifier",
+                "logistic-regression",
+                "--policy",
+                "margin",
+                "-q",
+            ]
+        )
+    assert here not in sys.path
+    with pytest.raises(SystemExit):
+        cli.main(["classifiers", "evilmod:C"])
+    assert here in sys.path
+
+
+def test_an_installed_plug_in_may_be_named_by_a_file(marker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("first-feature", "evilmod:first", policies.ENTRY_POINT_GROUP)
+    monkeypatch.setattr(policies, "plugins", lambda: {point.name: point.value})
+    spec = RunSpec.from_json(replace(SPEC, policy="first-feature").to_json())
+    assert len(run(spec).rounds) == 4
+
+
+def test_a_name_out_of_a_file_cannot_vouch_for_itself(marker: Path) -> None:
+    spec = RunSpec.from_json(replace(SPEC, classifier="evilmod:C").to_json())
+    with pytest.raises(InputError, match="names code of its own"):
+        registry.trust(spec.classifier)
+    with pytest.raises(InputError, match="names code of its own"):
+        Session.create(load_pool("iris"), classifier=spec.classifier, policy="margin")
+    assert not marker.exists()
+
+
+def test_a_model_is_saved_with_what_it_is_and_opens_again(tmp_path: Path) -> None:
+    pool = load_pool("iris")
+    made = make_classifier("logistic-regression").fit(pool.features, pool.truth)
+    save_model(
+        tmp_path,
+        made.get_state(),
+        classifier="logistic-regression",
+        options={},
+        classes=pool.classes,
+        feature_map=pool.feature_map,
+        n_labelled=150,
+        pool="iris",
+    )
+    assert load_model(tmp_path).name == "logistic-regression"
