@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
+from workbench.classifiers.options import check_options, estimator, fitted
 from workbench.classifiers.protocols import Callback as Callback
 from workbench.errors import InputError
 
@@ -21,11 +22,12 @@ _PARAMETERS: dict[type, list[str]] = {}
 _BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
 
 
+@estimator
 class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier with classes known up front and a state of plain arrays.
 
-    A subclass has an `__init__` that only stores, among its options `classes=None` and
-    `random_state=None`, and implements:
+    A subclass is an `@estimator` that declares its options (`workbench.classifiers.options`; they
+    are checked before it is called) and implements:
 
     * `_fit_codes(X, codes, callback)`: fit on validated X [N, D] (N >= 1) and codes [N] in
       0..C-1 (C >= 2; not every class need occur); sets `objective_`, `objective_trace_`,
@@ -44,10 +46,11 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     _state_names: ClassVar[tuple[str, ...]] = ()
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model",)
 
-    classes: Any
-    random_state: Any
-    classes_: Array
-    n_features_in_: int
+    classes: Any = None
+    random_state: Any = None
+
+    classes_: Array = fitted()
+    n_features_in_: int = fitted()
 
     # ------------------------------------------------------------------ for subclasses to write
 
@@ -98,14 +101,15 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             InputError: labels outside `classes`, or options that do not fit together.
             ValueError: what scikit-learn's validation refuses.
         """
+        check_options(self)
         known = None if self.classes is None else _as_classes(self.classes)
         empty_ok = known is not None
         if empty_ok and len(y) == 0:
-            X = validate_data(self, X, dtype=self._numpy_dtype(), ensure_min_samples=0)
+            X = self._validated(X, ensure_min_samples=0)
             codes: Ints = np.empty(0, dtype=np.int64)
             classes = known
         else:
-            X, y = validate_data(self, X, y, dtype=self._numpy_dtype())
+            X, y = self._validated(X, y)
             if y.dtype.kind not in "iub":  # whole numbers are classes, and asking costs half a millisecond
                 check_classification_targets(y)
             classes, codes = _encode(np.asarray(y), known)
@@ -248,7 +252,13 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any) -> Floats:
         check_is_fitted(self, "classes_")
-        return validate_data(self, X, dtype=self._numpy_dtype(), reset=False)
+        return self._validated(X, reset=False)
+
+    def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
+        """scikit-learn's validation, with a sentence of ours for what is not finite."""
+        found = validate_data(self, X, *y, dtype=self._numpy_dtype(), ensure_all_finite=False, **options)
+        check_finite(found[0] if y else found, getattr(self, "feature_names_in_", None))
+        return found
 
     def _numpy_dtype(self) -> type[np.float32] | type[np.float64]:
         dtype = np.dtype(getattr(self, "dtype", None) or np.float64)
@@ -296,6 +306,28 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         elif not (self._warm() and present is not None and present.shift.shape[0] == X.shape[1]):
             self.geometry_ = Geometry.of(X, n_inducing, self._seed(), n_mean=n_mean, method=method)
         return self.geometry_
+
+
+def check_finite(X: Floats, names: Array | None = None) -> None:
+    """Refuse features that are not finite.
+
+    Args:
+        X: [N, D].
+        names: [D] of the columns, for the message.
+
+    Raises:
+        InputError: names the first place and says what to do.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()) or np.isfinite(X).all():  # the sum alone is quick, and may overflow
+            return
+    row, column = np.argwhere(~np.isfinite(X))[0]
+    where = f"column {column}" if names is None else f"column {str(names[column])!r}"
+    kind = "NaN (a missing value)" if np.isnan(X[row, column]) else "inf (infinity)"
+    raise InputError(
+        f"Input X contains {kind} in row {row}, {where}. Fill it in (sklearn.impute.SimpleImputer) or leave "
+        "the row or the column out."
+    )
 
 
 def _as_classes(classes: Any) -> Array:

@@ -12,12 +12,14 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.base import BaseBayesianClassifier, Callback
 from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.options import estimator, fitted, option
 from workbench.errors import InputError
 
 FOLDS = 5
 MAX_LAPLACE_ROWS = 6000  # an N x N matrix per class, factored in every Newton step
 
 
+@estimator
 class Baseline(BaseBayesianClassifier):
     """Scaling, classes without labels, and a state of (X, y) that is fitted again, exactly.
 
@@ -28,10 +30,11 @@ class Baseline(BaseBayesianClassifier):
 
     has_latent: ClassVar[bool] = False
 
-    geometry: Geometry | None
-    X_: Floats
-    codes_: Ints
-    seed_: int
+    geometry: Geometry | None = None
+
+    X_: Floats = fitted()
+    codes_: Ints = fitted()
+    seed_: int = fitted()
 
     @abstractmethod
     def _fit_present(self, scaled: Floats, codes: Ints) -> None: ...
@@ -40,7 +43,6 @@ class Baseline(BaseBayesianClassifier):
     def _predict_present(self, scaled: Floats) -> Floats: ...
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
-        self._check_options()
         given = self.geometry
         if given is not None and given.shift.shape[0] != X.shape[1]:
             raise InputError(f"The geometry is for {given.shift.shape[0]} features and X has {X.shape[1]}.")
@@ -85,9 +87,6 @@ class Baseline(BaseBayesianClassifier):
             out[:, self.present_] = share
         return out
 
-    def _check_options(self) -> None:
-        return
-
     def _state(self) -> dict[str, Array]:
         return {"X_": self.X_, "codes_": self.codes_, "seed_": np.asarray(self.seed_)}
 
@@ -101,6 +100,7 @@ class Baseline(BaseBayesianClassifier):
         self._fit_rows(np.asarray(state["X_"]), np.asarray(state["codes_"]))
 
 
+@estimator
 class CalibratedSVMClassifier(Baseline):
     """RBF support vector machine with probabilities by cross-validated Platt scaling.
 
@@ -122,20 +122,8 @@ class CalibratedSVMClassifier(Baseline):
         calibrated_: whether there were labels enough to calibrate.
     """
 
-    def __init__(
-        self,
-        *,
-        classes: Any = None,
-        C: float = 5.0,
-        gamma: Any = "scale",
-        geometry: Geometry | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.classes = classes
-        self.C = C
-        self.gamma = gamma
-        self.geometry = geometry
-        self.random_state = random_state
+    C: float = option(5.0, above=0.0)
+    gamma: Any = "scale"
 
     def _fit_present(self, scaled: Floats, codes: Ints) -> None:
         from sklearn.calibration import CalibratedClassifierCV
@@ -163,6 +151,7 @@ class CalibratedSVMClassifier(Baseline):
         return result
 
 
+@estimator
 class LogisticRegressionClassifier(Baseline):
     """Multinomial logistic regression on standardised features.
 
@@ -180,20 +169,8 @@ class LogisticRegressionClassifier(Baseline):
         n_iter_: of L-BFGS.
     """
 
-    def __init__(
-        self,
-        *,
-        classes: Any = None,
-        C: float = 1.0,
-        max_iter: int = 1000,
-        geometry: Geometry | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.classes = classes
-        self.C = C
-        self.max_iter = max_iter
-        self.geometry = geometry
-        self.random_state = random_state
+    C: float = option(1.0, above=0.0)
+    max_iter: int = option(1000, at_least=1)
 
     def _fit_present(self, scaled: Floats, codes: Ints) -> None:
         from sklearn.linear_model import LogisticRegression
@@ -207,6 +184,7 @@ class LogisticRegressionClassifier(Baseline):
         return np.maximum(self.regression_.predict_proba(scaled), 1e-15)
 
 
+@estimator
 class LaplaceGPClassifier(Baseline):
     """Gaussian process classifier by the Laplace approximation, one class against the rest.
 
@@ -224,29 +202,9 @@ class LaplaceGPClassifier(Baseline):
         objective_: log marginal likelihood, the mean over classes as scikit-learn reports it.
     """
 
-    def __init__(
-        self,
-        *,
-        classes: Any = None,
-        length_scale_factor: float = 0.6,
-        variance: float = 10.0,
-        hyperparameters: str = "fixed",
-        geometry: Geometry | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.classes = classes
-        self.length_scale_factor = length_scale_factor
-        self.variance = variance
-        self.hyperparameters = hyperparameters
-        self.geometry = geometry
-        self.random_state = random_state
-
-    def _check_options(self) -> None:
-        if self.hyperparameters not in ("fixed", "learned"):
-            raise InputError(f"hyperparameters must be 'fixed' or 'learned'; got {self.hyperparameters!r}.")
-        for name in ("length_scale_factor", "variance"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
+    length_scale_factor: float = option(0.6, above=0.0)
+    variance: float = option(10.0, above=0.0)
+    hyperparameters: str = option("fixed", choices=("fixed", "learned"))
 
     def _fit_present(self, scaled: Floats, codes: Ints) -> None:
         from sklearn.exceptions import ConvergenceWarning
