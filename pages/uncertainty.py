@@ -178,8 +178,8 @@ def measure_name() -> tuple[str, str, str]:
         key=f"measure-{len(offered)}",
         persist_state="session",
     )
-    title, words, _ = mapping.MEASURES[name]
-    if name == "class-variance":
+    title, words = offered[name], mapping.words_of(name)
+    if name == mapping.CLASS_VARIANCE:
         which = st.selectbox(
             "Class", model.classes, key="variance-class", format_func=lambda c: verbatim(c, 40), width=260
         )

@@ -7,11 +7,12 @@ line or in a call; one that stood in a file (`from_file`) is refused unless the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from inspect import Signature, signature
 from typing import Any, Generic, TypeVar
 
@@ -54,33 +55,67 @@ class Registry(Mapping[str, E], Generic[E]):
     Args:
         kind: what the entries are, for messages ("policy").
         entries: in the order people should see them.
+        added: gives the entries that other packages add, which come last; asked when somebody lists the
+            names or looks for one that is not among `entries`. A name of `entries` cannot be taken.
     """
 
-    def __init__(self, kind: str, entries: list[E]) -> None:
+    def __init__(self, kind: str, entries: list[E], added: Callable[[], Iterable[E]] | None = None) -> None:
         self.kind = kind
-        self._entries = {entry.name: entry for entry in entries}
+        self.own: Mapping[str, E] = {entry.name: entry for entry in entries}
+        self._added = added
+
+    def _all(self) -> Mapping[str, E]:
+        added = () if self._added is None else self._added()
+        return {**self.own, **{e.name: e for e in added if e.name not in self.own}} if added else self.own
 
     def __getitem__(self, name: str) -> E:
-        try:
-            return self._entries[name]
-        except KeyError:
-            close = get_close_matches(str(name), self._entries, n=1)
+        found = self.get(name)
+        if found is None:
+            close = get_close_matches(str(name), self._all(), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            known = ", ".join(self._entries)
-            raise InputError(f"There is no {self.kind} called {name!r}.{hint} Known: {known}.") from None
+            known = ", ".join(self._all())
+            raise InputError(f"There is no {self.kind} called {name!r}.{hint} Known: {known}.")
+        return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self.own or name in self._all()
 
     def get(self, name: str, default: Any = None) -> Any:
         """The entry called `name`, or `default`."""
-        return self._entries.get(name, default)
+        return self.own[name] if name in self.own else self._all().get(name, default)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._all())
+
+
+@cache
+def plugins(group: str, describe: Callable[[str, str, Any], E]) -> tuple[E, ...]:
+    """What installed packages offer under a group of entry points; looked up once a process.
+
+    A package offers either the thing itself (a function, a class), or an `Entry` that describes it.
+
+    Args:
+        group: of the entry points.
+        describe: (name, target, the thing; None where it cannot be imported) -> its entry.
+
+    Returns:
+        An entry each. That of a package that cannot be imported says so in its summary.
+    """
+    found: list[E] = []
+    for point in entry_points(group=group):
+        try:
+            thing = load_target(point.value)
+        except Exception as error:  # somebody else's module may fail in any way
+            found.append(
+                replace(describe(point.name, point.value, None), summary=f"Cannot be imported: {error}")
+            )
+            continue
+        entry = thing if isinstance(thing, Entry) else describe(point.name, point.value, thing)
+        found.append(replace(entry, name=point.name))  # type: ignore[arg-type]
+    return tuple(found)
 
 
 class FileName(str):

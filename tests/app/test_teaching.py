@@ -12,7 +12,7 @@ from tests.app.test_pages import open_page, texts
 from workbench.app import current, experiments, lessons, mapping, seeing
 from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
-from workbench.policies import variation_ratio
+from workbench.policies import POLICIES, variation_ratio
 from workbench.sessions import Session
 from workbench.studies import calibration
 
@@ -57,7 +57,9 @@ def view_of(session: Session) -> mapping.View:
 def test_the_measures_on_the_map_are_what_they_are_called(wine: Session) -> None:
     view = view_of(wine)
     latent, p = view.model.latent, np.asarray(view.model.probabilities)
-    assert latent is not None and set(mapping.measures_for(view.model)) == set(mapping.MEASURES)
+    assert latent is not None and set(mapping.measures_for(view.model)) == {
+        *(e.name for e in POLICIES.values() if e.measure and e.kind == "policy"), mapping.CLASS_VARIANCE
+    }  # fmt: skip
     exact = variation_ratio(latent.mean, latent.variance)
     assert mapping.values_of(wine, view, "variation-ratio") == pytest.approx(exact, abs=1e-6)
     drawn = mapping.values_of(wine, view, "variation-ratio-mc")
@@ -106,7 +108,7 @@ def test_an_earlier_round_and_another_model_are_fitted_on_the_same_labels(wine: 
 
 def test_a_model_without_latents_says_what_it_lacks(flat: Session) -> None:
     view = view_of(flat)
-    assert set(mapping.measures_for(view.model)) == {"entropy", "margin"}
+    assert set(mapping.measures_for(view.model)) == {"entropy", "margin", "least-confident"}
     with pytest.raises(InputError):
         mapping.values_of(flat, view, "variance")
     test = open_page("uncertainty", flat.id)

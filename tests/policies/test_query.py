@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from scipy.stats import entropy as scipy_entropy
 from tests.policies.helpers import belief, rng
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
-from workbench.policies import POLICIES, Belief, query, registry, utilities, variation_ratio
+from workbench.policies import POLICIES, Belief, query, utilities, variation_ratio
 
 NAMES = list(POLICIES)
 PLAIN = [name for name in NAMES if POLICIES[name].kind == "policy"]
@@ -168,17 +167,6 @@ def test_a_function_is_a_policy() -> None:
     assert np.array_equal(query(firsts, b, 3, rng()).indices, b.askable[:3])
     assert np.array_equal(query(f"{__name__}:firsts", b, 3, rng()).indices, b.askable[:3])
     assert np.array_equal(query("margin", b, 3, rng(), selector=firsts).indices, b.askable[:3])
-
-
-def test_other_packages_offer_policies_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("farthest", f"{__name__}:farthest", registry.ENTRY_POINT_GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == point.group else [])
-    registry.plugins.cache_clear()
-    try:
-        expected = query(farthest, belief(), 1, rng()).indices
-        assert np.array_equal(query("farthest", belief(), 1, rng()).indices, expected)
-    finally:
-        registry.plugins.cache_clear()
 
 
 @pytest.mark.parametrize(

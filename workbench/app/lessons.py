@@ -15,6 +15,7 @@ from typing import Any
 
 from workbench.app.jobs import Job, manager
 from workbench.errors import InputError
+from workbench.policies.registry import POLICIES, title_of
 
 Values = dict[str, Any]
 OWNER = "lessons"
@@ -326,7 +327,7 @@ def _draw_looked(made: Any, values: Values) -> tuple[list[Picture], str]:
     from workbench.figures.teaching import asked_maps
 
     n = values["questions"]
-    titles = {name: POLICY_TITLES.get(name, name) for name in made.asked}
+    titles = {name: title_of(name) for name in made.asked}
     panels = {titles[name]: (made.initial, items[:n]) for name, items in made.asked.items()}
     fig = asked_maps(panels, made.points, made.codes, classes=made.classes)
     words = " · ".join(
@@ -372,13 +373,12 @@ def _numbers(*values: float) -> dict[Any, str]:
 
 _NOISE = Control("noise", "Noise σ²", _numbers(0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5), 0.5)
 _LABELS = Control("labels", "Labels", _numbers(9, 20, 50, 100, 200, 500), 500)
-POLICY_TITLES = {
-    "variation-ratio": "Variation ratio",
-    "entropy": "Entropy",
-    "margin": "Margin",
-    "bald": "BALD",
-    "random": "Random",
-}
+
+
+def _policies() -> dict[Any, str]:
+    """The policies that can be looked at beside random: those that say something about every item."""
+    return {e.name: e.title for e in POLICIES.values() if e.kind == "policy" and e.measure and not e.warning}
+
 
 LESSONS: tuple[Lesson, ...] = (
     Lesson(
@@ -508,7 +508,7 @@ LESSONS: tuple[Lesson, ...] = (
             Control(
                 "policy",
                 "Policy",
-                {k: v for k, v in POLICY_TITLES.items() if k != "random"},
+                _policies(),
                 "variation-ratio",
                 slider=False,
             ),

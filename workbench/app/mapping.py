@@ -18,20 +18,7 @@ if TYPE_CHECKING:
     from workbench.sessions import Session
     from workbench.sessions.model import Model
 
-# name -> (title, what a high value means, whether it needs latent functions)
-MEASURES = {
-    "variation-ratio": (
-        "Variation ratio",
-        "how often the model's own draws disagree about the class; exact",
-        True,
-    ),
-    "variation-ratio-mc": ("VR, 100 draws", "the same from 100 random draws, as in the papers", True),
-    "entropy": ("Entropy", "nats; of the calibrated class probabilities", False),
-    "bald": ("BALD", "nats; what the label would tell about the latent functions", True),
-    "margin": ("Margin", "closeness of the two best classes; higher is closer", False),
-    "variance": ("Variance", "of the latent functions; where the model has seen little", True),
-    "class-variance": ("Variance of a class", "of one class's latent function", True),
-}
+CLASS_VARIANCE = "class-variance"
 LATENT_ONLY = "This model has no latent functions: variation ratio, BALD and variance do not exist for it."
 MODELS = ("large-margin", "logistic-softmax", "svgp-robust-max", "svgp-softmax", "logistic-regression")
 
@@ -71,9 +58,21 @@ class View:
 
 
 def measures_for(model: Model) -> dict[str, str]:
-    """The measures this model can serve: name -> title."""
-    latent = model.latent is not None
-    return {name: title for name, (title, _, needs) in MEASURES.items() if latent or not needs}
+    """The measures this model can serve: name -> title; a policy's utility, or the variance of a class."""
+    from workbench.sessions import insight
+
+    own = {} if model.latent is None else {CLASS_VARIANCE: "Variance of a class"}
+    return insight.measures_of(model) | own
+
+
+def words_of(measure: str) -> str:
+    """What a high value of a measure means, with its unit."""
+    from workbench.policies import POLICIES
+
+    if measure == CLASS_VARIANCE:
+        return "of one class's latent function"
+    entry = POLICIES[measure]
+    return "; ".join(filter(None, (entry.unit, f"high: {entry.high}" if entry.high else entry.summary)))
 
 
 def layout(session: Session, columns: tuple[int, int] | None = None) -> Layout:

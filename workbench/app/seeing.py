@@ -24,16 +24,6 @@ _CACHE: OrderedDict[Hashable, Any] = OrderedDict()
 _LOCK = threading.Lock()
 _KEPT = 64
 
-# what a policy's utility says about one item
-TELLING = {
-    "variation-ratio": "{0:.0%} of the model's draws name another class than the usual one.",
-    "variation-ratio-mc": "{0:.0%} of the model's draws name another class than the usual one.",
-    "entropy": "The entropy of its class probabilities is {0:.2f} nats.",
-    "least-confident": "The model is wrong about it with probability {0:.0%}, by its own account.",
-    "variance": "The model has seen little like it: its latent variance is {0:.2f}.",
-    "bald": "Its label would tell {0:.2f} nats about the model.",
-}
-
 
 def cached(key: Hashable, make: Callable[[], T]) -> T:
     """A value made once for a key; the newest 64 are kept.
@@ -76,6 +66,7 @@ class Reason:
 def why(session: Session, ask: Ask) -> Reason:
     """Why this item is asked about now."""
     from workbench.policies import POLICIES
+    from workbench.policies.registry import title_of
 
     if ask.role == "evaluation":
         words = (
@@ -89,9 +80,9 @@ def why(session: Session, ask: Ask) -> Reason:
     if ask.role == "cold-start" or model is None:
         words = "Nothing is known yet, so the first items are spread over the pool."
         return Reason(ask.role, words, float("nan"), 0, 0)
-    title = POLICIES[policy].title if policy in POLICIES else policy
+    entry = POLICIES.get(policy)
     if policy == "random":
-        return Reason(ask.role, "Drawn at random, as the random policy does.", float("nan"), 0, 0)
+        return Reason(ask.role, POLICIES[policy].says, float("nan"), 0, 0)
     from workbench.sessions import insight
 
     values = cached(
@@ -100,8 +91,12 @@ def why(session: Session, ask: Ask) -> Reason:
     state = session.state
     closed = np.array([*state.answered, *state.evaluation], dtype=np.int64)
     found = insight.why(model, ask.item, policy, closed=closed, values=values, n_nearest=0)
-    words = TELLING.get(policy, title + " is {0:.3f}.") if np.isfinite(found.utility) else title + "."
-    words = words.format(found.utility).replace("%", " %")
+    if not np.isfinite(found.utility):
+        words = title_of(policy) + "."
+    elif entry is None:
+        words = f"{policy} is {found.utility:.3f}."
+    else:
+        words = entry.sentence(found.utility).replace("%", " %")
     return Reason(ask.role, words, found.utility, found.rank, found.n_ranked)
 
 

@@ -11,44 +11,13 @@ from workbench.arrays import Array, Floats
 from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
 from workbench.policies.belief import belief_of
-from workbench.policies.registry import POLICIES
-from workbench.registry import Entry, Registry
+from workbench.policies.registry import POLICIES, PolicyEntry
+from workbench.registry import Registry
 
-
-class Detector(NamedTuple):
-    """A detector's policy and what it needs.
-
-    Attributes:
-        policy: a name in `POLICIES` whose utility is the score.
-        needs_latent: whether it needs latent functions with uncertainty.
-    """
-
-    policy: str
-    needs_latent: bool
-
-
-def _entry(name: str, policy: str, title: str, summary: str, needs_latent: bool = True) -> Entry:
-    options = {"policy": policy, "needs_latent": needs_latent}
-    return Entry(name, "workbench.attacks.detection:Detector", title, summary, options=options)
-
-
-DETECTORS: Registry[Entry] = Registry(
-    "detector",
-    [
-        _entry("variation-ratio", "variation-ratio", "Variation ratio", "Exact; the papers' detector."),
-        _entry("entropy", "entropy", "Entropy", "Of the predicted probabilities.", False),
-        _entry("variance", "variance", "Variance", "Of the latent functions, averaged over classes."),
-        _entry("margin", "margin", "Margin", "Minus the gap between the two best classes.", False),
-        _entry("bald", "bald", "BALD", "What a label would tell about the latent functions."),
-        _entry(
-            "max-probability",
-            "least-confident",
-            "Max probability",
-            "One minus the largest probability.",
-            False,
-        ),
-    ],
+DETECTORS: Registry[PolicyEntry] = Registry(
+    "detector", [], lambda: [entry for entry in POLICIES.values() if entry.detects]
 )
+"""The policies whose utility judges every image by itself; higher = more suspicious."""
 
 
 def detectors_for(model: Any) -> tuple[str, ...]:
@@ -58,7 +27,7 @@ def detectors_for(model: Any) -> tuple[str, ...]:
         model: a classifier.
     """
     latent = supports_latent(model)
-    return tuple(name for name, entry in DETECTORS.items() if latent or not entry.options["needs_latent"])
+    return tuple(name for name, entry in DETECTORS.items() if latent or "latent" not in entry.needs)
 
 
 class Scores(NamedTuple):
@@ -92,17 +61,14 @@ def score(model: Any, X: Array, detectors: Sequence[str], seed: int = 0) -> Scor
     """
     has_latent = supports_latent(model)
     for name in detectors:
-        if DETECTORS[name].options["needs_latent"] and not has_latent:
+        if "latent" in DETECTORS[name].needs and not has_latent:
             raise InputError(
                 f"Detector {name!r} needs latent functions with uncertainty and {type(model).__name__} has "
                 f"none. Use one of: {', '.join(detectors_for(model))}."
             )
     probabilities = model.predict_proba(X)
     belief = belief_of(model, X, probabilities=probabilities)
-    rows = [
-        POLICIES[str(DETECTORS[name].options["policy"])].load()(belief, np.random.default_rng([seed, 0xDE7]))
-        for name in detectors
-    ]
+    rows = [DETECTORS[name].load()(belief, np.random.default_rng([seed, 0xDE7])) for name in detectors]
     suspicion = np.stack(rows) if rows else np.empty((0, len(X)))
     return Scores(probabilities.argmax(axis=1), probabilities.max(axis=1), suspicion)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
-from workbench.registry import Entry, Registry, load_own, signature_of
+from workbench.registry import Entry, Registry, load_own, plugins, signature_of
 
 if TYPE_CHECKING:
     from workbench.classifiers.base import BaseBayesianClassifier as BaseBayesianClassifier
@@ -39,6 +39,21 @@ class ClassifierEntry(Entry):
 
 
 _HERE = "workbench.classifiers"
+ENTRY_POINT_GROUP = "workbench.classifiers"
+
+
+def _described(name: str, target: str, thing: Any) -> ClassifierEntry:
+    """The entry of another package's classifier that brings none."""
+    text = (inspect.getdoc(thing) or "").partition("\n")[0] if thing is not None else ""
+    return ClassifierEntry(
+        name,
+        target,
+        name,
+        text or f"A classifier of {target.partition('.')[0]}.",
+        source=target,
+        has_latent=hasattr(thing, "predict_latent"),
+    )
+
 
 CLASSIFIERS: Registry[ClassifierEntry] = Registry(
     "classifier",
@@ -173,6 +188,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             has_latent=False,
         ),
     ],
+    lambda: plugins(ENTRY_POINT_GROUP, _described),
 )
 
 
@@ -206,14 +222,14 @@ def make_classifier(name: str, **options: Any) -> Any:
             f"Classifier {name!r} has no option {unknown[0]!r}. It has: {', '.join(sorted(known))}."
         )
     made = target(**fixed, **options)
-    if ":" not in name:
+    if name in CLASSIFIERS.own:
         return made
     from workbench.classifiers.foreign import as_classifier
 
     return as_classifier(made)
 
 
-_LAZY = {entry.target.partition(":")[2]: entry.target.partition(":")[0] for entry in CLASSIFIERS.values()}
+_LAZY = {entry.target.partition(":")[2]: entry.target.partition(":")[0] for entry in CLASSIFIERS.own.values()}
 _LAZY |= {
     "BaseBayesianClassifier": f"{_HERE}.base",
     "Predictor": f"{_HERE}.predictor",

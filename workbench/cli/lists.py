@@ -83,14 +83,10 @@ def describe_classifier(name: str) -> None:
 
 
 def list_policies() -> None:
-    """The registered policies and selectors, and those of other packages."""
+    """The registered policies and selectors, those of other packages last."""
     from workbench.policies import POLICIES
-    from workbench.policies.registry import plugins
 
-    rows: list[tuple[object, ...]] = [
-        (e.name, e.kind, ", ".join(sorted(e.needs)), e.summary, e.warning) for e in POLICIES.values()
-    ]
-    rows += [(name, "plug-in", "", target, "") for name, target in plugins().items()]
+    rows = [(e.name, e.kind, ", ".join(sorted(e.needs)), e.summary, e.warning) for e in POLICIES.values()]
     print_table(("name", "kind", "needs", "what", "mind"), rows)
 
 

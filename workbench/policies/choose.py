@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +12,9 @@ from workbench.arrays import Floats, Ints
 from workbench.classifiers.argmax import check_moments
 from workbench.errors import InputError
 from workbench.policies.belief import Belief, PolicyFn, Query, Selector
-from workbench.policies.registry import POLICIES, PolicyEntry, find
+from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
 from workbench.policies.variation import top_variation_ratio
-from workbench.registry import load_target, signature_of
+from workbench.registry import load_target
 
 # How many items of high utility a batch is spread over.
 _CANDIDATES = 50
@@ -171,16 +170,6 @@ def check_needs(entry: PolicyEntry, belief: Belief) -> None:
             f"{entry.name} needs latent functions with uncertainty, and this classifier gives class "
             f"probabilities only. Use {', '.join(can)}; or a Bayesian classifier."
         )
-
-
-def is_selector(function: Any) -> bool:
-    """Whether a function takes (belief, k, rng) rather than (belief, rng)."""
-    try:
-        parameters = signature_of(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in positional and p.default is p.empty for p in parameters) == 3
 
 
 def _resolve(policy: Any) -> tuple[PolicyEntry | None, Any]:

@@ -1,27 +1,36 @@
-"""Names of the policies and of the batch selectors; listing them imports nothing."""
+"""Names of the policies and of the batch selectors, and what pages, lists and docs say about each.
+
+Listing them imports nothing but the policies of other packages.
+"""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
+from math import log
 from typing import Any, Literal
 
 from workbench.errors import InputError
-from workbench.registry import Entry, Registry, load_target, signature_of
+from workbench.registry import Entry, Registry, load_target, plugins, signature_of
 
 Need = Literal["latent", "probabilities", "features"]
+Most = Literal["1 - 1/C", "log C"]
 
 
 @dataclass(frozen=True)
 class PolicyEntry(Entry):
-    """A registered policy or batch selector.
+    """A registered policy or batch selector. A utility's high values always mean "ask first".
 
     Attributes:
         needs: what the belief must hold. A policy that can do with either of two says neither and
             checks by itself.
         rowwise: an item's utility depends on that item alone, so the policy can stream over chunks.
         kind: "policy" (belief -> utilities) or "selector" (belief, k -> items).
+        unit: of the utility; "" for none.
+        least, most: range of the utility; None where there is no limit. Of C classes where it says so.
+        high: what a high value means, in a few words, for maps and lists.
+        says: a sentence about one item, with {0} for its utility; "" takes the title.
+        measure: the utility says something about every item by itself: it can colour a map.
         warning: why one should think twice, or "".
         top: "module:function" (belief, rows, k, rng) -> (indices, utilities), for policies whose
             best k can be found without computing the rest; or "".
@@ -35,6 +44,12 @@ class PolicyEntry(Entry):
     needs: frozenset[Need] = frozenset()
     rowwise: bool = True
     kind: Literal["policy", "selector"] = "policy"
+    unit: str = ""
+    least: float | None = None
+    most: float | Most | None = None
+    high: str = ""
+    says: str = ""
+    measure: bool = True
     warning: str = ""
     top: str = ""
     batch: str = "k-means"
@@ -43,9 +58,44 @@ class PolicyEntry(Entry):
     uses_utilities: bool = True
     source: str = ""
 
+    @property
+    def detects(self) -> bool:
+        """Whether the utility can tell attacked images from clean ones: each image judged by itself."""
+        return self.kind == "policy" and self.measure and self.rowwise and not self.warning
+
+    def range_for(self, n_classes: int) -> tuple[float, float] | None:
+        """Least and largest utility there can be with C classes; None where one has no limit."""
+        C = max(n_classes, 2)
+        most = {"1 - 1/C": 1.0 - 1.0 / C, "log C": log(C)}.get(str(self.most), self.most)
+        return None if self.least is None or most is None else (float(self.least), float(most))
+
+    def sentence(self, utility: float) -> str:
+        """What a utility says about its item, for people."""
+        return (self.says or self.title + " is {0:.3f}.").format(utility)
+
 
 _U = "workbench.policies.rowwise:"
 _B = "workbench.policies.batches:"
+
+ENTRY_POINT_GROUP = "workbench.policies"
+
+
+def _described(name: str, target: str, thing: Any) -> PolicyEntry:
+    """The entry of another package's policy that brings none."""
+    text = (inspect.getdoc(thing) or "").partition("\n")[0] if thing is not None else ""
+    selector = thing is not None and is_selector(thing)
+    return PolicyEntry(
+        name,
+        target,
+        name,
+        text or f"A policy of {target.partition('.')[0].partition(':')[0]}.",
+        rowwise=not selector,
+        kind="selector" if selector else "policy",
+        measure=thing is not None,
+        warning="" if thing is not None else "This policy of another package cannot be imported.",
+        source=target,
+    )
+
 
 POLICIES: Registry[PolicyEntry] = Registry(
     "policy",
@@ -58,6 +108,10 @@ POLICIES: Registry[PolicyEntry] = Registry(
             needs=frozenset({"latent"}),
             top="workbench.policies.choose:top_by_variation_ratio",
             source="Freeman 1965; Wenzel et al. 2017",
+            least=0.0,
+            most="1 - 1/C",
+            high="the model's own draws disagree about the class",
+            says="{0:.0%} of the model's draws name another class than the usual one.",
         ),
         PolicyEntry(
             "variation-ratio-mc",
@@ -67,6 +121,10 @@ POLICIES: Registry[PolicyEntry] = Registry(
             needs=frozenset({"latent"}),
             warning="100 draws cannot rank the most uncertain items; variation-ratio is exact and faster.",
             source="Wenzel et al. 2017",
+            least=0.0,
+            most="1 - 1/C",
+            high="100 draws of the model disagree, as in the papers",
+            says="{0:.0%} of the model's draws name another class than the usual one.",
         ),
         PolicyEntry(
             "margin",
@@ -74,6 +132,8 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "Margin",
             "The two best classes are close: gap of the latent means, or of the probabilities.",
             source="Scheffer et al. 2001",
+            most=0.0,
+            high="the two best classes are close",
         ),
         PolicyEntry(
             "entropy",
@@ -82,6 +142,11 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "Entropy of the calibrated class probabilities.",
             needs=frozenset({"probabilities"}),
             source="Shannon 1948",
+            unit="nats",
+            least=0.0,
+            most="log C",
+            high="the class probabilities are spread",
+            says="The entropy of its class probabilities is {0:.2f} nats.",
         ),
         PolicyEntry(
             "entropy-of-means",
@@ -89,6 +154,10 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "Entropy of the means",
             "Entropy of softmax(latent means): ignores how sure the model is of them.",
             needs=frozenset({"latent"}),
+            unit="nats",
+            least=0.0,
+            most="log C",
+            high="the latent means are alike, however sure the model is of them",
         ),
         PolicyEntry(
             "least-confident",
@@ -97,6 +166,10 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "One minus the largest class probability.",
             needs=frozenset({"probabilities"}),
             source="Lewis and Gale 1994",
+            least=0.0,
+            most="1 - 1/C",
+            high="no class is probable",
+            says="The model is wrong about it with probability {0:.0%}, by its own account.",
         ),
         PolicyEntry(
             "bald",
@@ -106,6 +179,11 @@ POLICIES: Registry[PolicyEntry] = Registry(
             needs=frozenset({"latent"}),
             shared_draws=True,
             source="Houlsby et al. 2011",
+            unit="nats",
+            least=0.0,
+            most="log C",
+            high="the label would tell much about the latent functions",
+            says="Its label would tell {0:.2f} nats about the model.",
         ),
         PolicyEntry(
             "variance",
@@ -113,6 +191,9 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "Predictive variance",
             "Where the model knows least, whatever the classes.",
             needs=frozenset({"latent"}),
+            least=0.0,
+            high="the model has seen little like it",
+            says="The model has seen little like it: its latent variance is {0:.2f}.",
         ),
         PolicyEntry(
             "random",
@@ -120,6 +201,11 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "Random",
             "Uniformly at random: the baseline every policy must beat.",
             batch="top",
+            least=0.0,
+            most=1.0,
+            measure=False,
+            high="drawn at random",
+            says="Drawn at random, as the random policy does.",
         ),
         PolicyEntry(
             "k-means",
@@ -208,40 +294,39 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "19 of 20 trial runs. Use k-means.",
         ),
     ],
+    lambda: plugins(ENTRY_POINT_GROUP, _described),
 )
 
-ENTRY_POINT_GROUP = "workbench.policies"
 
-
-@cache
-def plugins() -> dict[str, str]:
-    """Policies that other installed packages offer: name -> "module:function"."""
-    return {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
+def is_selector(function: Any) -> bool:
+    """Whether a function takes (belief, k, rng) rather than (belief, rng)."""
+    try:
+        parameters = signature_of(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in positional and p.default is p.empty for p in parameters) == 3
 
 
 def find(policy: str) -> tuple[PolicyEntry | None, Any]:
-    """A policy or selector by registry name, by another package's entry point, or by "module:function".
+    """A policy or selector by registry name (another package's, too) or by "module:function".
 
     Args:
         policy: the name.
 
     Returns:
-        Its entry (None for a foreign one) and the function.
+        Its entry (None for "module:function") and the function.
 
     Raises:
         InputError: no such name, or nothing to import there.
     """
-    if policy in POLICIES:
-        entry = POLICIES[policy]
-        return entry, entry.load()
-    target = policy if ":" in policy else plugins().get(policy)
-    if target is None:
-        POLICIES[policy]  # raises, with the nearest name
-    assert target is not None
-    function = load_target(target)
+    entry = None if ":" in policy else POLICIES[policy]
+    function = load_target(policy) if entry is None else entry.load()
+    if isinstance(function, PolicyEntry):  # what an entry point may name
+        entry, function = function, function.load()
     if not _takes_a_belief(function):
-        raise InputError(f"{target!r} is not a function of (belief, rng), nor of (belief, k, rng).")
-    return None, function
+        raise InputError(f"{policy!r} is not a function of (belief, rng), nor of (belief, k, rng).")
+    return entry, function
 
 
 def _takes_a_belief(function: Any) -> bool:
@@ -259,3 +344,28 @@ def _takes_a_belief(function: Any) -> bool:
             continue
         return True
     return False
+
+
+def title_of(policy: str) -> str:
+    """A policy's title for people; one that has no entry is called as it was named."""
+    entry = POLICIES.get(policy)
+    return policy if entry is None else entry.title
+
+
+def markdown_table(kind: Literal["policy", "selector"] = "policy") -> str:
+    """The table of the documentation: name, what, range and unit (selectors: the paper), needs."""
+    third = "range" if kind == "policy" else "from"
+    rows = [f"| name | what | {third} | needs |", "|---|---|---|---|"]
+    for e in POLICIES.values():
+        if e.kind == kind:
+            said = " ".join(filter(None, (_ends(e), e.unit))) if kind == "policy" else e.source
+            rows.append(f"| `{e.name}` | {e.summary} | {said} | {', '.join(sorted(e.needs))} |")
+    return "\n".join(rows)
+
+
+def _ends(entry: PolicyEntry) -> str:
+    """A utility's range in words."""
+    most = f"{entry.most:g}" if isinstance(entry.most, float) else entry.most
+    if entry.least is None:
+        return "" if most is None else f"at most {most}"
+    return f"at least {entry.least:g}" if most is None else f"{entry.least:g} to {most}"

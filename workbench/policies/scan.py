@@ -22,7 +22,7 @@ from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
 from workbench.policies.belief import Belief, PolicyFn
 from workbench.policies.models import Model, as_model
-from workbench.policies.registry import POLICIES, PolicyEntry, find
+from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
 from workbench.policies.sources import Source, Unit, open_source
 from workbench.policies.variation import smallest_margin, top_rows
 
@@ -391,12 +391,11 @@ _ANY = "utility"
 
 def _edges(entry: PolicyEntry | None, n_classes: int) -> tuple[Floats, str]:
     """Bins of the histogram: of the policy's range where it has one."""
-    most = 1.0 - 1.0 / max(n_classes, 2)
+    ends = None if entry is None else entry.range_for(n_classes)
+    edges = _EDGES if ends is None else np.linspace(*ends, 41)
     if entry is POLICIES["variation-ratio"]:
-        return np.linspace(0.0, most, 41), "lower bound of the variation ratio (from the runner-up alone)"
-    if entry is not None and entry.name in ("variation-ratio-mc", "least-confident"):
-        return np.linspace(0.0, most, 41), _ANY
-    return _EDGES, _ANY
+        return edges, "lower bound of the variation ratio (from the runner-up alone)"
+    return edges, _ANY
 
 
 def _histogram(values: Floats, edges: Floats) -> Ints:
@@ -415,8 +414,6 @@ def _squared_edges(edges: Floats) -> Floats:
 
 
 def _streaming_policy(policy: str | PolicyFn) -> tuple[PolicyEntry | None, Any]:
-    from workbench.policies.choose import is_selector
-
     entry, function = find(policy) if isinstance(policy, str) else (None, policy)
     if not callable(function):
         raise InputError(f"A policy is a name, 'package.module:function' or a function; got {policy!r}.")

@@ -225,7 +225,7 @@ def measures_of(model: Model) -> dict[str, str]:
     return {
         entry.name: entry.title
         for entry in POLICIES.values()
-        if entry.kind == "policy" and entry.name != "random" and (latent or "latent" not in entry.needs)
+        if entry.kind == "policy" and entry.measure and (latent or "latent" not in entry.needs)
     }
 
 
