@@ -322,7 +322,8 @@ def linearity(*, quick: bool = False) -> bool:
 def _projected(pool_name: str, labels: int | None = None, **options: Any) -> tuple[Any, Any, Any, int]:
     """Phi [N, 64], kt [N], codes [N] of a pool's training rows or some of them, and C."""
     from workbench.classifiers import Geometry
-    from workbench.engine.projection import StationaryKernel, make_basis, project
+    from workbench.engine.kernels import StationaryKernel
+    from workbench.engine.projection import make_basis, project
     from workbench.pools import load_pool
 
     pool = load_pool(pool_name, **options)

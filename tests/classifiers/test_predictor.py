@@ -8,7 +8,8 @@ import pytest
 from workbench.classifiers import Geometry
 from workbench.classifiers import predictor as predictor_module
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.projection import StationaryKernel, kept_basis, make_basis, project
+from workbench.engine.kernels import StationaryKernel
+from workbench.engine.projection import cached_basis, make_basis, project
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_binary_models_answer_for_both_classes(posterior):
 @pytest.mark.parametrize("name", ["squared-exponential", "matern52", "matern32", "exponential"])
 @pytest.mark.parametrize("length", [0.8, np.array([0.5, 1.0, 2.0])])
 def test_kernels_are_gpflows(name, length):
-    from workbench.engine.large_margin_model import to_gpflow
+    from workbench.engine.kernels import to_gpflow
 
     rng = np.random.default_rng(0)
     X, Z = rng.standard_normal((30, 3)), rng.standard_normal((7, 3))
@@ -151,10 +152,10 @@ def test_singular_points_get_more_jitter():
 def test_kept_bases_are_kept_by_what_they_are_made_of():
     kernel = StationaryKernel("squared-exponential", 1.0, 2.0)
     points = np.random.default_rng(0).standard_normal((10, 2))
-    first = kept_basis(points, kernel)
-    assert kept_basis(points.copy(), StationaryKernel("squared-exponential", 1.0, 2.0)) is first
-    assert kept_basis(points, StationaryKernel("squared-exponential", 1.1, 2.0)) is not first
-    assert kept_basis(points, kernel, np.float32).jitter > first.jitter
+    first = cached_basis(points, kernel)
+    assert cached_basis(points.copy(), StationaryKernel("squared-exponential", 1.0, 2.0)) is first
+    assert cached_basis(points, StationaryKernel("squared-exponential", 1.1, 2.0)) is not first
+    assert cached_basis(points, kernel, np.float32).jitter > first.jitter
     for seed in range(6):
-        kept_basis(np.random.default_rng(seed + 1).standard_normal((10, 2)), kernel)
-    assert kept_basis(points, kernel) is not first
+        cached_basis(np.random.default_rng(seed + 1).standard_normal((10, 2)), kernel)
+    assert cached_basis(points, kernel) is not first

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from workbench.engine.projection import StationaryKernel, make_basis, project
+from workbench.engine.kernels import StationaryKernel
+from workbench.engine.projection import make_basis, project
 
 
 def overlapping(n, n_classes, seed=0, spread=0.6, dims=2):

@@ -21,7 +21,8 @@ from workbench.engine.conjugate import (
     stochastic,
 )
 from workbench.engine.full_svm import full_gp
-from workbench.engine.projection import StationaryKernel, make_basis, project
+from workbench.engine.kernels import StationaryKernel
+from workbench.engine.projection import make_basis, project
 
 NONE = Prior()
 

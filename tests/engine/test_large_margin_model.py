@@ -9,8 +9,8 @@ from tests.engine.problems import overlapping, projected
 from workbench.classifiers import make_classifier
 from workbench.engine import large_margin as lm
 from workbench.engine import large_margin_training as training
-from workbench.engine.large_margin_model import LargeMarginGP, to_gpflow
-from workbench.engine.projection import StationaryKernel
+from workbench.engine.kernels import StationaryKernel, to_gpflow
+from workbench.engine.large_margin_model import LargeMarginGP
 from workbench.errors import InputError
 
 

@@ -22,8 +22,9 @@ from workbench.engine.conjugate import (
     stochastic,
 )
 from workbench.engine.hyperparameters import kernel_gradient
+from workbench.engine.kernels import StationaryKernel
 from workbench.engine.logistic_softmax import BOUNDS, gamma_shape, joint, mean_field, plain
-from workbench.engine.projection import StationaryKernel, make_basis, project
+from workbench.engine.projection import make_basis, project
 
 NONE = Prior()
 CONJUGATE = {"joint": joint, "mean-field": mean_field}

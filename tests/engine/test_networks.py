@@ -7,6 +7,8 @@ from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.predictor import Predictor
 from workbench.engine import networks as nn
 from workbench.engine import projection
+from workbench.engine.adam import AdamState, adam_step
+from workbench.engine.kernels import StationaryKernel
 from workbench.errors import InputError
 
 SHAPE = (8, 8, 1)
@@ -101,10 +103,10 @@ def test_adam_is_keras_adam():
     slopes = [[rng.normal(size=v.shape).astype(np.float32) for v in start] for _ in range(5)]
     theirs = [keras.Variable(v) for v in start]
     optimiser = keras.optimizers.Adam(0.01, epsilon=nn.EPSILON)
-    state, ours = nn.Adam.start(start), tuple(start)
+    state, ours = AdamState.start(start), tuple(start)
     for step in slopes:
         optimiser.apply([tf.constant(g) for g in step], theirs)
-        ours, state = nn.adam_step(ours, step, state, [0.01, 0.01])
+        ours, state = adam_step(ours, step, state, [0.01, 0.01])
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-5, atol=1e-6)
 
@@ -121,7 +123,7 @@ def test_head_moments_are_the_predictors():
     mean, share, kt = (
         np.asarray(part) for part in nn.head_moments(h, np.array([variance, length]), features)
     )
-    kernel = projection.StationaryKernel("squared-exponential", length, variance)
+    kernel = StationaryKernel("squared-exponential", length, variance)
     # a basis with the jitter of training
     factor = np.linalg.cholesky(kernel(h.points, h.points) + nn.JITTER * variance * np.eye(len(h.points)))
     basis = projection.Basis(h.points, factor, np.linalg.inv(factor).T, nn.JITTER * variance)

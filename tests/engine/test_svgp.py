@@ -8,7 +8,8 @@ from scipy.special import log_ndtr as scipy_log_ndtr
 from scipy.special import log_softmax, softmax
 
 from workbench.engine import svgp
-from workbench.engine.projection import StationaryKernel, make_basis, project
+from workbench.engine.kernels import StationaryKernel
+from workbench.engine.projection import make_basis, project
 from workbench.engine.softmax import softmax_probabilities
 from workbench.errors import InputError
 

@@ -8,7 +8,8 @@ from scipy.stats import norm
 
 from workbench.engine import networks
 from workbench.engine import wasserstein as engine
-from workbench.engine.projection import StationaryKernel, make_basis, project
+from workbench.engine.kernels import StationaryKernel
+from workbench.engine.projection import make_basis, project
 from workbench.errors import InputError
 
 

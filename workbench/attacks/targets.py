@@ -17,7 +17,7 @@ from workbench.classifiers import protocols
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.projection import StationaryKernel
+from workbench.engine.kernels import StationaryKernel, stationary
 from workbench.errors import InputError
 
 _ROWS = 512  # images in one call, at most: small networks spend their time starting operations
@@ -182,9 +182,7 @@ def _kernel_moments(arrays: Any, X: Any, name: str, binary: bool, _: int) -> tup
      owners, raise_owners) = arrays  # fmt: skip
     A = tf.clip_by_value((X - shift) / scale, -clip, clip) / length
     B = points / length
-    r2 = tf.reduce_sum(A * A, 1)[:, None] + tf.reduce_sum(B * B, 1) - 2.0 * tf.matmul(A, B, transpose_b=True)
-    # the floor keeps the square root's slope finite where an image sits on a point
-    K = variance * _SHAPES[name](tf.maximum(r2, tf.cast(1e-12, r2.dtype)))
+    K = stationary(name, A, B, variance, tf)
     C = tf.shape(weights)[1]
     mean = tf.matmul(K, weights) + offset
     K = K[:, : tf.shape(factors)[0]]
@@ -197,25 +195,3 @@ def _kernel_moments(arrays: Any, X: Any, name: str, binary: bool, _: int) -> tup
 
 def _sums(B: Any, owners: Any, C: Any) -> Any:
     return tf.transpose(tf.math.unsorted_segment_sum(tf.transpose(B * B), owners, C))
-
-
-def _exponential(r2: Any) -> Any:
-    return tf.exp(-tf.sqrt(r2))
-
-
-def _matern32(r2: Any) -> Any:
-    r = tf.sqrt(3.0 * r2)
-    return (1.0 + r) * tf.exp(-r)
-
-
-def _matern52(r2: Any) -> Any:
-    r = tf.sqrt(5.0 * r2)
-    return (1.0 + r + r * r / 3.0) * tf.exp(-r)
-
-
-_SHAPES: dict[str, Callable[[Any], Any]] = {
-    "squared-exponential": lambda r2: tf.exp(-0.5 * r2),
-    "exponential": _exponential,
-    "matern32": _matern32,
-    "matern52": _matern52,
-}

@@ -21,14 +21,8 @@ from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Folded, Predictor
 from workbench.engine.full_svm import FullGP, full_gp
-from workbench.engine.projection import (
-    Basis,
-    GPflowKernel,
-    Kernel,
-    LinearKernel,
-    StationaryKernel,
-    make_basis,
-)
+from workbench.engine.kernels import GPflowKernel, Kernel, LinearKernel, StationaryKernel
+from workbench.engine.projection import Basis, make_basis
 from workbench.errors import InputError
 
 LINK_NOISE = 2.0
@@ -77,7 +71,7 @@ class BayesianSVMClassifier(ConjugateClassifier):
         n_inducing: P; None is 64, 128 from 1,000 labels. A `geometry` decides where one is given.
         geometry: of the pool; None measures one on X.
         inducing: "k-means++" or "random", where the geometry is measured on X.
-        kernel: a name in `workbench.engine.projection.KERNELS` or a `gpflow.kernels.Kernel`
+        kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`
             (which then ignores `length_scale_factor` and `variance`).
         length_scale_factor: times the pool's median distance. (The paper's theta is sqrt(2) times
             a length scale.)
@@ -283,7 +277,7 @@ class BatchBayesianSVMClassifier(BaseBayesianClassifier):
     Args:
         classes: labels known up front, in the order of the columns; None takes those of y.
         geometry: of the pool, for its scaling and median distance; None measures one on X.
-        kernel: a name in `workbench.engine.projection.KERNELS` or a `gpflow.kernels.Kernel`.
+        kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`.
         length_scale_factor: times the pool's median distance.
         variance: of the kernel.
         max_sweeps: at most this many.

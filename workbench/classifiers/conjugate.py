@@ -14,15 +14,8 @@ from workbench.classifiers.base import BaseBayesianClassifier, Callback
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.projection import (
-    Basis,
-    GPflowKernel,
-    Kernel,
-    StationaryKernel,
-    kept_basis,
-    project,
-    relative_jitter,
-)
+from workbench.engine.kernels import GPflowKernel, Kernel, StationaryKernel
+from workbench.engine.projection import Basis, cached_basis, project, relative_jitter
 from workbench.errors import InputError
 
 _POSTERIOR = ("mean_", "root_", "prior_mean_", "precision_", "linear_", "cross_", "totals_")
@@ -288,7 +281,7 @@ class ConjugateClassifier(BaseBayesianClassifier):
         return GPflowKernel(self.kernel)
 
     def _basis(self, kernel: Kernel) -> Basis:
-        return kept_basis(self.geometry_.inducing, kernel, self._numpy_dtype())
+        return cached_basis(self.geometry_.inducing, kernel, self._numpy_dtype())
 
     def _gpflow_kernel(self, kernel: Kernel) -> Kernel:
         return kernel

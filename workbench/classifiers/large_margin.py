@@ -14,7 +14,8 @@ from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.engine import projection, wide_mean
-from workbench.engine.projection import Basis, GPflowKernel, Kernel, StationaryKernel, kernel_from_arrays
+from workbench.engine.kernels import KERNELS, GPflowKernel, Kernel, StationaryKernel, kernel_from_arrays
+from workbench.engine.projection import Basis
 from workbench.errors import InputError
 
 N_INDUCING = 64
@@ -259,7 +260,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
             if clash:
                 raise InputError(
                     f"A GPflow kernel object is used as it is; {clash[0]} needs a kernel by name: "
-                    f"{', '.join(projection.KERNELS)}."
+                    f"{', '.join(KERNELS)}."
                 )
         if self.ard and self.hyperparameters is None:
             raise InputError("ard=True learns length scales: set hyperparameters to 'type-II' or 'map'.")
@@ -490,7 +491,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         return int(state) if isinstance(state, (int, np.integer)) else 0
 
     def _basis(self, kernel: Kernel) -> Basis:
-        return projection.kept_basis(self.geometry_.inducing, kernel, self.dtype)
+        return projection.cached_basis(self.geometry_.inducing, kernel, self.dtype)
 
     def _wide_basis(self, kernel: Kernel) -> Basis | None:
         """The mean's own points, the small basis's first; None where it is to have none."""
@@ -498,7 +499,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         if self.n_mean == 0 or len(g.mean_inducing) == 0:
             return None
         points = np.concatenate([g.inducing, g.mean_inducing[: self.n_mean]])
-        return projection.kept_basis(points, kernel, self.dtype)
+        return projection.cached_basis(points, kernel, self.dtype)
 
     def _start(self) -> Any:
         """The present posterior, its classes matched by label, or None for a cold start."""
@@ -559,7 +560,8 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         check_is_fitted(self, "mean_")
         model = self.__dict__.get("_gpflow_model")
         if model is None:
-            from workbench.engine.large_margin_model import LargeMarginGP, to_gpflow
+            from workbench.engine.kernels import to_gpflow
+            from workbench.engine.large_margin_model import LargeMarginGP
 
             basis = self._basis(self.kernel_)
             wide = self._wide_basis(self.kernel_) if len(self.wide_mean_) else None

@@ -13,7 +13,8 @@ from workbench.classifiers.conjugate import ConjugateClassifier
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.projection import GPflowKernel, Kernel, OffsetKernel, StationaryKernel, make_basis
+from workbench.engine.kernels import GPflowKernel, Kernel, OffsetKernel, StationaryKernel
+from workbench.engine.projection import make_basis
 from workbench.engine.quadrature import logistic_softmax_probabilities
 from workbench.errors import InputError
 
@@ -46,7 +47,7 @@ class LogisticSoftmaxClassifier(ConjugateClassifier):
         n_inducing: P; None is 64, 128 from 1,000 labels. A `geometry` decides where one is given.
         geometry: of the pool; None measures one on X.
         inducing: "k-means++" or "random", where the geometry is measured on X.
-        kernel: a name in `workbench.engine.projection.KERNELS` or a `gpflow.kernels.Kernel`
+        kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`
             (which then ignores `length_scale_factor` and `variance`).
         length_scale_factor: times the pool's median distance.
         variance: of the kernel.
@@ -167,7 +168,7 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
     Args:
         classes: labels known up front, in the order of the columns; None takes those of y.
         geometry: of the pool, for its scaling and median distance; None measures one on X.
-        kernel: a name in `workbench.engine.projection.KERNELS` or a `gpflow.kernels.Kernel`.
+        kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`.
         length_scale_factor: times the pool's median distance.
         variance: of the kernel.
         prior_mean: of the latents: "learned" (integrated over, one per class around -log C),

@@ -18,7 +18,8 @@ from scipy.linalg import solve_triangular
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
-from workbench.engine.projection import CHUNK, Basis, Kernel, StationaryKernel, kernel_from_arrays
+from workbench.engine.kernels import Kernel, StationaryKernel, kernel_from_arrays
+from workbench.engine.projection import CHUNK, Basis
 
 _ARRAYS = ("shift", "scale", "clip", "points", "mean_weights", "mean_offset", "whitener", "binary")
 _BLOCKS = 4  # a triangular root in so many steps: 5/8 of the flops

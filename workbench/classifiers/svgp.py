@@ -13,7 +13,8 @@ from workbench.classifiers.base import BaseBayesianClassifier, Callback
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.projection import Basis, GPflowKernel, Kernel, StationaryKernel, kept_basis, project
+from workbench.engine.kernels import GPflowKernel, Kernel, StationaryKernel
+from workbench.engine.projection import Basis, cached_basis, project
 from workbench.engine.softmax import softmax_probabilities
 from workbench.errors import InputError
 
@@ -35,7 +36,7 @@ class SVGPClassifier(BaseBayesianClassifier):
         n_inducing: P; None is 64, 128 from 1,000 labels, 256 from 4,000. A `geometry` decides
             instead where one is given.
         geometry: of the pool; None measures one on X.
-        kernel: a name in `workbench.engine.projection.KERNELS` or a `gpflow.kernels.Kernel`
+        kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`
             (which then ignores `length_scale_factor` and `variance`, and cannot be saved).
         length_scale_factor: times the pool's median distance.
         variance: of the kernel.
@@ -211,7 +212,7 @@ class SVGPClassifier(BaseBayesianClassifier):
 
     def _data(self, svgp: Any, scaled: Floats, codes: Ints, hyper: Any) -> Any:
         kernel = self._make_kernel(hyper.length_scale, hyper.variance)
-        basis = kept_basis(hyper.inducing, kernel, self._numpy_dtype())
+        basis = cached_basis(hyper.inducing, kernel, self._numpy_dtype())
         return svgp.Projected(*project(scaled, basis, kernel), codes)
 
     def _previous_posterior(self) -> _Start | None:
@@ -260,7 +261,7 @@ class SVGPClassifier(BaseBayesianClassifier):
 
     def _basis(self) -> tuple[Kernel, Basis]:
         kernel = self._make_kernel(self.length_scale_, self.variance_)
-        return kernel, kept_basis(self.inducing_, kernel, self._numpy_dtype())
+        return kernel, cached_basis(self.inducing_, kernel, self._numpy_dtype())
 
     def _fold(self) -> None:
         kernel, basis = self._basis()

@@ -14,7 +14,8 @@ from workbench.classifiers.latent import Latent
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.svgp import likelihood_probabilities
-from workbench.engine.projection import StationaryKernel, kept_basis, project
+from workbench.engine.kernels import StationaryKernel
+from workbench.engine.projection import cached_basis, project
 from workbench.errors import InputError
 
 DISTANCES = ("exact", "printed")
@@ -283,7 +284,7 @@ class WassersteinClassifier(BaseBayesianClassifier):
 
     def _basis_and_kernel(self) -> tuple[Any, StationaryKernel]:
         kernel = StationaryKernel("squared-exponential", self.length_scale_, self.variance_)
-        return kept_basis(self.geometry_.inducing, kernel), kernel
+        return cached_basis(self.geometry_.inducing, kernel), kernel
 
     def _fold(self) -> None:
         basis, kernel = self._basis_and_kernel()

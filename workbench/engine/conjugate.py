@@ -24,7 +24,8 @@ import numpy as np
 import tensorflow as tf
 
 from workbench.arrays import Floats, Ints
-from workbench.engine.projection import Basis, Kernel, project
+from workbench.engine.kernels import Kernel
+from workbench.engine.projection import Basis, project
 
 Local = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]
 Callback = Callable[[float, float], bool | None]

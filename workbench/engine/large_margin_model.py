@@ -11,30 +11,8 @@ import tensorflow as tf
 from workbench.arrays import Array, Floats
 from workbench.engine import large_margin
 from workbench.engine.large_margin import TAU, Callback, Fit, Posterior
-from workbench.engine.projection import GPflowKernel, Kernel, OffsetKernel, StationaryKernel, relative_jitter
+from workbench.engine.projection import relative_jitter
 from workbench.errors import InputError
-
-_GPFLOW_KERNELS = {
-    "squared-exponential": gpflow.kernels.SquaredExponential,
-    "exponential": gpflow.kernels.Matern12,  # GPflow's Exponential halves r
-    "matern32": gpflow.kernels.Matern32,
-    "matern52": gpflow.kernels.Matern52,
-}
-
-
-def to_gpflow(kernel: Kernel) -> gpflow.kernels.Kernel:
-    """The same covariance function as a GPflow kernel.
-
-    Raises:
-        InputError: there is no such GPflow kernel.
-    """
-    if isinstance(kernel, GPflowKernel):
-        return kernel.kernel
-    if isinstance(kernel, OffsetKernel):
-        return to_gpflow(kernel.inner) + gpflow.kernels.Constant(kernel.offset)
-    if isinstance(kernel, StationaryKernel):
-        return _GPFLOW_KERNELS[kernel.name](variance=kernel.variance, lengthscales=kernel.length_scale)
-    raise InputError(f"There is no GPflow kernel for {type(kernel).__name__}.")
 
 
 class TemperedMargin(gpflow.likelihoods.Likelihood):

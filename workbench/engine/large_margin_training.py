@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -10,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from workbench.arrays import Floats, Ints
+from workbench.engine.augmentation import augmented_hinge, rival_margins, tempered_maximum
+from workbench.engine.kernels import StationaryKernel
 from workbench.engine.large_margin import (
     TAU,
     Callback,
@@ -21,7 +22,8 @@ from workbench.engine.large_margin import (
     rival_count,
 )
 from workbench.engine.large_margin_parts import specs
-from workbench.engine.projection import StationaryKernel, relative_jitter
+from workbench.engine.projection import relative_jitter
+from workbench.engine.whitened import project, variances
 
 
 def fit_adam(
@@ -238,17 +240,6 @@ def _kernel_gradient(C: int, dtype_name: str, kernel: str) -> Any:
     dtype = tf.as_dtype(dtype_name)
     data, posterior, scalar, integer = specs(C, dtype)
     matrix, vector = data[0], data[1]
-    shape = _TF_SHAPES[kernel]
-    floor = 1e-12 if dtype == tf.float64 else 1e-6
-
-    def covariance(A, B, variance):  # type: ignore[no-untyped-def]
-        r2 = (
-            tf.reduce_sum(A * A, 1)[:, None]
-            + tf.reduce_sum(B * B, 1)
-            - 2.0 * tf.matmul(A, B, transpose_b=True)
-        )
-        # the floor keeps the square roots' gradients finite where points coincide
-        return variance * shape(tf.maximum(r2, 1e-12))
 
     @tf.function(
         input_signature=[
@@ -268,30 +259,16 @@ def _kernel_gradient(C: int, dtype_name: str, kernel: str) -> Any:
         with tf.GradientTape() as tape:
             tape.watch([log_length, log_variance])
             variance = tf.exp(log_variance)
-            A, B = X / tf.exp(log_length), Z / tf.exp(log_length)
-            eye = tf.eye(tf.shape(Z)[0], dtype=dtype)
-            L = tf.linalg.cholesky(covariance(B, B, variance) + jitter * variance * eye)
-            Phi = tf.transpose(tf.linalg.triangular_solve(L, covariance(B, A, variance)))
-            kt = tf.maximum(variance - tf.reduce_sum(Phi * Phi, 1), 0.0)
+            Phi, kt = project(kernel, X, Z, tf.exp(log_length), variance, jitter)
             F = Phi @ M
             own = tf.one_hot(y, C, on_value=True, off_value=False)
             rivals = tf.math.top_k(tf.where(own, tf.cast(-np.inf, dtype), tf.stop_gradient(F)), k).indices
-            V = tf.stack(
-                [tf.reduce_sum(tf.square(tf.matmul(Phi, R[c], transpose_b=True)), 1) for c in range(C)], 1
-            )
-            d = 1.0 + tf.gather(F, rivals, batch_dims=1) - tf.gather(F, y[:, None], batch_dims=1)
+            V = variances(Phi, R)
+            d = rival_margins(tf.gather(F, rivals, batch_dims=1), tf.gather(F, y[:, None], batch_dims=1))
             V = tf.gather(V, rivals, batch_dims=1) + tf.gather(V, y[:, None], batch_dims=1)
-            a = tf.maximum(d * d + 2.0 * kt[:, None] + V, tf.cast(floor, dtype))
-            data_term = -tau * tf.reduce_sum(tf.reduce_logsumexp((d + tf.sqrt(a)) / tau, 1))
+            g = augmented_hinge(d, 2.0 * kt[:, None] + V, tf).bound
+            data_term = -tf.reduce_sum(tempered_maximum(g, tau))
         slopes = tape.gradient(data_term, [log_length, log_variance])
         return data_term, slopes[0], slopes[1]
 
     return gradient
-
-
-_TF_SHAPES: dict[str, Callable[[Any], Any]] = {
-    "squared-exponential": lambda r2: tf.exp(-0.5 * r2),
-    "exponential": lambda r2: tf.exp(-tf.sqrt(r2)),
-    "matern32": lambda r2: (1.0 + tf.sqrt(3.0 * r2)) * tf.exp(-tf.sqrt(3.0 * r2)),
-    "matern52": lambda r2: (1.0 + tf.sqrt(5.0 * r2) + 5.0 / 3.0 * r2) * tf.exp(-tf.sqrt(5.0 * r2)),
-}

@@ -26,15 +26,15 @@ import tensorflow as tf
 from keras import layers
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.engine.adam import AdamState, adam_step
+from workbench.engine.augmentation import augmented_hinge, rival_margins, tempered_maximum
+from workbench.engine.whitened import project
 from workbench.errors import InputError
 from workbench.pools.network_map import Layer
 from workbench.registry import Entry, Registry, load_own
 
 BATCH = 128
 JITTER = 1e-5  # relative to the kernel's variance: points may meet while they move
-SECOND_RATE = 0.999
-FIRST_RATE = 0.9
-EPSILON = 1e-7
 BLOCK = 4  # pixels on a side that stand in the place of channels
 _FLOATS_PER_CALL = 1 << 24  # activations of one forward chunk
 
@@ -344,20 +344,9 @@ def head_moments(head: Head, kernel: Any, features: Any) -> tuple[Any, Any, Any]
         kernel: [2] variance and length scale of the squared exponential.
         features: [n, d] float64.
     """
-    variance, length = kernel[0], kernel[1]
-    A, Z = features / length, head.points / length
-    K = variance * tf.exp(-0.5 * _square_distances(A, Z))  # [n, P]
-    KZ = variance * tf.exp(-0.5 * _square_distances(Z, Z))
-    L = tf.linalg.cholesky(KZ + JITTER * variance * tf.eye(tf.shape(KZ)[0], dtype=KZ.dtype))
-    Phi = tf.transpose(tf.linalg.triangular_solve(L, tf.transpose(K)))
-    kt = tf.maximum(variance - tf.reduce_sum(Phi * Phi, 1), 0.0)
+    Phi, kt = project("squared-exponential", features, head.points, kernel[1], kernel[0], JITTER)
     B = tf.matmul(Phi[None], _lower(head.factor))  # [C, n, P]
     return tf.matmul(Phi, head.mean), tf.transpose(tf.reduce_sum(B * B, 2)), kt
-
-
-def _square_distances(A: Any, B: Any) -> Any:
-    cross = tf.matmul(A, B, transpose_b=True)
-    return tf.maximum(tf.reduce_sum(A * A, 1)[:, None] + tf.reduce_sum(B * B, 1) - 2.0 * cross, 0.0)
 
 
 def margin_loss(mean: Any, share: Any, kt: Any, codes: Any, tau: Any) -> Any:
@@ -371,10 +360,10 @@ def margin_loss(mean: Any, share: Any, kt: Any, codes: Any, tau: Any) -> Any:
         tau: temperature over rivals.
     """
     own = tf.one_hot(codes, tf.shape(mean)[1], on_value=True, off_value=False)
-    d = 1.0 + mean - tf.gather(mean, codes[:, None], batch_dims=1)
-    a = d * d + 2.0 * kt[:, None] + share + tf.gather(share, codes[:, None], batch_dims=1)
-    g = d + tf.sqrt(tf.maximum(a, 1e-12))
-    return tau * tf.reduce_logsumexp(tf.where(own, tf.cast(-np.inf, g.dtype), g / tau), 1)
+    d = rival_margins(mean, tf.gather(mean, codes[:, None], batch_dims=1))
+    variance = 2.0 * kt[:, None] + share + tf.gather(share, codes[:, None], batch_dims=1)
+    g = augmented_hinge(d, variance, tf).bound
+    return tempered_maximum(tf.where(own, tf.cast(-np.inf, g.dtype), g), tau)
 
 
 def head_kl(head: Head) -> Any:
@@ -386,51 +375,6 @@ def head_kl(head: Head) -> Any:
 
 
 # --------------------------------------------------------------------------- training
-
-
-class Adam(NamedTuple):
-    """Adam's state for a list of variables.
-
-    Attributes:
-        first: moving means of the slopes.
-        second: moving means of their squares.
-        steps: how many were taken, float32.
-    """
-
-    first: tuple[Any, ...]
-    second: tuple[Any, ...]
-    steps: Any
-
-    @classmethod
-    def start(cls, variables: Sequence[Array]) -> Adam:
-        """Before the first step."""
-        zeros = tuple(np.zeros_like(v) for v in variables)
-        return cls(zeros, zeros, np.float32(0.0))
-
-
-def adam_step(variables: Sequence[Any], slopes: Sequence[Any], state: Adam, rates: Sequence[Any]) -> Any:
-    """One step of Adam (Kingma & Ba 2015).
-
-    Args:
-        variables: tensors.
-        slopes: the loss's gradients.
-        state: before.
-        rates: learning rate of each variable.
-
-    Returns:
-        (variables, state) after.
-    """
-    t = state.steps + 1.0
-    correction = tf.sqrt(1.0 - SECOND_RATE**t) / (1.0 - FIRST_RATE**t)
-    first = tuple(FIRST_RATE * m + (1.0 - FIRST_RATE) * g for m, g in zip(state.first, slopes, strict=True))
-    second = tuple(
-        SECOND_RATE * v + (1.0 - SECOND_RATE) * g * g for v, g in zip(state.second, slopes, strict=True)
-    )
-    moved = tuple(
-        w - tf.cast(rate * correction, w.dtype) * m / (tf.sqrt(v) + EPSILON)
-        for w, m, v, rate in zip(variables, first, second, rates, strict=True)
-    )
-    return moved, Adam(first, second, t)
 
 
 class Compiled(NamedTuple):
@@ -466,8 +410,8 @@ def compiled(network: str, input_shape: Shape) -> Compiled:
         tf.TensorSpec((None, None, None), tf.float64),
     )
 
-    def adam_spec(variables: tuple[Any, ...]) -> Adam:
-        return Adam(variables, variables, tf.TensorSpec((), f32))
+    def adam_spec(variables: tuple[Any, ...]) -> AdamState:
+        return AdamState(variables, variables, tf.TensorSpec((), f32))
 
     one = tf.TensorSpec((None,), f32)
     data_spec = (one, one, tf.TensorSpec((None, None), f32), tf.TensorSpec((None,), tf.int32))
@@ -676,7 +620,7 @@ def _train(
 ) -> Trained:  # fmt: skip
     """Call the compiled loop in shares of about a second, so that people see progress and can stop."""
     state = tuple(tf.convert_to_tensor(v) for v in variables)
-    adam = Adam.start(variables)
+    adam = AdamState.start(variables)
     held = tuple(tf.convert_to_tensor(part) for part in data)
     share, done, stopped = max(1, min(len(rows) // 50, 64)), 0, False
     trace: list[float] = []

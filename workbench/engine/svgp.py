@@ -29,7 +29,8 @@ import numpy as np
 import tensorflow as _tensorflow
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.engine.projection import Basis, GPflowKernel, Kernel, StationaryKernel, make_basis, project
+from workbench.engine.kernels import GPflowKernel, Kernel, StationaryKernel
+from workbench.engine.projection import Basis, make_basis, project
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ import numpy as np
 import tensorflow as _tensorflow
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.engine.networks import Adam, Shape, adam_step, forward, layer_norm, n_features, template
+from workbench.engine.adam import AdamState, adam_step
+from workbench.engine.networks import Shape, forward, layer_norm, n_features, template
 from workbench.engine.svgp import log_ndtr
 from workbench.errors import InputError
 
@@ -363,7 +364,7 @@ def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
 
     @tf.function(
         input_signature=[
-            spec, Adam(spec, spec, tf.TensorSpec((), f32)), *data, tf.TensorSpec((None, None), tf.int32),
+            spec, AdamState(spec, spec, tf.TensorSpec((), f32)), *data, tf.TensorSpec((None, None), tf.int32),
             tf.TensorSpec((None, 2), f32), tf.TensorSpec((), tf.int32), tf.TensorSpec((5,), f64),
         ]
     )  # fmt: skip
@@ -431,7 +432,7 @@ def train(
     """
     run = compiled(network, input_shape, printed)
     values: Any = tuple(tf.convert_to_tensor(v) for v in (*state.mean.weights, *state.mean[1:], state.root))
-    adam: Any = Adam.start([v.numpy() for v in values])
+    adam: Any = AdamState.start([v.numpy() for v in values])
     N = len(data.codes)
     held = [tf.convert_to_tensor(v) for v in (data.scaled, data.phi, data.rest, data.codes.astype(np.int32))]
     options = np.array([prior.mean, prior.length_scale, prior.variance, weight / N, epsilon])

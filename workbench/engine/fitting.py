@@ -1,0 +1,51 @@
+"""What every fit shares: the result it ends with, the callback it reports to, and its minibatches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Floats, Ints
+
+FitCallback = Callable[[float, float], bool | None]
+"""callback(fraction done in [0, 1], objective) -> True to stop and keep the best state."""
+
+
+class FitResult(NamedTuple):
+    """What a fit ends with.
+
+    Attributes:
+        posterior: the best state met, in the family's own form.
+        objective: its objective.
+        trace: [T] objectives along the way.
+        n_iter: sweeps, epochs or steps done.
+        stopped: a callback asked to stop before the end.
+    """
+
+    posterior: Any
+    objective: float
+    trace: Floats
+    n_iter: int
+    stopped: bool = False
+
+
+def minibatches(n: int, size: int, count: int, rng: np.random.Generator) -> Ints:
+    """Row numbers of `count` steps, pass after pass over the rows in random order.
+
+    Args:
+        n: rows.
+        size: rows a step; capped at n. The last step of a pass is filled from its beginning.
+        count: T steps.
+        rng: source of randomness; not used where one step holds every row.
+
+    Returns:
+        [T, min(size, n)] int32.
+    """
+    size = max(1, min(size, n))
+    if size == n:
+        return np.tile(np.arange(n, dtype=np.int32), (count, 1))
+    per_pass = -(-n // size)
+    passes = [np.resize(rng.permutation(n), (per_pass, size)) for _ in range(-(-count // per_pass))]
+    return np.concatenate([*passes, np.zeros((0, size))])[:count].astype(np.int32)

@@ -1,0 +1,107 @@
+"""The whitened sparse GP in TensorFlow: pieces that every solver traces into its own graph.
+
+One convention for q(v_c) = N(mean_c, S_c) everywhere in the engine (docs/math.md, 1): means are
+[P, C], and `root` [C, P, P] holds triangular R_c with S_c = R_c' R_c, the inverse Cholesky factor
+of a precision. GPflow keeps q_sqrt, lower triangular L_c with S_c = L_c L_c'; `q_sqrt_of` and
+`root_of` go from one to the other, and L_c' is an upper triangular R_c.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from workbench.arrays import Floats
+from workbench.engine.kernels import stationary
+
+
+def project(kernel: str, X: Any, Z: Any, length: Any, variance: Any, jitter: Any) -> tuple[Any, Any]:
+    """Whitened features and what they leave open, differentiable in every tensor.
+
+    Args:
+        kernel: one of `workbench.engine.kernels.KERNELS`.
+        X: [N, D] scaled features.
+        Z: [P, D] inducing points.
+        length: length scale, [] or [D].
+        variance: of the kernel.
+        jitter: on the diagonal of K_PP, relative to the variance.
+
+    Returns:
+        phi [N, P] and residual [N] = max(k_nn - |phi_n|^2, 0).
+    """
+    A, B = X / length, Z / length
+    eye = tf.eye(tf.shape(Z)[0], dtype=X.dtype)
+    lower = tf.linalg.cholesky(stationary(kernel, B, B, variance, tf) + jitter * variance * eye)
+    phi = tf.transpose(tf.linalg.triangular_solve(lower, stationary(kernel, B, A, variance, tf)))
+    return phi, tf.maximum(variance - tf.reduce_sum(tf.square(phi), 1), 0.0)
+
+
+def variances(phi: Any, root: Any) -> Any:
+    """V_nc = phi_n' S_c phi_n [n, C], one class at a time: dense [C, n, P] batches are slower."""
+    n_classes = root.shape[0]
+    if n_classes is not None:
+        columns = [_row_squares(phi, root[c]) for c in range(n_classes)]
+        return tf.stack(columns, axis=1)
+    rows = tf.map_fn(lambda R: _row_squares(phi, R), root, parallel_iterations=1)
+    return tf.transpose(rows)
+
+
+def _row_squares(phi: Any, R: Any) -> Any:
+    return tf.reduce_sum(tf.square(tf.matmul(phi, R, transpose_b=True)), axis=1)
+
+
+def grams(phi: Any, weights: Any) -> Any:
+    """Phi' diag(w_c) Phi [C, P, P] for weights [n, C]."""
+    n_classes = weights.shape[1]
+    if n_classes is not None:
+        return tf.stack(
+            [tf.matmul(phi, weights[:, c, None] * phi, transpose_a=True) for c in range(n_classes)]
+        )
+    return tf.map_fn(
+        lambda w: tf.matmul(phi, w[:, None] * phi, transpose_a=True),
+        tf.transpose(weights),
+        parallel_iterations=1,
+    )
+
+
+def kl(mean: Any, root: Any) -> Any:
+    """Sum over classes of KL(q(v_c) || N(0, I)), for mean [P, C] and triangular roots [C, P, P]."""
+    size = tf.cast(tf.shape(mean)[0] * tf.shape(mean)[1], mean.dtype)
+    log_det = tf.reduce_sum(tf.math.log(tf.square(tf.linalg.diag_part(root))))
+    return 0.5 * (tf.reduce_sum(tf.square(root)) + tf.reduce_sum(tf.square(mean)) - size - log_det)
+
+
+def inverse_root(precision: Any) -> Any:
+    """R_c [C, P, P] lower triangular, the inverse Cholesky factor of a precision [C, P, P]."""
+    eye = tf.eye(tf.shape(precision)[1], dtype=precision.dtype)
+    return tf.linalg.triangular_solve(
+        tf.linalg.cholesky(precision), tf.broadcast_to(eye, tf.shape(precision)), lower=True
+    )
+
+
+def q_sqrt_of(root: Floats) -> Floats:
+    """GPflow's q_sqrt: lower triangular L_c with a positive diagonal and L_c L_c' = R_c' R_c.
+
+    Args:
+        root: [C, P, P] roots of any shape.
+    """
+    upper = np.linalg.qr(np.asarray(root, dtype=np.float64), mode="r")  # R_c = Q U, S_c = U'U
+    signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)
+    return np.tril(np.swapaxes(upper * signs[:, :, None], 1, 2)).astype(root.dtype)
+
+
+def root_of(q_sqrt: Floats) -> Floats:
+    """Lower triangular R_c with R_c' R_c = L_c L_c', for GPflow's q_sqrt [C, P, P]."""
+    turned = np.asarray(q_sqrt, dtype=np.float64)[:, ::-1, ::-1]  # reversed rows and columns: U U' = L L'
+    upper = np.linalg.qr(np.swapaxes(turned, 1, 2), mode="r")
+    signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)
+    lower = (upper * signs[:, :, None])[:, ::-1, ::-1]
+    return np.tril(lower).astype(q_sqrt.dtype)
+
+
+def precision_of(root: Floats) -> Floats:
+    """[C, P, P] precisions S_c^-1 of triangular roots [C, P, P]."""
+    inverse = np.linalg.inv(np.asarray(root, dtype=np.float64))
+    return np.matmul(inverse, np.swapaxes(inverse, 1, 2))
