@@ -230,14 +230,14 @@ class GPflowKernel:
         import tensorflow as tf
 
         spec = tf.TensorSpec([None, None], tf.float64)
-        return tf.function(lambda X, Z: self.kernel.K(X, Z), input_signature=[spec, spec])
+        return tf.function(lambda X, Z: self.kernel(X, Z), input_signature=[spec, spec])
 
     @cached_property
     def _traced_diagonal(self) -> Any:
         import tensorflow as tf
 
         return tf.function(
-            lambda X: self.kernel.K_diag(X), input_signature=[tf.TensorSpec([None, None], tf.float64)]
+            lambda X: self.kernel(X, full_cov=False), input_signature=[tf.TensorSpec([None, None], tf.float64)]
         )
 
     def __call__(self, X: Floats, Z: Floats) -> Floats:
