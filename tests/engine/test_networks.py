@@ -7,7 +7,6 @@ from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.predictor import Predictor
 from workbench.engine import networks as nn
 from workbench.engine import projection
-from workbench.engine.adam import AdamState, adam_step
 from workbench.engine.kernels import StationaryKernel
 from workbench.errors import InputError
 
@@ -95,20 +94,6 @@ def test_the_forward_pass_is_the_layers_own(shape):
 
 def test_a_silent_network_gives_zeros_not_noise():
     assert np.abs(np.asarray(nn.layer_norm(tf.zeros((2, 5))))).max() == 0
-
-
-def test_adam_is_keras_adam():
-    rng = np.random.default_rng(0)
-    start = [rng.normal(size=(3, 2)).astype(np.float32), rng.normal(size=4).astype(np.float32)]
-    slopes = [[rng.normal(size=v.shape).astype(np.float32) for v in start] for _ in range(5)]
-    theirs = [keras.Variable(v) for v in start]
-    optimiser = keras.optimizers.Adam(0.01, epsilon=nn.EPSILON)
-    state, ours = AdamState.start(start), tuple(start)
-    for step in slopes:
-        optimiser.apply([tf.constant(g) for g in step], theirs)
-        ours, state = adam_step(ours, step, state, [0.01, 0.01])
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-5, atol=1e-6)
 
 
 def test_a_head_holds_its_covariance():

@@ -237,7 +237,8 @@ class GPflowKernel:
         import tensorflow as tf
 
         return tf.function(
-            lambda X: self.kernel(X, full_cov=False), input_signature=[tf.TensorSpec([None, None], tf.float64)]
+            lambda X: self.kernel(X, full_cov=False),
+            input_signature=[tf.TensorSpec([None, None], tf.float64)],
         )
 
     def __call__(self, X: Floats, Z: Floats) -> Floats:
