@@ -229,17 +229,15 @@ class GPflowKernel:
     def _traced(self) -> Any:
         import tensorflow as tf
 
-        spec = tf.TensorSpec([None, None], tf.float64)
-        return tf.function(lambda X, Z: self.kernel(X, Z), input_signature=[spec, spec])
+        rows = tf.TensorSpec([None, None], tf.float64)
+        return tf.function(lambda X, Z: self.kernel(X, Z), input_signature=[rows, rows])
 
     @cached_property
     def _traced_diagonal(self) -> Any:
         import tensorflow as tf
 
-        return tf.function(
-            lambda X: self.kernel(X, full_cov=False),
-            input_signature=[tf.TensorSpec([None, None], tf.float64)],
-        )
+        rows = tf.TensorSpec([None, None], tf.float64)
+        return tf.function(lambda X: self.kernel(X, full_cov=False), input_signature=[rows])
 
     def __call__(self, X: Floats, Z: Floats) -> Floats:
         """K [N, P] between X [N, D] and Z [P, D], in X's precision."""

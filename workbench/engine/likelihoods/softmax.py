@@ -1,0 +1,264 @@
+"""Softmax, multinomial probit and robust-max: class likelihoods without augmentation (docs/math.md, 5).
+
+Expectations with no closed form are averages over fixed quasi-random nodes, other ones for each
+row of the data: the objective is deterministic, so back-tracking and stopping mean something. By
+Price's theorem the curvature is -E[d^2 log p / df_c^2], which for log-concave likelihoods (softmax,
+multinomial probit) is never negative even as a sample average.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Floats
+from workbench.engine.likelihoods.base import SiteLikelihood, Sites, hermite, in_numpy, log_ndtr, tf
+from workbench.engine.softmax import softmax_probabilities
+
+SOFTMAX_NODES = 64
+PROBIT_NODES = 16
+EPSILON = 1e-3  # robust-max: GPflow's default share of wrong labels
+
+_TABLE_ROWS = 256  # rows of data with node sets of their own; after that the sets repeat
+_PROBIT_POINTS = 8
+_CELLS = 1 << 18  # numbers per intermediate tensor of a chunk: stays in the cache
+
+
+@cache
+def node_table(n_classes: int, n_nodes: int) -> Floats:
+    """Quasi-random standard normal nodes, a set for each row of the data modulo the table's length.
+
+    Every set is its own mirror image and has unit variance per class, so that the mean of any
+    quadratic is exact. Separate sets for the rows keep a fit from exploiting their common error.
+
+    Args:
+        n_classes: C.
+        n_nodes: S, rounded up to an even number.
+
+    Returns:
+        [256, S, C].
+    """
+    from scipy.stats import norm, qmc
+
+    half = max(1, (n_nodes + 1) // 2)
+    total = 1 << int(np.ceil(np.log2(_TABLE_ROWS * half)))
+    uniform = qmc.Sobol(n_classes, scramble=True, rng=np.random.default_rng(20)).random(total)
+    z = norm.ppf(np.clip(uniform, 1e-12, 1 - 1e-12))[: _TABLE_ROWS * half].reshape(_TABLE_ROWS, half, -1)
+    z /= np.sqrt(np.mean(z * z, axis=1, keepdims=True))
+    return np.concatenate([z, -z], axis=1)
+
+
+def _chunk_rows(n_classes: int, points: int) -> int:
+    # a multiple of the table's length, so that a row's nodes do not depend on the chunks
+    return max(1, _CELLS // (n_classes * points * _TABLE_ROWS)) * _TABLE_ROWS
+
+
+class _OnNodes(SiteLikelihood):
+    """Expectations as averages over the node table, by position in the data."""
+
+    shift_invariant = True
+
+    def __init__(self, n_classes: int, n_nodes: int, points: int) -> None:
+        super().__init__(n_classes)
+        self._table = node_table(n_classes, n_nodes)
+        self.chunk_rows = _chunk_rows(n_classes, points)
+
+    def _at_nodes(self, mean: Any, variance: Any, first: Any) -> Any:
+        """[n, S, C] latents at the nodes of rows first .. first + n."""
+        table = tf.constant(self._table, mean.dtype)
+        z = tf.gather(table, (first + tf.range(tf.shape(mean)[0])) % len(self._table))
+        return mean[:, None, :] + tf.sqrt(variance)[:, None, :] * z
+
+
+class Softmax(_OnNodes):
+    """p(y | f) = softmax(f)_y for integer labels [N, 1], expectations over fixed nodes.
+
+    Args:
+        n_classes: C.
+        n_nodes: S per row of the data.
+    """
+
+    def __init__(self, n_classes: int, n_nodes: int = SOFTMAX_NODES) -> None:
+        super().__init__(n_classes, n_nodes, n_nodes)
+
+    def sites(self, mean: Any, variance: Any, targets: Any, first: Any = 0, share: Any = 1.0) -> Sites:
+        """E = F_y - E lse(f), slope y - E p, curvature E[p (1 - p)]."""
+        f = self._at_nodes(mean, variance, first)
+        log_sum = tf.reduce_logsumexp(f, axis=-1)
+        p = tf.exp(f - log_sum[..., None])
+        average = tf.reduce_mean(p, axis=1)
+        value = tf.reduce_sum(targets * mean, axis=-1) - tf.reduce_mean(log_sum, axis=-1)
+        return Sites(targets - average, average - tf.reduce_mean(tf.square(p), axis=1), value)
+
+    def log_probability(self, F: Any, targets: Any) -> Any:
+        """[...] log softmax(f)_y."""
+        return tf.reduce_sum(targets * F, axis=-1) - tf.reduce_logsumexp(F, axis=-1)
+
+    def probabilities(self, mean: Any, variance: Any) -> Any:
+        """[n, C] E softmax(f), by quadrature."""
+        return in_numpy(softmax_probabilities, mean, variance)
+
+    def probabilities_at(self, F: Any) -> Any:
+        """[..., C] softmax(f)."""
+        return tf.nn.softmax(F)
+
+
+class MultinomialProbit(_OnNodes):
+    """Heaviside likelihood on latents with unit noise: p(y | f) = P(f_y + e_y is the largest), e ~ N(0, I).
+
+    With a Gaussian q the expected log of a bare Heaviside function is minus infinity; the noise
+    makes it finite. The noise of the true class is integrated by Gauss-Hermite, the others are CDFs.
+
+    Args:
+        n_classes: C.
+        n_nodes: S per row of the data, for expectations of the log.
+    """
+
+    def __init__(self, n_classes: int, n_nodes: int = PROBIT_NODES) -> None:
+        super().__init__(n_classes, n_nodes, n_nodes * _PROBIT_POINTS)
+
+    def sites(self, mean: Any, variance: Any, targets: Any, first: Any = 0, share: Any = 1.0) -> Sites:
+        """Averages over the nodes of log p, its gradient and minus its diagonal second derivative."""
+        f = self._at_nodes(mean, variance, first)
+        value, gradient, curvature = log_probit(f, tf.broadcast_to(targets[:, None, :], tf.shape(f)))
+        return Sites(*(tf.reduce_mean(part, axis=1) for part in (gradient, curvature, value)))
+
+    def log_probability(self, F: Any, targets: Any) -> Any:
+        """[...] log p(y | f)."""
+        return log_probit(F, targets)[0]
+
+    def probabilities(self, mean: Any, variance: Any) -> Any:
+        """[n, C] probability that each noisy latent is the largest."""
+        return largest(mean, variance + 1.0)
+
+    def probabilities_at(self, F: Any) -> Any:
+        """[..., C] p(y = k | f)."""
+        return largest(F, tf.ones_like(F))
+
+
+class RobustMax(SiteLikelihood):
+    """1 - epsilon for the largest latent, epsilon / (C - 1) for each other, for integer labels [N, 1].
+
+    With S = P(f_y is the largest): E = S log(1 - epsilon) + (1 - S) log(epsilon / (C - 1)). It is not
+    log-concave: `sites` cuts the curvature at 0, without which natural gradients end in NaN.
+
+    Args:
+        n_classes: C.
+        epsilon: share of wrong labels.
+        nodes: of the quadrature for S.
+    """
+
+    shift_invariant = True
+
+    def __init__(self, n_classes: int, epsilon: float = EPSILON, nodes: int = 20) -> None:
+        super().__init__(n_classes)
+        self.epsilon = epsilon
+        self.nodes = nodes
+        self.chunk_rows = _chunk_rows(n_classes, nodes)
+
+    def expectation(self, mean: Any, variance: Any, targets: Any, first: Any = 0) -> Any:
+        """[n] expected log-likelihood."""
+        S = wins(mean, variance, targets, self.nodes)
+        return robust_max_term(S, self.epsilon, self.n_classes)
+
+    def log_probability(self, F: Any, targets: Any) -> Any:
+        """[...] log p(y | f)."""
+        return tf.math.log(tf.reduce_sum(targets * self.probabilities_at(F), axis=-1))
+
+    def probabilities(self, mean: Any, variance: Any) -> Any:
+        """[n, C] of labels, rows summing to 1."""
+        return self._shared(largest(mean, variance))
+
+    def probabilities_at(self, F: Any) -> Any:
+        """[..., C] p(y = k | f)."""
+        return self._shared(tf.one_hot(tf.argmax(F, axis=-1), self.n_classes, dtype=F.dtype))
+
+    def _shared(self, p: Any) -> Any:
+        return (1.0 - self.epsilon) * p + self.epsilon / (self.n_classes - 1) * (1.0 - p)
+
+
+def robust_max_term(S: Any, epsilon: Any, n_classes: Any) -> Any:
+    """Expected log of robust-max where the true class is the largest with probability S."""
+    epsilon = tf.cast(epsilon, S.dtype)
+    wrong = epsilon / tf.cast(n_classes - 1, S.dtype)
+    return S * tf.math.log(1.0 - epsilon) + (1.0 - S) * tf.math.log(wrong)
+
+
+def wins(mean: Any, variance: Any, targets: Any, nodes: int = 20) -> Any:
+    """[n] P(f_y is the largest) for the true class y, by Gauss-Hermite in logs.
+
+    Args:
+        mean: [n, C].
+        variance: [n, C], > 0; its square root scales the latents.
+        targets: [n, C] one-hot.
+        nodes: of the quadrature.
+    """
+    x, log_weight = hermite(nodes, mean.dtype)
+    s = tf.sqrt(tf.maximum(variance, 1e-10))
+    own = tf.reduce_sum(targets * mean, 1, keepdims=True) + tf.reduce_sum(targets * s, 1, keepdims=True) * x
+    log_cdf = log_ndtr((own[:, None, :] - mean[:, :, None]) / s[:, :, None])
+    others = (1.0 - targets)[:, :, None]
+    return tf.exp(tf.reduce_logsumexp(tf.reduce_sum(log_cdf * others, axis=1) + log_weight, axis=1))
+
+
+def largest(mean: Any, variance: Any) -> Any:
+    """[..., C] probability that each class has the largest of independent Gaussians; rows sum to 1."""
+    C = mean.shape[-1]
+    x, log_weight = hermite(32, mean.dtype)
+    s = tf.sqrt(variance)
+    # node g of class j, against every class l: [N, j, l, G]
+    at = mean[..., :, None, None] + s[..., :, None, None] * x
+    log_cdf = log_ndtr((at - mean[..., None, :, None]) / s[..., None, :, None])
+    keep = 1.0 - tf.eye(C, dtype=mean.dtype)[:, :, None]
+    p = tf.exp(tf.reduce_logsumexp(tf.reduce_sum(log_cdf * keep, axis=-2) + log_weight, axis=-1))
+    return p / tf.reduce_sum(p, axis=-1, keepdims=True)
+
+
+def log_probit(F: Any, Y: Any) -> tuple[Any, Any, Any]:
+    """The multinomial probit's log p(y | f), its gradient and minus its diagonal second derivative.
+
+    With weights omega(u) proportional to phi(u) prod_{c != y} Phi(a_c), a_c = u + f_y - f_c and
+    lambda = phi / Phi: d/df_c = -E[lambda_c], d/df_y = E[u], -d^2/df_c^2 = E[a_c lambda_c] +
+    E[lambda_c]^2, -d^2/df_y^2 = 1 - Var[u]; all second derivatives are >= 0 (log-concavity).
+
+    Args:
+        F: [..., C] latents.
+        Y: [..., C] one-hot.
+
+    Returns:
+        [...], [..., C], [..., C].
+    """
+    x, log_weight = hermite(_PROBIT_POINTS, F.dtype)
+    top = tf.reduce_sum(F * Y, axis=-1, keepdims=True)
+    others = (1.0 - Y)[..., None, :]
+    # nodes around the integrand's mode, which lies far out where the true class is far behind
+    mode, deviation = (tf.stop_gradient(z) for z in _probit_mode(F - top, 1.0 - Y))
+    u = mode + deviation * x  # [..., G]
+    log_weight = log_weight + tf.math.log(deviation) + 0.5 * (tf.square(x) - tf.square(u))
+    a = (top - F)[..., None, :] + u[..., None]  # [..., G, C]
+    log_cdf = log_ndtr(a) * others
+    terms = tf.reduce_sum(log_cdf, axis=-1) + log_weight
+    log_p = tf.reduce_logsumexp(terms, axis=-1)
+    omega = tf.exp(terms - log_p[..., None])[..., None]
+    ratio = tf.exp(-0.5 * tf.square(a) - 0.5 * np.log(2 * np.pi) - log_cdf) * others
+    first = tf.reduce_sum(omega * ratio, axis=-2)
+    second = tf.reduce_sum(omega * a * ratio, axis=-2)
+    mean = tf.reduce_sum(omega[..., 0] * u, axis=-1, keepdims=True)
+    spread = tf.reduce_sum(omega[..., 0] * tf.square(u), axis=-1, keepdims=True) - tf.square(mean)
+    gradient = Y * mean - first
+    curvature = Y * (1.0 - spread) + (1.0 - Y) * (second + tf.square(first))
+    return log_p, gradient, tf.maximum(curvature, 0.0)
+
+
+def _probit_mode(ahead: Any, others: Any) -> tuple[Any, Any]:
+    """Mode [..., 1] and width of phi(u) prod_c Phi(u - ahead_c), ahead [..., C]; three Newton steps."""
+    u = tf.maximum(0.5 * tf.reduce_max(ahead, axis=-1, keepdims=True), 0.0)
+    for _ in range(3):
+        a = u - ahead
+        ratio = tf.exp(-0.5 * tf.square(a) - 0.5 * np.log(2 * np.pi) - log_ndtr(a)) * others
+        slope = tf.reduce_sum(ratio, axis=-1, keepdims=True) - u
+        curvature = 1.0 + tf.reduce_sum(ratio * (ratio + a), axis=-1, keepdims=True)
+        u += slope / curvature
+    return u, tf.math.rsqrt(curvature)
