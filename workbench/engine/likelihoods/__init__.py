@@ -1,4 +1,4 @@
-"""GPflow likelihoods of our models, each formula once: for our solvers and for anybody's `gpflow.models.SVGP`."""
+"""GPflow likelihoods, each formula once: for our solvers and for anybody's `gpflow.models.SVGP`."""
 
 from workbench.engine.likelihoods.base import SiteLikelihood, Sites
 from workbench.engine.likelihoods.logistic_softmax import LogisticSoftmax

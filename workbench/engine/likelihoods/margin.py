@@ -35,7 +35,7 @@ class BayesianSVM(SiteLikelihood):
         return tf.cast(Y, dtype)
 
     def sites(self, mean: Any, variance: Any, targets: Any, first: Any = 0, share: Any = 1.0) -> Sites:
-        """The bound at its best auxiliary variables (docs/math.md, 3); one-vs-rest columns do not interact."""
+        """The bound at its best auxiliary variables (docs/math.md, 3); columns do not interact."""
         hinge = augmented_hinge(1.0 - targets * mean, variance, tf)
         return Sites(targets * hinge.slope, hinge.weight, -tf.reduce_sum(hinge.bound, axis=1))
 
@@ -44,7 +44,7 @@ class BayesianSVM(SiteLikelihood):
         return -2.0 * tf.reduce_sum(tf.nn.relu(1.0 - targets * F), axis=-1)
 
     def probabilities(self, mean: Any, variance: Any) -> Any:
-        """[n, C] p(y = 1) = Phi(mean / sqrt(1 + variance)): Wenzel et al. 2017, equation 13, with its root."""
+        """[n, C] p(y = 1) = Phi(mean / sqrt(1 + variance)): equation 13, with its root."""
         return self.probabilities_at(mean / tf.sqrt(1.0 + variance))
 
     def probabilities_at(self, F: Any) -> Any:
@@ -80,7 +80,7 @@ class LargeMargin(SiteLikelihood):
         return tf.where(targets > 0, tf.cast(-np.inf, values.dtype), values)
 
     def sites(self, mean: Any, variance: Any, targets: Any, first: Any = 0, share: Any = 1.0) -> Sites:
-        """The tempered bound (docs/math.md, 2): u_t = -pi (1 + w d), u_y = -sum u_t; W_t = pi w, W_y = sum W_t."""
+        """U_t = -pi (1 + w d), u_y = -sum u_t; W_t = pi w, W_y = sum W_t (docs/math.md, 2)."""
         own = tf.reduce_sum(targets * mean, axis=1, keepdims=True)
         spread = variance + tf.reduce_sum(targets * variance, axis=1, keepdims=True)
         hinge = augmented_hinge(rival_margins(mean, own), spread, tf)
