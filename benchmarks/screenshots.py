@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.driving import PATIENCE, ROOT, Server, chromium, settled, visit
-from workbench.app.experiments import EXPERIMENTS
-from workbench.app.lessons import LESSONS
+from workbench.app.lessons import EXPERIMENTS, LESSONS
 
 PICTURES = ROOT / "docs" / "images"
 # those of docs/teaching.md: names of `Pages.all` that the script refers to, with what else the address says

@@ -9,7 +9,6 @@ import streamlit as st
 
 from workbench.app import current, frame, lessons, seeing, teaching, widgets
 from workbench.app.downloads import figure_downloads
-from workbench.app.experiments import EXPERIMENTS
 from workbench.app.text import plural, verbatim
 from workbench.classifiers import protocols
 from workbench.errors import InputError
@@ -17,12 +16,7 @@ from workbench.errors import InputError
 FEW = 20
 PART = "experiment"
 OWN = "project"
-PARTS = {
-    OWN: "This project",
-    "likelihoods": "Likelihoods over the noise",
-    "gibbs": "Against Gibbs sampling",
-    "trade-offs": "Inducing points",
-}
+PARTS = {OWN: "This project"} | {name: one.experiment for name, one in lessons.EXPERIMENTS.items()}
 
 
 def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
@@ -56,7 +50,7 @@ def numbers(rows: list[tuple[str, str, str]], key: str) -> None:
 def turn() -> None:
     """To another part: its own values belong into the address, the old part's do not."""
     chosen = st.session_state[PART]
-    for one in EXPERIMENTS.values():
+    for one in lessons.EXPERIMENTS.values():
         for control in one.controls:
             st.query_params.pop(control.name, None)
     if chosen == OWN:
@@ -84,7 +78,7 @@ def choose_part() -> str:
 
 def run_experiment(name: str) -> None:
     """One experiment: its question, a button that starts it, and what is computed so far."""
-    chosen = EXPERIMENTS[name]
+    chosen = lessons.EXPERIMENTS[name]
     st.subheader(chosen.question)
     values = teaching.controls(chosen)
     made, job = lessons.present(chosen, values)
@@ -171,24 +165,14 @@ with left:
     from workbench.figures.reliability import confidence_histogram, reliability_diagram
 
     event = "the prediction" if code is None else str(model.classes[code])
-    fig = reliability_diagram(
-        shown.table.confidence,
-        shown.table.accuracy,
-        shown.table.count,
-        ece=shown.ece.value,
-        band=shown.band,
-        event=event,
-        height=420,
-    )
+    fig = reliability_diagram(shown.table, ece=shown.ece.value, band=shown.band, event=event, height=420)
     widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
     figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
     st.caption("Above the dotted line it is too modest, below it promises too much. Bars: 95 % bootstrap.")
 with right:
     st.header("Confidence")
     h = shown.histogram
-    fig = confidence_histogram(
-        h.lower, h.upper, h.right, h.wrong, mean_confidence=h.mean_confidence, accuracy=h.accuracy, height=420
-    )
+    fig = confidence_histogram(h, height=420)
     widgets.figure(fig, "cal-histogram", "Number of items by confidence, right and wrong ones")
     figure_downloads(fig, "workbench-confidence", "save-cal-histogram")
     gap = h.over_confidence

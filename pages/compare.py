@@ -396,9 +396,7 @@ def reliability_and_map(model: Any, number: int) -> None:
     honest = insight.calibration(model)
     left, right = st.columns(2, gap="medium")
     with left:
-        fig = reliability_diagram(
-            honest.table.confidence, honest.table.accuracy, honest.table.count, height=ROUND_HEIGHT
-        )
+        fig = reliability_diagram(honest.table, height=ROUND_HEIGHT)
         widgets.figure(
             fig, "round-reliability", "Accuracy against confidence on the test items of this round"
         )

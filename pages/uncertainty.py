@@ -210,7 +210,7 @@ def layout() -> Any:
 
 def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None, height: int) -> Any:
     """The map of one model."""
-    from workbench.figures import maps, theme
+    from workbench.figures import maps
 
     over = mapping.over_plane(session, view, where) if behind != "none" else None
     fig = maps.pool_map(
@@ -227,11 +227,10 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
         value_range=scale,
     )
     if over is not None and behind == "blend" and len(view.model.classes) <= 10:
-        from workbench.figures.teaching import ProbabilityGrid, blend_image
+        from workbench.figures.teaching import blend_image
 
         grid, p = over
-        # the colours of the marks, so that a mark on another ground stands out
-        image = blend_image(ProbabilityGrid("", grid.x, grid.y, p), 0.7, theme.CATEGORICAL[: p.shape[2]])
+        image = blend_image(grid.x, grid.y, p, opacity=0.7)
         fig = maps.with_blend(fig, image, grid.x, grid.y)
     points = mapping.inducing_points(view, where) if inducing else None
     return fig if points is None else maps.with_inducing(fig, points)

@@ -14,10 +14,6 @@ from workbench.errors import InputError
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def preset(lesson: lessons.Lesson) -> lessons.Values:
-    return {c.name: c.default for c in lesson.controls}
-
-
 @pytest.mark.parametrize("lesson", lessons.LESSONS, ids=lambda lesson: lesson.name)
 def test_every_value_of_a_control_survives_the_address(lesson: lessons.Lesson) -> None:
     assert len(lesson.look) >= 3 and lesson.question.endswith("?")
@@ -46,7 +42,7 @@ def test_a_state_is_computed_once_and_a_mark_computes_nothing() -> None:
     lesson = lessons.Lesson(
         "test-once", "", "", (),
         (lessons.Control("a", "", both, 1), lessons.Control("m", "", both, 1, mark=True)),
-        compute, lambda result, values: ([], ""), 1,
+        compute, lambda result, values: lessons.Drawn([], ""), 1,
     )  # fmt: skip
     found, job = lessons.result(lesson, {"a": 1, "m": 1})
     assert found is None and job is not None and job.wait(10)
@@ -67,7 +63,7 @@ def test_a_lesson_that_fails_says_so_and_can_be_tried_again() -> None:
             raise InputError("not today")
         return "now"
 
-    lesson = lessons.Lesson("test-fail", "", "", (), (), compute, lambda r, v: ([], ""), 1)
+    lesson = lessons.Lesson("test-fail", "", "", (), (), compute, lambda r, v: lessons.Drawn([], ""), 1)
     _, job = lessons.result(lesson, {})
     assert job is not None and job.wait(10)
     found, job = lessons.result(lesson, {})
@@ -89,10 +85,10 @@ def test_the_sweep_shows_its_first_curve_before_the_second_is_fitted(monkeypatch
 
     monkeypatch.setattr(calibration, "scores_of", scores)
     lesson = lessons.find("likelihoods")
-    values = preset(lesson)
+    values = lesson.preset
     curves = lesson.compute(values, job)
     assert [shown for name, shown in seen if name == "logistic-softmax"] == [1] * len(calibration.NOISES)
-    pictures, words = lesson.draw(curves[:1], values)
+    pictures, words, _ = lesson.draw(curves[:1], values)
     assert "1 of 8 curves" in str(pictures[0].figure.to_dict()) and "Exact Bayes" in words
 
 
@@ -112,7 +108,7 @@ def test_the_page_needs_no_project_and_says_what_is_wrong_with_an_address(
 
 def test_lessons_import_no_engine() -> None:
     code = (
-        "import sys; import workbench.app.experiments, workbench.app.mapping, workbench.figures.teaching;"
+        "import sys; import workbench.app.lessons, workbench.app.mapping, workbench.figures.teaching;"
         "print([m for m in ('tensorflow', 'gpflow', 'sklearn', 'sqlalchemy') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

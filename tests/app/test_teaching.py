@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.app.test_pages import open_page, texts
-from workbench.app import current, experiments, lessons, mapping, seeing
+from workbench.app import current, lessons, mapping, seeing
 from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
 from workbench.policies import POLICIES, variation_ratio
@@ -172,10 +172,9 @@ def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
     one = seeing.calibration(wine.id, model, items[codes == 1], codes[codes == 1], "own", 10, None, None)
     assert one.n == (codes == 1).sum() and np.isfinite([one.ece.value, one.nll, one.brier, one.maximum]).all()
     assert one.histogram.right.sum() + one.histogram.wrong.sum() == one.n
-    drawn = reliability_diagram(one.table.confidence, one.table.accuracy, one.table.count, band=one.band)
+    drawn = reliability_diagram(one.table, band=one.band)
     assert len(drawn.data) == 2
-    h = one.histogram
-    assert confidence_histogram(h.lower, h.upper, h.right, h.wrong, mean_confidence=0.5, accuracy=1).data
+    assert confidence_histogram(one.histogram).data
     with pytest.raises(InputError, match="nothing to measure"):
         seeing.calibration(wine.id, model, items[:0], codes[:0], "own", 10, None, None)
 
@@ -230,9 +229,9 @@ def test_an_experiment_starts_with_a_button_streams_and_is_kept(
     values = {"pool": "wine", "seed": 2}
     address = {"experiment": "trade-offs", "pool": "wine", "seed": "2"}
     test = open_page("calibration", **address)
-    assert not fits.done and lessons.present(experiments.TRADE, values) == (None, None)
+    assert not fits.done and lessons.present(lessons.EXPERIMENTS["trade-offs"], values) == (None, None)
     test.button(key="start-experiment").click().run()
-    _, job = lessons.present(experiments.TRADE, values)
+    _, job = lessons.present(lessons.EXPERIMENTS["trade-offs"], values)
     assert job is not None and job.active
     try:
         while not job.partial:
@@ -255,14 +254,14 @@ def test_an_experiment_that_fails_says_why_and_an_unknown_one_is_the_project(
         raise InputError("no such luck")
 
     monkeypatch.setattr(calibration, "trade_fit", broken)
-    job = lessons.start(experiments.TRADE, {"pool": "wine", "seed": 1})
+    job = lessons.start(lessons.EXPERIMENTS["trade-offs"], {"pool": "wine", "seed": 1})
     assert job.wait(60)
     test = open_page("calibration", experiment="trade-offs", pool="wine", seed="1")
     assert "no such luck" in said(test) and not test.button(key="start-experiment").disabled
     assert "No project is open" in said(open_page("calibration", experiment="nonsense"))
 
 
-@pytest.mark.parametrize("lesson", experiments.EXPERIMENTS.values(), ids=list(experiments.EXPERIMENTS))
+@pytest.mark.parametrize("lesson", lessons.EXPERIMENTS.values(), ids=list(lessons.EXPERIMENTS))
 def test_an_experiment_asks_and_says_what_to_look_for(lesson: lessons.Lesson) -> None:
     assert lesson.question.endswith("?") and len(lesson.look) >= 3
     assert all(c.default in c.options for c in lesson.controls)

@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,6 +13,7 @@ from workbench.figures.maps import Regions, pool_map, thinned
 from workbench.figures.reliability import confidence_histogram, reliability_diagram
 from workbench.figures.sparkline import sparkline
 from workbench.figures.thumbnails import enlarged, sheet
+from workbench.metrics import ConfidenceHistogram, ReliabilityTable
 
 # Machado, Oliveira and Fernandes (2009), severity 1: linear RGB seen with a missing cone
 DEFICIENCIES = {
@@ -223,24 +225,26 @@ def test_an_empty_map_says_so() -> None:
     assert not pool_map(np.zeros((0, 2))).data
 
 
+BINS = ReliabilityTable(
+    np.array([0, 1, 2]) / 3,
+    np.array([1, 2, 3]) / 3,
+    np.array([10, 0, 40]),
+    np.array([0.2, np.nan, 0.9]),
+    np.array([0.3, np.nan, 0.8]),
+)
+
+
 def test_the_reliability_diagram_leaves_empty_bins_out_and_prints_n() -> None:
-    fig = reliability_diagram(
-        np.array([0.2, np.nan, 0.9]), np.array([0.3, np.nan, 0.8]), np.array([10, 0, 40]), ece=0.1
-    )
+    fig = reliability_diagram(BINS, ece=0.1)
     assert list(fig.data[1].x) == [0.2, 0.9]
     assert "n = 50" in fig.layout.annotations[0].text and "0.100" in fig.layout.annotations[0].text
-    assert not reliability_diagram(np.full(2, np.nan), np.full(2, np.nan), np.zeros(2, dtype=int)).data
+    assert not reliability_diagram(replace(BINS, count=np.zeros(3, dtype=int))).data
+    assert fig.layout.xaxis.range[1] == 1.04, "the largest circle is drawn whole"
 
 
 def test_reliability_bars_end_where_the_interval_does() -> None:
     band = (np.array([0.1, np.nan, 0.7]), np.array([0.5, np.nan, 0.95]))
-    fig = reliability_diagram(
-        np.array([0.2, np.nan, 0.9]),
-        np.array([0.3, np.nan, 0.8]),
-        np.array([10, 0, 40]),
-        band=band,
-        event="<b>",
-    )
+    fig = reliability_diagram(BINS, band=band, event="<b>")
     bars = fig.data[1].error_y
     assert np.allclose(bars.array, [0.2, 0.15]) and np.allclose(bars.arrayminus, [0.2, 0.1])
     assert fig.layout.yaxis.title.text == "Share that is &lt;b&gt;"
@@ -248,15 +252,14 @@ def test_reliability_bars_end_where_the_interval_does() -> None:
 
 def test_the_confidence_histogram_stacks_right_and_wrong() -> None:
     ends = np.array([0.0, 0.5, 1.0])
-    fig = confidence_histogram(
-        ends[:-1], ends[1:], np.array([1, 7]), np.array([2, 1]), mean_confidence=0.9, accuracy=8 / 11
-    )
+    bins = ConfidenceHistogram(ends[:-1], ends[1:], np.array([1, 7]), np.array([2, 1]), 0.9, 8 / 11)
+    fig = confidence_histogram(bins)
     assert [list(bar.y) for bar in fig.data] == [[1, 7], [2, 1]] and fig.layout.barmode == "stack"
     assert sorted(shape.x0 for shape in fig.layout.shapes) == [8 / 11, 0.9]
     words = " ".join(a.text for a in fig.layout.annotations)
     assert "72.7%" in words and "90.0%" in words
     none = np.zeros(2, dtype=int)
-    assert not confidence_histogram(ends[:-1], ends[1:], none, none, mean_confidence=0, accuracy=0).data
+    assert not confidence_histogram(replace(bins, right=none, wrong=none)).data
 
 
 def test_a_sparkline_needs_two_points_and_falls_when_the_error_falls() -> None:

@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from workbench.figures import maps, teaching, theme
+from workbench.figures.records import CalibrationReport, Scores, SweepCurve, TradeCurve
 from workbench.metrics import confidence_histogram, reliability_band, reliability_table
 
 
@@ -13,13 +14,14 @@ def words(fig: go.Figure) -> str:
     return " ".join([*(a.text or "" for a in fig.layout.annotations), *titles])
 
 
-def panel(n: int = 200) -> teaching.HonestyPanel:
+def report(n: int = 200) -> CalibrationReport:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), n)
     y = rng.integers(0, 3, n)
-    return teaching.HonestyPanel(
-        "Model", reliability_table(y, p), reliability_band(y, p), confidence_histogram(y, p), 0.123, 1.5
-    )
+    return CalibrationReport(
+        "Model", n, Scores(0.4, 1.5, 0.123), reliability_table(y, p), reliability_band(y, p),
+        confidence_histogram(y, p),
+    )  # fmt: skip
 
 
 def test_noise_curves_draw_means_and_ranges_and_say_what_is_missing() -> None:
@@ -27,8 +29,8 @@ def test_noise_curves_draw_means_and_ranges_and_say_what_is_missing() -> None:
     values = np.array([[0.1, 0.3], [0.3, 0.5]])
     fig = teaching.noise_curves(
         [
-            teaching.NoiseCurve("Exact", noise, values, values, values, reference=True),
-            teaching.NoiseCurve("Softmax", noise, values, values, values),
+            SweepCurve("bayes", "Exact", noise, values, values, values),
+            SweepCurve("softmax", "Softmax", noise, values, values, values),
         ],
         mark=0.5,
         expected=6,
@@ -46,9 +48,9 @@ def test_noise_curves_draw_means_and_ranges_and_say_what_is_missing() -> None:
     "fig",
     [
         teaching.noise_curves([]),
-        teaching.honesty_panels([]),
-        teaching.probability_maps([]),
-        teaching.value_maps([]),
+        teaching.calibration_panels([]),
+        teaching.probability_maps({}, np.empty(0), np.empty(0)),
+        teaching.value_maps({}, np.empty(0), np.empty(0)),
         teaching.asked_maps({}, np.empty((0, 2)), np.empty(0, dtype=np.int64)),
         teaching.class_bands(np.empty(0), np.empty((0, 2)), np.empty((0, 2)), np.empty((0, 2))),
         teaching.agreement({}),
@@ -59,16 +61,16 @@ def test_without_data_a_figure_says_so(fig: go.Figure) -> None:
     assert not fig.data and len(words(fig)) > 8
 
 
-def test_honesty_shows_shares_that_add_up_and_prints_n() -> None:
-    fig = teaching.honesty_panels([panel(), panel(50)])
+def test_calibration_panels_show_shares_that_add_up_and_prints_n() -> None:
+    fig = teaching.calibration_panels([report(), report(50)])
     bars = [t for t in fig.data if isinstance(t, go.Bar)]
     assert sum(bars[0].y) + sum(bars[1].y) == pytest.approx(1)
     assert "n = 200" in words(fig) and "n = 50" in words(fig) and "ECE 0.123" in words(fig)
 
 
-def test_a_blend_is_pure_where_sure_and_the_paper_s_for_three() -> None:
-    assert teaching.blend(np.eye(3)).tolist() == [[255, 0, 0], [0, 255, 0], [0, 0, 255]]
-    assert teaching.blend(np.array([0.5, 0.25, 0.25])).tolist() == [128, 64, 64]
+def test_a_blend_is_pure_where_sure_in_the_colours_asked_for() -> None:
+    assert teaching.blend(np.eye(3), teaching.PRIMARIES).tolist() == [[255, 0, 0], [0, 255, 0], [0, 0, 255]]
+    assert teaching.blend(np.array([0.5, 0.25, 0.25]), teaching.PRIMARIES).tolist() == [128, 64, 64]
     four = teaching.blend(np.eye(4))
     assert "#{:02X}{:02X}{:02X}".format(*four[1]) == theme.CATEGORICAL[1]
     with pytest.raises(ValueError, match="11 classes"):
@@ -76,16 +78,16 @@ def test_a_blend_is_pure_where_sure_and_the_paper_s_for_three() -> None:
 
 
 def test_more_than_ten_classes_have_no_colour_map_and_it_says_why() -> None:
-    grid = teaching.ProbabilityGrid("", np.arange(2.0), np.arange(2.0), np.full((2, 2, 11), 1 / 11))
-    fig = teaching.probability_maps([grid])
+    x = np.arange(2.0)
+    fig = teaching.probability_maps({"": np.full((2, 2, 11), 1 / 11)}, x, x)
     assert not fig.data and "11 classes" in words(fig)
 
 
 def test_a_blend_lies_under_the_points_and_stands_upright() -> None:
     x = np.linspace(0, 1, 3)
-    grid = teaching.ProbabilityGrid("", x, x + 5, np.tile(np.eye(3), (3, 1, 1)))
+    image = teaching.blend_image(x, x + 5, np.tile(np.eye(3), (3, 1, 1)))
     fig = maps.pool_map(np.array([[0.5, 5.5], [0.2, 5.1]]), values=np.array([0.1, 0.2]))
-    fig = maps.with_blend(fig, teaching.blend_image(grid), grid.x, grid.y)
+    fig = maps.with_blend(fig, image, x, x + 5)
     assert isinstance(fig.data[0], go.Image)
     low, high = fig.layout.yaxis.range
     assert (low, high) == (5, 6) and fig.data[0].y0 == 5 and fig.data[0].dy == pytest.approx(0.5)
@@ -138,8 +140,8 @@ def test_trade_offs_show_four_measures_of_each_kind_as_far_as_fitted() -> None:
     at = np.array([5.0, 10.0])
     fig = teaching.trade_offs(
         [
-            teaching.TradeCurve("shared", at, at / 100, at, at / 50, at * 2, n=120),
-            teaching.TradeCurve("own", at[:1], at[:1], at[:1], at[:1], at[:1], n=120),
+            TradeCurve("shared", at, at / 100, at, at / 50, at * 2, n=120),
+            TradeCurve("own", at[:1], at[:1], at[:1], at[:1], at[:1], n=120),
         ],
         mark=5,
     )

@@ -57,7 +57,7 @@ def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished:
         values: of its controls.
         finished: whether that is all.
     """
-    pictures, words = lesson.draw(made, values)
+    pictures, words, _ = lesson.draw(made, values)
     for place, picture in enumerate(pictures):
         key = f"lesson-{lesson.name}-{place}"
         widgets.figure(picture.figure, key, picture.alt)

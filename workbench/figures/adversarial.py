@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from workbench.arrays import Array
-from workbench.figures import theme
+from workbench.figures import parts, theme
 
-DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "dot")
-MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
+STRENGTH = "Strength: largest change of a pixel, 0 to 1"
 CLEAN = theme.CATEGORICAL[0]
 ATTACKED = theme.CATEGORICAL[1]
 
@@ -42,14 +40,13 @@ def strength_curves(
     if not accuracy:
         return theme.empty("Nothing was measured yet", height)
     fig = _panels(["Accuracy", f"Mean {_lower(score)}"], height)
-    rank = 0
+    look = parts.looks(accuracy, controls)
     for name in sorted(accuracy, key=lambda n: n not in controls):
-        control = name in controls
-        look = _look(rank, control)
-        rank += not control
-        for column, values, shown in ((1, accuracy[name], ":.1%"), (2, suspicion.get(name), ":.3f")):
+        for column, values, form in ((1, accuracy[name], ".1%"), (2, suspicion.get(name), ".3f")):
             if values is not None:
-                fig.add_trace(_line(strengths, values, name, look, shown, legend=column == 1), 1, column)
+                hover = f"strength %{{x:.3g}}: %{{y:{form}}}"
+                drawn = parts.line(strengths, values, name, look[name], hover=hover, legend=column == 1)
+                fig.add_trace(drawn, row=1, col=column)
     fig.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", col=1)
     fig.update_yaxes(rangemode="tozero", col=2)
     return fig
@@ -75,10 +72,13 @@ def detection_curves(
         return theme.empty("No attack changed a right answer into a wrong one", height)
     fig = _panels(known, height)
     for column, name in enumerate(known, start=1):
-        for rank, (detector, values) in enumerate(areas[name].items()):
-            look = _look(rank, False)
-            fig.add_trace(_line(strengths, values, detector, look, ":.3f", legend=column == 1), 1, column)
-        fig.add_trace(_guess([float(np.min(strengths)), float(np.max(strengths))], [0.5, 0.5]), 1, column)
+        look = parts.looks(areas[name])
+        for detector, values in areas[name].items():
+            hover = "strength %{x:.3g}: %{y:.3f}"
+            drawn = parts.line(strengths, values, detector, look[detector], hover=hover, legend=column == 1)
+            fig.add_trace(drawn, row=1, col=column)
+        ends = [float(np.min(strengths)), float(np.max(strengths))]
+        fig.add_trace(parts.diagonal(ends, [0.5, 0.5]), row=1, col=column)
     fig.update_yaxes(range=[-0.02, 1.02])
     fig.update_yaxes(title="Area under the ROC curve", col=1)
     fig.add_annotation(
@@ -117,43 +117,19 @@ def roc_curves(
         x_options={"range": [-0.01, 1.01], "tickformat": ".0%"},
         y_options={"range": [-0.01, 1.01], "tickformat": ".0%"},
     )
-    fig.add_trace(_guess([0, 1], [0, 1]))
-    rank = 0
+    fig.add_trace(parts.diagonal())
+    look = parts.looks(curves, controls)
     for name in sorted(curves, key=lambda n: n not in controls):
         false, found = (np.asarray(part) for part in curves[name])
-        colour, dash, symbol = _look(rank, name in controls)
-        rank += name not in controls
-        label = f"{theme.text(name)} · {areas[name]:.3f}"
-        fig.add_trace(
-            go.Scatter(
-                x=false,
-                y=found,
-                mode="lines",
-                name=label,
-                legendgroup=name,
-                line={"color": colour, "width": 2.4, "dash": dash},
-                hovertemplate=f"<b>{theme.text(name)}</b><br>of the clean %{{x:.1%}}, "
-                "of the attacked %{y:.1%}<extra></extra>",
-            )
-        )
+        hover = "of the clean %{x:.1%}, of the attacked %{y:.1%}"
+        drawn = parts.line(false, found, name, look[name], hover=hover, marks=False)
+        fig.add_trace(drawn.update(name=f"{theme.text(name)} · {areas[name]:.3f}"))
         # what a threshold that keeps to the rate finds: no interpolation between thresholds
         within = np.flatnonzero(false <= rate + 1e-12)[-1]
+        hover = f"at most {rate:.0%} false alarms: %{{y:.1%}} found"
+        mark = parts.line(false[[within]], found[[within]], name, look[name], hover=hover, legend=False)
         fig.add_trace(
-            go.Scatter(
-                x=[false[within]],
-                y=[found[within]],
-                mode="markers",
-                legendgroup=name,
-                showlegend=False,
-                marker={
-                    "color": colour,
-                    "size": 11,
-                    "symbol": symbol,
-                    "line": {"width": 1.5, "color": "white"},
-                },
-                hovertemplate=f"<b>{theme.text(name)}</b><br>at most {rate:.0%} false alarms: "
-                "%{y:.1%} found<extra></extra>",
-            )
+            mark.update(mode="markers", marker={"size": 11, "line": {"width": 1.5, "color": "white"}})
         )
     fig.add_vline(x=rate, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1})
     return fig
@@ -248,12 +224,7 @@ def latent_bars(
                 width=0.36,
                 name=title,
                 marker={"color": theme.translucent(colour, 0.75)},
-                error_y={
-                    "type": "data",
-                    "array": 2 * np.asarray(deviation),
-                    "color": theme.NEUTRAL,
-                    "thickness": 1.5,
-                },
+                error_y={"type": "data", "array": 2 * np.asarray(deviation), "color": theme.NEUTRAL},
                 customdata=names,
                 hovertemplate=f"%{{customdata}}, {title}: %{{y:.2f}} ± %{{error_y.array:.2f}}<extra></extra>",
             )
@@ -278,64 +249,12 @@ def perturbation_image(before: Array, after: Array, strength: float) -> Array:
 
 
 def _panels(titles: Sequence[str], height: int) -> go.Figure:
-    fig = make_subplots(
-        1,
-        len(titles),
-        subplot_titles=[theme.text(t) for t in titles],
-        horizontal_spacing=0.24 / (len(titles) + 1),
-    )
-    plain = theme.figure(height=height)
-    fig.update_layout(
-        {
-            k: plain.layout[k]
-            for k in ("height", "paper_bgcolor", "plot_bgcolor", "colorway", "hoverlabel", "uirevision")
-        }
-    )
-    fig.update_layout(
-        margin={"l": 8, "r": 12, "t": 74, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.14, "xanchor": "left", "x": 0},
-    )
-    axis = {
-        "gridcolor": theme.GRID,
-        "zeroline": False,
-        "linecolor": theme.GRID,
-        "ticks": "",
-        "automargin": True,
-    }
-    fig.update_xaxes(**axis, title="Strength: largest change of a pixel, 0 to 1", title_standoff=10)
-    fig.update_yaxes(**axis, title_standoff=10)
-    fig.update_annotations(font={"size": 14})
+    """Panels over the strength."""
+    spacing = 0.24 / (len(titles) + 1)
+    fig = parts.panels(titles, height=height, x=STRENGTH, horizontal_spacing=spacing)
+    if len(titles) > 2:
+        fig.update_xaxes(title="Strength")
     return fig
-
-
-def _look(rank: int, control: bool) -> tuple[str, str, str]:
-    if control:
-        return theme.NEUTRAL, "dot", "x"
-    return theme.class_colour(rank), DASHES[rank % len(DASHES)], MARKS[rank % len(MARKS)]
-
-
-def _line(
-    x: Array, y: Array, name: str, look: tuple[str, str, str], shown: str, *, legend: bool
-) -> go.Scatter:
-    colour, dash, symbol = look
-    return go.Scatter(
-        x=x,
-        y=y,
-        mode="lines+markers",
-        name=theme.text(name),
-        legendgroup=name,
-        showlegend=legend,
-        line={"color": colour, "width": 2.2, "dash": dash},
-        marker={"size": 7, "symbol": symbol},
-        hovertemplate=f"<b>{theme.text(name)}</b><br>strength %{{x:.3g}}: %{{y{shown}}}<extra></extra>",
-    )
-
-
-def _guess(x: Sequence[float], y: Sequence[float]) -> go.Scatter:
-    return go.Scatter(
-        x=x, y=y, mode="lines", line={"color": theme.NEUTRAL, "dash": "dot", "width": 1}, hoverinfo="skip",
-        showlegend=False,
-    )  # fmt: skip
 
 
 def _lower(title: str) -> str:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from workbench.arrays import Array
-from workbench.figures import theme
+from workbench.figures import parts, theme
 
 # two-sided 95 % quantiles of Student's t for 1..30 degrees of freedom; 1.96 beyond
 _T95 = (
@@ -18,7 +17,6 @@ _T95 = (
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-DASHES = ("solid", "dash", "dashdot", "longdash", "solid", "dash")
 # with two runs the interval of the mean is wider than anything worth drawing
 MIN_RUNS = 3
 
@@ -108,7 +106,7 @@ def learning_curve(
     for curve in sorted(curves, key=lambda c: not c.baseline):
         most = int(curve.runs.max())
         name = curve.name + (f" · n = {most}" if most > 1 else "")
-        fig.add_traces(_traces(curve, *looks[curve.name], name, measure, share))
+        fig.add_traces(_traces(curve, looks[curve.name], name, measure, share))
     end = max(float(c.labels.max()) for c in curves)
     for words, at in (marks or {}).items():
         fig.add_vline(
@@ -142,37 +140,26 @@ def learning_curves(
     """
     columns = min(across, len(groups))
     rows = -(-len(groups) // columns)
-    fig = make_subplots(
-        rows,
-        columns,
-        subplot_titles=[_with_n(title, curves) for title, curves in groups],
-        horizontal_spacing=0.16 / columns,
-        vertical_spacing=0.3 / rows,
-    )
     everything = [c for _, curves in groups for c in curves if len(c.labels)]
     if not everything:
         return theme.empty("No round has finished yet", height)
-    plain = theme.figure(height=60 + height * rows).layout.to_plotly_json()
-    axes = {name: plain.pop(name) for name in ("xaxis", "yaxis")}
-    fig.update_layout(plain)
-    fig.update_layout(margin_t=64, legend_y=1 + 44 / (height * rows))
-    fig.update_annotations(font_size=13)
-    fig.update_xaxes(axes["xaxis"] | {"title": None})
-    fig.update_yaxes(axes["yaxis"] | {"title": None, "tickformat": ".0%" if share else ""})
+    fig = parts.panels(
+        [_with_n(title, curves) for title, curves in groups], rows=rows, columns=columns, y=measure,
+        height=60 + height * rows, horizontal_spacing=0.16 / columns, vertical_spacing=0.3 / rows,
+    )  # fmt: skip
+    fig.update_yaxes(tickformat=".0%" if share else "")
     looks = _looks(everything)
-    told: set[str] = set()
+    named: set[str] = set()
     for place, (_, curves) in enumerate(groups):
-        at = {"row": place // columns + 1, "col": place % columns + 1}
+        at = parts.place(place, columns)
         drawn = sorted((c for c in curves if len(c.labels)), key=lambda c: not c.baseline)
         for curve in drawn:
-            for trace in _traces(curve, *looks[curve.name], curve.name, measure, share):
-                trace.showlegend = trace.showlegend is not False and curve.name not in told
+            for trace in _traces(curve, looks[curve.name], curve.name, measure, share):
+                trace.showlegend = trace.showlegend is not False and curve.name not in named
                 fig.add_trace(trace, **at)
-            told.add(curve.name)
+            named.add(curve.name)
         if drawn:
             fig.update_yaxes(range=[0, _top(drawn, share)], **at)
-        if at["col"] == 1:
-            fig.update_yaxes(title=measure, **at)
         if place + columns >= len(groups):
             fig.update_xaxes(title="Labels", **at)
     return fig
@@ -180,7 +167,7 @@ def learning_curves(
 
 def _with_n(title: str, curves: Sequence[Curve]) -> str:
     most = max((int(c.runs.max()) for c in curves if len(c.runs)), default=0)
-    return theme.text(title, 40) + (f" · n = {most}" if most else "")
+    return title + (f" · n = {most}" if most else "")
 
 
 def _banded(curves: Sequence[Curve]) -> bool:
@@ -195,55 +182,25 @@ def _top(curves: Sequence[Curve], share: bool) -> float:
     return min(top, 1.0) if share else top
 
 
-def _looks(curves: Sequence[Curve]) -> dict[str, tuple[str, str]]:
-    """Name -> colour and dash, in order of appearance; the baseline is grey and dotted."""
-    looks: dict[str, tuple[str, str]] = {}
-    rank = 0
-    for curve in curves:
-        if curve.name in looks:
-            continue
-        if curve.baseline:
-            looks[curve.name] = (theme.NEUTRAL, "dot")
-        else:
-            looks[curve.name] = (theme.class_colour(rank), DASHES[rank % len(DASHES)])
-            rank += 1
-    return looks
+def _looks(curves: Sequence[Curve]) -> dict[str, parts.Look]:
+    """Name -> look, in order of appearance; the baseline is grey and dotted."""
+    return parts.looks((c.name for c in curves), [c.name for c in curves if c.baseline])
 
 
-def _traces(curve: Curve, colour: str, dash: str, name: str, measure: str, share: bool) -> list[go.Scatter]:
+def _traces(curve: Curve, look: parts.Look, name: str, measure: str, share: bool) -> list[go.Scatter]:
     """A curve's band, where it has one, and its line."""
     made = []
     banded = np.isfinite(curve.low)
     if banded.any():
-        x = curve.labels[banded]
-        made.append(
-            go.Scatter(
-                x=np.concatenate([x, x[::-1]]),
-                y=np.concatenate([curve.high[banded], np.maximum(curve.low[banded], 0.0)[::-1]]),
-                fill="toself",
-                fillcolor=theme.translucent(colour, 0.16),
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=curve.name,
-            )
-        )
-    shown = ":.1%" if share else ":.3f"
-    made.append(
-        go.Scatter(
-            x=curve.labels,
-            y=curve.mean,
-            # a one-point curve has no line to see
-            mode="lines+markers" if len(curve.labels) <= 12 else "lines",
-            name=theme.text(name),
-            legendgroup=curve.name,
-            line={"color": colour, "width": 2.4, "dash": dash},
-            marker={"size": 6},
-            customdata=curve.runs,
-            hovertemplate=(
-                f"<b>{theme.text(curve.name)}</b><br>%{{x}} labels<br>{measure.lower()} %{{y{shown}}}"
-                "<br>runs: %{customdata}<extra></extra>"
-            ),
-        )
+        ends = (np.maximum(curve.low[banded], 0.0), curve.high[banded])
+        made.append(parts.band(curve.labels[banded], *ends, look.colour, curve.name, 0.16))
+    hover = f"%{{x}} labels<br>{measure.lower()} %{{y{':.1%' if share else ':.3f'}}}<br>runs: %{{customdata}}"
+    # a one-point curve has no line to see
+    few = len(curve.labels) <= 12
+    line = parts.line(
+        curve.labels, curve.mean, curve.name, look, hover=hover, marks=few, customdata=curve.runs
     )
-    return made
+    return [
+        *made,
+        line.update(name=theme.text(name), showlegend=None, marker={"size": 6, "symbol": "circle"}),
+    ]

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from workbench.arrays import Array, Ints
-from workbench.figures import theme
+from workbench.figures import parts, theme
 
 
 @dataclass(frozen=True)
@@ -117,18 +116,7 @@ def pool_map(
         shown = np.asarray(values, dtype=float)[open_items]
         finite = shown[np.isfinite(shown)]
         low, high = value_range or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
-        marker |= {
-            "color": shown,
-            "cmin": low,
-            "cmax": high if high > low else low + 1.0,
-            "colorscale": [list(stop) for stop in theme.MEASURE],
-            "colorbar": {
-                "title": {"text": theme.text(measure), "side": "right"},
-                "thickness": 12,
-                "outlinewidth": 0,
-                "len": 0.9,
-            },
-        }
+        marker |= {"color": shown} | parts.colour_scale(low, high, measure)
     if open_items.size:
         fig.add_trace(
             kind(
@@ -144,23 +132,9 @@ def pool_map(
         )
     for code in np.unique(labels[labelled]):
         of_class = labelled[labels[labelled] == code]
-        name = theme.text(classes[code], 24) if code < len(classes) else f"class {code}"
-        fig.add_trace(
-            kind(
-                x=points[of_class, 0],
-                y=points[of_class, 1],
-                mode="markers",
-                name=name,
-                marker={
-                    "size": 12,
-                    "color": theme.class_colour(int(code)),
-                    "symbol": theme.class_symbol(int(code)),
-                    "line": {"width": 1.6, "color": "white"},
-                },
-                customdata=hover(of_class),
-                hovertemplate=words + "<br>labelled %{customdata[3]}<extra></extra>",
-            )
-        )
+        [marks] = parts.class_marks(points[of_class], labels[of_class], classes, size=12, rim=1.6, kind=kind)
+        told = words + "<br>labelled %{customdata[3]}<extra></extra>"
+        fig.add_trace(marks.update(customdata=hover(of_class), hovertemplate=told))
     if len(asked):
         ring = np.asarray(asked, dtype=np.int64)
         fig.add_trace(
@@ -174,17 +148,7 @@ def pool_map(
                 hovertemplate=words + "<br>asked now<extra></extra>",
             )
         )
-    fig.add_annotation(
-        text=f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn",
-        showarrow=False,
-        xref="paper",
-        yref="paper",
-        x=1,
-        y=0,
-        xanchor="right",
-        yanchor="bottom",
-        font={"size": 11, "color": theme.NEUTRAL},
-    )
+    parts.corner(fig, f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn")
     fig.update_layout(clickmode="event+select", dragmode="pan")
     return fig
 
@@ -195,7 +159,7 @@ def _draw_regions(fig: go.Figure, regions: Regions, classes: Sequence[object]) -
     for code in range(count):
         colour = theme.class_colour(code)
         scale += [[code / count, colour], [(code + 1) / count, colour]]
-    names = np.array([theme.text(classes[c]) if c < len(classes) else f"class {c}" for c in range(count)])
+    names = np.array([parts.class_name(classes, c) for c in range(count)])
     fig.add_trace(
         go.Heatmap(
             x=regions.x,
@@ -230,7 +194,7 @@ def with_blend(fig: go.Figure, image: go.Image, x: Array, y: Array) -> go.Figure
 
     Args:
         fig: of `pool_map`, without regions.
-        image: as `teaching.blend_image` gives it.
+        image: of `teaching.blend_image`.
         x: [W] of the image.
         y: [H] of the image.
 
@@ -283,42 +247,24 @@ def side_by_side(
     Returns:
         One figure; the colour scale is shown once.
     """
-    fig = make_subplots(
-        1,
-        2,
-        subplot_titles=[theme.text(t) for t in titles],
-        shared_xaxes="all",
-        shared_yaxes="all",
-        horizontal_spacing=0.04,
-    )
-    told: set[str] = set()
+    fig = parts.panels(
+        titles, height=height, x=left.layout.xaxis.title.text or "", y=left.layout.yaxis.title.text or "",
+        horizontal_spacing=0.04, shared_xaxes="all", shared_yaxes="all",
+    )  # fmt: skip
+    named: set[str] = set()
     for column, one in enumerate((left, right), start=1):
         for trace in one.data:
             copy = type(trace)(trace)
             if copy.showlegend is not False and copy.name:
-                copy.legendgroup = copy.name
-                copy.showlegend = copy.name not in told
-                told.add(copy.name)
+                copy.update(legendgroup=copy.name, showlegend=copy.name not in named)
+                named.add(copy.name)
             if column == 1 and "marker" in copy and copy.marker.colorscale is not None:
-                copy.marker.showscale = False
-                copy.marker.colorbar = None
+                copy.marker.update(showscale=False, colorbar=None)
             fig.add_trace(copy, row=1, col=column)
-    plain = theme.figure(height=height)
-    kept = ("height", "paper_bgcolor", "plot_bgcolor", "colorway", "hoverlabel", "uirevision", "modebar")
-    fig.update_layout({name: plain.layout[name] for name in kept})
-    fig.update_layout(
-        margin={"l": 8, "r": 12, "t": 74, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.07, "xanchor": "left", "x": 0},
-        clickmode="event+select",
-        dragmode="pan",
-    )
+    fig.update_layout(clickmode="event+select", dragmode="pan")
     # what the maps say of themselves, such as that not all items are drawn
-    for note in left.layout.annotations:
-        fig.add_annotation(note)
-    axis = {"gridcolor": theme.GRID, "zeroline": False, "ticks": "", "automargin": True}
-    fig.update_xaxes(**axis, title=left.layout.xaxis.title.text)
-    fig.update_yaxes(**axis)
-    fig.update_yaxes(title=left.layout.yaxis.title.text, col=1)
+    for words in left.layout.annotations:
+        fig.add_annotation(words)
     if any(isinstance(trace, go.Image) for trace in fig.data):
         fig.update_yaxes(range=left.layout.yaxis.range, autorange=False, scaleanchor=False)
         fig.update_xaxes(range=left.layout.xaxis.range)

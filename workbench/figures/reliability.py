@@ -6,13 +6,65 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench.arrays import Array
-from workbench.figures import theme
+from workbench.figures import parts, theme
+from workbench.metrics import ConfidenceHistogram, ReliabilityTable
+
+ROOM = 1.04
+"""End of the axes of shares: the largest circle is drawn whole."""
+
+
+def reliability_line(
+    table: ReliabilityTable, band: tuple[Array, Array] | None = None, *, largest: float = 29
+) -> go.Scatter:
+    """Accuracy against mean confidence of each bin that is not empty, circles by the number of items.
+
+    Args:
+        table: the bins.
+        band: ends [B] of an interval for the share right of each bin.
+        largest: diameter of the largest circle, in pixels.
+    """
+    full = np.asarray(table.count) > 0
+    count, accuracy = np.asarray(table.count)[full], np.asarray(table.accuracy)[full]
+    bars = None
+    if band is not None:
+        bars = parts.error_bars(accuracy, *(np.asarray(end, dtype=float)[full] for end in band))
+    return go.Scatter(
+        x=np.asarray(table.confidence)[full], y=accuracy, error_y=bars, customdata=count, showlegend=False,
+        mode="lines+markers", line={"color": theme.class_colour(0), "width": 2},
+        marker={"size": 7 + (largest - 7) * np.sqrt(count / count.max()), "opacity": 0.85},
+        hovertemplate="says %{x:.1%}, is right %{y:.1%}<br>n = %{customdata:,}<extra></extra>",
+    )  # fmt: skip
+
+
+def histogram_bars(
+    histogram: ConfidenceHistogram, *, share: bool = False, legend: bool = True, count: bool = False
+) -> list[go.Bar]:
+    """Items by confidence, right ones below wrong ones.
+
+    Args:
+        histogram: the bins.
+        share: whether shares of all items are drawn instead of numbers.
+        legend: whether the two stand in the legend.
+        count: whether the legend says how many.
+    """
+    lower, upper = np.asarray(histogram.lower), np.asarray(histogram.upper)
+    total = int(np.sum(histogram.right) + np.sum(histogram.wrong))
+    made = []
+    for code, name in enumerate(("right", "wrong")):
+        items = np.asarray(getattr(histogram, name))
+        made.append(
+            go.Bar(
+                x=(lower + upper) / 2, y=items / total if share else items, width=0.92 * (upper - lower),
+                name=f"{name} · n = {int(items.sum()):,}" if count else name, legendgroup=name,
+                showlegend=legend, marker={"color": theme.class_colour(code), "line": {"width": 0}},
+                customdata=items, hovertemplate=f"%{{x:.0%}}: %{{customdata:,}} {name}<extra></extra>",
+            )
+        )  # fmt: skip
+    return made
 
 
 def reliability_diagram(
-    confidence: Array,
-    accuracy: Array,
-    counts: Array,
+    table: ReliabilityTable,
     *,
     ece: float | None = None,
     band: tuple[Array, Array] | None = None,
@@ -22,9 +74,7 @@ def reliability_diagram(
     """Accuracy against mean confidence in each bin; circles grow with the number of items.
 
     Args:
-        confidence: [B] mean confidence of each bin, NaN where empty.
-        accuracy: [B] share right in each bin.
-        counts: [B] items in each bin.
+        table: the bins.
         ece: expected calibration error, printed on the figure.
         band: ends [B] of an interval for the share right of each bin, drawn as bars; NaN where empty.
         event: what the confidence is in, for the axis ("the prediction", or a class).
@@ -33,114 +83,49 @@ def reliability_diagram(
     Returns:
         The figure; n is printed on it.
     """
-    counts = np.asarray(counts)
-    full = counts > 0
-    total = int(counts.sum())
+    total = int(np.sum(table.count))
     if total == 0:
         return theme.empty("No item with a known class to measure on", height)
+    share = {"range": [0, ROOM], "tickformat": ".0%"}
     fig = theme.figure(
         x="Mean confidence",
         y="Share right" if event == "the prediction" else f"Share that is {theme.text(event, 24)}",
         height=height,
         legend=False,
-        x_options={"range": [0, 1.02], "tickformat": ".0%", "constrain": "domain"},
-        y_options={"range": [0, 1.02], "tickformat": ".0%", "scaleanchor": "x", "constrain": "domain"},
+        x_options=share,
+        y_options=share,
     )
-    fig.add_trace(
-        go.Scatter(
-            x=[0, 1], y=[0, 1], mode="lines", line={"color": theme.NEUTRAL, "dash": "dot"}, hoverinfo="skip"
-        )
-    )
-    fig.add_trace(
-        go.Scatter(
-            x=np.asarray(confidence)[full],
-            y=np.asarray(accuracy)[full],
-            mode="lines+markers",
-            line={"color": theme.class_colour(0), "width": 2},
-            marker={"size": 7 + 22 * np.sqrt(counts[full] / counts.max()), "opacity": 0.85},
-            customdata=counts[full],
-            error_y=None if band is None else _bars(np.asarray(accuracy)[full], band, full),
-            hovertemplate="said %{x:.1%}, right %{y:.1%}<br>n = %{customdata:,}<extra></extra>",
-        )
-    )
-    words = f"n = {total:,}" + (f" · ECE = {ece:.3f}" if ece is not None else "")
-    # in the plot's own units: the square is smaller than the space it is given
-    fig.add_annotation(text=words, showarrow=False, x=0.02, y=1.0, xanchor="left", yanchor="top")
+    fig.add_traces([parts.diagonal(), reliability_line(table, band)])
+    parts.note(fig, 0, f"n = {total:,}" + (f" · ECE = {ece:.3f}" if ece is not None else ""))
     return fig
 
 
-def _bars(accuracy: Array, band: tuple[Array, Array], full: Array) -> dict[str, object]:
-    low, high = (np.asarray(end, dtype=np.float64)[full] for end in band)
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": np.nan_to_num(np.maximum(high - accuracy, 0.0)),
-        "arrayminus": np.nan_to_num(np.maximum(accuracy - low, 0.0)),
-        "color": theme.NEUTRAL,
-        "thickness": 1.5,
-        "width": 4,
-    }
-
-
-def confidence_histogram(
-    lower: Array,
-    upper: Array,
-    right: Array,
-    wrong: Array,
-    *,
-    mean_confidence: float,
-    accuracy: float,
-    height: int = 380,
-) -> go.Figure:
+def confidence_histogram(histogram: ConfidenceHistogram, *, height: int = 380) -> go.Figure:
     """How many items were predicted with which confidence, right ones below wrong ones.
 
     Args:
-        lower: [B] left ends of the bins.
-        upper: [B] right ends of the bins.
-        right: [B] items predicted rightly.
-        wrong: [B] items predicted wrongly.
-        mean_confidence: over all items, marked by a dashed line.
-        accuracy: over all items, marked by a solid line; the gap between the two is over-confidence.
+        histogram: the bins; its accuracy is marked by a solid line and its mean confidence by a dashed
+            one: the gap between the two is over-confidence.
         height: in pixels.
 
     Returns:
         The figure; n is printed on it.
     """
-    right, wrong = np.asarray(right), np.asarray(wrong)
-    total = int(right.sum() + wrong.sum())
-    if total == 0:
+    if not int(np.sum(histogram.right) + np.sum(histogram.wrong)):
         return theme.empty("No item with a known class to measure on", height)
     fig = theme.figure(
-        x="Confidence", y="Items", height=height, x_options={"range": [0, 1.02], "tickformat": ".0%"}
+        x="Confidence", y="Items", height=height, x_options={"range": [0, ROOM], "tickformat": ".0%"}
     )
-    centre, width = (np.asarray(lower) + np.asarray(upper)) / 2, np.asarray(upper) - np.asarray(lower)
-    for name, counts, colour in (
-        ("right", right, theme.class_colour(0)),
-        ("wrong", wrong, theme.class_colour(1)),
-    ):
-        fig.add_trace(
-            go.Bar(
-                x=centre,
-                y=counts,
-                width=0.92 * width,
-                name=f"{name} · n = {int(counts.sum()):,}",
-                marker={"color": colour, "line": {"width": 0}},
-                hovertemplate=f"%{{x:.0%}}: %{{y:,}} {name}<extra></extra>",
-            )
-        )
+    fig.add_traces(histogram_bars(histogram, count=True))
     fig.update_layout(barmode="stack", bargap=0)
-    for value, dash, words, anchor in (
-        (accuracy, "solid", f"accuracy {accuracy:.1%}", "bottom"),
-        (mean_confidence, "dash", f"mean confidence {mean_confidence:.1%}", "top"),
+    for value, dash, words, y in (
+        (histogram.accuracy, "solid", f"accuracy {histogram.accuracy:.1%}", 1.0),
+        (histogram.mean_confidence, "dash", f"mean confidence {histogram.mean_confidence:.1%}", 0.9),
     ):
+        left = value > 0.5
         fig.add_vline(x=value, line={"color": theme.NEUTRAL, "dash": dash, "width": 2})
         fig.add_annotation(
-            x=value,
-            y=1.0 if anchor == "bottom" else 0.9,
-            yref="paper",
-            text=words,
-            showarrow=False,
-            xanchor="right" if value > 0.5 else "left",
-            xshift=-6 if value > 0.5 else 6,
-        )
+            x=value, y=y, yref="paper", text=words, showarrow=False, xanchor="right" if left else "left",
+            xshift=-6 if left else 6,
+        )  # fmt: skip
     return fig

@@ -1,177 +1,78 @@
-"""Figures that teach: likelihoods over the noise, honesty side by side, probability maps, bands."""
+"""Figures that teach: likelihoods over the noise, calibration side by side, probability maps, bands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from workbench.arrays import Array, Ints
-from workbench.figures import theme
-from workbench.metrics import ConfidenceHistogram, ReliabilityTable
+from workbench.figures import parts, theme
+from workbench.figures.records import CalibrationReport, SweepCurve, TradeCurve
+from workbench.figures.reliability import histogram_bars, reliability_line
 
-DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "solid", "dash", "dashdot")
 MOST_BLENDED = 10
 """Classes a colour map can tell apart."""
 PRIMARIES = ("#FF0000", "#00FF00", "#0000FF")
-"""Red, green and blue: with three classes the blend is paper 002's figure 8."""
+"""Red, green and blue, as in figure 8 of Galy-Fajou et al. (2019); hard on colour-blind eyes."""
+# title of a panel, format of a value in the hover
+_MEASURES = {
+    "error": ("Test error", ".1%"),
+    "nll": ("NLL, nats", ".3f"),
+    "ece": ("ECE, 15 bins", ".3f"),
+    "seconds": ("CPU seconds", ".2f"),
+}
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseCurve:
-    """A likelihood over the noise.
-
-    Attributes:
-        name: for the legend.
-        noise: [K] sigma^2.
-        error: [S, K], a row a seed; so the others.
-        nll: nats.
-        ece: of 15 bins.
-        reference: the exact line, drawn in grey.
-    """
-
-    name: str
-    noise: Array
-    error: Array
-    nll: Array
-    ece: Array
-    reference: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class HonestyPanel:
-    """What `honesty_panels` draws of one model.
-
-    Attributes:
-        title: above it.
-        table: accuracy against confidence.
-        band: ends [B] of intervals of the accuracies.
-        histogram: of confidence.
-        ece: printed.
-        nll: printed, nats.
-    """
-
-    title: str
-    table: ReliabilityTable
-    band: tuple[Array, Array] | None
-    histogram: ConfidenceHistogram
-    ece: float
-    nll: float
-
-
-@dataclass(frozen=True, eq=False)
-class ProbabilityGrid:
-    """A model's class probabilities over the plane.
-
-    Attributes:
-        title: above it.
-        x: [W].
-        y: [H].
-        probabilities: [H, W, C].
-    """
-
-    title: str
-    x: Array
-    y: Array
-    probabilities: Array
-
-
-@dataclass(frozen=True, eq=False)
-class TradeCurve:
-    """A kind of model over its number of inducing points.
-
-    Attributes:
-        name: for the legend.
-        points: [K] inducing points.
-        error: [K].
-        nll: [K] nats.
-        ece: [K] of 15 bins.
-        seconds: [K] of training.
-        n: test items behind each value, printed.
-    """
-
-    name: str
-    points: Array
-    error: Array
-    nll: Array
-    ece: Array
-    seconds: Array
-    n: int
-
-
-@dataclass(frozen=True, eq=False)
-class ValueGrid:
-    """A measure over the plane, and items on it.
-
-    Attributes:
-        title: above it.
-        x: [W].
-        y: [H].
-        values: [H, W].
-        points: [n, 2] items, or None.
-        codes: [n] their classes, or None.
-        unit: of the values.
-    """
-
-    title: str
-    x: Array
-    y: Array
-    values: Array
-    points: Array | None = None
-    codes: Ints | None = None
-    unit: str = ""
-
-
-def _two_lines(title: str) -> str:
-    """A panel's title, broken near its middle where it is long: panels share a narrow window."""
-    spaces = [i for i, c in enumerate(title) if c == " "]
-    if len(title) <= 18 or not spaces:
-        return theme.text(title, 44)
-    at = min(spaces, key=lambda i: abs(i - len(title) / 2))
-    return f"{theme.text(title[:at], 30)}<br>{theme.text(title[at + 1 :], 30)}"
-
-
-def _panels(rows: int, columns: int, titles: Sequence[str], height: int, **more: Any) -> go.Figure:
-    shown = [_two_lines(t) if columns > 1 else theme.text(t, 44) for t in titles]
-    above = 16 * any("<br>" in t for t in shown)
-    fig = make_subplots(rows, columns, subplot_titles=shown, **more)
-    plain = theme.figure(height=height)
-    kept = ("height", "paper_bgcolor", "plot_bgcolor", "colorway", "hoverlabel", "uirevision", "modebar")
-    fig.update_layout({name: plain.layout[name] for name in kept})
-    fig.update_layout(
-        margin={"l": 8, "r": 12, "t": 74 + above, "b": 8},
-        legend={
-            "orientation": "h",
-            "yanchor": "bottom",
-            "y": 1 + (34 + above) / height,
-            "xanchor": "left",
-            "x": 0,
-            "itemsizing": "constant",
-        },
-    )
-    axis = {"gridcolor": theme.GRID, "zeroline": False, "linecolor": theme.GRID, "ticks": ""}
-    fig.update_xaxes(**axis, automargin=True, title_standoff=8)
-    fig.update_yaxes(**axis, automargin=True, title_standoff=8)
-    fig.update_annotations(font={"size": 14})
+def _measure_panels(
+    curves: Mapping[str, tuple[Array, Mapping[str, Array]]],
+    *,
+    of: str,
+    axis: str,
+    height: int,
+    rows: int,
+    baselines: Sequence[str] = (),
+    mark: float | None = None,
+) -> go.Figure:
+    """A panel a measure, a line a curve: mean over its rows, with bars from the smallest to the largest."""
+    measures = list(next(iter(curves.values()))[1])
+    columns = -(-len(measures) // rows)
+    spacing: dict[str, Any] = {"horizontal_spacing": 0.07 if rows == 1 else 0.1}
+    if rows > 1:
+        spacing["vertical_spacing"] = 0.14
+    fig = parts.panels([_MEASURES[m][0] for m in measures], rows=rows, height=height, x=axis, **spacing)
+    look = parts.looks(curves, baselines)
+    for name, (x, values) in curves.items():
+        for number, measure in enumerate(measures):
+            several = np.atleast_2d(np.asarray(values[measure], dtype=float))
+            mean = several.mean(axis=0)
+            ends = (several.min(axis=0), several.max(axis=0))
+            bars = parts.error_bars(mean, *ends, width=1) if len(several) > 1 else None
+            hover = f"{of} %{{x:g}}: %{{y:{_MEASURES[measure][1]}}}"
+            drawn = parts.line(x, mean, name, look[name], hover=hover, legend=number == 0, bars=bars)
+            fig.add_trace(drawn, **parts.place(number, columns))
+    fig.update_yaxes(rangemode="tozero")
+    fig.update_yaxes(tickformat=".0%", row=1, col=1)
+    parts.mark_at(fig, mark)
     return fig
 
 
 def noise_curves(
-    curves: Sequence[NoiseCurve],
+    curves: Sequence[SweepCurve],
     *,
+    reference: str = "bayes",
     mark: float | None = None,
     expected: int | None = None,
     n: int | None = None,
     height: int = 430,
 ) -> go.Figure:
-    """Error, negative log-likelihood and calibration error against the noise (paper 002, figure 4).
+    """Error, NLL and calibration error against the noise (Galy-Fajou et al. 2019, fig. 4).
 
     Args:
         curves: those that are finished; several seeds are drawn as mean and range.
+        reference: name of the exact line, drawn in grey.
         mark: a noise to mark.
         expected: how many there will be, to say that some are still missing.
         n: test points behind each value, printed.
@@ -182,171 +83,70 @@ def noise_curves(
     """
     if not curves:
         return theme.empty("No curve is finished yet", height)
-    fig = _panels(
-        1,
-        3,
-        # short, because three panels share a narrow window
-        ("Test error", "NLL, nats", "ECE, 15 bins"),
-        height,
-        horizontal_spacing=0.07,
-    )
-    rank = 0
-    for curve in curves:
-        colour = theme.NEUTRAL if curve.reference else theme.class_colour(rank)
-        dash = "dot" if curve.reference else DASHES[rank % len(DASHES)]
-        symbol = "x" if curve.reference else theme.SYMBOLS[rank % len(theme.SYMBOLS)]
-        rank += not curve.reference
-        for column, (values, shown) in enumerate(
-            ((curve.error, ":.1%"), (curve.nll, ":.3f"), (curve.ece, ":.3f")), start=1
-        ):
-            rows = np.atleast_2d(np.asarray(values, dtype=float))
-            mean = rows.mean(axis=0)
-            bars = None
-            if len(rows) > 1:
-                bars = {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": rows.max(axis=0) - mean,
-                    "arrayminus": mean - rows.min(axis=0),
-                    "thickness": 1,
-                    "width": 3,
-                }
-            fig.add_trace(
-                go.Scatter(
-                    x=curve.noise,
-                    y=mean,
-                    error_y=bars,
-                    mode="lines+markers",
-                    name=theme.text(curve.name),
-                    legendgroup=curve.name,
-                    showlegend=column == 1,
-                    line={"color": colour, "dash": dash, "width": 3 if curve.reference else 2.2},
-                    marker={"symbol": symbol, "size": 7},
-                    hovertemplate=f"<b>{theme.text(curve.name)}</b><br>noise %{{x:g}}: %{{y{shown}}}"
-                    "<extra></extra>",
-                ),
-                row=1,
-                col=column,
-            )
-    fig.update_xaxes(title="Noise σ²")
-    fig.update_yaxes(rangemode="tozero")
-    fig.update_yaxes(tickformat=".0%", row=1, col=1)
-    if mark is not None:
-        fig.add_vline(x=mark, line={"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"})
-    seeds = max(len(np.atleast_2d(c.error)) for c in curves)
+    fig = _measure_panels(
+        {c.title: (c.noise, {"error": c.error, "nll": c.nll, "ece": c.ece}) for c in curves},
+        of="noise", axis="Noise σ²", height=height, rows=1, mark=mark,
+        baselines=[c.title for c in curves if c.name == reference],
+    )  # fmt: skip
+    seeds = max(c.n_seeds for c in curves)
     words = [] if n is None else [f"n = {n:,} test points"]
     words += [f"{seeds} draws, bars: smallest to largest"] if seeds > 1 else []
     words += [f"{len(curves)} of {expected} curves so far"] if expected and len(curves) < expected else []
-    _foot(fig, " · ".join(words))
+    parts.foot(fig, " · ".join(words))
     return fig
 
 
-def honesty_panels(panels: Sequence[HonestyPanel], *, height: int = 560) -> go.Figure:
-    """Confidence histograms above reliability diagrams, a column a model (paper 002, figure 3).
+def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None, height: int = 600) -> go.Figure:
+    """Error, likelihood, calibration error and processor time of a fit against the inducing points.
 
     Args:
-        panels: the models.
+        curves: as far as they are fitted.
+        mark: a number of inducing points to mark.
+        height: in pixels.
+
+    Returns:
+        The figure (Galy-Fajou et al. 2019, fig. 6); says so when nothing is fitted yet.
+    """
+    if not any(len(curve.points) for curve in curves):
+        return theme.empty("No fit is finished yet", height)
+    fig = _measure_panels(
+        {c.name: (c.points, {m: getattr(c, m) for m in _MEASURES}) for c in curves},
+        of="points", axis="Inducing points of each class", height=height, rows=2, mark=mark,
+    )  # fmt: skip
+    ticks = sorted({float(v) for curve in curves for v in curve.points})
+    fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
+    parts.foot(fig, f"n = {max(curve.n for curve in curves):,} test items")
+    return fig
+
+
+def calibration_panels(reports: Sequence[CalibrationReport], *, height: int = 560) -> go.Figure:
+    """Confidence histograms above reliability diagrams, a column a model (Galy-Fajou et al. 2019, fig. 3).
+
+    Args:
+        reports: the models.
         height: in pixels.
 
     Returns:
         The figure; n, ECE and NLL are printed in it.
     """
-    panels = [p for p in panels if int(p.table.count.sum())]
-    if not panels:
+    reports = [r for r in reports if int(r.table.count.sum())]
+    if not reports:
         return theme.empty("No item with a known class to measure on", height)
-    k = len(panels)
-    fig = _panels(
-        2,
-        k,
-        [p.title for p in panels] + [""] * k,
-        height,
-        row_heights=[0.36, 0.64],
-        vertical_spacing=0.1,
-        horizontal_spacing=0.12 / (k + 1),
-    )
-    for column, panel in enumerate(panels, start=1):
-        h, table = panel.histogram, panel.table
-        n = int(table.count.sum())
-        centre = (np.asarray(h.lower) + np.asarray(h.upper)) / 2
-        for name, counts, colour in (
-            ("right", h.right, theme.class_colour(0)),
-            ("wrong", h.wrong, theme.class_colour(1)),
-        ):
-            fig.add_trace(
-                go.Bar(
-                    x=centre,
-                    y=np.asarray(counts) / n,
-                    customdata=counts,
-                    name=name,
-                    legendgroup=name,
-                    showlegend=column == 1,
-                    width=0.92 * (np.asarray(h.upper) - np.asarray(h.lower)),
-                    marker={"color": colour, "line": {"width": 0}},
-                    hovertemplate=f"confidence %{{x:.0%}}: %{{customdata:,}} {name}<extra></extra>",
-                ),
-                row=1,
-                col=column,
-            )
-        full = np.asarray(table.count) > 0
-        accuracy = np.asarray(table.accuracy)[full]
-        bars = None
-        if panel.band is not None:
-            low, high = (np.asarray(end, dtype=float)[full] for end in panel.band)
-            bars = {
-                "type": "data",
-                "symmetric": False,
-                "array": np.nan_to_num(np.maximum(high - accuracy, 0)),
-                "arrayminus": np.nan_to_num(np.maximum(accuracy - low, 0)),
-                "color": theme.NEUTRAL,
-                "thickness": 1.5,
-                "width": 4,
-            }
-        fig.add_trace(
-            go.Scatter(
-                x=[0, 1],
-                y=[0, 1],
-                mode="lines",
-                line={"color": theme.NEUTRAL, "dash": "dot"},
-                hoverinfo="skip",
-                showlegend=False,
-            ),
-            row=2,
-            col=column,
-        )
-        fig.add_trace(
-            go.Scatter(
-                x=np.asarray(table.confidence)[full],
-                y=accuracy,
-                error_y=bars,
-                mode="lines+markers",
-                showlegend=False,
-                line={"color": theme.class_colour(0), "width": 2},
-                marker={"size": 7 + 16 * np.sqrt(table.count[full] / table.count.max()), "opacity": 0.85},
-                customdata=table.count[full],
-                hovertemplate="said %{x:.1%}, right %{y:.1%}<br>n = %{customdata:,}<extra></extra>",
-            ),
-            row=2,
-            col=column,
-        )
-        place = 2 * k - (2 * k - (k + column))
-        axis = "" if place == 1 else str(place)
-        fig.add_annotation(
-            text=f"ECE {panel.ece:.3f}<br>NLL {panel.nll:.2f} nats<br>n = {n:,}",
-            align="left",
-            showarrow=False,
-            x=0.03,
-            y=0.98,
-            xref=f"x{axis} domain",
-            yref=f"y{axis} domain",
-            xanchor="left",
-            yanchor="top",
-            font={"size": 12},
-        )
+    k = len(reports)
+    fig = parts.panels(
+        [r.title for r in reports] + [""] * k, rows=2, height=height, x="Confidence",
+        row_heights=[0.36, 0.64], vertical_spacing=0.1, horizontal_spacing=0.12 / (k + 1),
+    )  # fmt: skip
+    for column, report in enumerate(reports, start=1):
+        n, scores = int(report.table.count.sum()), report.scores
+        fig.add_traces(histogram_bars(report.histogram, share=True, legend=column == 1), 1, column)
+        fig.add_trace(parts.diagonal(), row=2, col=column)
+        fig.add_trace(reliability_line(report.table, report.band, largest=23), row=2, col=column)
+        parts.note(fig, k + column - 1, f"ECE {scores.ece:.3f}<br>NLL {scores.nll:.2f} nats<br>n = {n:,}")
     fig.update_layout(barmode="stack", bargap=0)
     # none at the ends, where those of neighbours would meet
-    fig.update_xaxes(range=[0, 1.03], tickformat=".0%", tickvals=[0.25, 0.5, 0.75])
-    fig.update_xaxes(title="Confidence", row=2)
-    fig.update_yaxes(tickformat=".0%", range=[0, 1.03])
+    fig.update_xaxes(range=[0, 1.04], tickformat=".0%", tickvals=[0.25, 0.5, 0.75])
+    fig.update_yaxes(tickformat=".0%", range=[0, 1.04])
     for column in range(2, k + 1):
         # all as in the first
         fig.update_yaxes(showticklabels=False, col=column)
@@ -355,12 +155,12 @@ def honesty_panels(panels: Sequence[HonestyPanel], *, height: int = 560) -> go.F
     return fig
 
 
-def blend(probabilities: Array, colours: Sequence[str] | None = None) -> Array:
+def blend(probabilities: Array, colours: Sequence[str] = theme.CATEGORICAL) -> Array:
     """Class colours mixed by probability: a sure prediction has its class's colour, a guess is muddy.
 
     Args:
         probabilities: [..., C], C <= 10.
-        colours: [C] as #rrggbb; red, green and blue for three classes, else the theme's.
+        colours: at least C, as #rrggbb.
 
     Returns:
         [..., 3] uint8.
@@ -374,34 +174,33 @@ def blend(probabilities: Array, colours: Sequence[str] | None = None) -> Array:
         raise ValueError(
             f"{count} classes: no more than {MOST_BLENDED} colours can be told apart in a blend."
         )
-    chosen = colours or (PRIMARIES if count == 3 else theme.CATEGORICAL[:count])
-    rgb = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in chosen], dtype=float)
-    return np.clip(np.rint(p @ rgb), 0, 255).astype(np.uint8)
-
-
-def blend_colours(n_classes: int) -> tuple[str, ...]:
-    """The colours `blend` gives sure predictions of C classes."""
-    return PRIMARIES if n_classes == 3 else theme.CATEGORICAL[:n_classes]
+    palette = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in colours[:count]], dtype=float)
+    return np.clip(np.rint(p @ palette), 0, 255).astype(np.uint8)
 
 
 def blend_image(
-    grid: ProbabilityGrid, opacity: float = 1.0, colours: Sequence[str] | None = None
-) -> go.Image:
-    """The blend of a grid as a trace; put `autorange=True` on its y axis, images stand on their head."""
-    x, y = np.asarray(grid.x, dtype=float), np.asarray(grid.y, dtype=float)
+    x: Array, y: Array, probabilities: Array, *, opacity: float = 1.0,
+    colours: Sequence[str] = theme.CATEGORICAL,
+) -> go.Image:  # fmt: skip
+    """The blend as an image in the plane's own units.
+
+    Args:
+        x: [W].
+        y: [H].
+        probabilities: [H, W, C].
+        opacity: of the colours over the ground.
+        colours: of the classes.
+    """
     return go.Image(
-        z=blend(grid.probabilities, colours),
-        x0=float(x[0]),
-        dx=float(x[1] - x[0]),
-        y0=float(y[0]),
-        dy=float(y[1] - y[0]),
-        opacity=opacity,
-        hoverinfo="skip",
-    )
+        z=blend(probabilities, colours), opacity=opacity, hoverinfo="skip", x0=float(x[0]), y0=float(y[0]),
+        dx=float(x[1] - x[0]), dy=float(y[1] - y[0]),
+    )  # fmt: skip
 
 
 def probability_maps(
-    grids: Sequence[ProbabilityGrid],
+    maps: Mapping[str, Array],
+    x: Array,
+    y: Array,
     *,
     points: Array | None = None,
     codes: Ints | None = None,
@@ -409,94 +208,72 @@ def probability_maps(
     axes: tuple[str, str] = ("x1", "x2"),
     columns: int = 3,
     size: int = 330,
+    colours: Sequence[str] = theme.CATEGORICAL,
 ) -> go.Figure:
-    """Class probabilities over the plane as blended colours, a panel a model (paper 002, figure 8).
+    """Class probabilities over the plane as blended colours (Galy-Fajou et al. 2019, fig. 8).
 
     Args:
-        grids: the models; all of the same classes.
+        maps: title -> probabilities [H, W, C]; all of the same classes.
+        x: [W].
+        y: [H].
         points: [n, 2] training items drawn on top.
         codes: [n] their classes.
         classes: [C] names.
         axes: titles.
         columns: panels in a row.
         size: of a panel's side, in pixels.
+        colours: of the classes.
 
     Returns:
         The figure, or an empty one that says why: no model, or more than 10 classes.
     """
-    if not grids:
+    if not maps:
         return theme.empty("No model to draw", size)
-    count = grids[0].probabilities.shape[-1]
+    count = next(iter(maps.values())).shape[-1]
     if count > MOST_BLENDED:
-        return theme.empty(
-            f"No colour map: {count} classes, and no more than {MOST_BLENDED} colours can be told apart.",
-            size,
-        )
-    wide = min(columns, len(grids))
-    rows = -(-len(grids) // wide)
-    fig = _panels(
-        rows,
-        wide,
-        [g.title for g in grids],
-        rows * size + 90,
-        horizontal_spacing=0.05,
-        vertical_spacing=0.28 / (rows + 1),
-        shared_xaxes="all",
-        shared_yaxes="all",
-    )
-    colours = blend_colours(count)
-    for place, grid in enumerate(grids):
-        row, column = place // wide + 1, place % wide + 1
-        fig.add_trace(blend_image(grid), row=row, col=column)
+        words = f"No colour map: {count} classes, and no more than {MOST_BLENDED} colours can be told apart."
+        return theme.empty(words, size)
+    wide = min(columns, len(maps))
+    rows = -(-len(maps) // wide)
+    fig = parts.panels(
+        list(maps), rows=rows, columns=wide, height=rows * size + 90, x=axes[0], y=axes[1],
+        horizontal_spacing=0.05, vertical_spacing=0.28 / (rows + 1), shared_xaxes="all", shared_yaxes="all",
+    )  # fmt: skip
+    for number, p in enumerate(maps.values()):
+        at = parts.place(number, wide)
+        fig.add_trace(blend_image(x, y, p, colours=colours), **at)
         if points is not None and codes is not None:
-            for code in np.unique(codes):
-                mine = np.asarray(codes) == code
-                name = theme.text(classes[code], 24) if code < len(classes) else f"class {code + 1}"
-                fig.add_trace(
-                    go.Scatter(
-                        x=np.asarray(points)[mine, 0],
-                        y=np.asarray(points)[mine, 1],
-                        mode="markers",
-                        name=f"{name} · n = {int(mine.sum())}",
-                        legendgroup=name,
-                        showlegend=place == 0,
-                        marker={
-                            "size": 5,
-                            "color": colours[int(code)],
-                            "symbol": theme.class_symbol(int(code)),
-                            "line": {"width": 0.8, "color": "white"},
-                        },
-                        hovertemplate=f"{name}<extra></extra>",
-                    ),
-                    row=row,
-                    col=column,
-                )
-    x, y = np.asarray(grids[0].x), np.asarray(grids[0].y)
-    fig.update_xaxes(range=[float(x[0]), float(x[-1])], showgrid=False, constrain="domain")
-    fig.update_yaxes(
-        range=[float(y[0]), float(y[-1])],
-        showgrid=False,
-        autorange=False,
-        scaleanchor=None,
-        constrain="domain",
-    )
-    fig.update_xaxes(title=theme.text(axes[0]), row=rows)
-    fig.update_yaxes(title=theme.text(axes[1]), col=1)
+            look: dict[str, Any] = {"size": 5, "rim": 0.8, "count": True, "colours": colours}
+            for marks in parts.class_marks(points, codes, classes, legend=number == 0, **look):
+                fig.add_trace(marks, **at)
+    still: dict[str, Any] = {"showgrid": False, "constrain": "domain"}
+    fig.update_xaxes(range=[float(x[0]), float(x[-1])], **still)
+    fig.update_yaxes(range=[float(y[0]), float(y[-1])], autorange=False, scaleanchor=None, **still)
     return fig
 
 
 def value_maps(
-    grids: Sequence[ValueGrid],
+    maps: Mapping[str, Array],
+    x: Array,
+    y: Array,
     *,
+    points: Array | None = None,
+    codes: Ints | None = None,
+    units: Sequence[str] = (),
     classes: Sequence[object] = (),
     axes: tuple[str, str] = ("x1", "x2"),
     ranges: Sequence[tuple[float, float]] | None = None,
     height: int = 460,
 ) -> go.Figure:
-    """A measure over the plane, a panel a measure or a model, axes linked.
+    """Measures over the plane, a panel a measure or a model, axes linked.
 
     Args:
-        grids: the panels.
+        maps: title -> values [H, W].
+        x: [W].
+        y: [H].
+        points: [n, 2] items drawn on top.
+        codes: [n] their classes.
+        units: of the values, a panel each.
         classes: [C] names.
         axes: titles.
         ranges: ends of each colour scale; from the values otherwise.
@@ -505,72 +282,32 @@ def value_maps(
     Returns:
         The figure.
     """
-    if not grids:
+    if not maps:
         return theme.empty("Nothing to draw", height)
-    k = len(grids)
-    fig = _panels(
-        1, k, [g.title for g in grids], height, horizontal_spacing=0.26 / k, shared_xaxes="all",
-        shared_yaxes="all",
+    fig = parts.panels(
+        list(maps), height=height, x=axes[0], y=axes[1], horizontal_spacing=0.26 / len(maps),
+        shared_xaxes="all", shared_yaxes="all",
     )  # fmt: skip
-    told: set[int] = set()
-    for column, grid in enumerate(grids, start=1):
-        low, high = (
-            ranges[column - 1]
-            if ranges is not None
-            else (float(np.nanmin(grid.values)), float(np.nanmax(grid.values)))
-        )
-        domain = fig.layout["xaxis" if column == 1 else f"xaxis{column}"].domain
+    for number, (title, values) in enumerate(maps.items()):
+        at = parts.place(number, len(maps))
+        low, high = ranges[number] if ranges else (float(np.nanmin(values)), float(np.nanmax(values)))
+        domain = fig.layout["xaxis" if number == 0 else f"xaxis{number + 1}"].domain
         fig.add_trace(
             go.Heatmap(
-                x=grid.x,
-                y=grid.y,
-                z=grid.values,
-                zmin=low,
-                zmax=high if high > low else low + 1,
+                x=x, y=y, z=values, zmin=low, zmax=high if high > low else low + 1,
                 colorscale=[list(stop) for stop in theme.SEQUENTIAL],
-                colorbar={
-                    "x": domain[1] + 0.005,
-                    "thickness": 10,
-                    "len": 0.9,
-                    "outlinewidth": 0,
-                    "title": {"text": theme.text(grid.unit), "side": "right"},
-                },
-                hovertemplate=f"{theme.text(grid.title)} %{{z:.3f}}<extra></extra>",
+                colorbar=parts.colour_bar(units[number] if units else "", x=domain[1] + 0.005),
+                hovertemplate=f"{theme.text(title)} %{{z:.3f}}<extra></extra>",
             ),
-            row=1,
-            col=column,
-        )
-        if grid.points is None or grid.codes is None:
-            continue
-        for code in np.unique(grid.codes):
-            mine = np.asarray(grid.codes) == code
-            name = theme.text(classes[code], 24) if code < len(classes) else f"class {code + 1}"
-            fig.add_trace(
-                go.Scatter(
-                    x=np.asarray(grid.points)[mine, 0],
-                    y=np.asarray(grid.points)[mine, 1],
-                    mode="markers",
-                    name=name,
-                    legendgroup=name,
-                    showlegend=int(code) not in told,
-                    marker={
-                        "size": 8,
-                        "color": theme.class_colour(int(code)),
-                        "symbol": theme.class_symbol(int(code)),
-                        "line": {"width": 1.2, "color": "white"},
-                    },
-                    hovertemplate=f"{name}<extra></extra>",
-                ),
-                row=1,
-                col=column,
-            )
-            told.add(int(code))
-    fig.update_xaxes(title=theme.text(axes[0]), showgrid=False)
+            **at,
+        )  # fmt: skip
+        if points is not None and codes is not None:
+            for marks in parts.class_marks(points, codes, classes, legend=number == 0):
+                fig.add_trace(marks, **at)
+    fig.update_xaxes(showgrid=False)
     fig.update_yaxes(showgrid=False)
-    fig.update_yaxes(title=theme.text(axes[1]), col=1)
-    counts = [0 if g.points is None else len(g.points) for g in grids]
-    if max(counts):
-        _foot(fig, "n = " + " and ".join(f"{c:,}" for c in dict.fromkeys(counts)) + " labels")
+    if points is not None:
+        parts.foot(fig, f"n = {len(points):,} labels")
     return fig
 
 
@@ -583,7 +320,7 @@ def asked_maps(
     axes: tuple[str, str] = ("x1", "x2"),
     height: int = 460,
 ) -> go.Figure:
-    """Where policies looked: items in the order they were asked about, later ones darker.
+    """Where policies looked: items in the order they were asked about.
 
     Args:
         panels: title -> (items before the first question, items asked about in order).
@@ -598,86 +335,35 @@ def asked_maps(
     """
     if not panels:
         return theme.empty("Nobody has asked yet", height)
-    fig = _panels(
-        1, len(panels), list(panels), height, horizontal_spacing=0.05, shared_xaxes="all", shared_yaxes="all"
-    )
-    points, codes = np.asarray(points), np.asarray(codes)
-    for column, (title, (initial, asked)) in enumerate(panels.items(), start=1):
-        for code in np.unique(codes):
-            mine = codes == code
-            name = theme.text(classes[code], 24) if code < len(classes) else f"class {code + 1}"
-            fig.add_trace(
-                go.Scattergl(
-                    x=points[mine, 0],
-                    y=points[mine, 1],
-                    mode="markers",
-                    name=name,
-                    legendgroup=name,
-                    showlegend=column == 1,
-                    marker={
-                        "size": 5,
-                        "opacity": 0.45,
-                        "color": theme.class_colour(int(code)),
-                        "symbol": theme.class_symbol(int(code)),
-                    },
-                    hoverinfo="skip",
-                ),
-                row=1,
-                col=column,
-            )
-        if len(initial):
-            fig.add_trace(
-                go.Scatter(
-                    x=points[initial, 0],
-                    y=points[initial, 1],
-                    mode="markers",
-                    name="given at the start",
-                    legendgroup="start",
-                    showlegend=column == 1,
-                    marker={
-                        "size": 13,
-                        "symbol": "square-open",
-                        "color": theme.NEUTRAL,
-                        "line": {"width": 3},
-                    },
-                    hovertemplate="given at the start<extra></extra>",
-                ),
-                row=1,
-                col=column,
-            )
-        if len(asked):
-            order = np.arange(1, len(asked) + 1)
-            fig.add_trace(
-                go.Scatter(
-                    x=points[asked, 0],
-                    y=points[asked, 1],
-                    mode="markers",
-                    name="asked",
-                    legendgroup="asked",
-                    showlegend=column == 1,
-                    marker={
-                        "size": 12,
-                        "color": order,
-                        "cmin": 1,
-                        "cmax": max(len(asked), 2),
-                        "colorscale": [list(stop) for stop in theme.MEASURE],
-                        "line": {"width": 1.5, "color": "white"},
-                        "showscale": column == len(panels),
-                        "colorbar": {
-                            "title": {"text": "question", "side": "right"},
-                            "thickness": 10,
-                            "len": 0.9,
-                        },
-                    },
-                    customdata=order,
-                    hovertemplate=f"{theme.text(title)}<br>question %{{customdata}}<extra></extra>",
-                ),
-                row=1,
-                col=column,
-            )
-    fig.update_xaxes(title=theme.text(axes[0]))
-    fig.update_yaxes(title=theme.text(axes[1]), col=1)
-    _foot(fig, f"n = {len(points):,} items, {max(len(a) for _, a in panels.values())} questions")
+    points = np.asarray(points)
+    k = len(panels)
+    fig = parts.panels(
+        list(panels), height=height, x=axes[0], y=axes[1], horizontal_spacing=0.05, shared_xaxes="all",
+        shared_yaxes="all",
+    )  # fmt: skip
+    for number, (title, (initial, asked)) in enumerate(panels.items()):
+        at, first = parts.place(number, k), number == 0
+        faint: dict[str, Any] = {"size": 5, "opacity": 0.45, "rim": 0, "kind": go.Scattergl}
+        for marks in parts.class_marks(points, codes, classes, legend=first, **faint):
+            fig.add_trace(marks.update(hovertemplate=None, hoverinfo="skip"), **at)
+        order = np.arange(1, len(asked) + 1)
+        scale = parts.colour_scale(1, max(len(asked), 2), "question") | {"showscale": number == k - 1}
+        for items, name, words, marker in (
+            (initial, "given at the start", "given at the start",
+             {"size": 13, "symbol": "square-open", "color": theme.NEUTRAL, "line": {"width": 3}}),
+            (asked, "asked", f"{theme.text(title)}<br>question %{{customdata}}",
+             {"size": 12, "color": order, "line": {"width": 1.5, "color": "white"}} | scale),
+        ):  # fmt: skip
+            if len(items):
+                fig.add_trace(
+                    go.Scatter(
+                        x=points[items, 0], y=points[items, 1], mode="markers", name=name, legendgroup=name,
+                        showlegend=first, marker=marker, customdata=order,
+                        hovertemplate=f"{words}<extra></extra>",
+                    ),
+                    **at,
+                )  # fmt: skip
+    parts.foot(fig, f"n = {len(points):,} items, {max(len(a) for _, a in panels.values())} questions")
     return fig
 
 
@@ -707,53 +393,27 @@ def class_bands(
         height: in pixels.
 
     Returns:
-        The figure (paper 003, figure 5).
+        The figure (Wistuba and Rawat 2019, fig. 5).
     """
     if not len(grid):
         return theme.empty("The line has no length", height)
-    mean, spread = np.asarray(mean), 1.96 * np.sqrt(np.asarray(variance))
-    fig = _panels(
-        2, 1, ("Latent functions, 95 % bands", "Class probabilities"), height, shared_xaxes=True,
-        row_heights=[0.6, 0.4], vertical_spacing=0.12,
+    grid, mean, spread = np.asarray(grid), np.asarray(mean), 1.96 * np.sqrt(np.asarray(variance))
+    fig = parts.panels(
+        ("Latent functions, 95 % bands", "Class probabilities"), rows=2, height=height, x=axis,
+        shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.12,
     )  # fmt: skip
     for code in range(mean.shape[1]) if shown is None else shown:
-        colour = theme.class_colour(code)
-        name = theme.text(classes[code], 24) if code < len(classes) else f"class {code + 1}"
-        dash = DASHES[code % len(DASHES)]
-        fig.add_trace(
-            go.Scatter(
-                x=np.concatenate([grid, grid[::-1]]),
-                y=np.concatenate([mean[:, code] + spread[:, code], (mean[:, code] - spread[:, code])[::-1]]),
-                fill="toself",
-                fillcolor=theme.translucent(colour, 0.13),
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=name,
-            ),
-            row=1,
-            col=1,
-        )
-        for row, values, fmt in ((1, mean[:, code], ":.2f"), (2, np.asarray(probabilities)[:, code], ":.1%")):
-            fig.add_trace(
-                go.Scatter(
-                    x=grid,
-                    y=values,
-                    mode="lines",
-                    name=name,
-                    legendgroup=name,
-                    showlegend=row == 1,
-                    line={"color": colour, "width": 2.2, "dash": dash},
-                    hovertemplate=f"<b>{name}</b> %{{y{fmt}}}<extra></extra>",
-                ),
-                row=row,
-                col=1,
-            )
+        name = parts.class_name(classes, code)
+        look = parts.Look(theme.class_colour(code), parts.DASHES[code % 6], theme.class_symbol(code))
+        ends = (mean[:, code] - spread[:, code], mean[:, code] + spread[:, code])
+        fig.add_trace(parts.band(grid, *ends, look.colour, name, 0.13), row=1, col=1)
+        for row, values, form in ((1, mean[:, code], ".2f"), (2, np.asarray(probabilities)[:, code], ".1%")):
+            hover = f"%{{y:{form}}}"
+            drawn = parts.line(grid, values, name, look, hover=hover, legend=row == 1, marks=False)
+            fig.add_trace(drawn, row=row, col=1)
     fig.update_yaxes(title="f", row=1)
-    fig.update_yaxes(title="p", range=[0, 1.02], tickformat=".0%", row=2)
-    fig.update_xaxes(title=theme.text(axis), row=2)
-    if mark is not None:
-        fig.add_vline(x=mark, line={"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"})
+    fig.update_yaxes(title="p", range=[0, 1.04], tickformat=".0%", row=2)
+    parts.mark_at(fig, mark)
     return fig
 
 
@@ -769,115 +429,26 @@ def agreement(
         size: of a panel, in pixels.
 
     Returns:
-        The figure; n and the mean distance are printed in each panel (paper 002, figure 5).
+        The figure; n and the mean distance are printed in each panel (Galy-Fajou et al. 2019, fig. 5).
     """
     if not rows:
         return theme.empty("Nothing to compare", size)
     quantities = list(next(iter(rows.values())))
     wide = len(quantities)
-    fig = _panels(
-        len(rows),
-        wide,
-        quantities,
-        len(rows) * size + 60,
-        horizontal_spacing=0.18 / wide,
-        vertical_spacing=0.2 / len(rows),
-    )
-    fig.update_layout(showlegend=False, margin={"t": 40})
-    panels = [(name, what, *pair) for name, row in rows.items() for what, pair in row.items()]
-    for place, (name, what, exact, ours) in enumerate(panels):
-        row, column = place // wide + 1, place % wide + 1
+    fig = parts.panels(
+        quantities, rows=len(rows), columns=wide, height=len(rows) * size + 60, x=against, legend=False,
+        horizontal_spacing=0.18 / wide, vertical_spacing=0.2 / len(rows),
+    )  # fmt: skip
+    pairs = [(name, what, *pair) for name, row in rows.items() for what, pair in row.items()]
+    for number, (name, what, exact, ours) in enumerate(pairs):
+        at = parts.place(number, wide)
         a, b = np.ravel(np.asarray(exact, dtype=float)), np.ravel(np.asarray(ours, dtype=float))
-        ends = [float(min(a.min(), b.min())), float(max(a.max(), b.max()))]
-        fig.add_trace(
-            go.Scatter(
-                x=ends, y=ends, mode="lines", line={"color": theme.NEUTRAL, "dash": "dot"}, hoverinfo="skip"
-            ),
-            row=row, col=column,
-        )  # fmt: skip
-        fig.add_trace(
-            go.Scatter(
-                x=a,
-                y=b,
-                mode="markers",
-                marker={"size": 5, "opacity": 0.7, "color": theme.class_colour(place // wide)},
-                hovertemplate=f"{theme.text(what)}<br>{theme.text(against)} %{{x:.3f}}<br>"
-                f"{theme.text(name)} %{{y:.3f}}<extra></extra>",
-            ),
-            row=row,
-            col=column,
-        )
-        axis = "" if place == 0 else str(place + 1)
-        fig.add_annotation(
-            text=f"n = {len(a)}<br>mean |Δ| = {np.abs(a - b).mean():.3g}",
-            align="left", showarrow=False, x=0.03, y=0.97, xref=f"x{axis} domain", yref=f"y{axis} domain",
-            xanchor="left", yanchor="top", font={"size": 12},
-        )  # fmt: skip
-        if column == 1:
-            fig.update_yaxes(title=theme.text(name), row=row, col=1)
-    fig.update_xaxes(title=theme.text(against), row=len(rows))
+        fig.add_trace(parts.diagonal([float(min(a.min(), b.min())), float(max(a.max(), b.max()))]), **at)
+        words = f"{theme.text(what)}<br>{theme.text(against)} %{{x:.3f}}<br>{theme.text(name)} %{{y:.3f}}"
+        marker = {"size": 5, "opacity": 0.7, "color": theme.class_colour(at["row"] - 1)}
+        dots = go.Scatter(x=a, y=b, mode="markers", marker=marker, hovertemplate=f"{words}<extra></extra>")
+        fig.add_trace(dots, **at)
+        parts.note(fig, number, f"n = {len(a)}<br>mean |Δ| = {np.abs(a - b).mean():.3g}")
+        if at["col"] == 1:
+            fig.update_yaxes(title=theme.text(name), **at)
     return fig
-
-
-def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None, height: int = 600) -> go.Figure:
-    """Error, likelihood, calibration error and processor time of a fit against the inducing points.
-
-    Args:
-        curves: as far as they are fitted.
-        mark: a number of inducing points to mark.
-        height: in pixels.
-
-    Returns:
-        The figure (paper 002, figure 6); says so when nothing is fitted yet.
-    """
-    if not any(len(curve.points) for curve in curves):
-        return theme.empty("No fit is finished yet", height)
-    fig = _panels(
-        2,
-        2,
-        (
-            "Test error",
-            "NLL, nats",
-            "ECE, 15 bins",
-            "CPU seconds",
-        ),
-        height,
-        horizontal_spacing=0.1,
-        vertical_spacing=0.14,
-    )
-    for rank, curve in enumerate(curves):
-        name = theme.text(curve.name)
-        for place, (values, shown) in enumerate(
-            ((curve.error, ":.1%"), (curve.nll, ":.3f"), (curve.ece, ":.3f"), (curve.seconds, ":.2f"))
-        ):
-            fig.add_trace(
-                go.Scatter(
-                    x=curve.points,
-                    y=values,
-                    mode="lines+markers",
-                    name=name,
-                    legendgroup=name,
-                    showlegend=place == 0,
-                    line={"color": theme.class_colour(rank), "dash": DASHES[rank], "width": 2.2},
-                    marker={"symbol": theme.class_symbol(rank), "size": 7},
-                    hovertemplate=f"<b>{name}</b><br>%{{x}} points: %{{y{shown}}}<extra></extra>",
-                ),
-                row=place // 2 + 1,
-                col=place % 2 + 1,
-            )
-    ticks = sorted({float(v) for curve in curves for v in curve.points})
-    fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
-    fig.update_xaxes(title="Inducing points of each class", row=2)
-    fig.update_yaxes(rangemode="tozero")
-    fig.update_yaxes(tickformat=".0%", row=1, col=1)
-    if mark is not None:
-        fig.add_vline(x=mark, line={"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"})
-    _foot(fig, f"n = {max(curve.n for curve in curves):,} test items")
-    return fig
-
-
-def _foot(fig: go.Figure, words: str) -> None:
-    """Say n under the last panel's axis, where no legend can run into it."""
-    if words:
-        axis = list(fig.select_xaxes())[-1]
-        axis.title.text = f"{axis.title.text or ''}<br><span style='font-size:12px'>{words}</span>"

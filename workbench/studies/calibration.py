@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import process_time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
+from workbench.figures.records import CalibrationReport, Scores, SweepCurve, TradeCurve
 from workbench.metrics import (
-    ConfidenceHistogram,
-    ReliabilityTable,
     confidence_histogram,
     error_rate,
     expected_calibration_error,
@@ -23,9 +22,6 @@ from workbench.metrics import (
     reliability_table,
 )
 from workbench.pools.generators import sample_three_gaussians, three_gaussians_probabilities
-
-if TYPE_CHECKING:
-    from workbench.figures.teaching import TradeCurve
 
 Progress = Callable[[float, str], None]
 NOISES = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
@@ -93,46 +89,6 @@ class Toy(NamedTuple):
     y: Ints
     X_test: Floats
     y_test: Ints
-
-
-class Scores(NamedTuple):
-    """Three measures on the test points.
-
-    Attributes:
-        error: share of wrong predictions.
-        nll: mean negative log-likelihood, nats.
-        ece: expected calibration error, 15 bins.
-    """
-
-    error: float
-    nll: float
-    ece: float
-
-
-@dataclass(frozen=True, eq=False)
-class SweepCurve:
-    """One likelihood over the noise.
-
-    Attributes:
-        name: of `LIKELIHOODS`.
-        title: for people.
-        noise: [K] sigma^2.
-        error: [S, K], a row a seed; so the others.
-        nll: nats.
-        ece: 15 bins.
-    """
-
-    name: str
-    title: str
-    noise: Floats
-    error: Floats
-    nll: Floats
-    ece: Floats
-
-    @property
-    def n_seeds(self) -> int:
-        """S."""
-        return len(self.error)
 
 
 def toy(noise: float, seed: int = 0, n_train: int = N_TRAIN, n_test: int = N_TEST) -> Toy:
@@ -238,30 +194,9 @@ def noise_sweep(
         yield SweepCurve(name, LIKELIHOODS[name].title, np.asarray(noises, dtype=np.float64), *values)
 
 
-@dataclass(frozen=True, eq=False)
-class Honest:
-    """How honest some probabilities are.
-
-    Attributes:
-        title: whose.
-        n: test points.
-        scores: error, NLL, ECE.
-        table: accuracy against confidence, 10 bins.
-        band: ends [10] of a 95 % bootstrap interval of the accuracies.
-        histogram: of confidence, 10 bins.
-    """
-
-    title: str
-    n: int
-    scores: Scores
-    table: ReliabilityTable
-    band: tuple[Floats, Floats]
-    histogram: ConfidenceHistogram
-
-
-def honesty(title: str, y: Ints, p: Floats) -> Honest:
+def calibration_report(title: str, y: Ints, p: Floats) -> CalibrationReport:
     """Reliability and confidence of probabilities [m, C] for classes [m]."""
-    return Honest(
+    return CalibrationReport(
         title,
         len(y),
         scores(y, p),
@@ -430,7 +365,6 @@ def trade_curves(points: Sequence[int], found: Sequence[Mapping[str, float]]) ->
         points: [K] inducing points.
         found: of `trade_fit`: up to K with a shared kernel, then up to K with own ones.
     """
-    from workbench.figures.teaching import TradeCurve
 
     def curve(title: str, fits: Sequence[Mapping[str, float]]) -> TradeCurve:
         error, nll, ece, seconds = (

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
+from workbench.figures.records import CalibrationReport, SweepCurve, TradeCurve
 from workbench.metrics import error_rate, negative_log_likelihood
-from workbench.studies.calibration import Honest, Scores, fitted, honesty, probabilities, scores_of, toy
+from workbench.studies.calibration import (
+    SWEPT,
+    Inference,
+    against_gibbs,
+    calibration_report,
+    fitted,
+    noise_sweep,
+    probabilities,
+    toy,
+    trade_offs,
+)
 
 SIZE = 90
 """Points along each side of a map."""
 Report = Callable[[float, str], None]
+T = TypeVar("T")
+TRADED = 600
+"""Items of a pool, at most, for the trade-offs."""
 
 
 class Grid(NamedTuple):
@@ -51,7 +65,7 @@ def _quiet(_fraction: float, _message: str) -> None:
     return None
 
 
-def over_confident(likelihood: str, noise: float, report: Report = _quiet) -> tuple[Honest, ...]:
+def over_confident(likelihood: str, noise: float, report: Report = _quiet) -> tuple[CalibrationReport, ...]:
     """Robust-max, another likelihood and the exact probabilities on the same points.
 
     Args:
@@ -62,7 +76,7 @@ def over_confident(likelihood: str, noise: float, report: Report = _quiet) -> tu
     return _compared(("robust-max", likelihood, "bayes"), noise, report)
 
 
-def useless(noise: float, report: Report = _quiet) -> tuple[Honest, ...]:
+def useless(noise: float, report: Report = _quiet) -> tuple[CalibrationReport, ...]:
     """A collapsed model, a sound one and the exact probabilities.
 
     Args:
@@ -72,17 +86,57 @@ def useless(noise: float, report: Report = _quiet) -> tuple[Honest, ...]:
     return _compared(("collapsed", "logistic-softmax", "bayes"), noise, report)
 
 
-def _compared(names: tuple[str, ...], noise: float, report: Report) -> tuple[Honest, ...]:
+def _so_far(made: Iterable[T]) -> Iterator[tuple[T, ...]]:
+    """What is finished, after each part."""
+    done: tuple[T, ...] = ()
+    for one in made:
+        done = (*done, one)
+        yield done
+
+
+def likelihoods(draws: int, report: Report = _quiet) -> Iterator[tuple[SweepCurve, ...]]:
+    """Likelihoods over the noise, as far as they are finished.
+
+    Args:
+        draws: of the data.
+        report: told of progress.
+    """
+    return _so_far(noise_sweep((*SWEPT, "collapsed"), seeds=tuple(range(draws)), progress=report))
+
+
+def gibbs(samples: int, seed: int, report: Report = _quiet) -> Iterator[tuple[Inference, ...]]:
+    """Inference against Gibbs sampling, which comes first, as far as it is finished.
+
+    Args:
+        samples: of Gibbs.
+        seed: of split, chains and fits.
+        report: told of progress.
+    """
+    return _so_far(against_gibbs(samples, seed, progress=report))
+
+
+def inducing_trade(pool: str, seed: int, report: Report = _quiet) -> Iterator[tuple[TradeCurve, ...]]:
+    """Inducing points, one kernel and a kernel for each class, as far as they are fitted.
+
+    Args:
+        pool: with known classes.
+        seed: of cut, split and fits.
+        report: told of progress.
+    """
+    return trade_offs(pool, rows=TRADED, seed=seed, progress=report)
+
+
+def _compared(names: tuple[str, ...], noise: float, report: Report) -> tuple[CalibrationReport, ...]:
     from workbench.studies.calibration import LIKELIHOODS
 
     out = []
     for place, name in enumerate(names):
         report(place / len(names), LIKELIHOODS[name].title)
-        out.append(honesty(LIKELIHOODS[name].title, *probabilities(name, noise)))
+        out.append(calibration_report(LIKELIHOODS[name].title, *probabilities(name, noise)))
     return tuple(out)
 
 
-def argmax_frequency(noise: float, n_train: int, report: Report = _quiet) -> tuple[Honest, ...]:
+def argmax_frequency(noise: float, n_train: int, report: Report = _quiet) -> tuple[CalibrationReport, ...]:
     """The large-margin GP read in three ways: argmax frequency, softmax of the means, tempered.
 
     Args:
@@ -103,7 +157,7 @@ def argmax_frequency(noise: float, n_train: int, report: Report = _quiet) -> tup
         ("Softmax of the means", plain / plain.sum(axis=1, keepdims=True)),
         (f"Tempered softmax, β = {float(model.beta_):.2f}", model.predict_proba(data.X_test)),
     )
-    return tuple(honesty(title, data.y_test, np.asarray(p)) for title, p in readings)
+    return tuple(calibration_report(title, data.y_test, np.asarray(p)) for title, p in readings)
 
 
 def spirals(n: int = 900, turns: float = 1.4, noise: float = 0.05, seed: int = 0) -> tuple[Floats, Ints]:
@@ -393,10 +447,3 @@ def rivals(n_classes: int, report: Report = _quiet, sweeps: int = 40) -> Rivals:
         hard.append(value)
         switched.append(float((rival != before).mean()))
     return Rivals(np.array(hard), np.array(tempered), np.array(switched), len(y), n_classes)
-
-
-__all__ = [
-    "Grid", "Honest", "Inducing", "Looked", "Measures", "Rivals", "Scores", "argmax_frequency", "grid_over",
-    "hard_objective", "inducing_points", "looked", "over_confident", "rivals", "scores_of", "spirals",
-    "two_measures", "useless",
-]  # fmt: skip

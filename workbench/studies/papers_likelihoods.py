@@ -13,8 +13,8 @@ from workbench.studies.calibration import (
     NOISES,
     SWEPT,
     against_gibbs,
+    calibration_report,
     fitted,
-    honesty,
     probabilities,
     scores_of,
     toy,
@@ -32,12 +32,12 @@ _GIVEN = "figure; no numbers given"
 
 def fig3(context: Context) -> Report:
     """Confidence histograms and reliability diagrams at sigma^2 = .5 (002, figure 3)."""
-    from workbench.figures.teaching import HonestyPanel, honesty_panels
+    from workbench.figures.teaching import calibration_panels
 
     found = {}
     for place, name in enumerate((*FOUR, "bayes")):
         context.progress(place / 5, LIKELIHOODS[name].title)
-        found[name] = honesty(LIKELIHOODS[name].title, *probabilities(name, 0.5))
+        found[name] = calibration_report(LIKELIHOODS[name].title, *probabilities(name, 0.5))
     sure = found["robust-max"].histogram
     share = float((sure.right[-1] + sure.wrong[-1]) / found["robust-max"].n)
     ece = {name: found[name].scores.ece for name in found}
@@ -65,10 +65,7 @@ def fig3(context: Context) -> Report:
         Figure(
             "reliability",
             "Confidence histograms and reliability, 500 training and 2,000 test points",
-            honesty_panels(
-                [HonestyPanel(h.title, h.table, h.band, h.histogram, h.scores.ece, h.scores.nll)
-                 for h in found.values()]
-            ),
+            calibration_panels(list(found.values())),
         )
     ]  # fmt: skip
     report.notes = [
@@ -90,7 +87,8 @@ def sweep_part(name: str, noise: float, seed: int) -> dict[str, float]:
 
 def fig4(context: Context) -> Report:
     """Error, likelihood and calibration error against the noise (002, figure 4)."""
-    from workbench.figures.teaching import NoiseCurve, noise_curves
+    from workbench.figures.records import SweepCurve
+    from workbench.figures.teaching import noise_curves
 
     seeds = range(context.cap("draws of the data", 5, 1))
     keys = [{"name": n, "noise": s2, "seed": s} for n in SWEPT for s2 in NOISES for s in seeds]
@@ -144,13 +142,13 @@ def fig4(context: Context) -> Report:
             "Error, negative log-likelihood and calibration error against the noise",
             noise_curves(
                 [
-                    NoiseCurve(
+                    SweepCurve(
+                        name,
                         LIKELIHOODS[name].title,
                         np.array(NOISES),
                         error=cube[i, :, :, 0].T,
                         nll=cube[i, :, :, 1].T,
                         ece=cube[i, :, :, 2].T,
-                        reference=name == "bayes",
                     )
                     for i, name in enumerate(SWEPT)
                 ],
@@ -257,13 +255,13 @@ def fig6(context: Context) -> Report:
 
 def fig8(context: Context) -> Report:
     """Class probabilities over the plane as red, green and blue (002, figure 8)."""
-    from workbench.figures.teaching import ProbabilityGrid, probability_maps
+    from workbench.figures.teaching import PRIMARIES, probability_maps
     from workbench.pools.generators import three_gaussians_probabilities
     from workbench.studies.lessons import SIZE, grid_over
 
     data = toy(0.5)
     grid = grid_over(data.X)
-    panels, sure = [], {}
+    panels, sure = {}, {}
     for place, name in enumerate((*FOUR, "bayes")):
         context.progress(place / 5, LIKELIHOODS[name].title)
         if name == "bayes":
@@ -271,7 +269,7 @@ def fig8(context: Context) -> Report:
         else:
             p = np.asarray(fitted(name, data).predict_proba(grid.points))
         sure[name] = float((p.max(axis=1) > 0.95).mean())
-        panels.append(ProbabilityGrid(LIKELIHOODS[name].title, grid.x, grid.y, p.reshape(SIZE, SIZE, 3)))
+        panels[LIKELIHOODS[name].title] = p.reshape(SIZE, SIZE, 3)
     report = Report("Figure 8 of paper 002: probabilities as colours")
     report.findings = [
         Finding(
@@ -289,7 +287,15 @@ def fig8(context: Context) -> Report:
         Figure(
             "maps",
             "Red, green and blue mixed by probability; 500 training points",
-            probability_maps(panels, points=data.X, codes=data.y, classes=("A", "B", "C")),
+            probability_maps(
+                panels,
+                grid.x,
+                grid.y,
+                points=data.X,
+                codes=data.y,
+                classes=("A", "B", "C"),
+                colours=PRIMARIES,
+            ),
         )
     ]
     return report

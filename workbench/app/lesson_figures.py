@@ -1,0 +1,173 @@
+"""What lessons draw: (result, values of the controls) -> pictures, what came out, the guess's answer."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.figures import teaching
+
+Values = dict[str, Any]
+
+
+class Picture(NamedTuple):
+    """A figure of a lesson.
+
+    Attributes:
+        figure: of Plotly.
+        alt: what it shows, in a sentence.
+    """
+
+    figure: Any
+    alt: str
+
+
+class Drawn(NamedTuple):
+    """What a state of a lesson shows.
+
+    Attributes:
+        pictures: in order.
+        words: what came out.
+        answer: to the guess, in its unit; None where nothing is to be guessed.
+    """
+
+    pictures: list[Picture]
+    words: str
+    answer: float | None = None
+
+
+def _calibration(reports: Any, answer: float) -> Drawn:
+    words = " · ".join(
+        f"{r.title}: error {r.scores.error:.1%}, NLL {r.scores.nll:.2f}, ECE {r.scores.ece:.3f}"
+        for r in reports
+    )
+    alt = "Confidence histograms above reliability diagrams, a column a model"
+    return Drawn([Picture(teaching.calibration_panels(reports), alt)], words, answer)
+
+
+def sure(reports: Any, _values: Values) -> Drawn:
+    """Calibration of several models; asked for is how sure the first is."""
+    return _calibration(reports, 100 * reports[0].histogram.mean_confidence)
+
+
+def wrong(reports: Any, _values: Values) -> Drawn:
+    """Calibration of several models; asked for is the error of the first."""
+    return _calibration(reports, 100 * reports[0].scores.error)
+
+
+def sweep(curves: Any, values: Values) -> Drawn:
+    """Likelihoods over the noise."""
+    fig = teaching.noise_curves(curves, mark=values["noise"], expected=8, n=2000, height=470)
+    at = [
+        f"{c.title} {c.error[:, k].mean():.1%} / {c.nll[:, k].mean():.2f} / {c.ece[:, k].mean():.3f}"
+        for c in curves
+        for k in [int(abs(c.noise - values["noise"]).argmin())]
+    ]
+    words = f"At noise {values['noise']:g}, error / NLL / ECE: " + " · ".join(at) if at else ""
+    exact = next((c for c in curves if c.name == "bayes"), None)
+    answer = None if exact is None else 100 * float(exact.error[:, abs(exact.noise - 0.5).argmin()].mean())
+    alt = "Error, likelihood and calibration error of each likelihood against noise"
+    return Drawn([Picture(fig, alt)], words, answer)
+
+
+def inducing(made: Any, _values: Values) -> Drawn:
+    """Probabilities over the plane and the inducing points."""
+    title = {"Class probabilities as mixed colours": made.probabilities}
+    names = ("arm 1", "arm 2", "arm 3")
+    fig = teaching.probability_maps(
+        title, made.grid.x, made.grid.y, points=made.X, codes=made.y, classes=names, size=480
+    )
+    fig.add_scatter(
+        x=made.centres[:, 0], y=made.centres[:, 1], mode="markers",
+        name=f"inducing points · {len(made.centres)}", hovertemplate="inducing point<extra></extra>",
+        marker={"symbol": "x", "size": 10, "color": "white", "line": {"width": 1.5, "color": "black"}},
+    )  # fmt: skip
+    words = f"Error {made.error:.1%}, NLL {made.nll:.2f} nats on {made.n_test} test points."
+    alt = "Class probabilities as blended colours, with the inducing points"
+    return Drawn([Picture(fig, alt)], words, 100 * made.error)
+
+
+def two_measures(made: Any, _values: Values) -> Drawn:
+    """Variation ratio and entropy over the plane."""
+    maps = {
+        "Variation ratio: which class leads?": made.variation_ratio,
+        "Entropy: what will the label be?": made.entropy,
+    }
+    fig = teaching.value_maps(
+        maps, made.grid.x, made.grid.y, points=made.X, codes=made.y, units=("", "nats"),
+        classes=("A", "B", "C"), ranges=[(0, 2 / 3), (0, log(3))],
+    )  # fmt: skip
+    entropy = float(made.entropy.mean())
+    words = (
+        f"Mean over the plane: variation ratio {made.variation_ratio.mean():.3f} of at most .667, "
+        f"entropy {entropy:.3f} of at most 1.099 nats."
+    )
+    alt = "Variation ratio and entropy over the plane, side by side"
+    return Drawn([Picture(fig, alt)], words, entropy)
+
+
+def asked(made: Any, values: Values) -> Drawn:
+    """Items in the order policies asked about them."""
+    from workbench.policies.registry import title_of
+
+    n = values["questions"]
+    titles = {name: title_of(name) for name in made.asked}
+    panels = {titles[name]: (made.initial, items[:n]) for name, items in made.asked.items()}
+    fig = teaching.asked_maps(panels, made.points, made.codes, classes=made.classes)
+    words = " · ".join(
+        f"{titles[name]}: error {error[min(n, len(error) - 1)]:.1%} after {n} questions"
+        for name, error in made.error.items()
+    )
+    words += f", on {made.n_test} test points. One run: a comparison needs many seeds (Compare)."
+    alt = "Items in the order policies asked about them, beside random"
+    return Drawn([Picture(fig, alt)], words, 100 * float(made.error["random"][-1]))
+
+
+def rivals(made: Any, _values: Values) -> Drawn:
+    """The objective after each sweep of two rules."""
+    from workbench.figures.ranks import series
+
+    fig = series(
+        {
+            "tempered rivals": (np.arange(len(made.tempered)), made.tempered),
+            "whoever leads is the rival": (np.arange(len(made.hard)), made.hard),
+        },
+        x=f"Sweeps (n = {made.n} rows, {made.n_classes} classes)",
+        y="Objective with the hard rival, nats",
+    )
+    falls = int((np.diff(made.hard) < -1e-6).sum())
+    words = (
+        f"The hard rule fell in {falls} of {len(made.switched)} sweeps and ends at {made.hard[-1]:,.0f}; "
+        f"the tempered rule ends at {made.tempered[-1]:,.0f}. In its last sweep "
+        f"{made.switched[-1]:.0%} of the rows still changed their rival."
+    )
+    alt = "The objective after each sweep, hard rule against tempered rule"
+    return Drawn([Picture(fig, alt)], words, falls)
+
+
+def gibbs(made: Any, _values: Values) -> Drawn:
+    """Inference against Gibbs sampling, as far as it is finished."""
+    exact, *others = made
+    words = [f"{exact.title}: error {exact.error:.1%} on {len(exact.mean)} test items"]
+    words += [
+        f"{one.title}: error {one.error:.1%}, mean distance of p {one.distance(exact):.3f}" for one in others
+    ]
+    alt = "Probabilities, means and variances of each inference against those of Gibbs sampling"
+    fig = teaching.agreement({one.title: one.beside(exact) for one in others})
+    return Drawn([Picture(fig, alt)] if others else [], " · ".join(words))
+
+
+def trade(curves: Any, values: Values) -> Drawn:
+    """Error, likelihood, calibration error and time against inducing points."""
+    from workbench.studies.lessons import TRADED
+
+    words = " · ".join(
+        f"{c.name}, {c.points[-1]:.0f} points: error {c.error[-1]:.1%}, NLL {c.nll[-1]:.2f}, "
+        f"ECE {c.ece[-1]:.3f}, {c.seconds[-1]:.1f} s"
+        for c in curves
+    )
+    alt = "Error, likelihood, calibration error and time against inducing points"
+    fig = teaching.trade_offs(curves)
+    return Drawn([Picture(fig, alt)], f"{words}. Pool {values['pool']}, at most {TRADED} items.")

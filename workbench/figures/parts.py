@@ -1,0 +1,256 @@
+"""Parts that several figures are made of: panels, lines, class marks, error bars, colour bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from workbench.arrays import Array, Ints
+from workbench.figures import theme
+
+DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "dot")
+
+
+class Look(NamedTuple):
+    """How a line is drawn.
+
+    Attributes:
+        colour: `#rrggbb`.
+        dash: of Plotly.
+        symbol: of its points.
+    """
+
+    colour: str
+    dash: str
+    symbol: str
+
+
+def looks(names: Iterable[str], baselines: Iterable[str] = ()) -> dict[str, Look]:
+    """Name -> look, in order of appearance; what others are compared with is grey and dotted."""
+    grey, found = set(baselines), dict[str, Look]()
+    for name in dict.fromkeys(names):
+        rank = sum(one not in grey for one in found)
+        found[name] = (
+            Look(theme.NEUTRAL, "dot", "x")
+            if name in grey
+            else Look(theme.class_colour(rank), DASHES[rank % len(DASHES)], theme.class_symbol(rank))
+        )
+    return found
+
+
+def panels(
+    titles: Sequence[str],
+    *,
+    height: int,
+    rows: int = 1,
+    columns: int | None = None,
+    x: str = "",
+    y: str = "",
+    legend: bool = True,
+    **grid: Any,
+) -> go.Figure:
+    """Empty panels in the house style, with one legend above all of them.
+
+    Args:
+        titles: of the panels, row by row.
+        height: of the whole, in pixels.
+        rows: of panels.
+        columns: of panels; as many as the titles need by default.
+        x: title under the last row.
+        y: title left of the first column.
+        legend: whether there is a legend.
+        grid: further arguments of `make_subplots`.
+    """
+    columns = columns or -(-len(titles) // rows)
+    shown = [_two_lines(t, 54 // columns) for t in titles]
+    above = 16 * any("<br>" in t for t in shown)
+    fig = make_subplots(rows, columns, subplot_titles=shown, **grid)
+    base = theme.figure(height=height, legend=legend).layout.to_plotly_json()
+    axis = base.pop("xaxis") | {"title": None, "title_standoff": 8}
+    base.pop("yaxis")
+    fig.update_layout(base)
+    fig.update_layout(
+        margin={"t": (74 if legend else 34) + above},
+        legend={"y": 1 + (34 + above) / height, "itemsizing": "constant"},
+    )
+    fig.update_xaxes(axis)
+    fig.update_yaxes(axis)
+    fig.update_annotations(font={"size": 14})
+    if x:
+        fig.update_xaxes(title=theme.text(x, 120), row=rows)
+    if y:
+        fig.update_yaxes(title=theme.text(y, 120), col=1)
+    return fig
+
+
+def _two_lines(title: str, most: int) -> str:
+    """A panel's title, broken near its middle beyond `most` letters: panels share a narrow window."""
+    spaces = [i for i, c in enumerate(title) if c == " "]
+    if len(title) <= most or not spaces:
+        return theme.text(title, 44)
+    at = min(spaces, key=lambda i: abs(i - len(title) / 2))
+    return f"{theme.text(title[:at], 30)}<br>{theme.text(title[at + 1 :], 30)}"
+
+
+def line(
+    x: Array,
+    y: Array,
+    name: str,
+    look: Look,
+    *,
+    hover: str = "%{x:g}: %{y:.3f}",
+    legend: bool = True,
+    marks: bool = True,
+    bars: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> go.Scatter:
+    """A named line with its points; lines of one name hide and show together.
+
+    Args:
+        x: [n].
+        y: [n].
+        name: for the legend.
+        look: of `looks`.
+        hover: words after the name; Plotly's placeholders.
+        legend: whether this one stands in the legend.
+        marks: whether the points are drawn.
+        bars: of `error_bars`.
+        more: of `go.Scatter`.
+    """
+    label = theme.text(name)
+    return go.Scatter(
+        x=x, y=y, mode="lines+markers" if marks else "lines", name=label, legendgroup=name, showlegend=legend,
+        line={"color": look.colour, "dash": look.dash, "width": 2.3}, error_y=bars,
+        marker={"symbol": look.symbol, "size": 7}, hovertemplate=f"<b>{label}</b><br>{hover}<extra></extra>",
+    ).update(more)  # fmt: skip
+
+
+def error_bars(value: Array, low: Array, high: Array, *, width: float = 1.5) -> dict[str, Any]:
+    """Bars from `low` to `high` about values, of any equal shape; an end on the wrong side is left out."""
+    value = np.asarray(value, dtype=float)
+    return {
+        "type": "data", "symmetric": False, "color": theme.NEUTRAL, "thickness": width, "width": 4,
+        "array": np.nan_to_num(np.maximum(np.asarray(high) - value, 0.0)),
+        "arrayminus": np.nan_to_num(np.maximum(value - np.asarray(low), 0.0)),
+    }  # fmt: skip
+
+
+def band(x: Array, low: Array, high: Array, colour: str, group: str, alpha: float = 0.15) -> go.Scatter:
+    """A tinted band between two lines, with no entry in the legend."""
+    return go.Scatter(
+        x=np.concatenate([x, x[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
+        fillcolor=theme.translucent(colour, alpha), line={"width": 0}, hoverinfo="skip", showlegend=False,
+        legendgroup=group,
+    )  # fmt: skip
+
+
+def diagonal(x: Sequence[float] = (0, 1), y: Sequence[float] | None = None) -> go.Scatter:
+    """A dotted grey line to compare with: equality by default."""
+    return go.Scatter(
+        x=list(x), y=list(x if y is None else y), mode="lines", hoverinfo="skip", showlegend=False,
+        line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5},
+    )  # fmt: skip
+
+
+def mark_at(fig: go.Figure, x: float | None) -> None:
+    """A dashed vertical line in every panel; nothing for None."""
+    if x is not None:
+        fig.add_vline(x=x, line={"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"})
+
+
+def colour_scale(low: float, high: float, title: str, *, stops: Any = theme.MEASURE) -> dict[str, Any]:
+    """Colour options of a marker from `low` to `high`, with a narrow bar."""
+    return {
+        "cmin": low, "cmax": high if high > low else low + 1.0, "colorscale": [list(stop) for stop in stops],
+        "colorbar": colour_bar(title),
+    }  # fmt: skip
+
+
+def colour_bar(title: str, **more: Any) -> dict[str, Any]:
+    """A narrow colour bar with its title along the side."""
+    return {
+        "title": {"text": theme.text(title), "side": "right"}, "thickness": 11, "len": 0.9, "outlinewidth": 0
+    } | more  # fmt: skip
+
+
+def class_name(classes: Sequence[object], code: int) -> str:
+    """A class's name, escaped and cut; its number where it has none."""
+    return theme.text(classes[code], 24) if code < len(classes) else f"class {code + 1}"
+
+
+def class_marks(
+    points: Array,
+    codes: Ints,
+    classes: Sequence[object],
+    *,
+    size: float = 8,
+    rim: float = 1.2,
+    legend: bool = True,
+    count: bool = False,
+    colours: Sequence[str] = theme.CATEGORICAL,
+    kind: Any = go.Scatter,
+    **more: Any,
+) -> list[Any]:
+    """Points in the colour and symbol of their class, a trace a class.
+
+    Args:
+        points: [n, 2].
+        codes: [n].
+        classes: [C] names.
+        size: in pixels.
+        rim: width of the white line around each, in pixels.
+        legend: whether the classes stand in the legend.
+        count: whether the legend says how many.
+        colours: of the classes.
+        kind: of trace.
+        more: of the marker.
+    """
+    points, codes = np.asarray(points), np.asarray(codes)
+    made = []
+    for code in map(int, np.unique(codes)):
+        mine, name = codes == code, class_name(classes, code)
+        marker = {
+            "size": size, "color": colours[code % len(colours)], "symbol": theme.class_symbol(code),
+            "line": {"width": rim, "color": "white"},
+        } | more  # fmt: skip
+        made.append(
+            kind(
+                x=points[mine, 0], y=points[mine, 1], mode="markers", legendgroup=name, showlegend=legend,
+                name=f"{name} · n = {int(mine.sum())}" if count else name, marker=marker,
+                hovertemplate=f"{name}<extra></extra>",
+            )
+        )  # fmt: skip
+    return made
+
+
+def place(number: int, columns: int) -> dict[str, int]:
+    """Row and column, for Plotly, of a panel counted from 0."""
+    return {"row": number // columns + 1, "col": number % columns + 1}
+
+
+def note(fig: go.Figure, panel: int, words: str) -> None:
+    """Words in the upper left corner of a panel, counted from 0."""
+    axis = "" if panel == 0 else str(panel + 1)
+    fig.add_annotation(
+        text=words, align="left", showarrow=False, x=0.03, y=0.98, xref=f"x{axis} domain",
+        yref=f"y{axis} domain", xanchor="left", yanchor="top", font={"size": 12},
+    )  # fmt: skip
+
+
+def corner(fig: go.Figure, words: str) -> None:
+    """Small words in the lower right corner of a figure."""
+    fig.add_annotation(
+        text=words, showarrow=False, xref="paper", yref="paper", x=1, y=0, xanchor="right", yanchor="bottom",
+        font={"size": 11, "color": theme.NEUTRAL},
+    )  # fmt: skip
+
+
+def foot(fig: go.Figure, words: str) -> None:
+    """Say n under the last panel's axis, where no legend can run into it."""
+    if words:
+        axis = list(fig.select_xaxes())[-1]
+        axis.title.text = f"{axis.title.text or ''}<br><span style='font-size:12px'>{words}</span>"
