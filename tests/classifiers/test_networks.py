@@ -195,6 +195,14 @@ def test_features_are_computed_once_for_the_same_rows(digits, monkeypatch):
     assert calls.count(400) == 2
 
 
+def test_remembered_features_are_told_apart_by_more_than_a_checksum(net, digits, monkeypatch):
+    monkeypatch.setattr(networks, "_FEATURES", networks._FeatureCache())
+    for name in ("crc32", "adler32"):
+        monkeypatch.setattr(f"zlib.{name}", lambda *_: 0)
+    first, second = digits[2][:50], digits[2][50:100]
+    assert np.abs(net.network_features(first) - net.network_features(second)).max() > 0.1
+
+
 def test_rows_of_numbers_get_dense_layers():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 5)) * [1, 10, 100, 1000, 0] + 50

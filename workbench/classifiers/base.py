@@ -278,6 +278,13 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         """Whether this fit should continue from the present state (its classes may differ)."""
         return bool(getattr(self, "warm_start", False)) and self._previous_classes is not None
 
+    def _given_geometry(self, X: Floats) -> Geometry | None:
+        """The option `geometry`, which must be of X's features."""
+        given: Geometry | None = getattr(self, "geometry", None)
+        if given is not None and given.shift.shape[0] != X.shape[1]:
+            raise InputError(f"The geometry is for {given.shift.shape[0]} features and X has {X.shape[1]}.")
+        return given
+
     def _resolve_geometry(
         self, X: Floats, n_inducing: int, *, n_mean: int = 0, method: str = "k-means++"
     ) -> Geometry:
@@ -295,13 +302,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             InputError: the given geometry has another number of features.
         """
-        given = getattr(self, "geometry", None)
-        present = getattr(self, "geometry_", None)
+        given, present = self._given_geometry(X), getattr(self, "geometry_", None)
         if given is not None:
-            if given.shift.shape[0] != X.shape[1]:
-                raise InputError(
-                    f"The geometry is for {given.shift.shape[0]} features and X has {X.shape[1]}."
-                )
             self.geometry_ = given
         elif not (self._warm() and present is not None and present.shift.shape[0] == X.shape[1]):
             self.geometry_ = Geometry.of(X, n_inducing, self._seed(), n_mean=n_mean, method=method)

@@ -43,9 +43,7 @@ class Baseline(BaseBayesianClassifier):
     def _predict_present(self, scaled: Floats) -> Floats: ...
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
-        given = self.geometry
-        if given is not None and given.shift.shape[0] != X.shape[1]:
-            raise InputError(f"The geometry is for {given.shift.shape[0]} features and X has {X.shape[1]}.")
+        given = self._given_geometry(X)
         self.__dict__.pop("geometry_", None)
         if given is not None:
             self.geometry_ = given

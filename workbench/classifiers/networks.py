@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from threading import Lock
@@ -10,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, digest
 from workbench.classifiers import calibration as cal
 from workbench.classifiers.base import BaseBayesianClassifier, Callback
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.latent import Latent
+from workbench.classifiers.options import estimator, fitted, option
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,25 +30,22 @@ HELD_OUT_FROM = 20  # labels a class from which rows are left out
 LAST_RATE = 0.05  # learning rates fall linearly to this share of what they began with
 
 
+@estimator
 class _NetworkClassifier(BaseBayesianClassifier):
-    """What both share: the network's weights, its input, features in chunks and the state.
+    """What both share: the network's weights, its input, features in chunks and the state."""
 
-    A subclass has the options network, input_shape, geometry, batch_size, learning_rate,
-    min_steps, warm_start.
-    """
+    network: str = "auto"
+    input_shape: Any = None
+    geometry: Geometry | None = None
+    batch_size: int = option(128, at_least=1)
+    learning_rate: float = option(1e-3, above=0.0)
+    min_steps: int = option(300, at_least=1)
 
-    network: Any
-    input_shape: Any
-    geometry: Any
-    batch_size: Any
-    learning_rate: Any
-    min_steps: Any
-
-    network_: str
-    input_shape_: tuple[int, ...]
-    weights_: tuple[Array, ...]
-    shift_: Floats
-    scale_: Floats
+    network_: str = fitted()
+    input_shape_: tuple[int, ...] = fitted()
+    weights_: tuple[Array, ...] = fitted()
+    shift_: Floats = fitted()
+    scale_: Floats = fitted()
 
     # ------------------------------------------------------------------ for everyone
 
@@ -99,17 +96,12 @@ class _NetworkClassifier(BaseBayesianClassifier):
 
     def _prepare(self, X: Floats) -> None:
         """Resolve network, input shape and scaling."""
-        self._check_options()
         self.input_shape_ = self._resolve_shape(X.shape[1])
         network = self.network
         if network == "auto":
             network = "mlp" if len(self.input_shape_) == 1 else "small"
         self.network_ = str(network)
-        geometry = self.geometry
-        if geometry is not None and geometry.shift.shape[0] != X.shape[1]:
-            raise InputError(
-                f"The geometry is for {geometry.shift.shape[0]} features and X has {X.shape[1]}."
-            )
+        geometry = self._given_geometry(X)
         if len(self.input_shape_) == 1 and geometry is None:
             geometry = Geometry.of(X, 1, 0)
         shift: Floats = np.full(X.shape[1], X.mean(dtype=np.float64))  # pixels: one scale for all
@@ -117,14 +109,6 @@ class _NetworkClassifier(BaseBayesianClassifier):
         if geometry is not None and np.ptp(geometry.scale) > 0:
             shift, scale = geometry.shift, geometry.scale
         self.shift_, self.scale_ = shift.astype(np.float32), scale.astype(np.float32)
-
-    def _check_options(self) -> None:
-        for name in ("batch_size", "min_steps"):
-            if int(getattr(self, name)) < 1:
-                raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
-        for name in ("learning_rate", "head_learning_rate"):
-            if hasattr(self, name) and not getattr(self, name) > 0:
-                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
 
     def _resolve_shape(self, n_columns: int) -> tuple[int, ...]:
         if self.input_shape is None:
@@ -171,11 +155,8 @@ class _NetworkClassifier(BaseBayesianClassifier):
         from workbench.engine import networks as engine
 
         parts = (self.network_, self.input_shape_, self.weights_, self.shift_, self.scale_)
-        return _FEATURES.get(
-            (self.network_, self.input_shape_, *map(_digest, (*self.weights_, self.shift_, self.scale_))),
-            X,
-            lambda: engine.features_of(*parts, X),
-        )
+        key = self.network_, self.input_shape_, digest(*self.weights_, self.shift_, self.scale_, X)
+        return _FEATURES.get(key, lambda: engine.features_of(*parts, X))
 
     def _state(self) -> dict[str, Array]:
         state = {f"network.{i}": np.asarray(w) for i, w in enumerate(self.weights_)}
@@ -191,6 +172,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
         self.shift_, self.scale_ = np.asarray(state["shift_"]), np.asarray(state["scale_"])
 
 
+@estimator
 class SoftmaxNetClassifier(_NetworkClassifier):
     """A network with a softmax layer, trained by Adam on the cross-entropy, for comparison.
 
@@ -208,28 +190,12 @@ class SoftmaxNetClassifier(_NetworkClassifier):
         random_state: seed.
     """
 
-    def __init__(
-        self,
-        *,
-        network: str = "auto",
-        input_shape: Any = None,
-        classes: Any = None,
-        geometry: Geometry | None = None,
-        epochs: float = 20,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        min_steps: int = 300,
-        random_state: Any = None,
-    ) -> None:
-        self.network = network
-        self.input_shape = input_shape
-        self.classes = classes
-        self.geometry = geometry
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.min_steps = min_steps
-        self.random_state = random_state
+    _state_names: ClassVar[tuple[str, ...]] = ("kernel_", "bias_")
+
+    epochs: float = option(20, above=0)
+
+    kernel_: Floats = fitted()
+    bias_: Floats = fitted()
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
         self._prepare(X)
@@ -257,20 +223,14 @@ class SoftmaxNetClassifier(_NetworkClassifier):
     def _probabilities(self, X: Floats) -> Floats:
         return cal.softmax(self._logits(X), 1.0)
 
-    def _state(self) -> dict[str, Array]:
-        return super()._state() | {"kernel_": self.kernel_, "bias_": self.bias_}
 
-    def _set_state(self, state: Mapping[str, Array]) -> None:
-        super()._set_state(state)
-        self.kernel_, self.bias_ = np.asarray(state["kernel_"]), np.asarray(state["bias_"])
-
-
+@estimator
 class LargeMarginNetClassifier(_NetworkClassifier):
-    """LMGP-DNN (papers 000 and 003): a large-margin GP on the features of a network, trained together.
+    """LMGP-DNN (Wistuba & Rawat 2018, 2019): network and large-margin GP on its features, trained together.
 
     Softmax training first, k-means inducing points in feature space, closed-form sweeps of the
     head, then Adam on the large-margin objective over network, inducing points and q together,
-    and sweeps again to finish (MATH.md section 10).
+    and sweeps again to finish (docs/math.md, 10).
 
     The temperature of `predict_proba` is set on rows that training leaves out (one in twenty, up
     to 1,000, from 20 labels a class on); the head then sees those rows too.
@@ -305,62 +265,25 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     has_latent: ClassVar[bool] = True
     _state_names: ClassVar[tuple[str, ...]] = ("trained_rows_", "beta_")
 
-    head_: LargeMarginClassifier
-    trained_rows_: int
-    beta_: float
+    n_inducing: int = option(64, at_least=1)
+    length_scale_factor: float = option(1.0, above=0.0)
+    variance: float = option(10.0, above=0.0)
+    temperature: float = option(0.1, above=0.0)
+    pretrain_epochs: float = option(12, at_least=0)
+    joint_epochs: float = option(8, at_least=0)
+    head_learning_rate: float = option(1e-2, above=0.0)
+    warm_start: bool = False
+    refit: str = option("head", choices=REFITS)
+    retrain_growth: float | None = option(2.0, above=0.0, optional=True)
+    calibration: str | None = option("held-out", choices=("held-out", "leave-one-out", None))
 
-    def __init__(
-        self,
-        *,
-        network: str = "auto",
-        input_shape: Any = None,
-        classes: Any = None,
-        geometry: Geometry | None = None,
-        n_inducing: int = 64,
-        length_scale_factor: float = 1.0,
-        variance: float = 10.0,
-        temperature: float = 0.1,
-        pretrain_epochs: float = 12,
-        joint_epochs: float = 8,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        head_learning_rate: float = 1e-2,
-        min_steps: int = 300,
-        warm_start: bool = False,
-        refit: str = "head",
-        retrain_growth: float | None = 2.0,
-        calibration: str | None = "held-out",
-        random_state: Any = None,
-    ) -> None:
-        self.network = network
-        self.input_shape = input_shape
-        self.classes = classes
-        self.geometry = geometry
-        self.n_inducing = n_inducing
-        self.length_scale_factor = length_scale_factor
-        self.variance = variance
-        self.temperature = temperature
-        self.pretrain_epochs = pretrain_epochs
-        self.joint_epochs = joint_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.head_learning_rate = head_learning_rate
-        self.min_steps = min_steps
-        self.warm_start = warm_start
-        self.refit = refit
-        self.retrain_growth = retrain_growth
-        self.calibration = calibration
-        self.random_state = random_state
+    head_: LargeMarginClassifier = fitted()
+    trained_rows_: int = fitted()
+    beta_: float = fitted()
 
     # ------------------------------------------------------------------ fitting
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
-        if self.refit not in REFITS:
-            raise InputError(f"refit must be one of {', '.join(REFITS)}; got {self.refit!r}.")
-        if self.calibration not in ("held-out", "leave-one-out", None):
-            raise InputError(
-                f"calibration must be 'held-out', 'leave-one-out' or None; got {self.calibration!r}."
-            )
         if self._keeps_network(len(codes)):
             self._fit_head(X, codes, callback)
         else:
@@ -377,7 +300,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         before = self._previous_classes
         if before is None or not np.array_equal(before, self.classes_):
             self.head_ = self._new_head(self.head_.geometry_)
-        self._sweep(self._features(X).astype(np.float64), codes, callback)
+        self.head_.fit(self._features(X).astype(np.float64), codes, callback)
         self.beta_ = self.head_.beta_
         self.objective_trace_ = self.head_.objective_trace_
         self.n_iter_ = self.head_.n_iter_
@@ -403,11 +326,12 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         self.weights_ = started.variables[:-2]
         features = self._features(X[kept]).astype(np.float64)
         self.head_ = self._new_head(self._feature_geometry(features))
-        self._sweep(features, codes[kept])
+        self.head_.fit(features, codes[kept])
         if len(rows) and not started.stopped:
             kernel = (self.variance, self.length_scale_factor * self.head_.geometry_.length_scale)
+            root = self.head_.root_
             start = engine.Head.of(
-                self.head_.geometry_.inducing, self.head_.mean_, _covariance(self.head_.root_)
+                self.head_.geometry_.inducing, self.head_.mean_, np.matmul(root.transpose(0, 2, 1), root)
             )
             self.weights_, head, joint = engine.train_joint(
                 self.network_, self.input_shape_, self.weights_, start, kernel, self.shift_, self.scale_,
@@ -416,7 +340,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
                 tau=self.temperature, report=report(first),
             )  # fmt: skip
             self._place(head)
-            self._sweep(self._features(X[kept]).astype(np.float64), codes[kept])
+            self.head_.fit(self._features(X[kept]).astype(np.float64), codes[kept])
             self.objective_trace_ = np.asarray(-n * joint.trace)
             self.n_iter_ = started.steps + joint.steps
         else:
@@ -427,7 +351,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         if len(held_out):
             means = self.head_.predict_latent(self._features(X[held_out]).astype(np.float64)).mean
             self.beta_ = cal.fit_beta(means, codes[held_out], cal.prior_log_beta(self.variance))
-            self._sweep(self._features(X).astype(np.float64), codes)
+            self.head_.fit(self._features(X).astype(np.float64), codes)
         self.objective_trace_ = np.append(self.objective_trace_, self.head_.objective_)
 
     def _held_out(self, codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -467,9 +391,6 @@ class LargeMarginNetClassifier(_NetworkClassifier):
             random_state=0,
         )
 
-    def _sweep(self, features: Floats, codes: Ints, callback: Callback | None = None) -> None:
-        self.head_.fit(features, codes, callback)
-
     def _place(self, head: Any) -> None:
         """Put the posterior that joint training ended with into the head."""
         covariance = head.covariance
@@ -505,15 +426,11 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         self.head_ = self._new_head(Geometry.from_arrays(geometry)).set_state(head)
 
 
-def _covariance(root: Floats) -> Floats:
-    return np.matmul(root.transpose(0, 2, 1), root)
-
-
 class _FeatureCache:
     """Features of the last few arrays seen by the last few networks.
 
     Rounds of labelling score the same pool with the same network, in estimators restored from their
-    state. Keyed by checksums of weights and rows; bounded in numbers kept.
+    state. Keyed by digests of weights and rows; bounded in numbers kept.
     """
 
     LIMIT = 1 << 24  # float32 numbers: 64 MB
@@ -522,9 +439,8 @@ class _FeatureCache:
         self._kept: OrderedDict[Any, Floats] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, network: Any, X: Array, compute: Callable[[], Floats]) -> Floats:
-        """Features [N, d] of X, read-only."""
-        key = (network, _digest(X))
+    def get(self, key: Any, compute: Callable[[], Floats]) -> Floats:
+        """Features [N, d], read-only: those remembered under the key, else computed."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -536,11 +452,6 @@ class _FeatureCache:
             while sum(f.size for f in self._kept.values()) > self.LIMIT and len(self._kept) > 1:
                 self._kept.popitem(last=False)
         return features
-
-
-def _digest(X: Array) -> Any:
-    data = memoryview(np.ascontiguousarray(X)).cast("B")  # type: ignore[arg-type]
-    return zlib.crc32(data), zlib.adler32(data), X.shape, X.dtype.str
 
 
 _FEATURES = _FeatureCache()

@@ -14,7 +14,7 @@ scikit-learn wants it; `fit` then calls `check_options`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
@@ -30,6 +30,7 @@ class _Rule(NamedTuple):
     at_least: float | None
     above: float | None
     when: Mapping[str, tuple[Any, ...]]
+    optional: bool
 
 
 def option(
@@ -39,6 +40,7 @@ def option(
     at_least: float | None = None,
     above: float | None = None,
     when: Mapping[str, tuple[Any, ...]] | None = None,
+    optional: bool = False,
 ) -> Any:
     """A constructor option.
 
@@ -49,8 +51,9 @@ def option(
         above: numbers must be larger than this.
         when: other options and the values of theirs for which this one does anything: given
             otherwise, it is refused instead of ignored.
+        optional: it may be None although its default is not.
     """
-    rule = _Rule(choices, at_least, above, when or {})
+    rule = _Rule(choices, at_least, above, when or {}, optional or default is None)
     return dataclasses.field(default=default, metadata={"rule": rule})
 
 
@@ -82,10 +85,10 @@ def check_options(estimator: Any) -> None:
     Raises:
         InputError: names the option, what it may be, and what it is.
     """
-    cls: Hashable = type(estimator)
+    cls: Any = type(estimator)
     for name, default, rule in _rules(cls):
         value = getattr(estimator, name)
-        if value is None and default is None:
+        if value is None and rule.optional:
             continue
         _check_value(name, value, rule)
         for other, values in rule.when.items():
