@@ -8,13 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.sessions.fakes import FAKE
+from tests.sessions.fakes import FAKE, PAUSING
 from workbench import cli
 from workbench.cli.values import parse_settings
 from workbench.errors import InputError
@@ -297,22 +296,28 @@ def assert_same(a: Path, b: Path) -> None:
 
 
 def killed(arguments: list[str], out: Path, after: int) -> None:
-    """Start a run and kill its process once some rounds are done."""
-    log = out / ".partial" / "rounds.jsonl"
-    running = subprocess.Popen([sys.executable, "-m", "workbench", *arguments, "--out", str(out)], cwd=ROOT)
-    deadline = time.monotonic() + 120
-    while not (log.is_file() and log.read_bytes().count(b"\n") >= after):
-        assert running.poll() is None and time.monotonic() < deadline
-        time.sleep(0.005)
-    os.kill(running.pid, signal.SIGKILL)
-    running.wait()
+    """Start a run and kill its process while it looks for the next question at `after` labels."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "workbench", *arguments, "--out", str(out)],
+        cwd=ROOT,
+        env=dict(os.environ, PAUSE_AT=str(after)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdin is not None and running.stdout is not None
+    with running.stdin, running.stdout:
+        assert running.stdout.readline() == "paused\n"
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait()
     assert not (out / "run.json").exists()
+    assert (out / ".partial" / "rounds.jsonl").read_bytes().count(b"\n") > 1
 
 
 def test_a_killed_run_is_finished_by_the_same_command_with_the_same_bytes(tmp_path: Path) -> None:
-    arguments = ["run", *FAST[:-1], "random", "--budget", "90", "--seed", "2"]
+    arguments = ["run", *FAST[:-1], PAUSING, "--budget", "12", "--seed", "2"]
     assert process(*arguments, "--out", tmp_path / "a").returncode == 0
-    killed(arguments, tmp_path / "b", after=4)
+    killed(arguments, tmp_path / "b", after=8)
     done = process(*arguments, "--out", tmp_path / "b")
     assert done.returncode == 0 and done.stderr == ""
     assert_same(tmp_path / "a", tmp_path / "b")
@@ -320,10 +325,10 @@ def test_a_killed_run_is_finished_by_the_same_command_with_the_same_bytes(tmp_pa
 
 @pytest.mark.slow
 def test_the_same_with_the_real_engine(tmp_path: Path) -> None:
-    arguments = ["run", "--budget", "25", "--seed", "1"]
+    arguments = ["run", "--policy", PAUSING, "--budget", "25", "--seed", "1"]
     assert process(*arguments, "--out", tmp_path / "a").returncode == 0
     assert process(*arguments, "--out", tmp_path / "again").returncode == 0
-    killed(arguments, tmp_path / "b", after=9)
+    killed(arguments, tmp_path / "b", after=20)
     assert process(*arguments, "--out", tmp_path / "b").returncode == 0
     assert_same(tmp_path / "a", tmp_path / "again")
     assert_same(tmp_path / "a", tmp_path / "b")

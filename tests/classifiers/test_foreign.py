@@ -111,7 +111,7 @@ def test_a_run_of_one_resumes_and_its_bundle_predicts(tmp_path, classifier, opti
     run(spec, out=tmp_path / "cut")
     for name in ("rounds.csv", "events.csv", "model/params.npz"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    model, pool = load_model(tmp_path / "whole"), spec.load_pool()
+    model, pool = load_model(tmp_path / "whole", trust_code=True), spec.load_pool()
     p = model.probabilities(pool.features[pool.test.test])
     assert (p.argmax(axis=1) != pool.truth[pool.test.test]).mean() == whole.rounds[-1].error
     note = json.loads((tmp_path / "whole" / "model" / "spec.json").read_text()).get("note", "")

@@ -63,7 +63,9 @@ def test_a_pool_takes_the_networks_features_and_keeps_its_items(replayed, digits
     assert pool.n_features == 64 and pool.common_scale and pool.image_shape is None
     assert "trained network" in pool.notes[-1]
     np.testing.assert_array_equal(pool.fingerprints, digits.fingerprints)
-    np.testing.assert_array_equal(pool.feature_map.transform(pool.items.images[:3]), pool.features[:3])
+    # three rows and 1,797 take other kernels, which may differ in the last bits
+    some = pool.feature_map.transform(pool.items.images[:3])
+    np.testing.assert_allclose(some, pool.features[:3], atol=1e-5)
 
 
 def test_images_are_opened_with_the_features_of_a_file(tmp_path):
