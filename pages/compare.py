@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -12,8 +12,14 @@ from workbench.app.text import percent, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
 from workbench.figures.curves import learning_curve, learning_curves
+from workbench.metrics import MIN_SEEDS
 from workbench.policies import POLICIES
 from workbench.pools import POOLS
+
+if TYPE_CHECKING:
+    from workbench.metrics import LabelsSaved, PairedTest
+    from workbench.studies import StudyResult
+    from workbench.studies.statistics import Curves
 
 OWN = "this project's pool"
 HEIGHT = 430
@@ -25,7 +31,6 @@ LOOKS_AT = {
     "kappa": "Cohen's kappa with the round before",
     "held-out-error": "Error on held-out items",
 }
-ENOUGH = 6  # seeds for a verdict, as workbench.metrics has it
 
 
 def choose(token: str | None) -> None:
@@ -82,8 +87,14 @@ def form() -> None:
         if why:
             st.caption(f"Suggested: {verbatim(why)}")
         seeds = right.number_input(
-            "Seeds", 1, 50, 5, key="compare-seeds", help="Runs of each policy, paired."
+            "Seeds", 1, 50, 10, key="compare-seeds", help="Runs of each policy, paired."
         )
+        if seeds < MIN_SEEDS:
+            st.warning(
+                f"{plural(int(seeds), 'seed')} cannot tell policies apart, however large the difference: "
+                f"take {MIN_SEEDS} or more for a verdict.",
+                icon=":material/info:",
+            )
         left, middle, more, right = st.columns([1.2, 0.6, 0.6, 1], gap="medium", vertical_alignment="bottom")
         budget = left.number_input("Labels asked for in each run", 1, 2000, 60, step=10, key="compare-budget")
         batch = middle.number_input("Asked at a time", 1, 100, 1, key="compare-batch")
@@ -128,7 +139,7 @@ def form() -> None:
         )
 
 
-def picture(found: comparison.Results, policies: tuple[str, ...], measure: str, key: str) -> Any:
+def picture(found: Any, policies: tuple[str, ...], measure: str, key: str) -> Any:
     title, share = comparison.MEASURES[measure]
     fig = learning_curve(
         comparison.curves(found, policies, measure), measure=title, share=share, height=HEIGHT
@@ -143,7 +154,7 @@ def watched(token: str, policies: tuple[str, ...], measure: str) -> None:
     if job is None or not job.active:
         st.rerun()
     bar(job)
-    picture(job.partial or {}, policies, measure, "comparison-curve")
+    picture(job.partial, policies, measure, "comparison-curve")
 
 
 def bar(job: Any) -> None:
@@ -200,15 +211,26 @@ def shown(token: str) -> None:
             if st.button("Go on", key="resume-comparison", icon=":material/play_arrow:"):
                 comparison.resume(found)
                 st.rerun()
+    answer(results, measure)
     several = [(found, results), *beside(found)]
-    take_away(together(several, measure), several)
+    take_away(together(several, measure), [r for _, r in several])
     summary(several, measure)
-    ranks(several, measure)
+    ranks([r for _, r in several], measure)
     when_to_stop(found, results)
     at_one_round(found, results)
 
 
-def beside(found: comparison.Comparison) -> list[tuple[comparison.Comparison, comparison.Results]]:
+def answer(results: StudyResult, measure: str) -> None:
+    """What the comparison says, in one sentence."""
+    from workbench.studies.statistics import headline
+
+    found = comparison.paired_curves(results, measure)
+    sentence = "" if found is None else headline(found, {p: comparison.title_of(p) for p in found.values})
+    if sentence:
+        st.markdown(f"**{verbatim(sentence)}**")
+
+
+def beside(found: comparison.Comparison) -> list[tuple[comparison.Comparison, StudyResult]]:
     """Finished comparisons a person puts beside this one."""
     others = [c for c in comparison.all_of() if c.id != found.id and c.n_finished]
     if not others:
@@ -230,7 +252,7 @@ def named(one: comparison.Comparison) -> str:
     return f"{title} · {CLASSIFIERS[model].title if model in CLASSIFIERS else model}"
 
 
-def together(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> Any:
+def together(several: list[tuple[comparison.Comparison, StudyResult]], measure: str) -> Any:
     if len(several) == 1:
         one, results = several[0]
         return picture(results, one.spec.policies, measure, "comparison-curve")
@@ -248,7 +270,7 @@ def together(several: list[tuple[comparison.Comparison, comparison.Results]], me
     return fig
 
 
-def take_away(fig: Any, several: list[tuple[comparison.Comparison, comparison.Results]]) -> None:
+def take_away(fig: Any, several: list[StudyResult]) -> None:
     with st.container(horizontal=True, gap="medium", key="comparison-downloads"):
         downloads.figure_downloads(fig, "comparison", "save-comparison")
         st.download_button(
@@ -263,7 +285,7 @@ def take_away(fig: Any, several: list[tuple[comparison.Comparison, comparison.Re
         )
 
 
-def ranks(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
+def ranks(several: list[StudyResult], measure: str) -> None:
     found = comparison.ranking(several, measure)
     if found is None:
         return
@@ -271,7 +293,7 @@ def ranks(several: list[tuple[comparison.Comparison, comparison.Results]], measu
 
     ranking, n = found
     st.subheader(f"Mean ranks over {plural(n, 'comparison')}")
-    titles = [POLICIES[p].title if p in POLICIES else p for p in ranking.names]
+    titles = [comparison.title_of(p) for p in ranking.names]
     fig = critical_difference_diagram(titles, ranking.mean_ranks, ranking.critical_difference)
     widgets.figure(
         fig, "comparison-ranks", "Mean rank of each policy; bars join those that are not told apart"
@@ -283,9 +305,9 @@ def ranks(several: list[tuple[comparison.Comparison, comparison.Results]], measu
         )
 
 
-def at_one_round(found: comparison.Comparison, results: comparison.Results) -> None:
+def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
     """One slider for curve values, reliability and map of the same round."""
-    policies = [p for p in found.spec.policies if results.get(p)]
+    policies = [p for p in found.spec.policies if results.of(p)]
     if not policies:
         return
     with st.expander("One round, looked at", key="comparison-round-box", on_change="rerun") as box:
@@ -295,39 +317,37 @@ def at_one_round(found: comparison.Comparison, results: comparison.Results) -> N
         policy = left.selectbox(
             "Policy",
             policies,
-            format_func=lambda n: POLICIES[n].title if n in POLICIES else n,
+            format_func=comparison.title_of,
             key="round-policy",
         )
-        seed = min(results[policy])
-        labels = results[policy][seed]["n_labelled"]
-        if len(labels) < 2:
+        seed, rounds = min(results.of(policy).items())
+        if len(rounds) < 2:
             return
-        number = right.slider("Round", 0, len(labels) - 1, len(labels) - 1, key="round-number")
+        number = right.slider("Round", 0, len(rounds) - 1, len(rounds) - 1, key="round-number")
         try:
             model = comparison.round_model(found, policy, seed, int(number))
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")
             return
-        values = results[policy][seed]
+        one = rounds[int(number)]
         st.caption(
-            f"Seed {seed}, {plural(int(labels[number]), 'label')}: error {percent(values['error'][number])}, "
-            f"NLL {values['nll'][number]:.3f}, ECE {percent(values['ece'][number])}. The model is "
-            "fitted again on that round's labels."
+            f"Seed {seed}, {plural(one.n_labelled, 'label')}: error {percent(one.error)}, NLL {one.nll:.3f}, "
+            f"ECE {percent(one.ece)}. The model is fitted again on that round's labels."
         )
         fig = learning_curve(
             comparison.curves(results, policies, "error"),
             measure="Test error",
             height=280,
-            marks={"this round": float(labels[number])},
+            marks={"this round": float(one.n_labelled)},
         )
         widgets.figure(fig, "round-curve", "Test error against the number of labels, this round marked")
         downloads.figure_downloads(fig, f"curve-round-{number}", "save-round-curve")
         reliability_and_map(model, int(number))
 
 
-def when_to_stop(found: comparison.Comparison, results: comparison.Results) -> None:
+def when_to_stop(found: comparison.Comparison, results: StudyResult) -> None:
     """What the stopping rules would have said during a run."""
-    policies = [p for p in found.spec.policies if results.get(p)]
+    policies = [p for p in found.spec.policies if results.of(p)]
     if not policies:
         return
     with st.expander("When to stop", key="comparison-stop-box", on_change="rerun") as box:
@@ -337,10 +357,10 @@ def when_to_stop(found: comparison.Comparison, results: comparison.Results) -> N
         policy = left.selectbox(
             "Policy",
             policies,
-            format_func=lambda n: POLICIES[n].title if n in POLICIES else n,
+            format_func=comparison.title_of,
             key="stop-policy",
         )
-        seed = min(results[policy])
+        seed = min(results.of(policy))
         right.caption(
             f"Seed {seed}. Advice only: nothing here ends a run. The run's models are fitted again to see "
             "what they predicted on a fixed sample of the pool."
@@ -425,19 +445,18 @@ def labels_of(model: Any) -> Any:
     return labels
 
 
-def summary(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
-    rows = [
-        (named(one), r)
-        for one, results in several
-        for r in comparison.table(results, one.spec.policies, measure)
-    ]
+def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: str) -> None:
+    from workbench.studies.statistics import summarise
+
+    found = [(named(one), comparison.paired_curves(results, measure)) for one, results in several]
+    rows = [(of, r) for of, paired in found if paired is not None for r in summarise(paired)]
     if not rows:
         return
     import pandas as pd
 
     title, share = comparison.MEASURES[measure]
 
-    def told(value: float) -> str:
+    def shown(value: float) -> str:
         return percent(value) if share else f"{value:.3f}"
 
     with st.container(key="comparison-table"):
@@ -446,17 +465,16 @@ def summary(several: list[tuple[comparison.Comparison, comparison.Results]], mea
                 [
                     ({"Comparison": of} if len(several) > 1 else {})
                     | {
-                        "Policy": POLICIES[r["policy"]].title if r["policy"] in POLICIES else r["policy"],
-                        "At the end": told(r["end"]),
-                        "Mean over the curve": told(r["average"]),
+                        "Policy": comparison.title_of(r.policy),
+                        "At the end": shown(r.last.value),
+                        "Mean over the curve": shown(r.area.value),
                         "Better than random": "–"
-                        if r["won"] is None
-                        else f"{r['won']} of {plural(r['pairs'], 'seed')}",
-                        "Verdict": (r["verdict"] or "–")
-                        + (f" (p = {r['p']:.2g})" if r["p"] is not None and r["seeds"] >= ENOUGH else ""),
+                        if r.won is None
+                        else f"{r.won} of {plural(r.area.n, 'seed')}",
+                        "Verdict": verdict(r.test),
                     }
-                    | ({"Labels saved": saved(r["saved"], r["pairs"])} if measure == "error" else {})
-                    | {"Whole runs": r["seeds"]}
+                    | ({"Labels saved": saved(r.saved, r.area.n)} if measure == "error" else {})
+                    | {"Whole runs": r.area.n}
                     for of, r in rows
                 ]
             ),
@@ -464,51 +482,58 @@ def summary(several: list[tuple[comparison.Comparison, comparison.Results]], mea
             key="comparison-table-table",
             alt=f"{title} of each policy",
         )
-    better = "lower" if comparison.lower_is_better(measure) else "higher"
+    better = "lower" if next(paired for _, paired in found if paired).lower_is_better else "higher"
     st.caption(
-        f"Means over whole runs. Better: a {better} mean over the curve than random's with the same seed. "
-        "Verdict: Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
-        + (" Labels saved: to reach random's mean error at the end." if measure == "error" else "")
+        "Means over the seeds that every policy has finished; over the curve: its height over the labels "
+        f"spent. Better: a {better} mean over the curve than random's with the same seed. Verdict: "
+        "Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
+        + (
+            " Labels saved: to reach random's mean error at the end; at least so many where random itself "
+            "did not get there on each of these seeds."
+            if measure == "error"
+            else ""
+        )
     )
-    policy_pairs(several, measure)
+    policy_pairs([(of, paired) for of, paired in found if paired is not None], len(several) > 1)
 
 
-def saved(found: Any, n: int) -> str:
+def verdict(test: PairedTest | None) -> str:
+    if test is None:
+        return "–"
+    return test.verdict + (f" (p = {test.p_holm:.2g})" if test.n >= MIN_SEEDS else "")
+
+
+def saved(found: LabelsSaved | None, n: int) -> str:
     if found is None:
         return "–"
-    if not found.n_both:
+    if not found.n_arrived:
         return "not on one seed"
-    span = f" ({found.low:.0f} to {found.high:.0f})" if found.n_both >= 3 else ""
-    on = f", on {found.n_both} of {plural(n, 'seed')}" if found.n_both < n else ""
-    return f"{found.mean:.0f}{span}{on}"
+    span = f" ({found.low:.0f} to {found.high:.0f})" if found.n_arrived >= 3 else ""
+    on = f", on {found.n_arrived} of {plural(n, 'seed')}" if found.n_arrived < n else ""
+    return f"{'at least ' if found.at_least else ''}{found.mean:.0f}{span}{on}"
 
 
-def policy_pairs(several: list[tuple[comparison.Comparison, comparison.Results]], measure: str) -> None:
+def policy_pairs(found: list[tuple[str, Curves]], several: bool) -> None:
     """The policies against each other."""
-    rows = [
-        (named(one), test)
-        for one, results in several
-        for test in comparison.between(results, one.spec.policies, measure)
-    ]
+    from workbench.studies.statistics import pairwise
+
+    rows = [(of, test) for of, paired in found for test in pairwise(paired, comparison.BASELINE)]
     if not rows:
         return
     import pandas as pd
-
-    def title(name: str) -> str:
-        return POLICIES[name].title if name in POLICIES else name
 
     with st.expander("Policies against each other", key="comparison-pairs"):
         st.dataframe(
             pd.DataFrame(
                 [
-                    ({"Comparison": of} if len(several) > 1 else {})
+                    ({"Comparison": of} if several else {})
                     | {
-                        "Policy": title(t.policy),
-                        "Against": title(t.baseline),
+                        "Policy": comparison.title_of(t.policy),
+                        "Against": comparison.title_of(t.baseline),
                         "Difference of the means": f"{t.difference:+.4f}"
                         + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else ""),
                         "Lower on": f"{t.wins} of {plural(t.n, 'seed')}",
-                        "Verdict": t.verdict + (f" (p = {t.p_holm:.2g})" if t.n >= ENOUGH else ""),
+                        "Verdict": verdict(t),
                     }
                     for of, t in rows
                 ]
@@ -535,7 +560,7 @@ def earlier(token: str | None) -> None:
             with st.container(width="stretch", gap=None):
                 pool = one.spec.pools[0]
                 name = POOLS[pool].title if pool in POOLS else pool.replace("\\", "/").rpartition("/")[2]
-                titles = [POLICIES[p].title if p in POLICIES else p for p in one.spec.policies]
+                titles = [comparison.title_of(p) for p in one.spec.policies]
                 st.markdown(f"**{verbatim(name, 40)}** · {verbatim(', '.join(titles), 90)}")
                 st.caption(
                     f"{one.n_finished} of {plural(len(one.spec.runs()), 'run')} finished · "

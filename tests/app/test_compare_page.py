@@ -1,6 +1,9 @@
 """The Compare page when comparisons are finished: verdicts, several together, one round looked at."""
 
+import csv
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +11,11 @@ import pytest
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app import comparison
+from workbench.app.text import percent
+from workbench.cli.runs import run_comparison
 from workbench.store import Store
-from workbench.studies import StudySpec
+from workbench.studies import StudyResult, StudySpec
+from workbench.studies.statistics import Curves, PolicySummary, pairwise, summarise
 
 POLICIES = ("margin", "random")
 
@@ -30,19 +36,24 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         Store.open().close()
 
 
-def both(tokens: list[str]) -> list[tuple[comparison.Comparison, comparison.Results]]:
-    return [(c, comparison.results(c)) for c in map(comparison.find, tokens)]
+def both(tokens: list[str]) -> list[StudyResult]:
+    return [comparison.results(c) for c in map(comparison.find, tokens)]
+
+
+def rows_of(result: StudyResult, measure: str = "error") -> dict[str, PolicySummary]:
+    found = comparison.paired_curves(result, measure)
+    assert found is not None
+    return {row.policy: row for row in summarise(found)}
 
 
 def test_verdicts_need_six_seeds(tokens: list[str]) -> None:
-    (one, results), (two, few) = both(tokens)
-    rows = {r["policy"]: r for r in comparison.table(results, POLICIES, "error")}
-    assert rows["margin"]["verdict"] in ("better", "worse", "no difference shown")
-    assert 0 < rows["margin"]["p"] <= 1 and rows["random"]["verdict"] == ""
-    assert {r["policy"]: r for r in comparison.table(few, POLICIES, "error")}["margin"]["verdict"] == (
-        "too few seeds to tell"
-    )
-    assert one.spec.pools == ("iris",) and two.spec.pools == ("wine",)
+    results, few = both(tokens)
+    rows = rows_of(results)
+    assert rows["margin"].verdict in ("better", "worse", "no difference shown")
+    test = rows["margin"].test
+    assert test is not None and 0 < test.p_holm <= 1 and rows["random"].verdict == ""
+    assert rows_of(few)["margin"].verdict == "too few seeds to tell"
+    assert results.spec.pools == ("iris",) and few.spec.pools == ("wine",)
 
 
 def test_ranks_need_two_comparisons_with_the_same_policies(tokens: list[str]) -> None:
@@ -72,17 +83,17 @@ def test_policies_are_tested_against_each_other() -> None:
     rng = np.random.default_rng(0)
     base = rng.uniform(0.2, 0.3, size=(8, 5))
 
-    def runs(gain: float) -> dict[int, dict[str, list[float]]]:
-        return {s: {"error": (base[s] - gain * (1 + 0.1 * s)).tolist()} for s in range(8)}
-
-    found = {"a": runs(0.05), "b": runs(0.02), "c": runs(0.0), "random": runs(-0.1)}
-    tests = comparison.between(found, tuple(found), "error")
+    gains = {"a": 0.05, "b": 0.02, "c": 0.0, "random": -0.1}
+    values = {p: np.array([base[s] - gain * (1 + 0.1 * s) for s in range(8)]) for p, gain in gains.items()}
+    found = Curves("p", "c", "error", np.arange(8), np.arange(5), values)
+    tests = pairwise(found, comparison.BASELINE)
     assert [(t.policy, t.baseline, t.verdict) for t in tests] == [
         ("a", "b", "better"),
         ("a", "c", "better"),
         ("b", "c", "better"),
     ]
-    assert comparison.between(found, ("a", "random"), "error") == []
+    two = found._replace(values={p: values[p] for p in ("a", "random")})
+    assert pairwise(two, comparison.BASELINE) == []
 
 
 def test_stopping_advice_looks_at_a_run_and_changes_nothing(tokens: list[str]) -> None:
@@ -94,7 +105,7 @@ def test_stopping_advice_looks_at_a_run_and_changes_nothing(tokens: list[str]) -
     assert labels == [3, 4, 5, 6, 7]
     said = {r.rule: r for r in rules}
     assert said["budget"].stop and said["budget"].values.tolist() == [4, 3, 2, 1, 0]
-    errors = comparison.results(one)["margin"][0]["error"]
+    errors = [r.error for r in comparison.results(one).of("margin")[0]]
     assert said["held-out-error"].values.tolist() == errors
     assert comparison.find(tokens[0]).n_finished == one.n_finished
     page = open_page("compare", comparison=tokens[0])
@@ -106,18 +117,39 @@ def test_stopping_advice_looks_at_a_run_and_changes_nothing(tokens: list[str]) -
 
 
 def test_measures_where_more_is_better_are_judged_so(tokens: list[str]) -> None:
-    one = comparison.find(tokens[0])
-    found = comparison.results(one)
-    turned = {
-        p: {s: v | {"macro_f1": [1 - x for x in v["balanced_error"]]} for s, v in runs.items()}
-        for p, runs in found.items()
-    }
-    errors = comparison.table(turned, POLICIES, "balanced_error")
-    scores = comparison.table(turned, POLICIES, "macro_f1")
-    assert [(r["won"], r["p"], r["verdict"]) for r in errors] == [
-        (r["won"], r["p"], r["verdict"]) for r in scores
-    ]
-    assert [r["end"] for r in errors] == pytest.approx([1 - r["end"] for r in scores])
+    found = both(tokens)[0]
+    runs = [(one, [replace(r, macro_f1=1 - r.balanced_error) for r in rounds]) for one, rounds in found.runs]
+    turned = replace(found, runs=runs)
+    errors, scores = rows_of(turned, "balanced_error"), rows_of(turned, "macro_f1")
+    for policy in POLICIES:
+        assert errors[policy].won == scores[policy].won and errors[policy].verdict == scores[policy].verdict
+        assert errors[policy].last.value == pytest.approx(1 - scores[policy].last.value)
+
+
+def test_the_page_and_the_command_line_say_the_same_of_unequal_steps(
+    tokens: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # three at a time of a budget of seven: 3, 6, 9 and 10 labels
+    spec = StudySpec("app", ("iris",), (FAKE,), POLICIES, seeds=7, budget=7, batch=3)
+    token = comparison.start(spec)
+    job = comparison.job_of(token)
+    assert job is not None and job.wait(240) and job.status == "done", job.error
+    page = open_page("compare", comparison=token)
+    shown = page.dataframe[0].value.set_index("Policy")
+    run_comparison(spec, out=tmp_path / "s", quiet=True)
+    with (tmp_path / "s" / "summary.csv").open(newline="") as file:
+        printed = {row["policy"]: row for row in csv.DictReader(file)}
+    rounds = job.result.of("margin")[0]
+    assert [r.n_labelled for r in rounds] == [3, 6, 9, 10]
+    for title, name in (("Margin", "margin"), ("Random", "random")):
+        mean = float(printed[name]["mean over the curve"])
+        assert shown["Mean over the curve"][title] == percent(mean)
+    margin = printed["margin"]
+    assert shown["Verdict"]["Margin"] == f"{margin['verdict']} (p = {margin['p (Holm)']})"
+    assert shown["Better than random"]["Margin"] == f"{margin['beats random']} seeds"
+    # the same sentence, with the page's name of the policy
+    sentence = next(m.value for m in page.markdown if "better on" in m.value)
+    assert sentence.strip("*").replace("\\", "").lower() in capsys.readouterr().out.lower()
 
 
 def test_the_page_shows_all_of_it(tokens: list[str]) -> None:

@@ -1,13 +1,19 @@
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.random import Generator
 
+from tests.sessions.fakes import FAKE
 from workbench.app import comparison
 from workbench.errors import InputError
+from workbench.policies import Belief
+from workbench.sessions import Round
 from workbench.store import Store
-from workbench.studies import StudySpec
+from workbench.studies import StudyResult, StudySpec
+from workbench.studies.statistics import pairwise, summarise
 
 
 @pytest.fixture(autouse=True)
@@ -23,68 +29,88 @@ def small(**more: object) -> StudySpec:
 
 
 def test_a_comparison_is_found_again_with_the_same_curves() -> None:
-    token = comparison.start(small())
+    token = comparison.start(small(), "a-project", workers=1)
     job = comparison.job_of(token)
     assert job is not None and job.wait(240) and job.status == "done", job.error
     found = comparison.find(token)
-    assert found.n_finished == 4
+    assert found.n_finished == 4 and found.project == "a-project"
     assert found.spec == small()
     stored = comparison.results(found)
-    assert stored == job.result
-    assert stored["random"][1]["n_labelled"] == [3, 4, 5, 6, 7]
+    assert stored.status == "finished" and stored.rows() == job.result.rows()
+    assert [r.n_labelled for r in stored.of("random")[1]] == [3, 4, 5, 6, 7]
     curves = comparison.curves(stored, found.spec.policies, "error")
     assert [c.baseline for c in curves] == [False, True]
-    rows = comparison.table(stored, found.spec.policies, "error")
-    mean = np.mean([stored["variation-ratio"][s]["error"] for s in (0, 1)])
-    assert rows[0]["average"] == pytest.approx(mean)
-    assert rows[0]["pairs"] == 2 and rows[1]["won"] is None
+    paired = comparison.paired_curves(stored, "error")
+    assert paired is not None
+    rows = summarise(paired)
+    errors = [[r.error for r in stored.of("variation-ratio")[s]] for s in (0, 1)]
+    # trapezoids over the labels: half the weight for both ends
+    assert rows[0].area.value == pytest.approx(np.mean(errors @ np.array([0.5, 1, 1, 1, 0.5]) / 4))
+    assert rows[0].area.n == 2 and rows[1].won is None
+
+
+REACHED, RELEASED = threading.Event(), threading.Event()
+CALLS: list[int] = []
+
+
+def held(belief: Belief, rng: Generator) -> np.ndarray:
+    """Random asking that stops at its ninth question until it is let go."""
+    CALLS.append(1)
+    if len(CALLS) == 9:
+        REACHED.set()
+        assert RELEASED.wait(120)
+    return rng.random(len(belief.features))
 
 
 def test_cancelled_keeps_what_was_finished_and_goes_on() -> None:
-    spec = StudySpec(name="app", pools=("wine",), seeds=3, budget=6)
+    spec = StudySpec("app", ("wine",), (FAKE,), (f"{__name__}:held", "random"), seeds=3, budget=6)
     token = comparison.start(spec)
     job = comparison.job_of(token)
-    assert job is not None
-    while job.active and job.fraction < 0.2:
-        job.wait(0.02)
+    assert job is not None and REACHED.wait(120)
     job.cancel()
+    RELEASED.set()
     assert job.wait(240) and job.status == "cancelled", job.error
     stopped = comparison.find(token)
     kept = comparison.results(stopped)
-    assert kept and stopped.n_finished < 6
+    # seed 0 of both policies, and what there was of seed 1
+    assert stopped.n_finished == 2 and kept.status == "cancelled"
+    assert [len(rounds) for _, rounds in kept.runs] == [7, 7, 2]
     again = comparison.resume(stopped)
     assert again.wait(240) and again.status == "done", again.error
-    whole = comparison.results(comparison.find(token))
     assert comparison.find(token).n_finished == 6
-    for policy, runs in kept.items():
-        for seed, values in runs.items():
-            n = len(values["error"])
-            assert whole[policy][seed]["error"][:n] == values["error"]
+    whole = comparison.results(comparison.find(token))
+    for one, rounds in kept.runs:
+        now = whole.of(one.policy)[one.seed]
+        assert [r.to_json() for r in now[:2]] == [r.to_json() for r in rounds[:2]]
+        assert [r.error for r in now[: len(rounds)]] == [r.error for r in rounds]
+
+
+def drawn(values: dict[str, list[list[float]]], labels: list[int]) -> StudyResult:
+    """A study of given errors: policy -> seed -> round."""
+    spec = StudySpec("app", ("wine",), (FAKE,), tuple(values), seeds=max(map(len, values.values())), budget=4)
+    runs = [
+        (one, [Round(i, labels[i], 9, error=e) for i, e in enumerate(values[one.policy][one.seed])])
+        for one in spec.runs()
+        if one.seed < len(values[one.policy])
+    ]
+    return StudyResult(spec, runs, "cancelled")
 
 
 def test_runs_cut_short_do_not_count_in_the_table() -> None:
-    found: comparison.Results = {
-        "variation-ratio": {
-            0: {"n_labelled": [3.0, 5.0], "error": [0.2, 0.1]},
-            1: {"n_labelled": [3.0], "error": [0.0]},
-        },
-        "random": {s: {"n_labelled": [3.0, 5.0], "error": [0.4, 0.2]} for s in (0, 1)},
-    }
-    rows = comparison.table(found, ("variation-ratio", "random"), "error")
-    saved = rows[0].pop("saved")
+    found = drawn({"margin": [[0.2, 0.1], [0.0]], "random": [[0.4, 0.2]] * 2}, [3, 5])
+    paired = comparison.paired_curves(found, "error")
+    assert paired is not None and paired.seeds.tolist() == [0]
+    margin, random = summarise(paired)
     # 3 labels do what random needs 5 for
-    assert (saved.target, saved.mean, saved.n_both) == (0.2, 2.0, 1) and rows[1]["saved"] is None
-    assert comparison.between(found, ("variation-ratio", "random"), "error") == []
-    assert rows[0] == {
-        "policy": "variation-ratio",
-        "end": 0.1,
-        "average": pytest.approx(0.15),
-        "won": 1,
-        "pairs": 1,
-        "seeds": 1,
-        "p": 1.0,
-        "verdict": "too few seeds to tell",
-    }
+    assert margin.saved is not None and random.saved is None
+    assert (margin.saved.target, margin.saved.mean, margin.saved.n_both) == (0.2, 2.0, 1)
+    assert pairwise(paired, comparison.BASELINE) == []
+    assert margin.last.value == 0.1 and margin.area.value == pytest.approx(0.15)
+    assert (margin.won, margin.area.n, margin.verdict) == (1, 1, "too few seeds to tell")
+    assert margin.test is not None and margin.test.p_holm == 1.0
+    assert (
+        comparison.paired_curves(drawn({"margin": [[0.2, 0.1]], "random": [[0.4]]}, [3, 5]), "error") is None
+    )
 
 
 def test_an_unknown_comparison_is_named() -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from workbench.figures.ranks import (
-    cliques,
     critical_difference_diagram,
     line_panels,
     pairwise_scatter,
@@ -13,7 +12,7 @@ from workbench.figures.ranks import (
     series,
     time_curves,
 )
-from workbench.metrics import rank_methods
+from workbench.metrics import cliques, rank_methods
 
 
 def test_bars_join_what_is_not_told_apart_and_nothing_twice() -> None:

@@ -46,7 +46,10 @@ def test_labels_to_reach_and_saved():
     policy = [[0.5, 0.2, 0.1, 0.1], [0.5, 0.4, 0.2, 0.1], [0.5, 0.2, 0.1, 0.1], [0.5, 0.4, 0.4, 0.4]]
     random = [[0.5, 0.4, 0.3, 0.2], [0.5, 0.4, 0.3, 0.2], [0.5, 0.4, 0.4, 0.4], [0.5, 0.4, 0.3, 0.2]]
     saved = labels_saved(n, policy, random, 0.2)
-    assert (saved.mean, saved.n_both, saved.n_only_policy, saved.n_only_baseline) == (15.0, 2, 1, 1)
+    # 20 and 10 where both arrive; where random does not, it needs more than its 40 labels: 20 at least
+    assert (saved.n_both, saved.n_only_policy, saved.n_only_baseline, saved.n_arrived) == (2, 1, 1, 3)
+    assert saved.mean == pytest.approx(50 / 3) and saved.at_least
+    assert not labels_saved(n, policy[:2], random[:2], 0.2).at_least
     assert np.isnan(labels_saved(n, policy, random, 0.01).mean)
 
 

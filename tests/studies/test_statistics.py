@@ -12,7 +12,15 @@ from workbench.metrics import area_under_curve, wilcoxon_p
 from workbench.policies import Belief
 from workbench.sessions import Round
 from workbench.studies import StudyResult, StudySpec, run_study
-from workbench.studies.statistics import curves, pairwise, rank_curves, rank_policies, summarise
+from workbench.studies.statistics import (
+    Curves,
+    curves,
+    headline,
+    pairwise,
+    rank_curves,
+    rank_policies,
+    summarise,
+)
 
 POLICIES = ("good", "same", "random")
 
@@ -67,11 +75,14 @@ def test_rows_are_what_scipy_says_of_the_areas() -> None:
     (found,) = curves(planted(3, gain=0.02))
     rows = {r.policy: r for r in summarise(found)}
     areas = {p: area_under_curve(found.n_labelled, v) for p, v in found.values.items()}
-    assert rows["good"].area == pytest.approx(areas["good"].mean())
+    assert rows["good"].area.value == pytest.approx(areas["good"].mean())
     assert rows["good"].test is not None
     assert rows["good"].test.p == pytest.approx(wilcoxon_p(areas["good"], areas["random"]))
     assert rows["random"].test is None and rows["random"].verdict == ""
-    assert rows["good"].saved is not None and rows["good"].saved.target == pytest.approx(rows["random"].last)
+    assert rows["good"].saved is not None and rows["good"].saved.target == pytest.approx(
+        rows["random"].last.value
+    )
+    assert [(t.policy, t.baseline) for t in pairwise(found, "random")] == [("good", "same")]
     assert [(t.policy, t.baseline) for t in pairwise(found)] == [
         ("good", "same"),
         ("good", "random"),
@@ -107,6 +118,50 @@ def test_a_measure_that_rises_is_ranked_the_other_way() -> None:
     assert np.allclose(sum(mean.values()), 6.0)
     with pytest.raises(InputError, match="nothing to rank"):
         rank_policies([])
+    # where a pool runs out of items its last ranks stand
+    a, b = curves(study)[:2]
+    short = b._replace(n_labelled=b.n_labelled[:3], values={p: v[:, :3] for p, v in b.values.items()})
+    assert len(rank_curves([a, short])[0]) == 8
+
+
+def curves_of(policy: list[list[float]], random: list[list[float]], measure: str = "error") -> Curves:
+    values = {"margin": np.array(policy), "random": np.array(random)}
+    return Curves("p", "c", measure, np.arange(len(policy)), np.array([10, 20, 30, 40]), values)
+
+
+def test_the_answer_is_a_sentence() -> None:
+    steep, slow = [0.5, 0.2, 0.1, 0.1], [0.5, 0.4, 0.3, 0.2]
+    better = curves_of([[e + 0.001 * s for e in steep] for s in range(8)], [slow] * 8)
+    titles = {"margin": "Margin"}
+    # seed by seed some are a little above .2 after 20 labels, and so is their mean
+    assert headline(better, titles) == (
+        "Margin reaches random's last error after 30 of 40 labels: 10 saved; better on 8 of 8 seeds, "
+        "p = .0078."
+    )
+    assert headline(curves_of([steep] * 3, [slow] * 3)) == (
+        "margin reaches random's last error after 20 of 40 labels: 20 saved; better on 3 of 3 seeds: "
+        "too few seeds to tell."
+    )
+    assert headline(curves_of([slow] * 6, [steep] * 6)) == (
+        "margin does not reach random's last error within 40 labels; better on 0 of 6 seeds, p = .031."
+    )
+    assert headline(curves_of([steep] * 8, [[0.5, 0.4, 0.1, 0.1]] * 8)) == (
+        "margin reaches random's last error after 30 labels, random after 30: none saved; better on 8 of 8 "
+        "seeds, p = .0078."
+    )
+    assert headline(curves_of([steep] * 8, [slow] * 8, "nll")) == (
+        "margin is better than random on 8 of 8 seeds, p = .0078."
+    )
+    assert headline(better._replace(values={"margin": better.values["margin"]})) == ""
+
+
+def test_labels_are_saved_on_every_seed_on_which_the_policy_arrives() -> None:
+    # random gets to its own mean error on one seed of five; margin on all of them
+    random = [[0.5, 0.4, 0.3, 0.25]] * 4 + [[0.5, 0.4, 0.1, 0.0]]
+    row = summarise(curves_of([[0.5, 0.15, 0.1, 0.1]] * 5, random))[0]
+    assert row.saved is not None and row.saved.target == pytest.approx(0.2)
+    assert (row.saved.n_arrived, row.saved.n_both, row.saved.at_least) == (5, 1, True)
+    assert row.saved.mean == pytest.approx((4 * 20 + 10) / 5)
 
 
 def stubborn(belief: Belief, rng: Generator) -> np.ndarray:

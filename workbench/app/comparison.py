@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import secrets
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached
 from workbench.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
-    from workbench.metrics import LabelsSaved, PairedTest, Ranking
+    from workbench.figures.curves import Curve
+    from workbench.metrics import Ranking
     from workbench.pools.pool import Pool
     from workbench.sessions import Model
     from workbench.sessions.stopping import Advised
-    from workbench.store import RunRecord, Store
-    from workbench.studies import StudySpec
+    from workbench.store import RunRecord
+    from workbench.studies import StudyResult, StudySpec
+    from workbench.studies.statistics import Curves
 
 PARAMETER = "comparison"
 BASELINE = "random"
@@ -35,9 +37,6 @@ MEASURES = {
 KIND = "comparison"
 ADVICE = "stopping-advice"
 PUBLISHED_EVERY = 0.5  # seconds
-
-# policy -> seed -> measure -> values; "n_labelled" is among the measures
-Results = dict[str, dict[int, dict[str, list[float]]]]
 
 
 @dataclass(frozen=True)
@@ -140,176 +139,83 @@ def all_of() -> list[Comparison]:
     return made
 
 
-def results(comparison: Comparison) -> Results:
-    """What is known so far, from the database.
-
-    Runs that are finished are read once.
-    """
+def results(comparison: Comparison) -> StudyResult:
+    """What is known so far, from the database; runs that are finished are read once."""
+    from workbench.sessions import Round
     from workbench.store import Store
+    from workbench.studies import StudyResult
 
     store = Store.open()
-    found: Results = {}
-    for record in comparison.records:
-        seed, policy = int(record.spec["seed"]), str(record.spec["policy"])
-        values = (
-            cached((record.id, "rounds"), lambda r=record: _values(store, r.id))  # type: ignore[misc]
-            if record.status == "finished"
-            else _values(store, record.id)
-        )
-        found.setdefault(policy, {})[seed] = values
-    return found
+    records = {(r.spec["policy"], r.spec["seed"]): r for r in comparison.records}
+
+    def read(record: RunRecord) -> list[Round]:
+        return [Round.from_json(one.record) for one in store.rounds(record.id)]
+
+    runs = []
+    for one in comparison.spec.runs():
+        record = records.get((one.policy, one.seed))
+        if record is None:
+            continue
+        finished = record.status == "finished"
+        rounds = cached((record.id, "rounds"), partial(read, record)) if finished else read(record)
+        if rounds:
+            runs.append((one, rounds))
+    whole = comparison.n_finished == len(comparison.spec.runs())
+    return StudyResult(comparison.spec, runs, "finished" if whole else "cancelled")
 
 
-def curves(found: Results, policies: Sequence[str], measure: str) -> list[Any]:
-    """Curves for `figures.curves.learning_curve`, the baseline marked."""
-    from workbench.figures.curves import summarise
+def title_of(policy: str) -> str:
+    """A policy for people."""
     from workbench.policies import POLICIES
+
+    return POLICIES[policy].title if policy in POLICIES else policy
+
+
+def curves(found: StudyResult | None, policies: Sequence[str], measure: str) -> list[Curve]:
+    """Curves for `figures.curves.learning_curve`, the baseline marked; runs count as far as they are."""
+    from workbench.figures.curves import summarise
 
     made = []
     for policy in policies:
-        runs = [(v["n_labelled"], v[measure]) for _, v in sorted(found.get(policy, {}).items())]
-        title = POLICIES[policy].title if policy in POLICIES else policy
-        made.append(summarise(title, runs, baseline=policy == BASELINE))
+        runs = [] if found is None else list(found.of(policy).values())
+        pairs = [([r.n_labelled for r in rounds], [getattr(r, measure) for r in rounds]) for rounds in runs]
+        made.append(summarise(title_of(policy), pairs, baseline=policy == BASELINE))
     return made
 
 
-def lower_is_better(measure: str) -> bool:
-    """Whether a lower value of a measure is the better one."""
-    from workbench.studies.statistics import HIGHER_IS_BETTER
+def paired_curves(found: StudyResult, measure: str) -> Curves | None:
+    """The whole runs of a comparison, paired by seed; None before one seed is whole."""
+    from workbench.studies.statistics import curves
 
-    return measure not in HIGHER_IS_BETTER
-
-
-def table(found: Results, policies: Sequence[str], measure: str) -> list[dict[str, Any]]:
-    """One row a policy: the measure at the end and on average over the curve, seeds won, labels saved.
-
-    Seeds are paired: only those count whose run has as many rounds as the longest of all. Labels are
-    saved to reach the baseline's mean error at the end.
-    """
-    longest = max((len(v[measure]) for runs in found.values() for v in runs.values()), default=0)
-    ends: dict[str, dict[int, float]] = {}
-    means: dict[str, dict[int, float]] = {}
-    for policy in policies:
-        whole = {s: v for s, v in found.get(policy, {}).items() if len(v[measure]) == longest and longest}
-        ends[policy] = {s: v[measure][-1] for s, v in whole.items()}
-        means[policy] = {s: float(np.mean(v[measure])) for s, v in whole.items()}
-    tests = {t.policy: t for t in _tests(means, policies, measure, BASELINE)}
-    sign = 1 if lower_is_better(measure) else -1
-    rows = []
-    for policy in policies:
-        if not ends[policy]:
-            continue
-        pairs = [
-            (means[policy][s], means[BASELINE][s]) for s in means[policy] if s in means.get(BASELINE, {})
-        ]
-        test = tests.get(policy)
-        rows.append(
-            {
-                "policy": policy,
-                "end": float(np.mean(list(ends[policy].values()))),
-                "average": float(np.mean(list(means[policy].values()))),
-                "won": sum(sign * ours < sign * theirs for ours, theirs in pairs)
-                if policy != BASELINE
-                else None,
-                "pairs": len(pairs),
-                "seeds": len(ends[policy]),
-                "p": None if test is None else test.p_holm,
-                "verdict": "" if test is None else test.verdict,
-                "saved": _saved(found, policy, sorted(ends[policy].keys() & ends.get(BASELINE, {}).keys()))
-                if measure == "error" and policy != BASELINE
-                else None,
-            }
-        )
-    return rows
+    return next(iter(curves(found, measure)), None)
 
 
-def between(found: Results, policies: Sequence[str], measure: str) -> list[PairedTest]:
-    """Tests of the policies against each other, the baseline left out, corrected together (Holm).
-
-    Returns:
-        One a pair; none with fewer than two such policies, or no seed that all have finished.
-    """
-    chosen = [p for p in policies if p != BASELINE]
-    longest = max((len(v[measure]) for runs in found.values() for v in runs.values()), default=0)
-    means = {
-        p: {s: float(np.mean(v[measure])) for s, v in found.get(p, {}).items() if len(v[measure]) == longest}
-        for p in chosen
-    }
-    return _tests(means, chosen, measure, None)
-
-
-def _saved(found: Results, policy: str, seeds: Sequence[int]) -> LabelsSaved | None:
-    from workbench.metrics import labels_saved
-
-    if not seeds:
-        return None
-    ours, theirs = ([found[p][s]["error"] for s in seeds] for p in (policy, BASELINE))
-    target = float(np.mean([errors[-1] for errors in theirs]))
-    return labels_saved(found[policy][seeds[0]]["n_labelled"], ours, theirs, target)
-
-
-def _tests(
-    means: dict[str, dict[int, float]], policies: Sequence[str], measure: str, baseline: str | None
-) -> list[PairedTest]:
-    """Wilcoxon's tests of the means over the curve, on the seeds all have finished."""
-    from workbench.metrics import paired_tests
-
-    if baseline not in (None, *policies) or len(policies) < 2:
-        return []
-    shared = sorted(set.intersection(*(set(means[p]) for p in policies)))
-    values = {p: [means[p][s] for s in shared] for p in policies}
-    if not shared or not all(np.isfinite(v).all() for v in values.values()):
-        return []
-    return paired_tests(values, baseline, lower_is_better=lower_is_better(measure))
-
-
-def ranking(several: Sequence[tuple[Comparison, Results]], measure: str) -> tuple[Ranking, int] | None:
+def ranking(several: Sequence[StudyResult], measure: str) -> tuple[Ranking, int] | None:
     """Mean ranks of the policies that several comparisons share, a comparison a row.
 
     Args:
-        several: comparisons with their results, of different pools or models.
+        several: results, of different pools or models.
         measure: of `MEASURES`.
 
     Returns:
         The ranking and the number of comparisons behind it; None with fewer than two comparisons
         that have whole runs, or fewer than two policies in all of them.
     """
-    from workbench.metrics import rank_methods
+    from workbench.studies.statistics import rank_policies
 
-    tables = [
-        {r["policy"]: r["average"] for r in table(found, one.spec.policies, measure)}
-        for one, found in several
-    ]
-    tables = [t for t in tables if t and all(np.isfinite(v) for v in t.values())]
-    if len(tables) < 2:
-        return None
-    shared = [p for p in tables[0] if all(p in t for t in tables)]
-    if len(shared) < 2:
-        return None
-    rows = [[t[p] for p in shared] for t in tables]
-    return rank_methods(rows, shared, lower_is_better=lower_is_better(measure)), len(tables)
+    found = [c for c in (paired_curves(one, measure) for one in several) if c is not None]
+    try:
+        return (rank_policies(found), len(found)) if len(found) > 1 else None
+    except InputError:
+        return None  # policies that are not shared, or a measure without a value
 
 
-def rows_csv(several: Sequence[tuple[Comparison, Results]]) -> str:
-    """Every round of every run as CSV: pool, model, policy, seed, round, labels, measures."""
+def rows_csv(several: Sequence[StudyResult]) -> str:
+    """Every round of every run as CSV: pool, classifier, policy, seed, round, labels, measures."""
     from workbench.exchange.files import csv_text
+    from workbench.studies.study import COLUMNS
 
-    rows = [
-        (
-            one.spec.pools[0],
-            one.spec.classifiers[0],
-            policy,
-            seed,
-            number,
-            int(values["n_labelled"][number]),
-            *(values[m][number] for m in MEASURES),
-        )
-        for one, found in several
-        for policy, runs in found.items()
-        for seed, values in sorted(runs.items())
-        for number in range(len(values["n_labelled"]))
-    ]
-    return csv_text(("pool", "classifier", "policy", "seed", "round", "n_labelled", *MEASURES), rows)
+    return csv_text((*COLUMNS, *MEASURES), [row for one in several for row in one.rows()])
 
 
 def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> Model:
@@ -377,23 +283,18 @@ def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:
     raise InputError(f"There is no run of {policy} with seed {seed} yet.")
 
 
-def _values(store: Store, run_id: str) -> dict[str, list[float]]:
-    records = [r.record for r in store.rounds(run_id)]
-    names = ("n_labelled", *MEASURES)
-    return {n: [float("nan") if r.get(n) is None else float(r[n]) for r in records] for n in names}
-
-
 def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> Job:
-    def work(job: Job) -> Results:
+    def work(job: Job) -> StudyResult:
         from workbench.sessions import Round, RunSpec, Store
-        from workbench.studies import run_study
+        from workbench.studies import StudyResult, run_study
 
         planned = spec.runs()
         total = sum(one.n_rounds for one in planned)
-        found: Results = {}
+        found: dict[tuple[str, int], tuple[RunSpec, list[Round]]] = {}
         pools: dict[int, Pool] = {}
         done = ended = 0
-        told = float("-inf")
+        published = float("-inf")
+        speed = _Speed(total)
 
         def load(one: RunSpec) -> Pool:
             # the file may have changed since another comparison, so nothing is kept beyond this one
@@ -403,20 +304,16 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             return pools[one.seed]
 
         def heard(one: RunSpec, finished: Round) -> None:
-            nonlocal done, ended, told
-            names = ("n_labelled", *MEASURES)
-            values = found.setdefault(one.policy, {}).setdefault(one.seed, {n: [] for n in names})
-            for name in names:
-                values[name].append(float(getattr(finished, name)))
+            nonlocal done, ended, published
+            found.setdefault((one.policy, one.seed), (one, []))[1].append(replace(finished, state=None))
             done += 1
             ended += not finished.queried.size
-            if monotonic() - told > PUBLISHED_EVERY:
-                told = monotonic()
+            if monotonic() - published > PUBLISHED_EVERY:
+                published = monotonic()
                 # copies: the page reads while the next round is added
-                shown = {
-                    p: {s: {m: list(x) for m, x in v.items()} for s, v in r.items()} for p, r in found.items()
-                }
-                job.report(done / total, f"{ended} of {len(planned)} runs finished", partial=shown)
+                runs = [(one, list(rounds)) for one, rounds in found.values()]
+                words = f"{ended} of {len(planned)} runs finished{speed(published, done)}"
+                job.report(done / total, words, partial=StudyResult(spec, runs, "cancelled"))
 
         job.report(0.0, "starting")
         result = run_study(
@@ -431,9 +328,35 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
         )
         if result.status == "cancelled":
             raise Cancelled(job.title)
-        return found
+        return result
 
     # here, before the work imports it: Plotly stumbles over a pandas that another thread is importing
     import pandas  # noqa: F401
 
     return manager().submit(token, KIND, work, title="Comparison", lane="study")
+
+
+class _Speed:
+    """Rounds a second over the last half minute, and the time that is left at that rate."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._marks: deque[tuple[float, int]] = deque()
+
+    def __call__(self, moment: float, done: int) -> str:
+        self._marks.append((moment, done))
+        while moment - self._marks[0][0] > 30:
+            self._marks.popleft()
+        begun, before = self._marks[0]
+        if moment - begun < 1 or done == before:
+            return ""
+        rate = (done - before) / (moment - begun)
+        left = (self._total - done) / rate
+        words = (
+            f"{left:.0f} s"
+            if left < 90
+            else f"{left / 60:.0f} min"
+            if left < 5400
+            else f"{left / 3600:.1f} h"
+        )
+        return f" · {rate:.1f} rounds a second · about {words} left"

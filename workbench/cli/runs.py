@@ -17,6 +17,7 @@ from workbench.sessions.spec import RunSpec
 from workbench.studies.spec import StudySpec
 
 if TYPE_CHECKING:
+    from workbench.metrics import LabelsSaved
     from workbench.pools.pool import Pool
     from workbench.studies import RunResult
 
@@ -90,7 +91,7 @@ def run_comparison(
     """Every run of a study, and what they add up to."""
     from workbench.exchange.files import csv_text, write_whole
     from workbench.studies import run_study
-    from workbench.studies.statistics import curves, enough, rank_policies, summarise
+    from workbench.studies.statistics import curves, enough, headline, rank_policies, summarise
     from workbench.studies.workers import pool_of
 
     # what is wrong with a pool is better said before a thousand rounds than after
@@ -116,15 +117,15 @@ def run_comparison(
                     s.pool,
                     s.classifier,
                     s.policy,
-                    s.n_seeds,
+                    s.last.n,
                     int(group.n_labelled[-1]),
-                    s.last,
-                    "-" if np.isnan(s.last_half) else f"± {s.last_half:.4f}",
-                    s.area,
+                    s.last.value,
+                    "-" if np.isnan(s.last.low) else f"± {s.last.value - s.last.low:.4f}",
+                    s.area.value,
                     "-" if t is None or not enough(t.n) else f"{t.p_holm:.2g}",
                     "-" if t is None else t.verdict,
-                    "-" if saved is None or not saved.n_both else f"{saved.mean:.0f}",
-                    "-" if t is None else f"{t.wins} of {t.n}",
+                    "-" if saved is None or not saved.n_arrived else _labels_saved(saved),
+                    "-" if t is None else f"{s.won} of {t.n}",
                 )
             )
     columns = (
@@ -142,6 +143,10 @@ def run_comparison(
         "beats random",
     )
     print_table(columns, rows)
+    for group in found:
+        sentence = headline(group)
+        if sentence:
+            print(f"{group.pool}, {group.classifier}: {sentence}" if len(found) > 1 else sentence)
     if out is not None:
         write_whole(out / "summary.csv", csv_text(columns, rows))
     if len(found) > 1 and len(spec.policies) > 1:
@@ -157,6 +162,12 @@ def run_comparison(
         print("Add --policy random to see whether asking is any better than chance.", file=sys.stderr)
     if not enough(spec.seeds):
         print(f"{spec.seeds} seed(s) are too few to tell policies apart; use 6 or more.", file=sys.stderr)
+
+
+def _labels_saved(saved: LabelsSaved) -> str:
+    """A lower bound, and seeds on which the policy did not get there, are said."""
+    on = f" on {saved.n_arrived}" if saved.n_only_baseline else ""
+    return f"{'>= ' if saved.at_least else ''}{saved.mean:.0f}{on}"
 
 
 def run_experiment(

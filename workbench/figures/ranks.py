@@ -10,27 +10,7 @@ from plotly.subplots import make_subplots
 
 from workbench.arrays import Array
 from workbench.figures import theme
-
-
-def cliques(mean_ranks: Sequence[float] | Array, critical_difference: float) -> list[tuple[int, int]]:
-    """Runs of methods, sorted by mean rank, that are not told apart; none inside another.
-
-    Args:
-        mean_ranks: [K], in any order.
-        critical_difference: closer means not told apart; NaN gives no runs.
-
-    Returns:
-        (first, last) positions in the sorted order, of at least two methods.
-    """
-    ranks = np.sort(np.asarray(mean_ranks, dtype=np.float64))
-    found: list[tuple[int, int]] = []
-    if not np.isfinite(critical_difference):
-        return found
-    for first in range(len(ranks)):
-        last = int(np.flatnonzero(ranks - ranks[first] <= critical_difference)[-1])
-        if last > first and not any(a <= first and last <= b for a, b in found):
-            found.append((first, last))
-    return found
+from workbench.metrics import cliques
 
 
 def critical_difference_diagram(

@@ -119,12 +119,13 @@ class LabelsSaved(NamedTuple):
 
     Attributes:
         target: the error.
-        mean: labels saved, over the seeds on which both got there; NaN when there are none.
+        mean: labels saved, over the seeds on which the policy got there; NaN when there are none.
+            Where the baseline did not, the labels it had at its end count: it needs more than those.
         low: lower end of Student's interval.
         high: upper end.
         n_both: seeds on which both got there.
         n_only_policy: seeds on which the policy alone did.
-        n_only_baseline: seeds on which the baseline alone did.
+        n_only_baseline: seeds on which the baseline alone did; they do not count in the mean.
     """
 
     target: float
@@ -134,6 +135,16 @@ class LabelsSaved(NamedTuple):
     n_both: int
     n_only_policy: int
     n_only_baseline: int
+
+    @property
+    def n_arrived(self) -> int:
+        """Seeds on which the policy got there: those behind the mean."""
+        return self.n_both + self.n_only_policy
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the mean is a lower bound, as the baseline did not get there on some of its seeds."""
+        return self.n_only_policy > 0
 
 
 def labels_saved(
@@ -159,19 +170,13 @@ def labels_saved(
         raise InputError(f"Both need the same seeds and rounds; got {list(one.shape)} and {list(two.shape)}.")
     mine = np.array([labels_to_reach(n_labelled, row, target) for row in one])
     theirs = np.array([labels_to_reach(n_labelled, row, target) for row in two])
-    both = np.isfinite(mine) & np.isfinite(theirs)
+    arrived, other = np.isfinite(mine), np.isfinite(theirs)
+    needed = np.where(other, theirs, np.asarray(n_labelled, dtype=np.float64)[-1])
     mean = low = high = float("nan")
-    if both.any():
-        mean, low, high, _ = mean_interval((theirs - mine)[both], level)
-    return LabelsSaved(
-        target,
-        mean,
-        low,
-        high,
-        int(both.sum()),
-        int((np.isfinite(mine) & ~both).sum()),
-        int((np.isfinite(theirs) & ~both).sum()),
-    )
+    if arrived.any():
+        mean, low, high, _ = mean_interval((needed - mine)[arrived], level)
+    counts = (arrived & other, arrived & ~other, other & ~arrived)
+    return LabelsSaved(target, mean, low, high, *(int(which.sum()) for which in counts))
 
 
 class PairedTest(NamedTuple):
@@ -385,7 +390,9 @@ def rank_methods(
         else:
             statistic, p = (float(x) for x in friedmanchisquare(*ranks.T))
     gap = critical_difference(k, m, alpha) if m >= 2 else float("nan")
-    return Ranking(tuple(names), mean, ranks, statistic, p, gap, _groups(mean, names, gap))
+    order = np.argsort(mean, kind="stable")
+    groups = tuple(tuple(str(names[i]) for i in order[a : b + 1]) for a, b in cliques(mean, gap))
+    return Ranking(tuple(names), mean, ranks, statistic, p, gap, groups)
 
 
 def average_ranks(values: ArrayLike, *, lower_is_better: bool = True) -> Floats:
@@ -421,16 +428,25 @@ def critical_difference(n_methods: int, n_sets: int, alpha: float = 0.05) -> flo
     return q * (n_methods * (n_methods + 1) / (6.0 * n_sets)) ** 0.5
 
 
-def _groups(mean: Floats, names: Sequence[str], gap: float) -> tuple[tuple[str, ...], ...]:
-    order = np.argsort(mean, kind="stable")
+def cliques(mean_ranks: ArrayLike, critical_difference: float) -> list[tuple[int, int]]:
+    """Runs of methods, sorted by mean rank, that are not told apart; none inside another.
+
+    Args:
+        mean_ranks: [K], in any order.
+        critical_difference: closer means not told apart; NaN gives no runs.
+
+    Returns:
+        (first, last) positions in the sorted order, of at least two methods.
+    """
+    ranks = np.sort(np.asarray(mean_ranks, dtype=np.float64))
     found: list[tuple[int, int]] = []
-    if not np.isfinite(gap):
-        return ()
-    for i in range(len(order)):
-        j = max(k for k in range(i, len(order)) if mean[order[k]] - mean[order[i]] <= gap)
-        if j > i and not any(first <= i and j <= last for first, last in found):
-            found.append((i, j))
-    return tuple(tuple(str(names[k]) for k in order[i : j + 1]) for i, j in found)
+    if not np.isfinite(critical_difference):
+        return found
+    for first in range(len(ranks)):
+        last = int(np.flatnonzero(ranks - ranks[first] <= critical_difference)[-1])
+        if last > first and not any(a <= first and last <= b for a, b in found):
+            found.append((first, last))
+    return found
 
 
 def _half_width(values: Floats, level: float) -> Floats:

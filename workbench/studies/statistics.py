@@ -1,4 +1,8 @@
-"""What a study adds up to: paired tests, ranks over data sets, labels saved."""
+"""What a study adds up to: paired tests, ranks over data sets, labels saved, and a sentence about them.
+
+Every page, command and report takes these numbers from here: a policy's height is the area under its
+curve over the labels spent, and tests are made of those areas, seed by seed.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,14 @@ from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
 from workbench.metrics import (
     MIN_SEEDS,
+    Interval,
     LabelsSaved,
     PairedTest,
     Ranking,
     area_under_curve,
+    average_ranks,
     labels_saved,
+    labels_to_reach,
     mean_interval,
     paired_tests,
     rank_methods,
@@ -26,7 +33,6 @@ from workbench.studies.study import StudyResult
 
 BASELINE = "random"
 HIGHER_IS_BETTER = frozenset({"macro_f1"})
-TOO_FEW = "too few seeds to tell"
 
 
 class Curves(NamedTuple):
@@ -48,6 +54,15 @@ class Curves(NamedTuple):
     n_labelled: Ints
     values: Mapping[str, Floats]
 
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a lower value of the measure is the better one."""
+        return self.measure not in HIGHER_IS_BETTER
+
+    def areas(self) -> dict[str, Floats]:
+        """Policy -> [S] mean heights of its curves over the labels spent."""
+        return {policy: area_under_curve(self.n_labelled, v) for policy, v in self.values.items()}
+
 
 @dataclass(frozen=True)
 class PolicySummary:
@@ -57,11 +72,9 @@ class PolicySummary:
         pool: name.
         classifier: name.
         policy: name.
-        n_seeds: paired seeds.
-        last: mean of the measure at the end.
-        last_half: half of its 95 % interval; NaN for one seed.
-        area: mean height of the curve, averaged over seeds.
-        area_half: half of its 95 % interval.
+        last: the measure at the end, its 95 % interval over paired seeds.
+        area: mean height of the curve, likewise.
+        won: seeds on which the area is better than the baseline's; None as `test`.
         test: of the areas against the baseline; None for the baseline or without one.
         saved: labels saved against the baseline to reach its last error; None likewise.
     """
@@ -69,13 +82,11 @@ class PolicySummary:
     pool: str
     classifier: str
     policy: str
-    n_seeds: int
-    last: float
-    last_half: float
-    area: float
-    area_half: float
-    test: PairedTest | None
-    saved: LabelsSaved | None
+    last: Interval
+    area: Interval
+    won: int | None = None
+    test: PairedTest | None = None
+    saved: LabelsSaved | None = None
 
     @property
     def verdict(self) -> str:
@@ -105,30 +116,20 @@ def curves(result: StudyResult, measure: str = "error") -> list[Curves]:
     found = []
     for pool in spec.pools:
         for classifier in spec.classifiers:
-            kept: list[int] = []
-            length = max(
-                (
-                    len(by_run.get((pool, classifier, policy, seed), ()))
-                    for policy in spec.policies
-                    for seed in range(spec.seeds)
-                ),
-                default=0,
-            )
-            for seed in range(spec.seeds):
-                lengths = {len(by_run.get((pool, classifier, p, seed), ())) for p in spec.policies}
-                if lengths == {length} and length:
-                    kept.append(seed)
-            if not kept:
+            runs = [
+                [by_run.get((pool, classifier, policy, seed), []) for policy in spec.policies]
+                for seed in range(spec.seeds)
+            ]
+            length = max(len(rounds) for of_seed in runs for rounds in of_seed)
+            paired = [s for s, of_seed in enumerate(runs) if {len(r) for r in of_seed} == {length}]
+            if not paired or not length:
                 continue
-            first = by_run[(pool, classifier, spec.policies[0], kept[0])]
             values = {
-                policy: np.array(
-                    [[getattr(r, measure) for r in by_run[(pool, classifier, policy, s)]] for s in kept]
-                )
-                for policy in spec.policies
+                policy: np.array([[getattr(r, measure) for r in runs[s][place]] for s in paired])
+                for place, policy in enumerate(spec.policies)
             }
-            labels = np.array([r.n_labelled for r in first])
-            found.append(Curves(pool, classifier, measure, np.array(kept), labels, values))
+            labels = np.array([r.n_labelled for r in runs[paired[0]][0]])
+            found.append(Curves(pool, classifier, measure, np.array(paired), labels, values))
     return found
 
 
@@ -142,51 +143,88 @@ def summarise(found: Curves, baseline: str = BASELINE) -> list[PolicySummary]:
     Returns:
         One row a policy, in order.
     """
-    areas = {p: area_under_curve(found.n_labelled, v) for p, v in found.values.items()}
-    tests: dict[str, PairedTest] = {}
-    finite = all(np.isfinite(a).all() for a in areas.values())
-    if baseline in areas and len(areas) > 1 and finite:
-        better_low = found.measure not in HIGHER_IS_BETTER
-        tests = {t.policy: t for t in paired_tests(areas, baseline, lower_is_better=better_low)}
+    areas = found.areas()
+    tests = {t.policy: t for t in _tests(found, areas, baseline)} if baseline in areas else {}
     rows = []
     for policy, v in found.values.items():
+        test, saved = tests.get(policy), None
+        if test is not None and found.measure == "error":
+            saved = labels_saved(found.n_labelled, v, found.values[baseline], _target(found, baseline))
+        won = None if test is None else test.wins if found.lower_is_better else test.losses
         last, area = mean_interval(v[:, -1]), mean_interval(areas[policy])
-        saved = None
-        if policy in tests and found.measure == "error":
-            target = float(found.values[baseline][:, -1].mean())
-            saved = labels_saved(found.n_labelled, v, found.values[baseline], target)
-        rows.append(
-            PolicySummary(
-                found.pool,
-                found.classifier,
-                policy,
-                len(found.seeds),
-                last[0],
-                (last[2] - last[1]) / 2,
-                area[0],
-                (area[2] - area[1]) / 2,
-                tests.get(policy),
-                saved,
-            )
-        )
+        rows.append(PolicySummary(found.pool, found.classifier, policy, last, area, won, test, saved))
     return rows
 
 
-def pairwise(found: Curves) -> list[PairedTest]:
+def pairwise(found: Curves, leave_out: str | None = None) -> list[PairedTest]:
     """Every policy's areas against every other's, corrected together (Holm).
 
     Args:
-        found: the curves, of at least two policies.
+        found: the curves.
+        leave_out: a policy that is not tested, such as the baseline.
+
+    Returns:
+        One test a pair; none with fewer than two policies.
     """
-    areas = {p: area_under_curve(found.n_labelled, v) for p, v in found.values.items()}
-    return paired_tests(areas, None, lower_is_better=found.measure not in HIGHER_IS_BETTER)
+    return _tests(found, {p: a for p, a in found.areas().items() if p != leave_out}, None)
+
+
+def _tests(found: Curves, areas: Mapping[str, Floats], baseline: str | None) -> list[PairedTest]:
+    if len(areas) < 2 or not all(np.isfinite(a).all() for a in areas.values()):
+        return []
+    return paired_tests(areas, baseline, lower_is_better=found.lower_is_better)
+
+
+def _target(found: Curves, baseline: str) -> float:
+    """The error to reach: the baseline's mean at the end."""
+    return float(found.values[baseline][:, -1].mean())
+
+
+def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: str = BASELINE) -> str:
+    """The answer of a comparison in one sentence, about the policy with the best mean over the curve.
+
+    Args:
+        found: the curves.
+        titles: policy -> what people call it; names where there is none.
+        baseline: what it is held against.
+
+    Returns:
+        Such as "Margin reaches random's last error after 48 of 70 labels: 22 saved; better on 9 of 10
+        seeds, p = .004."; "" without a baseline or without a policy beside it.
+    """
+    rows = [row for row in summarise(found, baseline) if row.test is not None]
+    if not rows:
+        return ""
+    best = (min if found.lower_is_better else max)(rows, key=lambda row: row.area.value)
+    assert best.test is not None
+    name = (titles or {}).get(best.policy, best.policy)
+    seeds = f"better on {best.won} of {best.test.n} seed{'s' * (best.test.n != 1)}"
+    if best.verdict == "too few seeds to tell":
+        end = f"{seeds}: {best.verdict}."
+    else:
+        shown = "" if best.verdict in ("better", "worse") else f", {best.verdict}"
+        p = "< .001" if best.test.p_holm < 0.001 else f"= {best.test.p_holm:.2g}".replace("0.", ".")
+        end = f"{seeds}, p {p}{shown}."
+    if found.measure != "error":
+        return f"{name} is {seeds.replace('better', f'better than {baseline}')}{end[len(seeds) :]}"
+    labels, target = found.n_labelled, _target(found, baseline)
+    ours, theirs = (
+        labels_to_reach(labels, found.values[p].mean(axis=0), target) for p in (best.policy, baseline)
+    )
+    if np.isnan(ours):
+        return f"{name} does not reach {baseline}'s last error within {labels[-1]} labels; {end}"
+    after = f"{ours:.0f} of {labels[-1]} labels" if theirs == labels[-1] else f"{ours:.0f} labels"
+    rival = "" if theirs == labels[-1] else f", {baseline} after {theirs:.0f}"
+    saved = theirs - ours
+    words = f"{saved:.0f} saved" if saved > 0 else f"{-saved:.0f} more" if saved < 0 else "none saved"
+    return f"{name} reaches {baseline}'s last error after {after}{rival}: {words}; {end}"
 
 
 def rank_policies(found: Sequence[Curves]) -> Ranking:
     """Rank policies over pools (and classifiers) by their mean areas.
 
     Args:
-        found: curves of the same policies on several pools.
+        found: curves on several pools; the policies that all of them have are ranked.
 
     Returns:
         Mean ranks, Friedman's test, Nemenyi's critical difference.
@@ -196,32 +234,28 @@ def rank_policies(found: Sequence[Curves]) -> Ranking:
     """
     if not found:
         raise InputError("There is nothing to rank: no seed has been finished by every policy.")
-    policies = list(found[0].values)
-    table = np.array(
-        [[float(area_under_curve(c.n_labelled, c.values[p]).mean()) for p in policies] for c in found]
-    )
-    return rank_methods(table, policies, lower_is_better=found[0].measure not in HIGHER_IS_BETTER)
+    shared = [p for p in found[0].values if all(p in c.values for c in found)]
+    table = [[float(areas[p].mean()) for p in shared] for areas in (c.areas() for c in found)]
+    return rank_methods(table, shared, lower_is_better=found[0].lower_is_better)
 
 
 def rank_curves(found: Sequence[Curves]) -> tuple[Ints, dict[str, Floats]]:
-    """Mean rank of each policy after each round, over pools and seeds.
+    """Mean rank of each policy after each round, over pools; means over seeds are ranked.
 
     Args:
-        found: curves of the same policies.
+        found: curves of the same policies. Where a pool runs out of items, its last values stand.
 
     Returns:
-        rounds [R], as far as every pool goes, and policy -> mean ranks [R].
+        rounds [R] of the longest, and policy -> mean ranks [R].
     """
-    from workbench.metrics import average_ranks
-
     policies = list(found[0].values)
-    length = min(len(c.n_labelled) for c in found)
+    length = max(len(c.n_labelled) for c in found)
     total = np.zeros((length, len(policies)))
     for c in found:
-        stacked = np.stack([c.values[p][:, :length].mean(axis=0) for p in policies], axis=1)
-        total += average_ranks(stacked, lower_is_better=c.measure not in HIGHER_IS_BETTER)
-    mean = total / len(found)
-    return np.arange(length), {p: mean[:, i] for i, p in enumerate(policies)}
+        stacked = np.stack([c.values[p].mean(axis=0) for p in policies], axis=1)
+        padded = np.concatenate([stacked, np.repeat(stacked[-1:], length - len(stacked), axis=0)])
+        total += average_ranks(padded, lower_is_better=c.lower_is_better)
+    return np.arange(length), dict(zip(policies, (total / len(found)).T, strict=True))
 
 
 def enough(n_seeds: int) -> bool:

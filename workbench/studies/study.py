@@ -53,6 +53,10 @@ class StudyResult:
     runs: Sequence[tuple[RunSpec, list[Round]]]
     status: Literal["finished", "cancelled"]
 
+    def of(self, policy: str) -> dict[int, list[Round]]:
+        """Seed -> rounds of a policy's runs, where the study has one pool and one classifier."""
+        return {one.seed: rounds for one, rounds in self.runs if one.policy == policy and rounds}
+
     def rows(self) -> list[tuple[Any, ...]]:
         """One row a round: pool, classifier, policy, seed, round, labels, then `MEASURES`."""
         return [
