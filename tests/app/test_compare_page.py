@@ -149,7 +149,7 @@ def test_the_page_and_the_command_line_say_the_same_of_unequal_steps(
     assert shown["Better than random"]["Margin"] == f"{margin['beats random']} seeds"
     # the same sentence, with the page's name of the policy
     sentence = next(m.value for m in page.markdown if "better on" in m.value)
-    assert sentence.strip("*").replace("\\", "").lower() in capsys.readouterr().out.lower()
+    assert sentence.strip("*").replace("\\", "").lower() in capsys.readouterr().err.lower()
 
 
 def test_the_page_shows_all_of_it(tokens: list[str]) -> None:

@@ -146,7 +146,8 @@ def run_comparison(
     for group in found:
         sentence = headline(group)
         if sentence:
-            print(f"{group.pool}, {group.classifier}: {sentence}" if len(found) > 1 else sentence)
+            # not among the columns, which other programs read
+            print(f"{group.pool}, {group.classifier}: {sentence}", file=sys.stderr)
     if out is not None:
         write_whole(out / "summary.csv", csv_text(columns, rows))
     if len(found) > 1 and len(spec.policies) > 1:
