@@ -84,12 +84,14 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     Raises:
         InputError: what cannot be run is said before anything is.
     """
+    from workbench.registry import trust
     from workbench.sessions.model import check_policy
+    from workbench.store import Store
+    from workbench.studies.study import study_document
 
     for policy in spec.policies:
         check_policy(policy, spec.classifiers[0])
-    from workbench.store import Store
-    from workbench.studies.study import study_document
+    trust(spec.classifiers, spec.policies, spec.options)
 
     study = Store.open().save_study(
         secrets.token_hex(4), study_document(spec), workers=workers, project=project
