@@ -15,7 +15,8 @@ from workbench.policies import POLICIES, Belief, query, utilities, variation_rat
 NAMES = list(POLICIES)
 PLAIN = [name for name in NAMES if POLICIES[name].kind == "policy"]
 SELECTORS = [name for name in NAMES if POLICIES[name].kind == "selector"]
-DRAWING = {"random", "variation-ratio-mc"}  # whose utilities belong to places in the pool
+# whose utilities belong to places in the pool: they draw numbers, or items to look at
+DRAWING = {"random", "variation-ratio-mc", "expected-error-reduction", "epig"}
 
 
 @pytest.mark.parametrize("k", [1, 7])

@@ -213,6 +213,17 @@ class Predictor:
             np.matmul(self.kernel(self.scaled(X[rows]), points), self.whitener, out=phi[rows])
         return phi
 
+    def covariance(self, X: Array, others: Array) -> Floats:
+        """Posterior covariances [C, n, m] of each latent between raw features X [n, D] and others [m, D].
+
+        (R_c phi_x)'(R_c phi_t) + k(x, t) - phi_x'phi_t (docs/math.md, 7 and 11).
+        """
+        phi, far = (np.asarray(self.project(rows), dtype=np.float64) for rows in (X, others))
+        left, right = (np.matmul(self.roots, rows.T) for rows in (phi, far))
+        between = self.kernel(self.scaled(X), self.scaled(others)) - phi @ far.T
+        result: Floats = np.matmul(left.transpose(0, 2, 1), right) + between
+        return np.repeat(0.5 * result, 2, axis=0) if self.binary else result
+
     def view(self, X: Array) -> View | None:
         """What `seen` needs of raw features X [N, D]; None for a kernel that is not stationary."""
         if not isinstance(self.kernel, StationaryKernel):

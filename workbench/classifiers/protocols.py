@@ -135,6 +135,13 @@ class SupportsProjection(LatentFunction, Protocol):
         """[N, P] whitened features of X [N, D]."""
 
 
+class SupportsCovariance(LatentFunction, Protocol):
+    """A latent function that knows how rows hang together."""
+
+    def covariance(self, X: Array, others: Array) -> Floats:
+        """[C, n, m] posterior covariances of each latent between X [n, D] and others [m, D]."""
+
+
 class SupportsArrays(LatentFunction, Protocol):
     """A latent function that travels as plain arrays."""
 
@@ -223,6 +230,12 @@ def latent_function_of(model: Any) -> LatentFunction | None:
 def projection_of(model: Any) -> Callable[[Array], Floats] | None:
     """X [N, D] -> whitened features [N, P], or None for a model without them."""
     found: Callable[[Array], Floats] | None = getattr(predictor_of(model), "project", None)
+    return found
+
+
+def covariance_of(model: Any) -> Callable[[Array, Array], Floats] | None:
+    """(X [n, D], others [m, D]) -> [C, n, m] posterior covariances of the latents, or None."""
+    found: Callable[[Array, Array], Floats] | None = getattr(predictor_of(model), "covariance", None)
     return found
 
 

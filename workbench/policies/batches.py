@@ -92,7 +92,7 @@ def covariance(belief: Belief, k: int, rng: Generator) -> Ints:
         [k] indices in the order chosen.
     """
     candidates = best_first(_utilities(belief, rng), max(50, 5 * k), rng)
-    factors, remainder = _posterior_factors(belief, candidates)
+    factors, remainder = posterior_factors(belief, candidates)
     chosen = _greedy_determinant(factors, remainder, min(k, len(candidates)), first=0)
     return candidates[chosen]
 
@@ -116,7 +116,7 @@ def determinantal(belief: Belief, k: int, rng: Generator) -> Ints:
     values = utilities[candidates]
     spread = values[0] - values[-1]
     quality = 0.05 + 0.95 * ((values - values[-1]) / spread if spread > 0 else np.ones(len(values)))
-    factors, remainder = _posterior_factors(belief, candidates)
+    factors, remainder = posterior_factors(belief, candidates)
     scale = quality / np.sqrt(np.einsum("np,np->n", factors, factors) + remainder)
     chosen = _greedy_determinant(
         factors * scale[:, None], remainder * scale**2, min(k, len(candidates)), first=0, jitter=1e-9
@@ -266,7 +266,7 @@ def _extend(joint: Floats, p: Floats, exact: bool, rng: Generator) -> tuple[Floa
 
 def _joint_draws(belief: Belief, rows: Ints, n_classes: int, rng: Generator) -> Floats:
     """[S, n, C] standard normal draws, correlated over items as the model's posterior is."""
-    factors, remainder = _posterior_factors(belief, rows)
+    factors, remainder = posterior_factors(belief, rows)
     total = np.einsum("np,np->n", factors, factors) + remainder
     factors = factors / np.sqrt(total)[:, None]
     shared = np.matmul(factors, rng.standard_normal((_DRAWS, factors.shape[1], n_classes)))
@@ -276,11 +276,19 @@ def _joint_draws(belief: Belief, rows: Ints, n_classes: int, rng: Generator) -> 
     return result
 
 
-def _posterior_factors(belief: Belief, rows: Ints) -> tuple[Floats, Floats]:
-    """Posterior covariance of the latents, up to a scale, as A A' + diag(r): A [n, P] and r [n].
+def posterior_factors(belief: Belief, rows: Ints, noise: float = _NOISE) -> tuple[Floats, Floats]:
+    """Posterior covariance of the latents, one for all classes and up to a scale, as A A' + diag(r).
 
     Over whitened features, precision I + sum over labelled items of phi phi' / noise; what the
     inducing points cannot tell of an item is its own.
+
+    Args:
+        belief: features, labels, perhaps a projection.
+        rows: [n] items.
+        noise: of a label, as a share of the prior variance.
+
+    Returns:
+        A [n, P] and r [n].
     """
     from scipy.linalg import cholesky, solve_triangular
 
@@ -290,7 +298,7 @@ def _posterior_factors(belief: Belief, rows: Ints) -> tuple[Floats, Floats]:
     # the prior variance is not in the belief; near inducing points the features hold all of it
     prior = float(squares.max(initial=0.0)) or 1.0
     here, known = phi[: len(rows)], phi[len(rows) :]
-    precision = known.T @ known / (_NOISE * prior)
+    precision = known.T @ known / (noise * prior)
     precision[np.diag_indices_from(precision)] += 1.0
     root = cholesky(precision, lower=True)
     factors: Floats = solve_triangular(root, here.T, lower=True).T

@@ -31,6 +31,8 @@ class Belief:
             them; batch selectors cluster in this space. Defaults to `features`.
         inducing_projection: a function of row indices giving [n, P] whitened features phi, with
             which selectors form posterior covariances; None where the model has none.
+        covariance: a function of two lists of row indices giving [C, n, m] posterior covariances of the
+            latents; None where the model has none.
         temperature: beta of softmax(beta f), where the model turns latents into class
             probabilities that way.
         ids: names of items for messages; row numbers where None.
@@ -47,6 +49,7 @@ class Belief:
         probabilities: Floats | Callable[[], Floats] | None = None,
         scaled: Array | Callable[[], Array] | None = None,
         inducing_projection: Callable[[Ints], Array] | None = None,
+        covariance: Callable[[Ints, Ints], Floats] | None = None,
         temperature: float = 1.0,
         ids: Sequence[str] | None = None,
     ) -> None:
@@ -55,6 +58,7 @@ class Belief:
         self.labels = np.asarray(labels, dtype=np.int64)
         self.n_classes = n_classes
         self.inducing_projection = inducing_projection
+        self.covariance = covariance
         self.temperature = temperature
         self.ids = ids
         self.utilities: Floats | None = None
@@ -145,6 +149,7 @@ def belief_of(
     if latent is None and protocols.supports_latent(model):
         latent = lambda: Latent(*model.predict_latent(features))  # noqa: E731
     geometry, project = protocols.geometry_of(model), protocols.projection_of(model)
+    between = protocols.covariance_of(model)
     if scaled is None and geometry is not None:
         scaled = lambda: geometry.transform(features)  # noqa: E731
     closed = np.empty(0, dtype=np.int64) if labelled is None else np.asarray(labelled, dtype=np.int64)
@@ -157,6 +162,7 @@ def belief_of(
         probabilities=(lambda: model.predict_proba(features)) if probabilities is None else probabilities,
         scaled=scaled,
         inducing_projection=None if project is None else lambda which: project(features[which]),
+        covariance=None if between is None else lambda a, b: between(features[a], features[b]),
         temperature=protocols.temperature_of(model) or 1.0,
         ids=ids,
     )

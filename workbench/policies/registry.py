@@ -75,6 +75,7 @@ class PolicyEntry(Entry):
 
 
 _U = "workbench.policies.rowwise:"
+_F = "workbench.policies.foresight:"
 _B = "workbench.policies.batches:"
 
 ENTRY_POINT_GROUP = "workbench.policies"
@@ -134,6 +135,43 @@ POLICIES: Registry[PolicyEntry] = Registry(
             source="Scheffer et al. 2001",
             most=0.0,
             high="the two best classes are close",
+        ),
+        PolicyEntry(
+            "margin-in-deviations",
+            _U + "margin_in_deviations",
+            "Margin in deviations",
+            "How often a draw of the two leading classes' latent functions puts the second one first.",
+            needs=frozenset({"latent"}),
+            least=0.0,
+            most=0.5,
+            high="the two best classes are close for what the model knows of them",
+            says="In {0:.0%} of the model's draws its second class beats its first.",
+            source="Wenzel et al. 2017, of two classes",
+        ),
+        PolicyEntry(
+            "expected-error-reduction",
+            _F + "expected_error_reduction",
+            "Expected error reduction",
+            "Which answer would lower the error on other items most; among the 50 of smallest margin.",
+            needs=frozenset({"latent"}),
+            rowwise=False,
+            measure=False,
+            high="the answer would put other items right",
+            says="Its answer would lower the expected error by {0:.2%}.",
+            source="Roy and McCallum 2001",
+        ),
+        PolicyEntry(
+            "epig",
+            _F + "epig",
+            "EPIG",
+            "What the label would tell about the labels of other items, among the 50 of smallest margin.",
+            needs=frozenset({"latent"}),
+            rowwise=False,
+            measure=False,
+            unit="nats",
+            high="the label tells about the labels of others",
+            says="Its label would tell {0:.4f} nats about the label of another item.",
+            source="Bickford Smith et al. 2023",
         ),
         PolicyEntry(
             "entropy",

@@ -16,7 +16,7 @@ from workbench.policies.variation import variation_ratio as _variation_ratio
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from workbench.arrays import Array, Floats
+    from workbench.arrays import Array, Floats, Ints
     from workbench.classifiers.latent import Latent
     from workbench.policies.belief import Belief
 
@@ -49,7 +49,12 @@ def softmax(values: Floats) -> Floats:
     return result
 
 
-def _latent(belief: Belief) -> Latent:
+def latent_of(belief: Belief) -> Latent:
+    """The belief's latents, checked.
+
+    Raises:
+        InputError: the model has none, or they are no numbers.
+    """
     latent = belief.latent
     if latent is None:
         raise InputError(
@@ -62,12 +67,12 @@ def _latent(belief: Belief) -> Latent:
 
 def variation_ratio(belief: Belief, rng: Generator) -> Floats:
     """Exact variation ratio of the latent functions [N]."""
-    return _variation_ratio(*_latent(belief))
+    return _variation_ratio(*latent_of(belief))
 
 
 def variation_ratio_sampled(belief: Belief, rng: Generator) -> Floats:
     """Variation ratio from 100 draws of the latent functions, as in the papers [N]."""
-    return _variation_ratio(*_latent(belief), samples=100, rng=rng)
+    return _variation_ratio(*latent_of(belief), samples=100, rng=rng)
 
 
 def entropy(belief: Belief, rng: Generator) -> Floats:
@@ -77,14 +82,47 @@ def entropy(belief: Belief, rng: Generator) -> Floats:
 
 def entropy_of_means(belief: Belief, rng: Generator) -> Floats:
     """Entropy of softmax(mean of the latent functions) [N]: the papers' policy without uncertainty."""
-    return entropy_of(softmax(np.asarray(_latent(belief).mean, dtype=np.float64)))
+    return entropy_of(softmax(np.asarray(latent_of(belief).mean, dtype=np.float64)))
 
 
 def margin(belief: Belief, rng: Generator) -> Floats:
     """Minus the gap between the two largest latent means, or probabilities where there are no latents [N]."""
     latent = belief.latent
-    scores = belief.probabilities if latent is None else _latent(belief).mean
+    scores = belief.probabilities if latent is None else latent_of(belief).mean
     return -_gap(np.asarray(scores, dtype=np.float64))
+
+
+def margin_in_deviations(belief: Belief, rng: Generator) -> Floats:
+    """Probability [N] that the second of the two leading classes has the larger latent function.
+
+    The variation ratio of these two alone: Phi(-gap / sqrt(v_a + v_b)), in [0, 1/2].
+    """
+    from scipy.special import ndtr
+
+    gap, spread, _ = leading_pair(*latent_of(belief))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = gap / np.sqrt(spread)
+    result: Floats = ndtr(-np.where(np.isnan(z), 0.0, z))  # an exact tie without any uncertainty
+    return result
+
+
+def leading_pair(mean: Array, variance: Array) -> tuple[Floats, Floats, Ints]:
+    """Gap of the two largest latent means, the sum of their variances, and which two classes they are.
+
+    Args:
+        mean: [n, C].
+        variance: [n, C].
+
+    Returns:
+        gap [n] >= 0, spread [n], and codes [n, 2], the largest first; one class leads itself.
+    """
+    n_classes = mean.shape[1]
+    pair = np.argpartition(mean, max(n_classes - 2, 0), axis=1)[:, -2:][:, ::-1]
+    if n_classes == 1:
+        pair = np.repeat(pair, 2, axis=1)
+    first, second = (np.take_along_axis(mean, pair, axis=1).astype(np.float64)).T
+    spread = np.take_along_axis(variance, pair, axis=1).astype(np.float64).sum(axis=1)
+    return np.abs(first - second), spread, pair
 
 
 def _gap(scores: Array) -> Floats:
@@ -108,7 +146,7 @@ def bald(belief: Belief, rng: Generator) -> Floats:
     same 128 draws (64 and their mirror images) serve all items, so utilities compare without
     sampling noise between items.
     """
-    mean, variance = _latent(belief)
+    mean, variance = latent_of(belief)
     n, n_classes = mean.shape
     half = rng.standard_normal((64, n_classes))
     draws = np.concatenate([half, -half])
@@ -124,7 +162,7 @@ def bald(belief: Belief, rng: Generator) -> Floats:
 
 def variance(belief: Belief, rng: Generator) -> Floats:
     """Mean over classes of the latent functions' predictive variance [N]."""
-    result: Floats = np.asarray(_latent(belief).variance, dtype=np.float64).mean(axis=1)
+    result: Floats = np.asarray(latent_of(belief).variance, dtype=np.float64).mean(axis=1)
     return result
 
 

@@ -1,0 +1,145 @@
+"""Policies that foresee what an answer would change: one step ahead, in closed form for a Gaussian process.
+
+Only the two leading classes of an item are in play. With g the gap of their latents (mean g_x > 0, variance
+v_x), an answer y = +1 (the leading class) or -1 is a probit observation of g_x; it moves the gap of every
+other item t by their posterior covariance (docs/math.md, 11):
+
+    s = sqrt(v_x + 1), z = g_x / s, p_y = Phi(yz), h = phi(z) / p_y
+    g_t' = g_t + y cov(x, t) h / s        v_t' = v_t - cov(x, t)^2 h (h + yz) / s^2
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from workbench.policies.batches import posterior_factors
+from workbench.policies.rowwise import latent_of, leading_pair, margin
+from workbench.policies.variation import best_first
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.random import Generator
+
+    from workbench.arrays import Floats, Ints
+    from workbench.policies.belief import Belief
+
+_CANDIDATES = 50  # askable items of smallest gap; 200 change nothing
+_TARGETS = 100  # random askable items that an answer is to help
+_NOISE = 0.3  # of a label, as a share of the prior variance, where the model gives no covariances
+
+
+class Foresight(NamedTuple):
+    """What an answer about each candidate would do to the targets.
+
+    Attributes:
+        candidates: [m] items.
+        chance: [2, m] probability of either answer: the leading class, the other.
+        before: [t] probability that the target's leading class is its own.
+        after: [2, m, t] the same after either answer.
+    """
+
+    candidates: Ints
+    chance: Floats
+    before: Floats
+    after: Floats
+
+
+def expected_error_reduction(belief: Belief, rng: Generator) -> Floats:
+    """Expected drop of the error on 100 random items when an item is answered [N].
+
+    Roy and McCallum 2001, among the 50 items of smallest margin. The others follow in the order of
+    their margins, below all of these.
+    """
+
+    def drop(seen: Foresight) -> Floats:
+        error = np.minimum(seen.after, 1.0 - seen.after).mean(axis=2)  # [2, m]
+        now = np.minimum(seen.before, 1.0 - seen.before).mean()
+        result: Floats = now - (seen.chance * error).sum(axis=0)
+        return result
+
+    return _among_the_closest(belief, rng, drop)
+
+
+def epig(belief: Belief, rng: Generator) -> Floats:
+    """Mean information of an item's label about the labels of 100 random items [N], in nats.
+
+    Bickford Smith et al. 2023, of the two leading classes of each, among the 50 items of smallest
+    margin. The others follow in the order of their margins, below all of these.
+    """
+
+    def information(seen: Foresight) -> Floats:
+        mixed = (seen.chance[:, :, None] * seen.after).sum(axis=0)  # [m, t]
+        told = (seen.chance[:, :, None] * _entropy(seen.after)).sum(axis=0)
+        result: Floats = (_entropy(mixed) - told).mean(axis=1)
+        return result
+
+    return _among_the_closest(belief, rng, information)
+
+
+def foresee(belief: Belief, candidates: Ints, targets: Ints) -> Foresight:
+    """The probit update of each target's gap by each candidate's answer.
+
+    Args:
+        belief: with latents.
+        candidates: [m] items that might be asked about.
+        targets: [t] items that the answer is to help.
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    mean, variance = latent_of(belief)
+    gap, spread, pair = leading_pair(mean[candidates], variance[candidates])
+    far_gap, far_spread, far_pair = leading_pair(mean[targets], variance[targets])
+    cov = _gap_covariance(belief, candidates, targets, pair, far_pair)
+    s = np.sqrt(spread + 1.0)
+    z = gap / s
+    sign = np.array([1.0, -1.0])[:, None]
+    h = np.exp(-0.5 * z * z - 0.5 * np.log(2 * np.pi) - log_ndtr(sign * z))  # [2, m]
+    moved = far_gap + (sign * h / s)[:, :, None] * cov
+    left = far_spread - (h * (h + sign * z) / s**2)[:, :, None] * cov**2
+    after: Floats = ndtr(moved / np.sqrt(np.maximum(left, 0.0) + 1.0))
+    return Foresight(candidates, ndtr(sign * z), ndtr(far_gap / np.sqrt(far_spread + 1.0)), after)
+
+
+def _among_the_closest(belief: Belief, rng: Generator, value: Callable[[Foresight], Floats]) -> Floats:
+    """[N] a value of the askable items of smallest margin; the others rank below by their margins."""
+    askable = belief.askable
+    ranks = margin(belief, rng)
+    candidates = askable[best_first(ranks[askable], _CANDIDATES, rng)]
+    targets = askable
+    if len(askable) > _TARGETS:
+        targets = rng.choice(askable, _TARGETS, replace=False)
+    values = value(foresee(belief, candidates, targets))
+    below = values.min(initial=0.0)
+    out: Floats = ranks - ranks.max() + below - 1.0
+    out[candidates] = values
+    return out
+
+
+def _gap_covariance(belief: Belief, rows: Ints, others: Ints, pair: Ints, far_pair: Ints) -> Floats:
+    """[m, t] covariance of the gaps: sum_c e_xc e_tc cov_c(x, t), e = +1 and -1 at the leading classes."""
+    mean, variance = latent_of(belief)
+    if belief.covariance is not None:
+        per_class = belief.covariance(rows, others)
+    else:  # the model's own variances, with the correlations that one covariance for all classes gives
+        factors, remainder = posterior_factors(belief, np.concatenate([rows, others]), _NOISE)
+        factors = factors / np.sqrt(np.einsum("np,np->n", factors, factors) + remainder)[:, None]
+        alike = factors[: len(rows)] @ factors[len(rows) :].T
+        near, far = (np.sqrt(np.asarray(variance[i], dtype=np.float64)).T for i in (rows, others))
+        per_class = near[:, :, None] * far[:, None, :] * alike
+    e, e_far = (np.zeros((mean.shape[1], len(i))) for i in (rows, others))
+    for sign, place in ((1.0, 0), (-1.0, 1)):
+        e[pair[:, place], np.arange(len(rows))] += sign
+        e_far[far_pair[:, place], np.arange(len(others))] += sign
+    result: Floats = np.einsum("cm,ct,cmt->mt", e, e_far, per_class)
+    return result
+
+
+def _entropy(p: Floats) -> Floats:
+    """Of a yes with probability p, in nats."""
+    from scipy.special import entr
+
+    result: Floats = entr(p) + entr(1.0 - p)
+    return result
