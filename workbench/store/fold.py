@@ -60,7 +60,7 @@ class AskRecord:
         event: id of the event that recorded it (first lease).
         answered: an answer was accepted (an undone one counts: the item is asked again under a new id).
         released: given back unanswered.
-        details: whatever else was recorded: utility, rank, round, policy.
+        details: all that was recorded, with utility, rank, round, policy where there are any.
     """
 
     id: str
@@ -159,7 +159,10 @@ class ProjectState:
     def counts(self) -> Mapping[str, int]:
         """Class name -> number of labelled items."""
         found = Counter(self.codes.values())
-        return {name: found[code] for code, name in enumerate(self.classes)}
+        counts = dict.fromkeys(self.classes, 0)
+        for code, name in enumerate(self.classes):
+            counts[name] += found[code]  # an undone renaming may leave two classes of one name
+        return counts
 
     @cached_property
     def trained_classes(self) -> AbstractSet[int]:
@@ -428,7 +431,17 @@ class EventFold:
             self._answered_asks.add(id_)
             ask = self._maps["asks"].get(id_)
             if ask is not None:
-                self._own("asks")[id_] = replace(ask, answered=True)
+                self._own("asks")[id_] = AskRecord(
+                    ask.id,
+                    ask.item,
+                    ask.role,
+                    ask.annotator,
+                    ask.expires,
+                    ask.event,
+                    True,
+                    ask.released,
+                    ask.details,
+                )
                 self._unwait(ask)
 
     def _unwait(self, ask: AskRecord) -> None:
@@ -442,7 +455,6 @@ class EventFold:
         fresh = []
         for ask in event.payload["asks"]:
             id_ = str(ask["id"])
-            details = {name: value for name, value in ask.items() if name not in ("id", "item", "role")}
             known = asks.get(id_)
             record = AskRecord(
                 id=id_,
@@ -452,7 +464,7 @@ class EventFold:
                 expires=expires,
                 event=event.id if known is None else known.event,
                 answered=id_ in self._answered_asks,
-                details=details,
+                details=ask,
             )
             if known is not None and known.annotator != record.annotator:
                 self._unwait(known)

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData()
@@ -32,6 +33,11 @@ projects = Table(
     Column("fingerprints", LargeBinary, nullable=False),
     Column("feature_map", JSON, nullable=False),
     Column("created", String(40), nullable=False),
+    # What an export needs when the pool is gone: the source's ids, as JSON, compressed.
+    Column("item_ids", LargeBinary, nullable=True),
+    # How far it is, for lists: NULL where whoever recorded last did not say.
+    Column("n_labelled", Integer, nullable=True),
+    Column("changed", String(40), nullable=True),
 )
 
 events = Table(
@@ -45,7 +51,10 @@ events = Table(
     Column("time", String(40), nullable=False),
     # The ask an answer belongs to: the database itself refuses a second one.
     Column("answers", String(40), nullable=True),
+    # The client's operation that it records: sent again, it is acknowledged and not repeated.
+    Column("operation", String(64), nullable=True),
     UniqueConstraint("project", "answers", name="one_answer_per_ask"),
+    Index("one_event_per_operation", "project", "operation", unique=True),
     Index("events_of_project", "project", "id"),
     sqlite_autoincrement=True,
 )
@@ -86,4 +95,12 @@ rounds = Table(
     Column("record", JSON, nullable=False),
     Column("state", LargeBinary, nullable=True),
     Column("time", String(40), nullable=False),
+    # Few rounds have one; a new round must not look through all the others for it.
+    Index(
+        "rounds_with_state",
+        "owner",
+        "number",
+        sqlite_where=text("state IS NOT NULL"),
+        postgresql_where=text("state IS NOT NULL"),
+    ),
 )
