@@ -74,10 +74,12 @@ class ProjectRecord(ProjectSummary):
     Attributes:
         fingerprints: [N] uint64 of the pool's items when it was last accepted.
         feature_map: JSON document of the pool's feature map.
+        has_item_ids: whether the source's ids are stored (`Store.item_ids`).
     """
 
     fingerprints: Array = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     feature_map: Mapping[str, Any] = field(default_factory=dict)
+    has_item_ids: bool = False
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,7 @@ class Store:
             now(),
             fingerprints=np.asarray(fingerprints, dtype=np.uint64),
             feature_map=dict(feature_map),
+            has_item_ids=item_ids is not None,
         )
         with self._write() as connection:
             connection.execute(
@@ -764,4 +767,5 @@ def _project(row: Any) -> ProjectRecord:
         row.changed or "",
         fingerprints,
         row.feature_map,
+        row.item_ids is not None,
     )

@@ -1,0 +1,141 @@
+"""How a project begins, and how its pool is found again."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.pools import compare_fingerprints, load_pool
+from workbench.pools.pool import Pool, TestSplit
+from workbench.sessions.model import Learner, check_policy
+from workbench.sessions.taxonomy import class_names
+from workbench.store import Event, ProjectRecord, Store
+
+
+def create_project(
+    pool: Pool | str,
+    *,
+    name: str | None,
+    pool_options: Mapping[str, Any],
+    classifier: str,
+    options: Mapping[str, Any],
+    policy: str,
+    seed: int,
+    classes: Sequence[str] | None,
+    test_fraction: float,
+    evaluation_share: float,
+    overlap: float,
+    people: int,
+    store: Store,
+) -> tuple[ProjectRecord, Pool]:
+    """Store a new project; the arguments are those of `Session.create`."""
+    reference = {"name": pool if isinstance(pool, str) else pool.name, "options": dict(pool_options)}
+    loaded = load_pool(pool, **pool_options) if isinstance(pool, str) else pool
+    if not 0.0 <= evaluation_share < 1.0:
+        raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")
+    if not 0.0 <= overlap <= 1.0 or people < 2:
+        raise InputError(
+            "The share of items that several people label must lie in [0, 1], and these are at least "
+            f"two; got {overlap} and {people}."
+        )
+    if loaded.has_truth and loaded.test is None:
+        loaded = loaded.split(seed, test_fraction)
+    check_policy(policy, classifier)
+    names = class_names(loaded.classes if classes is None else classes)
+    Learner(loaded, classifier, options, seed=seed, classes=names)
+    settings: dict[str, Any] = {
+        "classifier": classifier,
+        "options": dict(options),
+        "policy": policy,
+        "seed": seed,
+        "evaluation_share": 0.0 if loaded.has_truth else evaluation_share,
+        "test": None if loaded.test is None else _pack(loaded.test, len(loaded)),
+    }
+    if overlap:
+        settings["overlap"] = {"share": overlap, "people": people}
+    events = [replace(Event.class_added(c), annotator="source") for c in names]
+    if loaded.truth is not None and (loaded.truth < 0).any() and loaded.has_truth:
+        # Rows that come with a class need not be asked about: the person labels the others.
+        known = loaded.trainable[loaded.truth[loaded.trainable] >= 0]
+        labels = [(int(i), loaded.classes[loaded.truth[i]]) for i in known]
+        events.append(replace(Event.imported(labels, "the pool's own column"), annotator="source"))
+    record = store.create_project(
+        name or loaded.name,
+        reference,
+        settings,
+        loaded.fingerprints,
+        loaded.feature_map.to_json(),
+        events,
+        loaded.items.ids,
+    )
+    return record, loaded
+
+
+def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[ProjectRecord, Pool]:
+    """A project with its pool, checked to be the one it was made from.
+
+    Raises:
+        InputError: no such project; or items of the pool were changed, removed or moved since.
+    """
+    record = store.project(project_id)
+    loaded = pool or load_pool(record.pool["name"], **record.pool.get("options", {}))
+    change = compare_fingerprints(record.fingerprints, loaded.fingerprints, name=record.pool["name"])
+    if change.n_appended or not record.has_item_ids:
+        store.update_project(project_id, fingerprints=loaded.fingerprints, item_ids=loaded.items.ids)
+        record = store.project(project_id)
+    packed = record.settings.get("test")
+    return record, replace(loaded, test=None if packed is None else _unpack(packed, len(loaded)))
+
+
+def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -> ProjectRecord:
+    """Point a project at the new place of its pool's file.
+
+    Args:
+        project_id: of the project.
+        path: of the file or folder now.
+        store: the default database unless given.
+
+    Returns:
+        The project as it is stored now.
+
+    Raises:
+        InputError: no such project or file, or one whose items are not the project's.
+    """
+    store = store or Store.open()
+    record = store.project(project_id)
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise InputError(f"There is no file {str(path)!r}.")
+    name = str(place.resolve())
+    loaded = load_pool(name, **record.pool.get("options", {}))
+    compare_fingerprints(record.fingerprints, loaded.fingerprints, name=name)
+    store.update_project(
+        project_id,
+        pool=dict(record.pool) | {"name": name},
+        fingerprints=loaded.fingerprints,
+        item_ids=loaded.items.ids,
+    )
+    return store.project(project_id)
+
+
+def _pack(split: TestSplit, n: int) -> dict[str, Any]:
+    """The test split itself: rows appended later must not reshuffle it."""
+    mask = np.zeros(n, dtype=bool)
+    mask[split.test] = True
+    bits = base64.b64encode(np.packbits(mask).tobytes()).decode()
+    return {"seed": split.seed, "fraction": split.fraction, "n": n, "bits": bits}
+
+
+def _unpack(document: Mapping[str, Any], n: int) -> TestSplit:
+    bits = np.frombuffer(base64.b64decode(document["bits"]), dtype=np.uint8)
+    mask = np.zeros(n, dtype=bool)
+    mask[: document["n"]] = np.unpackbits(bits, count=int(document["n"])).astype(bool)
+    return TestSplit(
+        int(document["seed"]), float(document["fraction"]), np.flatnonzero(~mask), np.flatnonzero(mask)
+    )
