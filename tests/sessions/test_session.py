@@ -264,16 +264,35 @@ def test_reopening_finds_the_model_as_it_was(start: Start, store: Store, iris: P
         again.model_at(7)
 
 
-def test_a_fit_that_cannot_be_read_any_more_is_made_again(start: Start, store: Store, iris: Pool) -> None:
+@pytest.mark.parametrize(
+    ("state", "problem", "logged"),
+    [
+        ({"session.format": np.asarray(99)}, "another version of the program", False),
+        ({"session.format": np.asarray(1), "means": np.zeros(1)}, "KeyError: 'n'", True),
+    ],
+)
+def test_a_fit_that_cannot_be_read_is_made_again_and_the_reason_is_said(
+    start: Start,
+    store: Store,
+    iris: Pool,
+    caplog: pytest.LogCaptureFixture,
+    state: dict[str, np.ndarray],
+    problem: str,
+    logged: bool,
+) -> None:
+    """A programming error is not taken for another version: it is logged with where it happened."""
     session = start()
     answer(session, iris, 8)
     session.refit()
     number, record = 0, store.rounds(session.id)[0].record
-    store.save_round(session.id, number, record, {"of another version": np.zeros(1)})
+    store.save_round(session.id, number, record, state)
     again = Session.open(session.id, annotator="ann", store=store)
     assert again.model is None and again.stale and again.ask()
+    assert problem in again.fit_problem
+    assert any(r.exc_info for r in caplog.records) == logged
     assert again.model_at(0).n_labelled == 8
     assert again.refit() is not None and again.model is not None and again.model.number == 1
+    assert again.fit_problem == ""
 
 
 def test_a_stale_queue_never_asks_what_is_labelled(start: Start, store: Store, iris: Pool) -> None:

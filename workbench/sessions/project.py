@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench.arrays import Array
 from workbench.pools.pool import Pool
+from workbench.registry import from_file
 from workbench.sessions.rounds import Round
 from workbench.store import Event, EventFold, ProjectRecord, ProjectState, Store
 from workbench.store.store import Recorder
@@ -41,9 +42,13 @@ class OpenProject:
         return self.record.id
 
     def settings(self, state: ProjectState | None = None) -> Mapping[str, Any]:
-        """Classifier, options, policy, seed, evaluation_share; as changed since the project was made."""
+        """Classifier, options, policy, seed, evaluation_share; as changed since the project was made.
+
+        What they name is not yet trusted.
+        """
         state = self.state() if state is None else state
-        return {**self.record.settings, **state.model}
+        where = f"Project {self.record.name!r}"
+        return {k: from_file(v, where) for k, v in {**self.record.settings, **state.model}.items()}
 
     @contextmanager
     def snapshot(self) -> Iterator[ProjectState]:

@@ -11,6 +11,7 @@ FIT = 3
 EVALUATION = 4
 COLD_START = 5
 MEASURE = 6
+OVERLAP = 7
 
 
 def generator(seed: int, number: int, stream: int) -> Generator:

@@ -2,72 +2,38 @@
 
 from __future__ import annotations
 
-import base64
 import getpass
-import secrets
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Ints
 from workbench.errors import InputError
-from workbench.policies import query
-from workbench.pools import compare_fingerprints, load_pool
-from workbench.pools.pool import Pool, TestSplit
-from workbench.registry import from_file, trust
-from workbench.sessions.measure import Evaluation, measures
+from workbench.pools.pool import Pool
+from workbench.registry import trust
+from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions, leased_until
+from workbench.sessions.fitting import Fits, Published, held_out
+from workbench.sessions.measure import Evaluation
 from workbench.sessions.model import Callback, Learner, Model, check_policy
-from workbench.sessions.randomness import COLD_START, EVALUATION, QUERY, generator
+from workbench.sessions.opening import create_project, open_pool, relocate
+from workbench.sessions.operations import MAX_ID, Acknowledgement, Operation
+from workbench.sessions.project import OpenProject, Transaction
 from workbench.sessions.rounds import Round
-from workbench.sessions.start import diverse_items
-from workbench.store import AskRecord, Event, EventFold, ProjectRecord, ProjectState, Store
-from workbench.store.store import Recorder
+from workbench.sessions.taxonomy import key_of, new_key, new_name
+from workbench.store import AskRecord, Event, ProjectRecord, ProjectState, Store
 
-LEASE_SECONDS = 600.0
-QUEUE = 10
 EVALUATION_SHARE = 0.1
-COLD_ITEMS = 50
 
 _CLOSING = ("label", "skip", "unsure")
-# What a classifier makes of a state that it does not know.
-_UNREADABLE = (KeyError, IndexError, AttributeError, TypeError, ValueError)
 
 
-@dataclass(frozen=True)
-class Ask:
-    """A question: which class is this item?
-
-    Attributes:
-        id: give it back to `Session.tell`.
-        item: index into the pool.
-        expires: epoch seconds; until then nobody else is asked about the item.
-        role: why it is asked: "policy", "evaluation" (drawn uniformly, never trained on), "cold-start"
-            (spread over the pool, before two classes are known), "again" (its answer was taken back).
-        utility: the policy's, None where it was not chosen by one.
-        round: number of the fit that chose it, -1 for none.
-    """
-
-    id: str
-    item: int
-    expires: float
-    role: str
-    utility: float | None
-    round: int
-
-
-@dataclass(frozen=True)
-class _Published:
-    """What one refit made; replaced as a whole, never changed."""
-
-    model: Model
-    training: Mapping[int, int]
-    keys: tuple[str, ...]
-    queue: Ints
-    utilities: Floats
+class _Conflict(Exception):
+    """Somebody was faster."""
 
 
 class Session:
@@ -77,28 +43,18 @@ class Session:
     see each other's events. Nothing here blocks on a fit but `refit` itself: call that in a
     background thread whenever `stale` is true; `ask` meanwhile serves from the queue of the last fit.
 
-    Build with `Session.create` or `Session.open`.
+    Build with `Session.create` or `Session.open`; `as_annotator` gives the session of somebody else on
+    the same open project.
 
     Attributes:
-        project: as stored (id, name, pool reference, settings).
-        pool: with its test split where there is one.
         annotator: whose events this session records.
-        store: the database.
     """
 
     def __init__(self, store: Store, project: ProjectRecord, pool: Pool, annotator: str) -> None:
-        self.store = store
-        self.project = project
-        self.pool = pool
         self.annotator = annotator
-        self._lock = threading.RLock()
-        self._refitting = threading.Lock()
-        self._folder = EventFold()
-        self._published: _Published | None = None
-        self._learner: Learner | None = None
-        self._cold: Ints | None = None
-        self._sync()
-        self._restore()
+        self._project = OpenProject(store, project, pool)
+        self._questions = Questions(pool, project.settings)
+        self._fits = Fits(self._project, self._questions)
 
     # --- opening ------------------------------------------------------------------------------
 
@@ -117,6 +73,8 @@ class Session:
         classes: Sequence[str] | None = None,
         test_fraction: float = 0.2,
         evaluation_share: float = EVALUATION_SHARE,
+        overlap: float = 0.0,
+        people: int = 2,
         annotator: str | None = None,
         store: Store | None = None,
     ) -> Session:
@@ -135,46 +93,30 @@ class Session:
             classes: names of the classes to start with; the pool's unless given.
             test_fraction: share of items kept for measuring, where the pool has truth.
             evaluation_share: share of questions drawn uniformly for measuring, where it has none.
+            overlap: share of items that several people label; else two are never asked about one.
+            people: how many label each of these.
             annotator: the user's login name unless given.
             store: the default database unless given.
 
         Raises:
             InputError: a pool, classifier, option or policy that cannot be used.
         """
-        reference: dict[str, Any] = {"name": pool if isinstance(pool, str) else pool.name}
-        loading = dict(pool_options or {}) | ({} if target is None else {"target": target})
-        reference["options"] = loading
-        loaded = load_pool(pool, **loading) if isinstance(pool, str) else pool
-        if not 0.0 <= evaluation_share < 1.0:
-            raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")
-        if loaded.has_truth and loaded.test is None:
-            loaded = loaded.split(seed, test_fraction)
-        check_policy(policy, classifier)
-        names = _class_names(loaded.classes if classes is None else classes)
-        Learner(loaded, classifier, options, seed=seed, classes=names)
-        trust(classifier, policy, options)
-        settings: dict[str, Any] = {
-            "classifier": classifier,
-            "options": dict(options or {}),
-            "policy": policy,
-            "seed": seed,
-            "evaluation_share": 0.0 if loaded.has_truth else evaluation_share,
-            "test": None if loaded.test is None else _pack(loaded.test, len(loaded)),
-        }
-        events = [replace(Event.class_added(c), annotator="source") for c in names]
-        if loaded.truth is not None and (loaded.truth < 0).any() and loaded.has_truth:
-            # Rows that come with a class need not be asked about: the person labels the others.
-            known = loaded.trainable[loaded.truth[loaded.trainable] >= 0]
-            labels = [(int(i), loaded.classes[loaded.truth[i]]) for i in known]
-            events.append(replace(Event.imported(labels, "the pool's own column"), annotator="source"))
+        trust(classifier, policy, dict(options or {}))
         store = store or Store.open()
-        record = store.create_project(
-            name or loaded.name,
-            reference,
-            settings,
-            loaded.fingerprints,
-            loaded.feature_map.to_json(),
-            events,
+        record, loaded = create_project(
+            pool,
+            name=name,
+            pool_options=dict(pool_options or {}) | ({} if target is None else {"target": target}),
+            classifier=classifier,
+            options=dict(options or {}),
+            policy=policy,
+            seed=seed,
+            classes=classes,
+            test_fraction=test_fraction,
+            evaluation_share=evaluation_share,
+            overlap=overlap,
+            people=people,
+            store=store,
         )
         return cls(store, record, loaded, annotator or _login())
 
@@ -201,42 +143,68 @@ class Session:
                 (the message names them; nothing of the project is lost). Appended rows are taken in.
         """
         store = store or Store.open()
-        record = store.project(project_id)
-        loaded = pool or load_pool(record.pool["name"], **record.pool.get("options", {}))
-        change = compare_fingerprints(record.fingerprints, loaded.fingerprints, name=record.pool["name"])
-        if change.n_appended:
-            store.update_project(project_id, fingerprints=loaded.fingerprints)
-            record = store.project(project_id)
-        packed = record.settings.get("test")
-        loaded = replace(loaded, test=None if packed is None else _unpack(packed, len(loaded)))
+        record, loaded = open_pool(store, project_id, pool)
         return cls(store, record, loaded, annotator or _login())
+
+    @staticmethod
+    def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -> ProjectRecord:
+        """Point a project at the new place of its pool's file; see `opening.relocate`."""
+        return relocate(project_id, path, store=store)
+
+    def as_annotator(self, annotator: str) -> Session:
+        """The session of somebody else on the same open project: pool, events and fits are shared."""
+        if not annotator.strip():
+            raise InputError("An annotator needs a name.")
+        other = object.__new__(type(self))
+        other.annotator = annotator.strip()
+        other._project, other._questions, other._fits = self._project, self._questions, self._fits
+        return other
 
     # --- what is known ------------------------------------------------------------------------
 
     @property
     def id(self) -> str:
         """The project's id."""
-        return self.project.id
+        return self._project.id
+
+    @property
+    def store(self) -> Store:
+        """The database."""
+        return self._project.store
+
+    @property
+    def project(self) -> ProjectRecord:
+        """As stored: id, name, pool reference, settings it began with."""
+        return self._project.record
+
+    @property
+    def pool(self) -> Pool:
+        """With its test split where there is one."""
+        return self._project.pool
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """Classifier, options, policy, seed, evaluation_share; what they name is not yet trusted."""
-        where = f"Project {self.project.name!r}"
-        return {k: from_file(v, where) for k, v in self.project.settings.items()}
+        return self._project.settings()
+
+    def snapshot(self) -> AbstractContextManager[ProjectState]:
+        """Within the block this thread reads the database once, and again only after it has written."""
+        return self._project.snapshot()
 
     @property
     def state(self) -> ProjectState:
         """The fold of all events so far, also those of other sessions."""
-        with self._lock:
-            self._sync()
-            return self._folder.state()
+        return self._project.state()
 
     @property
     def events(self) -> list[Event]:
         """All events so far, oldest first."""
-        with self._lock:
-            self._sync()
-            return list(self._folder.events)
+        return self._project.events()
+
+    @property
+    def rounds(self) -> list[Round]:
+        """The finished fits, oldest first, without their posteriors."""
+        return self._project.rounds()
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -246,29 +214,23 @@ class Session:
     @property
     def n_left(self) -> int:
         """How many items could still be asked about."""
-        return int(self._askable(self.state).size)
+        return int(self._questions.askable(self.state).size)
 
     @property
     def model(self) -> Model | None:
         """The last published fit, or None before the first."""
-        published = self._published
+        published = self._fits.published()
         return None if published is None else published.model
 
     @property
     def stale(self) -> bool:
-        """Whether a refit would see labels or classes that the published model has not seen."""
-        state = self.state
-        published = self._published
-        if not _ready(state):
-            return False
-        if published is None or published.model.classes != state.classes:
-            return True
-        return published.keys != state.keys or published.training != state.training
+        """Whether a refit would see labels, classes or settings that the published model has not seen."""
+        return self._fits.is_stale()
 
     @property
-    def rounds(self) -> list[Round]:
-        """The finished fits, oldest first, without their posteriors."""
-        return [Round.from_json(r.record) for r in self.store.rounds(self.id)]
+    def fit_problem(self) -> str:
+        """Why the last stored fit could not be taken up; "" where it could."""
+        return self._fits.problem
 
     def model_at(self, number: int) -> Model:
         """The model of an earlier round.
@@ -279,18 +241,7 @@ class Session:
         Raises:
             InputError: there is no such round.
         """
-        records = [r.record for r in self.store.rounds(self.id) if r.number <= number]
-        if not records or records[-1]["number"] != number:
-            raise InputError(f"Project {self.project.name!r} has no round {number}.")
-        items, codes = _training_of(records)
-        learner = self._learner_for(tuple(records[-1]["classes"]))
-        found = self.store.round_state(self.id, number)
-        if found is not None:
-            try:
-                return learner.model(found[1], number, items, codes)
-            except _UNREADABLE:
-                pass
-        return learner.fit(items, codes, number=number)
+        return self._fits.model_at(number)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -303,7 +254,7 @@ class Session:
         model = self.model
         if model is None:
             return Evaluation.of(0, 0, source)
-        items, truth = self.held_out(self.state)
+        items, truth = self.held_out()
         if not items.size:
             return Evaluation.of(0, 0, source)
         wrong = int((model.probabilities[items].argmax(axis=1) != truth).sum())
@@ -315,25 +266,16 @@ class Session:
         Args:
             state: to take classes and evaluation set from; the present one unless given.
         """
-        state = self.state if state is None else state
-        if self.pool.test is not None and self.pool.truth is not None:
-            position = {key: code for code, key in enumerate(state.keys)}
-            by_code = [position.get(state.resolve(name), -1) for name in self.pool.classes]
-            items = self.pool.test.test
-            truth = self.pool.truth[items]
-            codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
-            return items[codes >= 0], codes[codes >= 0]
-        pairs = [(item, code) for item, code in state.codes.items() if item in state.evaluation]
-        both = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-        return both[:, 0], both[:, 1]
+        return held_out(self.pool, self.state if state is None else state)
 
     # --- ask and tell -------------------------------------------------------------------------
 
     def ask(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[Ask]:
         """Questions for this annotator, best first.
 
-        Questions of theirs that are still open come first (so a reload or a second tab shows the
-        same item), then items whose answer they took back, then new ones. Never waits for a fit.
+        Items whose answer they took back come first, then questions of theirs that are still open (so
+        a reload or a second tab shows the same item), then items that were set aside and asked for
+        anew, then new ones. Never waits for a fit.
 
         Args:
             k: how many.
@@ -344,35 +286,109 @@ class Session:
         """
         if k < 1:
             raise InputError(f"At least one item must be asked for; got k={k}.")
-        if self._published is None:
+        published = self._fits.published()
+        if published is None:
             # k-means takes a while: not inside a transaction that keeps others from writing.
-            self._cold_items()
-        with self._lock, self._recording() as recorder:
-            state = self._folder.state()
-            moment = time.time()
-            taken = self._leased(state, moment)
-            mine = [a for a in state.asks.values() if a.annotator == self.annotator and _open(a, state)]
-            mine = [a for a in mine if a.item not in taken]
-            asks = [_as_ask(a) for a in mine][:k]
-            late = [a for a in asks if a.expires <= moment]
-            held = {a.item for a in asks}
-            fresh = self._choose(state, k - len(asks), taken | held) if len(asks) < k else []
-            expires = moment + lease
-            made = [replace(a, expires=expires) for a in fresh]
-            renewed = [replace(a, expires=expires) for a in late]
-            if made or renewed:
-                documents = [_document(a) for a in (*renewed, *made)]
-                recorder.add(replace(Event.asked(documents, expires), annotator=self.annotator))
-            kept = {a.id: a for a in renewed}
-            return [kept.get(a.id, a) for a in asks] + made
+            self._questions.cold_items()
+        moment = time.time()
+        with self._project.lock:
+            # A reload asks for what it was shown: nothing to record.
+            state = self.state
+            taken = self._questions.leased(state, moment, self.annotator)
+            asks = self._questions.standing(state, self.annotator, taken)[:k]
+            if len(asks) == k and all(a.expires > moment for a in asks):
+                return asks
+            with self._project.recording() as transaction:
+                state = transaction.state
+                taken = self._questions.leased(state, moment, self.annotator)
+                asks = self._questions.standing(state, self.annotator, taken)[:k]
+                if len(asks) < k:
+                    held = taken | {a.item for a in asks}
+                    asks += self._questions.fresh(state, self.annotator, k - len(asks), held, published)
+                return self._lease(transaction, asks, moment, lease)
 
-    def tell(self, ask_id: str, event: Event | str) -> bool:
+    def ask_grid(self, name: str, k: int = 24, *, lease: float = LEASE_SECONDS) -> list[Ask]:
+        """Items that the model takes for one class, surest first, to be confirmed together.
+
+        Args:
+            name: of the class.
+            k: how many, at most.
+            lease: seconds during which nobody else is asked about the items.
+
+        Returns:
+            Asks with the role "grid", recorded; for `confirm`.
+
+        Raises:
+            InputError: no such class, or no model that knows it yet.
+        """
+        published = self._fits.published()
+        if published is None:
+            raise InputError("There is no model yet: label items of two classes first.")
+        moment = time.time()
+        with self._project.recording() as transaction:
+            state = transaction.state
+            key = key_of(state, name)
+            if key not in published.keys:
+                raise InputError(f"The model does not know class {name!r} yet; it does after the next fit.")
+            taken = self._questions.leased(state, moment, self.annotator)
+            taken |= {a.item for a in self._questions.waiting(state, self.annotator)}
+            code = published.keys.index(key)
+            asks = self._questions.grid(state, k, taken, published, code)
+            return self._lease(transaction, asks, moment, lease)
+
+    def release(self, ask_ids: Iterable[str]) -> list[str]:
+        """Give questions back unanswered, so that their items are free for anybody.
+
+        Those of the evaluation set are kept: they were drawn at random and do not grow old.
+
+        Args:
+            ask_ids: of questions of this annotator.
+
+        Returns:
+            The ids that were given back; ones that are answered, unknown or somebody else's are not
+            among them. An answer that comes for one all the same is taken while its item is free.
+        """
+        with self._project.recording() as transaction:
+            asks = transaction.state.asks
+            mine = [asks[i] for i in dict.fromkeys(ask_ids) if i in asks]
+            given = [
+                a.id
+                for a in mine
+                if a.annotator == self.annotator
+                and a.role != "evaluation"
+                and not a.released
+                and self._questions.is_open(a, transaction.state)
+            ]
+            if given:
+                self._add(transaction, Event.released(given))
+            return given
+
+    def ask_again(self, items: Iterable[int] | None = None) -> list[int]:
+        """Have items that were skipped or unsure asked about again.
+
+        Args:
+            items: which; all of them unless given.
+
+        Returns:
+            The items, one event for all; those that are neither are not among them.
+        """
+        with self._project.recording() as transaction:
+            state = transaction.state
+            aside = set(state.skipped) | set(state.unsure)
+            chosen = sorted(aside if items is None else aside & {int(i) for i in items})
+            if chosen:
+                self._add(transaction, Event.requeued(chosen))
+            return chosen
+
+    def tell(self, ask_id: str, event: Event | str, *, operation: str | None = None) -> bool:
         """Answer a question; durable before it returns.
 
         Args:
             ask_id: from `ask`.
             event: a class name; or `Event.label(class)`, `Event.skip()`, `Event.unsure()`; or
                 `Event.flag(...)` or `Event.note(...)` about the item, which leave the question open.
+            operation: an id of the caller's, stored in the event: the same one told again is True, and
+                nothing is repeated.
 
         Returns:
             True when it was recorded. False, and nothing recorded, when the question was answered
@@ -386,23 +402,54 @@ class Session:
             event = Event.label(event)
         if event.kind not in (*_CLOSING, "flag", "note"):
             raise InputError(f"A question cannot be answered with {event.kind!r}; use the session's method.")
-        with self._lock, self._recording() as recorder:
-            state = self._folder.state()
-            ask = state.asks.get(ask_id)
-            if ask is None:
-                raise InputError(f"There is no question {ask_id!r} in project {self.project.name!r}.")
-            if not _open(ask, state):
+        with self._project.recording() as transaction:
+            if operation is not None and _checked_id(operation) in transaction.state.operations:
+                return True
+            try:
+                self._tell(transaction, ask_id, event, operation)
+            except _Conflict:
                 return False
-            moment = time.time()
-            if ask.expires <= moment and ask.item in self._leased(state, moment, but=ask_id):
-                return False
-            payload = {**event.payload, "item": ask.item}
-            if event.kind in _CLOSING:
-                payload |= {"ask": ask_id, **self._provenance(ask)}
-            if event.kind == "label":
-                payload["class"] = _key_of(state, str(event.payload["class"]))
-            recorder.add(replace(event, payload=payload, annotator=self.annotator))
             return True
+
+    def tell_many(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
+        """What an annotator did, in one transaction; durable before it returns.
+
+        Args:
+            operations: in the order in which they were done.
+
+        Returns:
+            One acknowledgement each, in the same order. One that fails leaves the others as they are.
+        """
+        with self._project.recording() as transaction:
+            return [self._operate(transaction, operation) for operation in operations]
+
+    def confirm(
+        self,
+        ask_ids: Sequence[str],
+        name: str,
+        rejected: Sequence[str] = (),
+        *,
+        operation: str | None = None,
+    ) -> Acknowledgement:
+        """Label the items of a grid as one event, which one undo takes back.
+
+        Args:
+            ask_ids: questions from `ask_grid` whose items are of the class.
+            name: of the class.
+            rejected: the questions whose items are not; these items stay open.
+            operation: an id of the caller's, as in `tell`.
+
+        Returns:
+            What became of it; items that somebody else answered or holds are left out and named.
+
+        Raises:
+            InputError: no such question or class.
+        """
+        given = Operation(operation or "", "confirm", label=name, asks=ask_ids, rejected=rejected)
+        with self._project.recording() as transaction:
+            if operation is not None and _checked_id(operation) in transaction.state.operations:
+                return Acknowledgement(operation, "saved")
+            return self._confirm(transaction, given)
 
     def label_item(self, item: int, name: str) -> Event:
         """Label an item of one's own choosing, such as a point clicked on a map.
@@ -433,24 +480,37 @@ class Session:
                     f"Item {bad} belongs to the test split: it is only measured on, never labelled."
                 )
             raise InputError(f"There is no item {bad}; the pool has {len(self.pool)}.")
-        with self._lock, self._recording() as recorder:
-            state = self._folder.state()
-            key = _key_of(state, name)
-            model = self.model
+        model = self.model
+        with self._project.recording() as transaction:
+            key = key_of(transaction.state, name)
             more = {"role": "map", "round": -1 if model is None else model.number}
-            more["classifier"] = self.settings["classifier"]
-            return [
-                recorder.add(replace(Event.label(key, int(i), **more), annotator=self.annotator))
-                for i in items
-            ]
+            more["classifier"] = self._project.settings(transaction.state)["classifier"]
+            return [self._add(transaction, Event.label(key, int(i), **more)) for i in items]
 
-    def undo(self) -> Event | None:
-        """Take back the annotator's own last event; returns it, or None when there is none."""
-        return self._step(Event.undo())
+    def undo(self, of: int | None = None) -> Event | None:
+        """Take back the annotator's own last event.
+
+        Args:
+            of: id of the event to take back; nothing happens when that is not their last any more, so
+                that an undo sent twice takes one.
+
+        Returns:
+            What was taken back, or None.
+        """
+        with self._project.recording() as transaction:
+            last = transaction.state.undoable.get(self.annotator)
+            if last is None or (of is not None and last.id != of):
+                return None
+            self._add(transaction, Event.undo(last.id))
+            return last
 
     def redo(self) -> Event | None:
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
-        return self._step(Event.redo())
+        with self._project.recording() as transaction:
+            last = transaction.state.redoable.get(self.annotator)
+            if last is not None:
+                self._add(transaction, Event.redo())
+            return last
 
     def flag(self, item: int, on: bool = True, reason: str = "") -> Event:
         """Mark an item for attention, or (`on=False`) take the mark away."""
@@ -462,9 +522,9 @@ class Session:
 
     def resolve(self, item: int, name: str) -> Event:
         """End a disagreement about an item."""
-        return self._record(Event.resolved(self._checked(item), _key_of(self.state, name)))
+        return self._record(Event.resolved(self._checked(item), key_of(self.state, name)))
 
-    # --- classes and imports ------------------------------------------------------------------
+    # --- classes, imports, settings -----------------------------------------------------------
 
     def add_class(self, name: str) -> Event:
         """Add a class.
@@ -472,26 +532,24 @@ class Session:
         Raises:
             InputError: an empty name, or one that exists.
         """
-        with self._lock, self._recording() as recorder:
-            state = self._folder.state()
-            event = Event.class_added(_new_key(state, name), _new_name(state, name))
-            return recorder.add(replace(event, annotator=self.annotator))
+        with self._project.recording() as transaction:
+            state = transaction.state
+            return self._add(transaction, Event.class_added(new_key(state, name), new_name(state, name)))
 
     def rename_class(self, name: str, new: str) -> Event:
         """Give a class another name; its labels follow."""
-        with self._lock, self._recording() as recorder:
-            state = self._folder.state()
-            event = Event.class_renamed(_key_of(state, name), _new_name(state, new))
-            return recorder.add(replace(event, annotator=self.annotator))
+        with self._project.recording() as transaction:
+            state = transaction.state
+            return self._add(transaction, Event.class_renamed(key_of(state, name), new_name(state, new)))
 
     def merge_class(self, name: str, into: str) -> Event:
         """Count one class's labels as another's; the first disappears."""
-        with self._lock, self._recording() as recorder:
-            state = self._folder.state()
-            key, target = _key_of(state, name), _key_of(state, into)
+        with self._project.recording() as transaction:
+            state = transaction.state
+            key, target = key_of(state, name), key_of(state, into)
             if key == target:
                 raise InputError(f"Class {name!r} cannot be merged into itself.")
-            return recorder.add(replace(Event.class_merged(key, target), annotator=self.annotator))
+            return self._add(transaction, Event.class_merged(key, target))
 
     def import_labels(self, labels: Iterable[tuple[int, str]], source: str) -> Event:
         """Take in labels made elsewhere, as one event that one undo takes back.
@@ -504,16 +562,51 @@ class Session:
             InputError: no such item, or one of the test split.
         """
         pairs = [(self._checked(item), str(name)) for item, name in labels]
-        with self._lock, self._recording() as recorder:
-            state = self._folder.state()
+        with self._project.recording() as transaction:
+            state = transaction.state
             known = dict(zip(state.classes, state.keys, strict=True))
             for name in dict.fromkeys(name for _, name in pairs):
                 if name not in known:
-                    known[name] = _new_key(state, name)
-                    added = Event.class_added(known[name], _new_name(state, name))
-                    recorder.add(replace(added, annotator=self.annotator))
-            event = Event.imported([(item, known[name]) for item, name in pairs], source)
-            return recorder.add(replace(event, annotator=self.annotator))
+                    known[name] = new_key(state, name)
+                    self._add(transaction, Event.class_added(known[name], new_name(state, name)))
+            return self._add(
+                transaction, Event.imported([(item, known[name]) for item, name in pairs], source)
+            )
+
+    def change_model(
+        self,
+        *,
+        classifier: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        policy: str | None = None,
+    ) -> Event | None:
+        """Go on with another classifier or policy; the project is stale until the next refit.
+
+        Args:
+            classifier: a registry name or "package.module:Class"; the present one unless given.
+            options: of the classifier; the present ones where the classifier stays, else none.
+            policy: a registry name or "package.module:function"; the present one unless given.
+
+        Returns:
+            The recorded event, or None when nothing changes.
+
+        Raises:
+            InputError: a classifier, option or policy that cannot be used here.
+        """
+        trust(classifier or "", policy or "", dict(options or {}))
+        now = self.settings
+        new = {
+            "classifier": classifier or now["classifier"],
+            "policy": policy or now["policy"],
+            "options": dict(options or {}),
+        }
+        if options is None and new["classifier"] == now["classifier"]:
+            new["options"] = dict(now["options"])
+        if all(new[name] == now[name] for name in new):
+            return None
+        check_policy(new["policy"], new["classifier"])
+        Learner(self.pool, new["classifier"], new["options"], seed=int(now["seed"]), classes=self.classes)
+        return self._record(Event.model_changed(new["classifier"], new["options"], new["policy"]))
 
     # --- fitting ------------------------------------------------------------------------------
 
@@ -527,56 +620,10 @@ class Session:
             callback: (fraction, objective) -> True to stop the fit early.
 
         Returns:
-            The round, or None when there are no labels of two classes yet.
+            The round, or None when there are no labels of two classes yet. Its number is the next one
+            at the moment it is stored, also when another program stored one during the fit.
         """
-        with self._refitting:
-            state = self.state
-            if not _ready(state):
-                return None
-            training = dict(state.training)
-            items = np.fromiter(training, dtype=np.int64, count=len(training))
-            codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
-            records = [r.record for r in self.store.rounds(self.id)]
-            number = records[-1]["number"] + 1 if records else 0
-            before = self._published
-            same = before is not None and before.keys == state.keys
-            model = self._learner_for(state.classes).fit(
-                items,
-                codes,
-                number=number,
-                previous=before.model.state if before is not None and same else None,
-                callback=callback,
-            )
-            began = time.perf_counter()
-            held_out, truth = self.held_out(state)
-            figures = measures(truth, model.probabilities[held_out] if held_out.size else np.empty((0, 0)))
-            scored = time.perf_counter()
-            queue, utilities = self._queue_of(model, state)
-            seconds = {
-                "fit": model.seconds,
-                "score": scored - began,
-                "query": time.perf_counter() - scored,
-            }
-            old = {} if before is None else before.training
-            new = np.asarray([i for i in items.tolist() if i not in old], dtype=np.int64)
-            finished = Round(
-                number=number,
-                n_labelled=model.n_labelled,
-                queried=new,
-                labels=np.asarray([training[i] for i in new.tolist()], dtype=np.int64),
-                utilities=np.full(new.size, np.nan),
-                seconds=seconds,
-                state=model.state,
-                **figures,
-            )
-            keyed = {i: state.keys[c] for i, c in training.items()}
-            known = _standing_of(records)
-            delta = {
-                "set": [[i, key] for i, key in keyed.items() if known.get(i) != key],
-                "removed": [i for i in known if i not in keyed],
-            }
-            self._publish(finished, _Published(model, training, state.keys, queue, utilities), state, delta)
-            return finished
+        return self._fits.refit(self.annotator, callback)
 
     def step(self, oracle: Callable[[int], str], k: int = 1) -> Round | None:
         """One round with an oracle in the person's place: ask, tell, refit.
@@ -595,180 +642,129 @@ class Session:
 
     # --- inside -------------------------------------------------------------------------------
 
-    def _sync(self) -> None:
-        last = self._folder.events[-1].id if self._folder.events else 0
-        self._folder.extend(self.store.events(self.id, last))
-
-    def _recording(self) -> _Recording:
-        return _Recording(self)
+    def _add(self, transaction: Transaction, event: Event) -> Event:
+        return transaction.add(replace(event, annotator=self.annotator))
 
     def _record(self, event: Event) -> Event:
-        with self._lock, self._recording() as recorder:
-            return recorder.add(replace(event, annotator=self.annotator))
+        with self._project.recording() as transaction:
+            return self._add(transaction, event)
 
-    def _step(self, event: Event) -> Event | None:
-        with self._lock, self._recording() as recorder:
-            state = self._folder.state()
-            stack = state.undoable if event.kind == "undo" else state.redoable
-            moved = stack.get(self.annotator)
-            if moved is not None:
-                recorder.add(replace(event, annotator=self.annotator))
-            return moved
+    def _lease(self, transaction: Transaction, asks: Sequence[Ask], moment: float, lease: float) -> list[Ask]:
+        """Record the questions that are new or ran out; all of them, with their expiries."""
+        renewed = leased_until((a for a in asks if a.expires <= moment), moment + lease)
+        if renewed:
+            self._add(transaction, Event.asked([a.document() for a in renewed], moment + lease))
+        by_id = {a.id: a for a in renewed}
+        return [by_id.get(a.id, a) for a in asks]
+
+    def _question(self, transaction: Transaction, ask_id: str) -> AskRecord:
+        ask = transaction.state.asks.get(ask_id)
+        if ask is None:
+            raise InputError(f"There is no question {ask_id!r} in project {self.project.name!r}.")
+        return ask
+
+    def _accepts(self, state: ProjectState, ask: AskRecord) -> bool:
+        """Whether an answer of this annotator to the question is taken."""
+        if not self._questions.is_open(ask, state):
+            return False
+        moment = time.time()
+        late = ask.expires <= moment or ask.annotator != self.annotator
+        return not late or ask.item not in self._questions.leased(state, moment, self.annotator, but=ask.id)
+
+    def _tell(self, transaction: Transaction, ask_id: str, event: Event, operation: str | None) -> None:
+        state = transaction.state
+        ask = self._question(transaction, ask_id)
+        if not self._accepts(state, ask):
+            raise _Conflict("Its question was answered before, or somebody else is being asked.")
+        payload: dict[str, Any] = {**event.payload, "item": ask.item}
+        if operation is not None:
+            payload["operation"] = operation
+        if event.kind in _CLOSING:
+            payload |= {"ask": ask_id, **self._provenance(state, ask)}
+        if event.kind == "label":
+            payload["class"] = key_of(state, str(event.payload["class"]))
+        self._add(transaction, replace(event, payload=payload))
+
+    def _confirm(self, transaction: Transaction, given: Operation) -> Acknowledgement:
+        state = transaction.state
+        key = key_of(state, given.label)
+        asks = [self._question(transaction, i) for i in dict.fromkeys(given.asks)]
+        others = [self._question(transaction, i) for i in dict.fromkeys(given.rejected)]
+        taken = [
+            a for a in asks if a not in others and a.item not in state.evaluation and self._accepts(state, a)
+        ]
+        left_out = tuple(a.item for a in asks if a not in taken and a not in others)
+        if not taken:
+            return Acknowledgement(
+                given.id,
+                "conflict",
+                "All of its items were answered before, or somebody holds them.",
+                left_out,
+            )
+        published = self._fits.published(state)
+        more = dict(given.more) | {"round": -1 if published is None else published.model.number}
+        more |= {"source": "grid", "classifier": self._project.settings(state)["classifier"]}
+        if given.id:
+            more["operation"] = given.id
+        event = Event.confirmed(
+            [a.item for a in taken], key, [a.item for a in others], [a.id for a in (*taken, *others)], **more
+        )
+        self._add(transaction, event)
+        return Acknowledgement(given.id, "saved", "", left_out)
+
+    def _operate(self, transaction: Transaction, given: Operation) -> Acknowledgement:
+        try:
+            state = transaction.state
+            if _checked_id(given.id) in state.operations:
+                return Acknowledgement(given.id, "saved")
+            more = {**given.more, "operation": given.id}
+            if given.kind == "label":
+                self._tell(transaction, given.ask, Event.label(given.label, **given.more), given.id)
+            elif given.kind in ("skip", "unsure"):
+                self._tell(transaction, given.ask, Event(given.kind, dict(given.more)), given.id)
+            elif given.kind == "confirm":
+                return self._confirm(transaction, given)
+            elif given.kind in ("flag", "note"):
+                item = self._checked(given.item)
+                said = {"on": True, "reason": given.text} if given.kind == "flag" else {"text": given.text}
+                self._add(transaction, Event(given.kind, {"item": item, **said, **more}))
+            elif given.kind in ("undo", "redo"):
+                self._step(transaction, given)
+            else:
+                raise InputError(f"There is no operation of kind {given.kind!r}.")
+        except _Conflict as conflict:
+            return Acknowledgement(given.id, "conflict", str(conflict))
+        except InputError as error:
+            return Acknowledgement(given.id, "refused", str(error))
+        return Acknowledgement(given.id, "saved")
+
+    def _step(self, transaction: Transaction, given: Operation) -> None:
+        state = transaction.state
+        stack = state.undoable if given.kind == "undo" else state.redoable
+        last = stack.get(self.annotator)
+        if last is None:
+            raise _Conflict(f"There is nothing to {given.kind}.")
+        if given.takes and state.operations.get(given.takes) != last.id:
+            raise _Conflict("What it takes back is not the last thing you did any more.")
+        payload = {**given.more, "operation": given.id} | ({"of": last.id} if given.kind == "undo" else {})
+        self._add(transaction, Event(given.kind, payload))
 
     def _checked(self, item: int) -> int:
         if not 0 <= int(item) < len(self.pool):
             raise InputError(f"There is no item {item}; the pool has {len(self.pool)}.")
         return int(item)
 
-    def _learner_for(self, classes: tuple[str, ...]) -> Learner:
-        if self._learner is None or self._learner.classes != classes:
-            s = self.settings
-            self._learner = Learner(self.pool, s["classifier"], s["options"], seed=s["seed"], classes=classes)
-        return self._learner
-
-    def _restore(self) -> None:
-        """Publish the last stored fit, so that nobody waits after a restart."""
-        found = self.store.round_state(self.id)
-        if found is None:
-            return
-        number, arrays = found
-        records = [r.record for r in self.store.rounds(self.id) if r.number <= number]
-        record = records[-1]
-        items, codes = _training_of(records)
-        try:
-            model = self._learner_for(tuple(record["classes"])).model(arrays, number, items, codes)
-        except _UNREADABLE:
-            # Written by another version of the classifier: the labels are what matters, and `stale`
-            # now asks for a fit on them.
-            return
-        training = dict(zip(items.tolist(), codes.tolist(), strict=True))
-        queue = np.asarray(record["queue"], dtype=np.int64)
-        utilities = np.full(len(self.pool), np.nan)
-        utilities[queue] = np.asarray(
-            [np.nan if u is None else u for u in record["queue_utilities"]], dtype=np.float64
-        )
-        self._published = _Published(model, training, tuple(record["keys"]), queue, utilities)
-
-    def _publish(
-        self, finished: Round, published: _Published, state: ProjectState, delta: Mapping[str, Any]
-    ) -> None:
-        queue = published.queue
-        utilities = published.utilities[queue].tolist()
-        record = finished.to_json() | {
-            "classes": list(state.classes),
-            "keys": list(state.keys),
-            "delta": dict(delta),
-            "queue": queue.tolist(),
-            "queue_utilities": [None if np.isnan(u) else u for u in utilities],
-        }
-        self.store.save_round(self.id, finished.number, record, finished.state)
-        shown = ("number", "n_labelled", "n_test", "error", "nll", "brier", "ece")
-        self._record(Event.round({name: record[name] for name in shown}))
-        self._published = published
-
-    def _queue_of(self, model: Model, state: ProjectState) -> tuple[Ints, Floats]:
-        askable = self._askable(state)
-        empty = np.empty(0, dtype=np.int64)
-        if not askable.size:
-            return empty, np.full(len(self.pool), np.nan)
-        closed = np.setdiff1d(self.pool.trainable, askable)
-        rng = generator(self.settings["seed"], model.number, QUERY)
-        answer = query(self.settings["policy"], model.belief(closed), min(QUEUE, askable.size), rng)
-        return answer.indices, answer.utilities
-
-    def _askable(self, state: ProjectState) -> Ints:
-        shut = np.zeros(len(self.pool), dtype=bool)
-        for closed in (state.answered, state.evaluation):
-            shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
-        trainable = self.pool.trainable
-        return trainable[~shut[trainable]]
-
-    def _leased(self, state: ProjectState, moment: float, but: str = "") -> set[int]:
-        """Items somebody else is being asked about right now."""
-        return {
-            a.item
-            for a in state.asks.values()
-            if a.expires > moment and a.annotator != self.annotator and a.id != but and _open(a, state)
-        }
-
-    def _choose(self, state: ProjectState, k: int, taken: set[int]) -> list[Ask]:
-        """New questions, best first; `taken` items are left alone."""
-        free = np.zeros(len(self.pool), dtype=bool)
-        free[self._askable(state)] = True
-        free[np.fromiter(taken, dtype=np.int64, count=len(taken))] = False
-        chosen: list[Ask] = []
-
-        def add(item: int, role: str, utility: float | None = None, number: int = -1) -> None:
-            free[item] = False
-            chosen.append(Ask(secrets.token_hex(8), int(item), 0.0, role, utility, number))
-
-        for item in state.reopened.get(self.annotator, ()):
-            if len(chosen) < k and item not in taken:
-                add(item, "evaluation" if item in state.evaluation else "again")
-        seed, share = int(self.settings["seed"]), float(self.settings["evaluation_share"])
-        published = self._published if len(set(state.training.values())) >= 2 else None
-        while len(chosen) < k and free.any():
-            asked = len(state.asks) + len(chosen)
-            rng = generator(seed, asked, EVALUATION)
-            if share and rng.random() < share:
-                add(int(rng.choice(np.flatnonzero(free))), "evaluation")
-            elif published is None:
-                add(self._cold_item(free, asked), "cold-start")
-            else:
-                item = _next(published, free)
-                if item < 0:
-                    item = int(generator(seed, asked, QUERY).choice(np.flatnonzero(free)))
-                utility = float(published.utilities[item])
-                add(item, "policy", None if np.isnan(utility) else utility, published.model.number)
-        return chosen
-
-    def _cold_items(self) -> Ints:
-        """Items spread over the pool, to be asked before a model can say better."""
-        with self._lock:
-            if self._cold is None:
-                n = min(COLD_ITEMS, max(8, 2 * len(self.pool.classes)))
-                self._cold = diverse_items(self.pool, self.pool.trainable, n, int(self.settings["seed"]))
-            return self._cold
-
-    def _cold_item(self, free: Array, asked: int) -> int:
-        cold = self._cold_items()
-        waiting = cold[free[cold]]
-        if waiting.size:
-            return int(waiting[0])
-        rng = generator(int(self.settings["seed"]), asked, COLD_START)
-        return int(rng.choice(np.flatnonzero(free)))
-
-    def _provenance(self, ask: AskRecord) -> dict[str, Any]:
+    def _provenance(self, state: ProjectState, ask: AskRecord) -> dict[str, Any]:
         details = {"role": ask.role, "round": ask.details.get("round", -1)}
         if ask.details.get("utility") is not None:
             details["utility"] = ask.details["utility"]
         if ask.role == "policy":
-            details["policy"] = self.settings["policy"]
-            details["classifier"] = self.settings["classifier"]
-        model = self.model
-        details["n_labelled"] = 0 if model is None else model.n_labelled
+            settings = self._project.settings(state)
+            details["policy"] = settings["policy"]
+            details["classifier"] = settings["classifier"]
+        published: Published | None = self._fits.published(state)
+        details["n_labelled"] = 0 if published is None else published.model.n_labelled
         return details
-
-
-class _Recording:
-    """A transaction on the session's project that keeps the session's fold in step."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def __enter__(self) -> Recorder:
-        folder = self._session._folder
-        last = folder.events[-1].id if folder.events else 0
-        self._context = self._session.store.recording(self._session.id, last)
-        self._recorder = self._context.__enter__()
-        folder.extend(self._recorder.seen)
-        return self._recorder
-
-    def __exit__(self, *error: Any) -> None:
-        self._context.__exit__(*error)
-        # Only what was committed is folded: an exception above has left by now.
-        if error[0] is None:
-            self._session._folder.extend(self._recorder.added)
 
 
 class ArrayOracle:
@@ -803,104 +799,7 @@ def _login() -> str:
         return "me"
 
 
-def _ready(state: ProjectState) -> bool:
-    return len(set(state.training.values())) >= 2
-
-
-def _open(ask: AskRecord, state: ProjectState) -> bool:
-    return not ask.answered and ask.item not in state.answered
-
-
-def _next(published: _Published, free: Array) -> int:
-    """The first free item of the queue, else the free one of largest utility, else -1."""
-    waiting = published.queue[free[published.queue]]
-    if waiting.size:
-        return int(waiting[0])
-    utilities = np.where(free, published.utilities, np.nan)
-    return -1 if np.isnan(utilities).all() else int(np.nanargmax(utilities))
-
-
-def _as_ask(record: AskRecord) -> Ask:
-    utility = record.details.get("utility")
-    return Ask(
-        record.id,
-        record.item,
-        record.expires,
-        record.role,
-        None if utility is None else float(utility),
-        int(record.details.get("round", -1)),
-    )
-
-
-def _document(ask: Ask) -> dict[str, Any]:
-    return {"id": ask.id, "item": ask.item, "role": ask.role, "utility": ask.utility, "round": ask.round}
-
-
-def _standing_of(records: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Item -> class key of the training set of the last of these rounds: what each changed, added up."""
-    standing: dict[int, str] = {}
-    for record in records:
-        for item in record["delta"]["removed"]:
-            standing.pop(int(item), None)
-        standing.update((int(item), str(key)) for item, key in record["delta"]["set"])
-    return standing
-
-
-def _training_of(records: Sequence[Mapping[str, Any]]) -> tuple[Ints, Ints]:
-    standing = _standing_of(records)
-    position = {key: code for code, key in enumerate(records[-1]["keys"])}
-    items = np.fromiter(standing, dtype=np.int64, count=len(standing))
-    return items, np.asarray([position[key] for key in standing.values()], dtype=np.int64)
-
-
-def _key_of(state: ProjectState, name: str) -> str:
-    for key, shown in state.class_names.items():
-        if shown == name:
-            return key
-    if name in state.class_names:
-        return name
-    raise InputError(f"There is no class {name!r}. Classes: {', '.join(state.classes) or 'none yet'}.")
-
-
-def _class_names(names: Sequence[str]) -> tuple[str, ...]:
-    cleaned = tuple(str(name).strip() for name in names)
-    if any(not name for name in cleaned):
-        raise InputError("A class needs a name.")
-    if len(set(cleaned)) != len(cleaned):
-        raise InputError("Two classes have the same name.")
-    return cleaned
-
-
-def _new_name(state: ProjectState, name: str) -> str:
-    cleaned = name.strip()
-    if not cleaned:
-        raise InputError("A class needs a name.")
-    if cleaned in state.classes:
-        raise InputError(f"There is a class {cleaned!r} already.")
-    return cleaned
-
-
-def _new_key(state: ProjectState, name: str) -> str:
-    """The name itself, or where an earlier class took that as its key, the name with a number."""
-    taken = {*state.class_names, *state.merged}
-    key, number = name.strip(), 2
-    while key in taken:
-        key, number = f"{name.strip()}#{number}", number + 1
-    return key
-
-
-def _pack(split: TestSplit, n: int) -> dict[str, Any]:
-    """The test split itself: rows appended later must not reshuffle it."""
-    mask = np.zeros(n, dtype=bool)
-    mask[split.test] = True
-    bits = base64.b64encode(np.packbits(mask).tobytes()).decode()
-    return {"seed": split.seed, "fraction": split.fraction, "n": n, "bits": bits}
-
-
-def _unpack(document: Mapping[str, Any], n: int) -> TestSplit:
-    bits = np.frombuffer(base64.b64decode(document["bits"]), dtype=np.uint8)
-    mask = np.zeros(n, dtype=bool)
-    mask[: document["n"]] = np.unpackbits(bits, count=int(document["n"])).astype(bool)
-    return TestSplit(
-        int(document["seed"]), float(document["fraction"]), np.flatnonzero(~mask), np.flatnonzero(mask)
-    )
+def _checked_id(operation: str) -> str:
+    if not operation or len(operation) > MAX_ID:
+        raise InputError(f"An operation needs an id of 1 to {MAX_ID} characters; got {operation[:80]!r}.")
+    return operation

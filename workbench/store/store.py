@@ -494,14 +494,21 @@ class Store:
             _insert_round(connection, owner, number, record, blob, keep_states)
             connection.execute(t.runs.update().where(t.runs.c.id == owner).values(updated=now()))
 
-    def rounds(self, owner: str, after: int = -1) -> list[RoundRecord]:
-        """The rounds of a run or a project with numbers above `after`, in order."""
+    def round(self, owner: str, number: int) -> Mapping[str, Any] | None:
+        """The record of one round of a run or a project; None where there is none."""
+        found = self.rounds(owner, number - 1, until=number)
+        return found[0].record if found else None
+
+    def rounds(self, owner: str, after: int = -1, *, until: int | None = None) -> list[RoundRecord]:
+        """The rounds of a run or a project with numbers above `after` and up to `until`, in order."""
         from sqlalchemy import select
 
         t = _tables()
         query = select(t.rounds.c.number, t.rounds.c.record).where(
             t.rounds.c.owner == owner, t.rounds.c.number > after
         )
+        if until is not None:
+            query = query.where(t.rounds.c.number <= until)
         with self._read() as connection:
             rows = connection.execute(query.order_by(t.rounds.c.number)).all()
         return [RoundRecord(int(row.number), row.record) for row in rows]

@@ -1,0 +1,238 @@
+"""Which items are asked about next, of whom, and why."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.pools.pool import Pool
+from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, generator
+from workbench.sessions.start import diverse_items
+from workbench.store import AskRecord, ProjectState
+
+if TYPE_CHECKING:
+    from workbench.sessions.fitting import Published
+
+LEASE_SECONDS = 600.0
+COLD_ITEMS = 50
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question: which class is this item?
+
+    Attributes:
+        id: give it back to `Session.tell`.
+        item: index into the pool.
+        expires: epoch seconds; until then nobody else is asked about the item.
+        role: why it is asked: "policy", "evaluation" (drawn uniformly, never trained on), "cold-start"
+            (spread over the pool, before two classes are known), "again" (its answer was taken back, or
+            it was skipped and asked for anew), "overlap" (somebody else labelled it, and several people
+            are to), "grid" (one of many shown together).
+        utility: the policy's, None where it was not chosen by one.
+        round: number of the fit that chose it, -1 for none.
+    """
+
+    id: str
+    item: int
+    expires: float
+    role: str
+    utility: float | None
+    round: int
+
+    @classmethod
+    def of(cls, record: AskRecord) -> Ask:
+        """The question that was recorded."""
+        utility = record.details.get("utility")
+        return cls(
+            record.id,
+            record.item,
+            record.expires,
+            record.role,
+            None if utility is None else float(utility),
+            int(record.details.get("round", -1)),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """What is recorded of it."""
+        return {
+            "id": self.id,
+            "item": self.item,
+            "role": self.role,
+            "utility": self.utility,
+            "round": self.round,
+        }
+
+
+class Questions:
+    """Chooses questions for the annotators of one project.
+
+    Args:
+        pool: with its test split, if any.
+        settings: the project's: seed, evaluation_share and overlap, which never change.
+    """
+
+    def __init__(self, pool: Pool, settings: Mapping[str, Any]) -> None:
+        self.pool = pool
+        self.seed = int(settings["seed"])
+        self.evaluation_share = float(settings["evaluation_share"])
+        overlap = settings.get("overlap") or {}
+        self.people = int(overlap.get("people", 1))
+        self._shared: Array | None = None
+        if overlap:
+            draws = generator(self.seed, 0, OVERLAP).random(len(pool))
+            self._shared = draws < float(overlap["share"])
+        self._cold: Ints | None = None
+
+    # --- what is open -------------------------------------------------------------------------
+
+    def askable(self, state: ProjectState) -> Ints:
+        """[n] items nobody has answered and that are not kept for measuring."""
+        shut = np.zeros(len(self.pool), dtype=bool)
+        for closed in (state.answered, state.evaluation):
+            shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
+        trainable = self.pool.trainable
+        return trainable[~shut[trainable]]
+
+    def wanted(self, item: int, annotator: str, state: ProjectState) -> bool:
+        """Whether an item that somebody has labelled is to get a label of this annotator too."""
+        votes = state.votes.get(item)
+        return (
+            self._shared is not None
+            and bool(self._shared[item])
+            and votes is not None
+            and annotator not in votes
+            and len(votes) < self.people
+            and item not in state.evaluation
+        )
+
+    def is_open(self, ask: AskRecord, state: ProjectState) -> bool:
+        """Whether an answer to the question would still be accepted."""
+        if ask.answered:
+            return False
+        return ask.item not in state.answered or self.wanted(ask.item, ask.annotator, state)
+
+    def waiting(self, state: ProjectState, annotator: str) -> list[AskRecord]:
+        """Questions an annotator was shown and has not answered, oldest first; grids are left out."""
+        asks = (state.asks[id_] for id_ in state.waiting.get(annotator, ()))
+        return [a for a in asks if a.role != "grid" and not a.released and self.is_open(a, state)]
+
+    def leased(self, state: ProjectState, moment: float, annotator: str, but: str = "") -> set[int]:
+        """Items somebody else is being asked about right now."""
+        return {
+            ask.item
+            for other, ids in state.waiting.items()
+            if other != annotator
+            for ask in (state.asks[id_] for id_ in ids)
+            if ask.expires > moment and ask.id != but and self.is_open(ask, state)
+        }
+
+    # --- what comes next ----------------------------------------------------------------------
+
+    def standing(self, state: ProjectState, annotator: str, taken: set[int]) -> list[Ask]:
+        """Questions that wait for this annotator: items whose answer they took back come first.
+
+        An item that was taken back and has no question yet gets one, without an expiry.
+        """
+        mine = {a.item: a for a in self.waiting(state, annotator) if a.item not in taken}
+        found = []
+        for item in state.reopened.get(annotator, ()):
+            if item in mine:
+                found.append(Ask.of(mine.pop(item)))
+            elif item not in taken:
+                found.append(_new(item, "evaluation" if item in state.evaluation else "again"))
+        return found + [Ask.of(a) for a in mine.values()]
+
+    def fresh(
+        self,
+        state: ProjectState,
+        annotator: str,
+        k: int,
+        taken: set[int],
+        published: Published | None,
+    ) -> list[Ask]:
+        """Up to k new questions, best first, without an expiry; `taken` items are left alone."""
+        free = np.zeros(len(self.pool), dtype=bool)
+        free[self.askable(state)] = True
+        free[np.fromiter(taken, dtype=np.int64, count=len(taken))] = False
+        chosen: list[Ask] = []
+
+        def add(item: int, role: str, utility: float | None = None, number: int = -1) -> None:
+            free[item] = False
+            chosen.append(_new(item, role, utility, number))
+
+        for item in sorted(state.requeued):
+            if len(chosen) < k and item not in taken:
+                add(item, "evaluation" if item in state.evaluation else "again")
+        for item in self._second_opinions(state, annotator):
+            if len(chosen) < k and item not in taken:
+                add(item, "overlap")
+        if len(state.trained_classes) < 2:
+            published = None
+        while len(chosen) < k and free.any():
+            asked = len(state.asks) + len(chosen)
+            rng = generator(self.seed, asked, EVALUATION)
+            if self.evaluation_share and rng.random() < self.evaluation_share:
+                add(int(rng.choice(np.flatnonzero(free))), "evaluation")
+            elif published is None:
+                add(self._cold_item(free, asked), "cold-start")
+            else:
+                item = _best(published, free)
+                if item < 0:
+                    item = int(generator(self.seed, asked, QUERY).choice(np.flatnonzero(free)))
+                utility = float(published.utilities[item])
+                add(item, "policy", None if np.isnan(utility) else utility, published.model.number)
+        return chosen
+
+    def grid(
+        self, state: ProjectState, k: int, taken: set[int], published: Published, code: int
+    ) -> list[Ask]:
+        """Up to k items that the model takes for one class, surest first."""
+        free = np.setdiff1d(self.askable(state), np.fromiter(taken, dtype=np.int64, count=len(taken)))
+        p = published.model.probabilities[free]
+        mine = p.argmax(axis=1) == code if free.size else np.zeros(0, dtype=bool)
+        order = np.argsort(-p[mine, code], kind="stable")[:k] if mine.any() else []
+        return [_new(int(i), "grid", None, published.model.number) for i in free[mine][order]]
+
+    def _second_opinions(self, state: ProjectState, annotator: str) -> Iterable[int]:
+        if self._shared is None:
+            return ()
+        answered = {a.item for a in state.asks.values() if a.annotator == annotator and a.answered}
+        return [item for item in state.votes if self.wanted(item, annotator, state) and item not in answered]
+
+    def cold_items(self) -> Ints:
+        """Items spread over the pool, to be asked before a model can say better; k-means, once."""
+        if self._cold is None:
+            n = min(COLD_ITEMS, max(8, 2 * len(self.pool.classes)))
+            self._cold = diverse_items(self.pool, self.pool.trainable, n, self.seed)
+        return self._cold
+
+    def _cold_item(self, free: Array, asked: int) -> int:
+        cold = self.cold_items()
+        waiting = cold[free[cold]]
+        if waiting.size:
+            return int(waiting[0])
+        return int(generator(self.seed, asked, COLD_START).choice(np.flatnonzero(free)))
+
+
+def leased_until(asks: Iterable[Ask], expires: float) -> list[Ask]:
+    """The same questions with a new expiry."""
+    return [replace(ask, expires=expires) for ask in asks]
+
+
+def _new(item: int, role: str, utility: float | None = None, number: int = -1) -> Ask:
+    return Ask(secrets.token_hex(8), int(item), 0.0, role, utility, number)
+
+
+def _best(published: Published, free: Array) -> int:
+    """The first free item of the queue, else the free one of largest utility, else -1."""
+    waiting = published.queue[free[published.queue]]
+    if waiting.size:
+        return int(waiting[0])
+    utilities = np.where(free, published.utilities, np.nan)
+    return -1 if np.isnan(utilities).all() else int(np.nanargmax(utilities))

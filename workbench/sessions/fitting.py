@@ -1,0 +1,421 @@
+"""Fit, measure, query: one turn of the loop, and the fits of a person's project."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
+from workbench.policies import query
+from workbench.policies.belief import Query
+from workbench.pools.pool import Pool
+from workbench.registry import from_file
+from workbench.sessions.asking import Questions
+from workbench.sessions.measure import measures
+from workbench.sessions.model import Callback, Learner, Model
+from workbench.sessions.project import OpenProject
+from workbench.sessions.randomness import QUERY, generator
+from workbench.sessions.rounds import Round
+from workbench.store import Event, ProjectState, fold
+
+QUEUE = 10
+
+# Of the arrays stored with a fit. Version 0.1.0 wrote none (0); another number is another version's.
+STATE_FORMAT = 1
+_OURS = "session."
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What fit, measure, query give.
+
+    Attributes:
+        model: the fitted one.
+        figures: of a `Round`: n_test, error, nll, ...
+        tested: [n_test, C] probabilities of the held-out items, or None where there are none.
+        answer: of the policy; None where nothing is left to ask.
+        seconds: wall time of "fit", "score" and "query".
+    """
+
+    model: Model
+    figures: Mapping[str, Any]
+    tested: Floats | None
+    answer: Query | None
+    seconds: Mapping[str, float]
+
+
+def fit_measure_query(
+    learner: Learner,
+    items: Ints,
+    codes: Ints,
+    *,
+    number: int,
+    previous: Mapping[str, Array] | None,
+    held_out: tuple[Ints, Ints],
+    probabilities: Callable[[Model, Ints], Floats],
+    ask: Callable[[Model], Query | None],
+    callback: Callback | None = None,
+) -> Turn:
+    """One turn of the loop, for an oracle and for people alike.
+
+    Args:
+        learner: of the pool.
+        items: [n] labelled items.
+        codes: [n] their class codes.
+        number: of the round.
+        previous: the last round's state to start from, or None.
+        held_out: items [m] to measure on and their codes [m].
+        probabilities: of the held-out items by the fitted model.
+        ask: what is to be asked next; None where nothing is.
+        callback: (fraction, objective) -> True to stop the fit early.
+    """
+    model = learner.fit(items, codes, number=number, previous=previous, callback=callback)
+    began = perf_counter()
+    rows, truth = held_out
+    tested = probabilities(model, rows) if rows.size else None
+    figures = measures(truth, np.empty((0, 0)) if tested is None else tested)
+    scored = perf_counter()
+    answer = ask(model)
+    seconds = {"fit": model.seconds, "score": scored - began, "query": perf_counter() - scored}
+    return Turn(model, figures, tested, answer, seconds)
+
+
+def held_out(pool: Pool, state: ProjectState) -> tuple[Ints, Ints]:
+    """Items of a project to measure on and their codes among its classes; never trained on.
+
+    Those of the pool's test split, else of the evaluation set. Items that were confirmed in a grid are
+    the model's surest, so they are not among them.
+    """
+    if pool.test is not None and pool.truth is not None:
+        position = {key: code for code, key in enumerate(state.keys)}
+        by_code = [position.get(state.resolve(name), -1) for name in pool.classes]
+        items = pool.test.test
+        truth = pool.truth[items]
+        codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
+        return items[codes >= 0], codes[codes >= 0]
+    pairs = [
+        (item, state.codes[item])
+        for item in state.evaluation
+        if item in state.codes and state.standing[item].role != "confirmed"
+    ]
+    both = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What one refit made; replaced as a whole, never changed.
+
+    Attributes:
+        model: the fitted one.
+        training: item -> code of what it was fitted on.
+        keys: of the classes behind the codes.
+        chosen: classifier, options and policy.
+        queue: items to ask next, best first.
+        utilities: [N] the policy's, NaN where it gave none.
+    """
+
+    model: Model
+    training: Mapping[int, int]
+    keys: tuple[str, ...]
+    chosen: Mapping[str, Any]
+    queue: Ints
+    utilities: Floats
+
+    def is_of(self, state: ProjectState, chosen: Mapping[str, Any]) -> bool:
+        """Whether a refit would give nothing new."""
+        return (
+            self.keys == state.keys
+            and self.model.classes == state.classes
+            and (self.training is state.training or self.training == state.training)
+            and self.chosen == chosen
+        )
+
+
+class Fits:
+    """The fits of one project: the published one, and how another is made.
+
+    Args:
+        project: as this process has it open.
+        questions: says which items can still be asked about.
+
+    Attributes:
+        problem: why the last stored fit could not be taken up; "" where it could.
+    """
+
+    def __init__(self, project: OpenProject, questions: Questions) -> None:
+        self._project = project
+        self._questions = questions
+        self._published: Published | None = None
+        self._tried = -1
+        self._restoring = threading.Lock()
+        self._refitting = threading.Lock()
+        self._learner: tuple[Any, Learner] | None = None
+        self.problem = ""
+
+    def published(self, state: ProjectState | None = None) -> Published | None:
+        """The newest fit, also one of another process; None before the first."""
+        state = self._project.state() if state is None else state
+        newest = int(state.rounds[-1]["number"]) if state.rounds else -1
+        with self._restoring:
+            present = self._published
+            if newest > max(self._tried, -1 if present is None else present.model.number):
+                self._tried = newest
+                self._restore()
+            return self._published
+
+    def is_stale(self) -> bool:
+        """Whether a refit would see labels, classes or settings that the published model has not seen."""
+        state = self._project.state()
+        if len(state.trained_classes) < 2:
+            return False
+        published = self.published(state)
+        return published is None or not published.is_of(state, self._chosen(state))
+
+    def refit(self, annotator: str, callback: Callback | None = None) -> Round | None:
+        """See `Session.refit`."""
+        with self._refitting:
+            project = self._project
+            state = project.state()
+            if len(state.trained_classes) < 2:
+                return None
+            chosen = self._chosen(state)
+            training = state.training
+            items = np.fromiter(training, dtype=np.int64, count=len(training))
+            codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
+            before = self.published(state)
+            number = int(state.rounds[-1]["number"]) + 1 if state.rounds else 0
+            warm = None
+            if before is not None and before.keys == state.keys and _same_model(before.chosen, chosen):
+                warm = before.model.state
+            turn = fit_measure_query(
+                self._learner_of(chosen, state.classes),
+                items,
+                codes,
+                number=number,
+                previous=warm,
+                held_out=held_out(project.pool, state),
+                # Pages show the whole pool; the rows measured on are looked up there.
+                probabilities=lambda model, rows: model.probabilities[rows],
+                ask=lambda model: self._query(model, state, chosen["policy"]),
+                callback=callback,
+            )
+            old = {} if before is None else before.training
+            new = [i for i in training if i not in old]
+            finished = Round(
+                number=number,
+                n_labelled=turn.model.n_labelled,
+                queried=np.asarray(new, dtype=np.int64),
+                labels=np.asarray([training[i] for i in new], dtype=np.int64),
+                utilities=np.full(len(new), np.nan),
+                seconds=turn.seconds,
+                state=turn.model.state,
+                **turn.figures,
+            )
+            queue, utilities = np.empty(0, dtype=np.int64), np.full(len(project.pool), np.nan)
+            if turn.answer is not None:
+                queue, utilities = turn.answer.indices, turn.answer.utilities
+            return self._publish(
+                finished,
+                Published(turn.model, training, state.keys, chosen, queue, utilities),
+                state,
+                annotator,
+            )
+
+    def model_at(self, number: int) -> Model:
+        """See `Session.model_at`."""
+        project = self._project
+        record = project.store.round(project.id, number)
+        if record is None:
+            raise InputError(f"Project {project.record.name!r} has no round {number}.")
+        items, codes = self._training_of(record)
+        learner = self._learner_of(self._chosen_in(record), tuple(record["classes"]))
+        found = project.store.round_state(project.id, number)
+        if found is not None:
+            model = self._stored(learner, found[1], number, items, codes)
+            if model is not None:
+                return model
+        return learner.fit(items, codes, number=int(record.get("stream", number)))
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _chosen(self, state: ProjectState) -> dict[str, Any]:
+        settings = self._project.settings(state)
+        return {name: settings[name] for name in ("classifier", "options", "policy")}
+
+    def _chosen_in(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """What a round was made with; version 0.1.0 could not change it."""
+        first = self._project.record.settings
+        where = f"Project {self._project.record.name!r}"
+        names = ("classifier", "options", "policy")
+        return {name: from_file(record.get(name, first[name]), where) for name in names}
+
+    def _learner_of(self, chosen: Mapping[str, Any], classes: tuple[str, ...]) -> Learner:
+        key = (chosen["classifier"], chosen["options"], classes)
+        if self._learner is None or self._learner[0] != key:
+            seed = int(self._project.record.settings["seed"])
+            made = Learner(
+                self._project.pool, chosen["classifier"], chosen["options"], seed=seed, classes=classes
+            )
+            self._learner = (key, made)
+        return self._learner[1]
+
+    def _query(self, model: Model, state: ProjectState, policy: str) -> Query | None:
+        askable = self._questions.askable(state)
+        if not askable.size:
+            return None
+        closed = np.setdiff1d(self._project.pool.trainable, askable)
+        rng = generator(int(self._project.record.settings["seed"]), model.number, QUERY)
+        return query(policy, model.belief(closed), min(QUEUE, askable.size), rng)
+
+    def _publish(self, finished: Round, published: Published, state: ProjectState, annotator: str) -> Round:
+        """Store a fit with all it was made from, and make it the published one.
+
+        The training set is that of the events up to the last one the fit saw, which never change; so a
+        round stands for itself, whatever else was stored meanwhile.
+        """
+        items, codes = published.model.items, published.model.codes
+        utilities = published.utilities[published.queue].tolist()
+        record = finished.to_json() | {
+            "classes": list(state.classes),
+            "keys": list(state.keys),
+            **{name: published.chosen[name] for name in ("classifier", "options", "policy")},
+            "stream": finished.number,
+            "events": state.last_event,
+            "training": _digest(items, codes),
+            "queue": published.queue.tolist(),
+            "queue_utilities": [None if np.isnan(u) else u for u in utilities],
+        }
+        assert finished.state is not None
+        arrays = dict(finished.state) | {
+            f"{_OURS}format": np.asarray(STATE_FORMAT),
+            f"{_OURS}items": items,
+            f"{_OURS}codes": codes,
+        }
+        with self._project.recording() as transaction:
+            number = transaction.add_round(record, arrays)
+            shown = ("n_labelled", "n_test", "error", "nll", "brier", "ece")
+            event = Event.round({"number": number, **{name: record[name] for name in shown}})
+            transaction.add(replace(event, annotator=annotator))
+        if number != finished.number:
+            # Another program stored a round while this one was fitted.
+            finished = replace(finished, number=number)
+            published = replace(published, model=replace(published.model, number=number))
+        with self._restoring:
+            if self._published is None or self._published.model.number < number:
+                self._published, self._tried, self.problem = published, number, ""
+        return finished
+
+    def _restore(self) -> None:
+        """Take up the newest stored fit, so that nobody waits after a restart.
+
+        What cannot be restored leaves the project as it is, and stale.
+        """
+        project = self._project
+        found = project.store.round_state(project.id)
+        if found is None or (self._published is not None and self._published.model.number >= found[0]):
+            return
+        number, arrays = found
+        record = project.store.round(project.id, number)
+        assert record is not None
+        try:
+            items, codes = self._training_of(record, arrays)
+            chosen = self._chosen_in(record)
+            learner = self._learner_of(chosen, tuple(record["classes"]))
+        except InputError as error:
+            self.problem = str(error)
+            return
+        model = self._stored(learner, arrays, number, items, codes)
+        if model is None:
+            return
+        queue = np.asarray(record["queue"], dtype=np.int64)
+        utilities = np.full(len(project.pool), np.nan)
+        given = [np.nan if u is None else u for u in record["queue_utilities"]]
+        utilities[queue] = np.asarray(given, dtype=np.float64)
+        training = dict(zip(items.tolist(), codes.tolist(), strict=True))
+        self.problem = ""
+        self._published = Published(model, training, tuple(record["keys"]), chosen, queue, utilities)
+
+    def _stored(
+        self, learner: Learner, arrays: Mapping[str, Array], number: int, items: Ints, codes: Ints
+    ) -> Model | None:
+        """The model of a stored state; None, with the reason in `problem`, where it cannot be read.
+
+        That a state is another version's is said by its number alone. Any other failure is a fault of
+        this program or of the disk: it is logged in full, and the fit is made again.
+        """
+        if _format_of(arrays) not in (0, STATE_FORMAT):
+            self.problem = "The last fit was stored by another version of the program."
+            return None
+        try:
+            return learner.model(_theirs(arrays), number, items, codes)
+        except Exception as error:
+            self.problem = f"The last fit cannot be read: {type(error).__name__}: {error}"
+            _log.exception("Round %d of project %s cannot be restored", number, self._project.id)
+            return None
+
+    def _training_of(
+        self, record: Mapping[str, Any], arrays: Mapping[str, Array] | None = None
+    ) -> tuple[Ints, Ints]:
+        """The training set of a round: items [n] and codes [n]."""
+        if arrays is not None and f"{_OURS}items" in arrays:
+            return np.asarray(arrays[f"{_OURS}items"]), np.asarray(arrays[f"{_OURS}codes"])
+        project = self._project
+        if "events" not in record:
+            earlier = project.store.rounds(project.id, until=int(record["number"]))
+            return _training_of_deltas([r.record for r in earlier])
+        last = int(record["events"])
+        training = fold(e for e in project.events() if e.id <= last).training
+        items = np.fromiter(training, dtype=np.int64, count=len(training))
+        codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
+        if _digest(items, codes) != record["training"]:
+            raise InputError(f"The labels of round {record['number']} are not those it was fitted on.")
+        return items, codes
+
+
+def _training_of_deltas(records: Sequence[Mapping[str, Any]]) -> tuple[Ints, Ints]:
+    """What version 0.1.0 stored: each round as what it changed of the one before."""
+    standing: dict[int, str] = {}
+    for record in records:
+        delta = record.get("delta")
+        if delta is None:
+            continue
+        for item in delta["removed"]:
+            standing.pop(int(item), None)
+        standing.update((int(item), str(key)) for item, key in delta["set"])
+    position = {key: code for code, key in enumerate(records[-1]["keys"])}
+    if not set(standing.values()) <= set(position) or len(standing) != int(records[-1]["n_labelled"]):
+        raise InputError(
+            f"The training set of round {records[-1]['number']} cannot be told: two programs stored rounds "
+            "at once under version 0.1.0."
+        )
+    items = np.fromiter(standing, dtype=np.int64, count=len(standing))
+    return items, np.asarray([position[key] for key in standing.values()], dtype=np.int64)
+
+
+def _digest(items: Ints, codes: Ints) -> str:
+    both = np.ascontiguousarray(np.stack([items, codes]), dtype="<i8")
+    return sha256(both.tobytes()).hexdigest()[:32]
+
+
+def _format_of(arrays: Mapping[str, Array]) -> int:
+    return int(arrays.get(f"{_OURS}format", np.asarray(0)))
+
+
+def _theirs(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The classifier's own part of a stored state."""
+    return {name: value for name, value in arrays.items() if not name.startswith(_OURS)}
+
+
+def _same_model(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    return one["classifier"] == two["classifier"] and one["options"] == two["options"]

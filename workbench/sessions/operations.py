@@ -1,0 +1,62 @@
+"""What a client sends in batches, and what it is told about each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal["saved", "conflict", "refused"]
+MAX_ID = 64
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing an annotator did, under an id of the client's making.
+
+    The id is stored in the event, so that an operation that is sent again is acknowledged and not
+    repeated.
+
+    Attributes:
+        id: up to 64 characters, unique in the project.
+        kind: "label", "skip" or "unsure" (of a question), "flag" or "note" (of an item), "confirm" (of
+            the questions of a grid), "undo" or "redo".
+        ask: id of the question.
+        item: index into the pool, for "flag" and "note".
+        label: name of the class, for "label" and "confirm".
+        text: of a note, or the reason of a flag.
+        asks: ids of the questions that are confirmed.
+        rejected: ids of the questions of the grid that are not of the class.
+        takes: for "undo", id of the operation it takes back; refused when that is not the annotator's
+            last any more.
+        more: further provenance, such as {"milliseconds": 812}.
+    """
+
+    id: str
+    kind: str
+    ask: str = ""
+    item: int = -1
+    label: str = ""
+    text: str = ""
+    asks: Sequence[str] = ()
+    rejected: Sequence[str] = ()
+    takes: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """What became of an operation.
+
+    Attributes:
+        operation: its id.
+        status: "saved" (also when it had been saved before), "conflict" (somebody was faster: its
+            question was answered, or an undo came too late), "refused" (it cannot be done).
+        why: a sentence, for all but "saved".
+        left_out: items of a "confirm" that somebody else answered or holds.
+    """
+
+    operation: str
+    status: Status
+    why: str = ""
+    left_out: tuple[int, ...] = ()
