@@ -195,8 +195,8 @@ class Questions:
         """Up to k items that the model takes for one class, surest first."""
         free = np.setdiff1d(self.askable(state), np.fromiter(taken, dtype=np.int64, count=len(taken)))
         p = published.model.probabilities[free]
-        mine = p.argmax(axis=1) == code if free.size else np.zeros(0, dtype=bool)
-        order = np.argsort(-p[mine, code], kind="stable")[:k] if mine.any() else []
+        mine = p.argmax(axis=1) == code
+        order = np.argsort(-p[mine, code], kind="stable")[:k]
         return [_new(int(i), "grid", None, published.model.number) for i in free[mine][order]]
 
     def _second_opinions(self, state: ProjectState, annotator: str) -> Iterable[int]:

@@ -222,7 +222,8 @@ class Fits:
                 state=turn.model.state,
                 **turn.figures,
             )
-            queue, utilities = np.empty(0, dtype=np.int64), np.full(len(project.pool), np.nan)
+            queue: Ints = np.empty(0, dtype=np.int64)
+            utilities: Floats = np.full(len(project.pool), np.nan)
             if turn.answer is not None:
                 queue, utilities = turn.answer.indices, turn.answer.utilities
             return self._publish(

@@ -595,18 +595,14 @@ class Session:
         """
         trust(classifier or "", policy or "", dict(options or {}))
         now = self.settings
-        new = {
-            "classifier": classifier or now["classifier"],
-            "policy": policy or now["policy"],
-            "options": dict(options or {}),
-        }
-        if options is None and new["classifier"] == now["classifier"]:
-            new["options"] = dict(now["options"])
-        if all(new[name] == now[name] for name in new):
+        name, chooses = classifier or str(now["classifier"]), policy or str(now["policy"])
+        same = name == now["classifier"]
+        given = dict(now["options"]) if options is None and same else dict(options or {})
+        if same and given == now["options"] and chooses == now["policy"]:
             return None
-        check_policy(new["policy"], new["classifier"])
-        Learner(self.pool, new["classifier"], new["options"], seed=int(now["seed"]), classes=self.classes)
-        return self._record(Event.model_changed(new["classifier"], new["options"], new["policy"]))
+        check_policy(chooses, name)
+        Learner(self.pool, name, given, seed=int(now["seed"]), classes=self.classes)
+        return self._record(Event.model_changed(name, given, chooses))
 
     # --- fitting ------------------------------------------------------------------------------
 

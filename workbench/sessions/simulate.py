@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.policies import query
-from workbench.policies.belief import PolicyFn, Selector
+from workbench.policies.belief import PolicyFn, Query, Selector
 from workbench.pools.pool import Pool
-from workbench.sessions.measure import measures
-from workbench.sessions.model import Callback, Learner, check_policy
+from workbench.sessions.fitting import fit_measure_query
+from workbench.sessions.model import Callback, Learner, Model, check_policy
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
@@ -112,22 +111,28 @@ def simulate(
         items = start = initial_items(pool, initial, seed)
         codes = start_codes = truth[start]
 
-    while True:
-        model = learner.fit(items, codes, number=number, previous=state, callback=callback)
-        state = model.state
-        began = perf_counter()
-        tested: Floats | None = None
-        if test.size:
-            tested = np.asarray(model.estimator.predict_proba(pool.features[test]))
-        figures = measures(truth[test], tested if tested is not None else np.empty((0, 0)))
-        scored = perf_counter()
+    def ask(model: Model) -> Query | None:
         left = min(budget - (items.size - start.size), known.size - items.size, batch)
+        rng = generator(seed, model.number, QUERY)
+        return query(policy, model.belief(unanswerable), left, rng, selector) if left > 0 else None
+
+    while True:
+        turn = fit_measure_query(
+            learner,
+            items,
+            codes,
+            number=number,
+            previous=state,
+            held_out=(test, truth[test]),
+            probabilities=lambda model, rows: np.asarray(model.estimator.predict_proba(pool.features[rows])),
+            ask=ask,
+            callback=callback,
+        )
+        state = turn.model.state
         asked: Ints = np.empty(0, dtype=np.int64)
         utilities: Floats = np.empty(0)
-        if left > 0:
-            rng = generator(seed, number, QUERY)
-            answer = query(policy, model.belief(unanswerable), left, rng, selector)
-            asked, utilities = answer.indices, answer.utilities[answer.indices]
+        if turn.answer is not None:
+            asked, utilities = turn.answer.indices, turn.answer.utilities[turn.answer.indices]
         yield Round(
             number=number,
             n_labelled=int(items.size),
@@ -136,10 +141,10 @@ def simulate(
             utilities=utilities,
             initial=start if number == 0 else np.empty(0, dtype=np.int64),
             initial_labels=start_codes if number == 0 else np.empty(0, dtype=np.int64),
-            seconds={"fit": model.seconds, "score": scored - began, "query": perf_counter() - scored},
+            seconds=turn.seconds,
             state=state,
-            test_probabilities=None if tested is None else tested.astype(np.float32),
-            **figures,
+            test_probabilities=None if turn.tested is None else turn.tested.astype(np.float32),
+            **turn.figures,
         )
         if not asked.size:
             return
