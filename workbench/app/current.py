@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
 PARAMETER = "project"
 _MIRROR = "current-project"
 _OPEN: OrderedDict[str, Session] = OrderedDict()
+_OPENING: dict[str, threading.Lock] = {}
 _LOCK = threading.Lock()
-_KEPT = 12
+_MAX_OPEN = 12
 
 
 def project_id() -> str | None:
@@ -62,13 +65,35 @@ def opened(project: str) -> Session:
     from workbench.sessions import Session
 
     with _LOCK:
-        present = _OPEN.get(project)
-        if present is not None:
-            _OPEN.move_to_end(project)
-            return present
+        # Nobody waits for a pool that somebody else's project loads.
+        opening = _OPENING.setdefault(project, threading.Lock())
+    with opening:
+        with _LOCK:
+            present = _OPEN.get(project)
+            if present is not None:
+                _OPEN.move_to_end(project)
+                return present
         made = Session.open(project)
-        _keep(made)
+        with _LOCK:
+            _keep(made)
         return made
+
+
+@contextmanager
+def page_run() -> Iterator[None]:
+    """While a page is drawn it sees one state of its project, and the database is read once for it.
+
+    What the page itself records it sees at once. A project that cannot be opened is said elsewhere.
+    """
+    try:
+        opened_now = session()
+    except InputError:
+        opened_now = None
+    if opened_now is None:
+        yield
+    else:
+        with opened_now.snapshot():
+            yield
 
 
 def keep(made: Session) -> None:
@@ -86,8 +111,10 @@ def forget(project: str) -> None:
 def _keep(made: Session) -> None:
     _OPEN[made.id] = made
     _OPEN.move_to_end(made.id)
-    while len(_OPEN) > _KEPT:
-        _OPEN.popitem(last=False)
+    # One that is fitted stays: its job publishes to it, and a second one would be fitted beside it.
+    idle = [p for p in _OPEN if p != made.id and not manager().active(p)]
+    for project in idle[: max(0, len(_OPEN) - _MAX_OPEN)]:
+        del _OPEN[project]
 
 
 def keep_fitting(current: Session) -> Job | None:
@@ -99,7 +126,7 @@ def keep_fitting(current: Session) -> Job | None:
     job = manager().get(current.id, "refit")
     if job is not None and job.active:
         return job
-    if job is not None and job.status == "failed" and job.partial == _seen(current):
+    if job is not None and job.status == "failed" and job.partial == _fitted_on(current):
         # the same labels would fail the same way; another label is another chance
         return None
     oracle = manager().get(current.id, "oracle")
@@ -109,7 +136,7 @@ def keep_fitting(current: Session) -> Job | None:
 
     def work(job: Job) -> int:
         while current.stale:
-            job.report(0.0, "fitting", partial=_seen(current))
+            job.report(0.0, "fitting", partial=_fitted_on(current))
 
             def watch(fraction: float, _objective: float) -> bool:
                 job.report(fraction, "fitting")
@@ -126,5 +153,7 @@ def keep_fitting(current: Session) -> Job | None:
         return None
 
 
-def _seen(current: Session) -> dict[int, int]:
-    return dict(current.state.training)
+def _fitted_on(current: Session) -> tuple[Any, Any, Any]:
+    """What a fit depends on."""
+    state = current.state
+    return state.training, state.keys, state.model

@@ -51,7 +51,8 @@ def run(pages: Sequence[Any]) -> None:
         engine(side)
         st.stop()
     try:
-        chosen.run()
+        with current.page_run():
+            chosen.run()
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
     except PageEndsError:

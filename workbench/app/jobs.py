@@ -14,7 +14,7 @@ from workbench.errors import Cancelled, InputError
 
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
 _ACTIVE = ("waiting", "running")
-_KEPT = 200
+_MAX_ENDED = 200
 
 
 class Job:
@@ -173,7 +173,7 @@ class JobManager:
 
     def _forget(self) -> None:
         ended = [key for key, job in self._jobs.items() if not job.active]
-        for key in ended[: max(0, len(ended) - _KEPT)]:
+        for key in ended[: max(0, len(ended) - _MAX_ENDED)]:
             del self._jobs[key]
 
     def _run(

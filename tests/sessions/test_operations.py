@@ -1,0 +1,327 @@
+"""Batches, grids, questions given back, several people, another model: what the desk relies on."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.sessions.conftest import answer
+from tests.sessions.fakes import FAKE
+from workbench.errors import InputError
+from workbench.pools.pool import Pool
+from workbench.sessions import Event, Operation, Session
+from workbench.store import Store
+
+Start = Callable[..., Session]
+
+
+def labels_of(session: Session) -> list[Event]:
+    return [e for e in session.events if e.kind == "label"]
+
+
+def test_a_batch_is_acknowledged_once_and_not_repeated(start: Start) -> None:
+    session = start()
+    one, two, three = session.ask(3)
+    batch = [
+        Operation("o1", "label", ask=one.id, label="setosa", more={"milliseconds": 812}),
+        Operation("o2", "skip", ask=two.id),
+        Operation("o3", "undo", takes="o2"),
+        Operation("o4", "note", item=three.item, text="blurred"),
+    ]
+    first = session.tell_many(batch)
+    n = len(session.events)
+    assert [(a.operation, a.status) for a in first] == [(f"o{i}", "saved") for i in (1, 2, 3, 4)]
+    assert session.tell_many(batch) == first and len(session.events) == n
+    (label,) = labels_of(session)
+    assert (label.operation, label.payload["milliseconds"]) == ("o1", 812)
+    assert session.state.labels == {one.item: "setosa"} and not session.state.skipped
+    assert session.tell(one.id, "virginica", operation="o1") and len(session.events) == n
+    again = Session.open(session.id, annotator="ann", store=session.store)
+    assert again.tell_many(batch) == first
+
+
+def test_each_operation_of_a_batch_is_answered_for_itself(start: Start, store: Store) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    one, two = ann.ask(2)
+    bob.label_item(one.item, "setosa")
+    found = ann.tell_many(
+        [
+            Operation("a", "label", ask=one.id, label="virginica"),
+            Operation("b", "label", ask="nope", label="virginica"),
+            Operation("c", "label", ask=two.id, label="tulip"),
+            Operation("d", "label", ask=two.id, label="virginica"),
+            Operation("e", "undo", takes="a"),
+            Operation("f", "dance"),
+            Operation("g" * 65, "redo"),
+            Operation("h", "redo"),
+        ]
+    )
+    assert [a.status for a in found] == [
+        "conflict",
+        "refused",
+        "refused",
+        "saved",
+        "conflict",
+        "refused",
+        "refused",
+        "conflict",
+    ]
+    assert all(a.why for a in found if a.status != "saved")
+    assert "no question 'nope'" in found[1].why and "no class 'tulip'" in found[2].why
+    assert ann.state.labels == {one.item: "setosa", two.item: "virginica"}
+
+
+def test_a_batch_is_one_transaction(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = start()
+    asks = session.ask(3)
+    before = len(session.events)
+    from workbench.store.store import Recorder
+
+    plain, calls = Recorder.add, []
+
+    def failing(self: Recorder, event: Event) -> Event:
+        calls.append(event)
+        if len(calls) == 3:
+            raise OSError("no space left on device")
+        return plain(self, event)
+
+    monkeypatch.setattr(Recorder, "add", failing)
+    batch = [Operation(f"o{i}", "label", ask=a.id, label="setosa") for i, a in enumerate(asks)]
+    with pytest.raises(OSError, match="no space"):
+        session.tell_many(batch)
+    assert len(session.events) == before and session.state.labels == {}
+    assert [a.status for a in session.tell_many(batch)] == ["saved"] * 3
+    assert session.state.n_labelled == 3
+
+
+def test_an_undo_that_names_its_event_takes_one(start: Start) -> None:
+    session = start()
+    one, two = session.ask(2)
+    session.tell(one.id, "setosa")
+    session.tell(two.id, "setosa")
+    last = session.events[-1].id
+    taken = session.undo(last)
+    assert taken is not None and taken.id == last and session.undo(last) is None
+    assert session.state.labels == {one.item: "setosa"}
+
+
+def test_a_reopened_item_comes_before_open_questions(start: Start) -> None:
+    session = start()
+    one, *others = session.ask(4)
+    session.tell(one.id, "setosa")
+    session.undo()
+    for session_now in (session, Session.open(session.id, annotator="ann", store=session.store)):
+        (first,) = session_now.ask()
+        assert (first.item, first.role) == (one.item, "again")
+    assert [a.id for a in session.ask(4)[1:]] == [a.id for a in others]
+
+
+def test_questions_given_back_are_free_and_chosen_anew(start: Start, store: Store, iris: Pool) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    answer(ann, iris, 8)
+    ann.refit()
+    old = ann.ask(4)
+    answer(bob, iris, 4)
+    ann.refit()
+    assert ann.release([a.id for a in old[1:]] + ["nope"]) == [a.id for a in old[1:]]
+    assert ann.release([old[1].id]) == [] == bob.release([old[0].id])
+    new = ann.ask(4)
+    assert new[0] == old[0] and {a.round for a in new[1:]} == {1}
+    # an answer that was on its way is not lost while its item is free
+    free = next((a for a in old[1:] if a.item not in {b.item for b in new}), None)
+    if free is not None:
+        assert ann.tell(free.id, "setosa") and ann.state.labels[free.item] == "setosa"
+
+
+def test_a_question_given_back_is_not_answered_over_somebody_else(start: Start, store: Store) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    (given,) = ann.ask()
+    ann.release([given.id])
+    (his,) = bob.ask()
+    assert his.item == given.item
+    assert not ann.tell(given.id, "setosa") and bob.tell(his.id, "virginica")
+
+
+def test_questions_of_the_evaluation_set_are_not_given_back(start: Start, unknown: Pool) -> None:
+    session = start(unknown, evaluation_share=0.9)
+    asks = session.ask(6)
+    drawn = [a.id for a in asks if a.role == "evaluation"]
+    assert drawn and not set(session.release([a.id for a in asks])) & set(drawn)
+
+
+def test_skipped_items_can_be_asked_again(start: Start) -> None:
+    session = start()
+    one, two, three = session.ask(3)
+    session.tell(one.id, Event.skip())
+    session.tell(two.id, Event.unsure())
+    assert session.ask_again([one.item, three.item]) == [one.item]
+    asks = session.ask(2)
+    assert {a.item for a in asks} == {one.item, three.item}
+    assert {a.role for a in asks if a.item == one.item} == {"again"}
+    assert session.ask_again() == [two.item] and session.ask_again() == []
+    assert session.undo() is not None and session.state.unsure == {two.item}
+
+
+def test_two_people_never_get_one_item(start: Start, iris: Pool) -> None:
+    ann = start()
+    bob = ann.as_annotator("bob")
+    assert bob.pool is ann.pool and bob.annotator == "bob"
+    seen: dict[str, list[int]] = {"ann": [], "bob": []}
+    for _ in range(10):
+        for session in (ann, bob):
+            seen[session.annotator] += [a.item for a in session.ask(3)]
+            seen[session.annotator] += answer(session, iris, 1)
+        ann.refit()
+    assert not set(seen["ann"]) & set(seen["bob"])
+    assert {v.annotator for v in ann.state.standing.values()} == {"ann", "bob"}
+    with pytest.raises(InputError, match="needs a name"):
+        ann.as_annotator(" ")
+
+
+def test_shared_items_are_labelled_by_as_many_people_as_was_said(start: Start, iris: Pool) -> None:
+    ann = start(overlap=0.3, people=2)
+    people = [ann, ann.as_annotator("bob"), ann.as_annotator("eve")]
+    for _ in range(14):
+        for session in people:
+            answer(session, iris, 1)
+    votes = ann.state.votes
+    counts = np.bincount([len(v) for v in votes.values()])
+    assert counts.size == 3 and counts[2] >= 5 and counts[1] > counts[2]
+    seconds = [e for e in labels_of(ann) if e.payload["role"] == "overlap"]
+    assert len(seconds) == counts[2]
+    assert ann.state.n_labelled == len(votes) == 42 - counts[2]
+    with pytest.raises(InputError, match="several people"):
+        start(overlap=2.0)
+
+
+def test_a_grid_is_confirmed_as_one_event(start: Start, store: Store, iris: Pool) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    with pytest.raises(InputError, match="no model yet"):
+        ann.ask_grid("setosa")
+    answer(ann, iris, 12)
+    ann.refit()
+    asks = ann.ask_grid("setosa", 8)
+    assert len(asks) == 8 and {a.role for a in asks} == {"grid"}
+    assert ann.model is not None
+    p = ann.model.probabilities[[a.item for a in asks]]
+    assert (p.argmax(axis=1) == 0).all() and (np.diff(p[:, 0]) <= 0).all()
+    assert not {a.item for a in asks} & {
+        a.item for a in (*ann.ask(3), *bob.ask(8), *bob.ask_grid("setosa", 8))
+    }
+    bob.label_item(asks[0].item, "virginica")
+    ids = [a.id for a in asks]
+    before = len(ann.events)
+    done = ann.confirm(ids[:6], "setosa", ids[6:], operation="g1")
+    assert (done.status, done.left_out) == ("saved", (asks[0].item,))
+    assert ann.confirm(ids[:6], "setosa", ids[6:], operation="g1").status == "saved"
+    assert len(ann.events) == before + 1 and ann.events[-1].kind == "confirmed"
+    labels = ann.state.labels
+    assert all(labels[a.item] == "setosa" for a in asks[1:6])
+    assert not {a.item for a in asks[6:]} & set(labels)
+    assert {a.item for a in asks[1:6]} <= set(ann.state.training)
+    assert ann.confirm(ids[:2], "setosa").status == "conflict"
+    assert ann.undo() is not None and not {a.item for a in asks[1:6]} & set(ann.state.labels)
+
+
+def test_confirmed_items_are_never_measured_on(start: Start, unknown: Pool, iris: Pool) -> None:
+    session = start(unknown, evaluation_share=0.5)
+    answer(session, iris, 20)
+    session.refit()
+    asks = session.ask_grid("setosa", 10)
+    session.confirm([a.id for a in asks], "setosa")
+    assert asks and not {a.item for a in asks} & set(session.held_out()[0].tolist())
+    assert not {a.item for a in asks} & session.state.evaluation
+
+
+def test_the_model_of_an_open_project_can_be_changed(start: Start, store: Store, iris: Pool) -> None:
+    session = start()
+    answer(session, iris, 8)
+    session.refit()
+    before = session.model_at(0).probabilities
+    assert session.change_model(policy="margin") is None and not session.stale
+    event = session.change_model(policy="random", options={"sharpness": 2.0})
+    assert event is not None and event.kind == "model-changed" and session.stale
+    assert session.settings["policy"] == "random" and session.settings["options"] == {"sharpness": 2.0}
+    assert session.refit() is not None and not session.stale
+    assert session.model is not None and session.model.estimator.sharpness == 2.0
+    (ask,) = session.ask()
+    session.tell(ask.id, "setosa")
+    assert session.events[-1].payload["policy"] == "random"
+    again = Session.open(session.id, store=store)
+    assert again.settings["policy"] == "random" and again.model is not None
+    assert again.model.estimator.sharpness == 2.0
+    # an earlier round is replayed with what it was made with
+    assert np.allclose(again.model_at(0).probabilities, before)
+    for wrong, message in (
+        ({"classifier": "large-margins"}, "Did you mean"),
+        ({"policy": "nope"}, "no policy called"),
+        ({"options": {"sharp": 1}}, "no option 'sharp'"),
+        ({"classifier": "logistic-regression", "policy": "variation-ratio"}, "needs latent functions"),
+    ):
+        with pytest.raises(InputError, match=message):
+            session.change_model(**wrong)  # type: ignore[arg-type]
+    changed = session.change_model(classifier="logistic-regression", policy="margin")
+    assert changed is not None and session.settings["options"] == {}
+    assert session.project.settings["classifier"] == FAKE
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["ann", "bob"]),
+        st.sampled_from(["ask", "label", "skip", "undo", "redo", "release", "again", "repeat", "grid"]),
+        st.integers(0, 3),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(steps)
+def test_whatever_people_do_nobody_answers_for_another(
+    start: Start, iris: Pool, plan: list[tuple[str, str, int]]
+) -> None:
+    """Undo takes one's own last; a repeated operation changes nothing; open questions never collide."""
+    ann = start()
+    answer(ann, iris, 4)
+    ann.refit()
+    people = {"ann": ann, "bob": ann.as_annotator("bob")}
+    sent: list[tuple[str, Operation]] = []
+    for number, (who, what, n) in enumerate(plan):
+        session = people[who]
+        before = session.state
+        if what == "ask":
+            session.ask(n + 1)
+        elif what in ("label", "skip"):
+            asks = session.ask(n + 1)
+            operation = Operation(f"op{number}", what, ask=asks[-1].id, label="setosa")
+            assert session.tell_many([operation])[0].status == "saved"
+            sent.append((who, operation))
+        elif what == "undo":
+            last = before.undoable.get(who)
+            assert session.undo() == last and (last is None or last.annotator == who)
+        elif what == "redo":
+            assert session.redo() == before.redoable.get(who)
+        elif what == "release":
+            session.release([a.id for a in session.ask(n + 1)][1:])
+        elif what == "again":
+            session.ask_again()
+        elif what == "grid":
+            asks = session.ask_grid("setosa", n + 1)
+            if asks:
+                session.confirm([a.id for a in asks], "setosa")
+        elif sent:
+            who_sent, operation = sent[n % len(sent)]
+            assert people[who_sent].tell_many([operation])[0].status == "saved"
+            assert people[who_sent].state.n_events == before.n_events
+        state = ann.state
+        held = {p: {a.item for a in s._questions.waiting(state, p)} for p, s in people.items()}
+        assert not held["ann"] & held["bob"]
+    reopened = Session.open(ann.id, annotator="ann", store=ann.store)
+    assert reopened.state == ann.state
+    assert list(reopened.state.training) == list(ann.state.training)

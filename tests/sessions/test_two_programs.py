@@ -1,0 +1,195 @@
+"""Several programs on one project: no fit is lost, none is replayed on labels other than its own."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.sessions.conftest import answer
+from tests.sessions.fakes import NearestMean
+from workbench.pools.pool import Pool
+from workbench.sessions import Session
+from workbench.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+Start = Callable[..., Session]
+
+
+def during_the_next_fit(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object]) -> None:
+    """Have something happen while a classifier is being fitted, once."""
+    plain = NearestMean.fit
+
+    def fit(self: NearestMean, X: object, y: object, callback: object = None) -> NearestMean:
+        monkeypatch.setattr(NearestMean, "fit", plain)
+        what()
+        return plain(self, X, y, callback)
+
+    monkeypatch.setattr(NearestMean, "fit", fit)
+
+
+def test_a_fit_beside_a_fit_gets_a_number_of_its_own(
+    start: Start, store: Store, iris: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = start()
+    two = Session.open(one.id, annotator="bob", store=store)
+    answer(one, iris, 8)
+    first = dict(one.state.training)
+    inner = []
+
+    def meanwhile() -> None:
+        answer(two, iris, 3)
+        inner.append(two.refit())
+
+    during_the_next_fit(monkeypatch, meanwhile)
+    outer = one.refit()
+    assert outer is not None and inner[0] is not None
+    assert (inner[0].number, outer.number) == (0, 1)
+    assert [r.number for r in one.rounds] == [0, 1] and [r.n_labelled for r in one.rounds] == [11, 8]
+    for session in (one, Session.open(one.id, store=store)):
+        fitted = session.model_at(1)
+        assert dict(zip(fitted.items.tolist(), fitted.codes.tolist(), strict=True)) == first
+        assert session.model_at(0).n_labelled == 11
+    # the newest stored fit has seen fewer labels than there are, and that is said
+    assert one.stale and Session.open(one.id, store=store).stale
+
+
+def test_a_merge_during_a_fit_leaves_a_project_that_opens(
+    start: Start, store: Store, iris: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = start()
+    two = Session.open(one.id, annotator="bob", store=store)
+    answer(one, iris, 12)
+    one.refit()
+    answer(one, iris, 3)
+
+    def meanwhile() -> None:
+        two.merge_class("virginica", "versicolor")
+        two.refit()
+
+    during_the_next_fit(monkeypatch, meanwhile)
+    outer = one.refit()
+    assert outer is not None and outer.number == 2
+    answer(two, iris.__class__(**{**iris.__dict__, "classes": ("setosa", "versicolor", "versicolor")}), 2)
+    two.refit()
+    again = Session.open(one.id, store=store)
+    assert [len(again.model_at(n).classes) for n in range(4)] == [3, 2, 3, 2]
+    assert [again.model_at(n).n_labelled for n in range(4)] == [12, 15, 15, 17]
+    assert again.model is not None and again.model.number == 3 and not again.stale
+
+
+def test_a_fit_of_another_program_is_taken_up(start: Start, store: Store, iris: Pool) -> None:
+    one = start()
+    two = Session.open(one.id, annotator="bob", store=store)
+    answer(one, iris, 8)
+    two.refit()
+    assert one.model is not None and two.model is not None and not one.stale
+    assert np.array_equal(one.model.probabilities, two.model.probabilities)
+
+
+def test_each_round_stands_for_itself(start: Start, store: Store, iris: Pool) -> None:
+    """Whatever happens to other rounds, the training set of one is that of the events it saw."""
+    session = start()
+    sets = []
+    for _ in range(5):
+        answer(session, iris, 4)
+        session.refit()
+        session.undo()
+        sets.append(session.rounds[-1].n_labelled)
+    from workbench.store.store import _tables
+
+    rounds = _tables().rounds
+    with store._write() as connection:
+        connection.execute(rounds.delete().where(rounds.c.number.in_([0, 1, 3])))
+    again = Session.open(session.id, store=store)
+    assert again.model_at(2).n_labelled == sets[2] and again.model_at(4).n_labelled == sets[4]
+
+
+_WORKER = """
+import sys
+import numpy as np
+from workbench.errors import InputError
+from workbench.registry import trust
+from workbench.sessions import Session
+from workbench.store import Store
+trust("tests.sessions.fakes:NearestMean")
+name, n = sys.argv[3], int(sys.argv[4])
+session = Session.open(sys.argv[2], annotator=name, store=Store.open(sys.argv[1]))
+rng = np.random.default_rng([int(c) for c in name.encode()])
+print("ready", flush=True)
+sys.stdin.readline()
+for step in range(n):
+    for ask in session.ask(2):
+        session.tell(ask.id, session.classes[rng.integers(len(session.classes))])
+    what = rng.integers(4)
+    if what == 0:
+        session.undo()
+    elif what == 1 and len(session.classes) > 2:
+        try:
+            session.merge_class(session.classes[-1], session.classes[0])
+        except InputError:
+            pass
+    elif what == 2:
+        try:
+            session.add_class(f"{name}{step}")
+        except InputError:
+            pass
+    done = session.refit()
+    if done is not None:
+        print("round", done.number, done.n_labelled, flush=True)
+"""
+
+
+def test_refits_merges_and_undos_of_three_processes_lose_no_fit(start: Start, store: Store) -> None:
+    session = start("three-gaussians", pool_options={"n_items": 60})
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _WORKER, store.url, session.id, name, "5"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("ann", "bob", "eve")
+    ]
+    for worker in workers:
+        assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    said = [line.split() for worker in workers for line in worker.communicate(timeout=100)[0].splitlines()]
+    assert [worker.returncode for worker in workers] == [0, 0, 0]
+    acknowledged = {int(number): int(n) for _, number, n in said}
+    assert len(acknowledged) == len(said) > 8
+    again = Session.open(session.id, store=store)
+    assert {r.number: r.n_labelled for r in again.rounds} == acknowledged
+    assert sorted(acknowledged) == list(range(len(said)))
+    for number, n in acknowledged.items():
+        # raises where the labels replayed are not, to the last one, those that were fitted
+        assert again.model_at(number).n_labelled == n
+    again.refit()
+    assert not again.stale
+
+
+def test_rounds_that_two_programs_of_version_010_muddled_are_stale_and_the_project_opens(
+    start: Start, store: Store, iris: Pool
+) -> None:
+    session = start()
+    answer(session, iris, 8)
+    session.refit()
+    record = dict(store.rounds(session.id)[0].record)
+    state = store.round_state(session.id)
+    assert state is not None
+    arrays = {name: value for name, value in state[1].items() if not name.startswith("session.")}
+    for gone in ("events", "training", "stream"):
+        del record[gone]
+    # the class of one label was merged away by the other program, whose round this one overwrote
+    record["delta"] = {"set": [[i, "gone"] for i in range(8)], "removed": []}
+    store.save_round(session.id, 0, record, arrays)
+    again = Session.open(session.id, store=store)
+    assert again.model is None and again.stale and "cannot be told" in again.fit_problem
+    assert again.state.n_labelled == 8
+    assert again.refit() is not None and not again.stale
