@@ -29,11 +29,12 @@ from typing import Any
 import numpy as np
 import psutil
 
+from workbench.engine.runtime import prepare
 from workbench.sessions import simulate
 from workbench.sessions.spec import RunSpec
 from workbench.studies import StudySpec, run_study
-from workbench.studies.hosts import hosts
-from workbench.studies.workers import pool_of, prepare_process
+from workbench.studies.workers import pool_of
+from workbench.work.hosts import hosts
 
 POLICIES = ("variation-ratio", "margin", "entropy-of-means", "random")
 
@@ -57,7 +58,7 @@ def kept(spec: StudySpec) -> float:
 
 
 def _ready(runs: list[RunSpec], together: Any) -> None:
-    prepare_process()
+    prepare()
     bare(runs)
     together.wait()
 
@@ -93,7 +94,7 @@ def in_turns(spec: StudySpec, small: StudySpec, workers: int) -> Iterator[tuple[
         list(pool.map(abs, range(workers)))
         before, began = process_time(), perf_counter()
         address = later.enter_context(hosts(workers))
-        holder = next(p for p in psutil.Process().children() if "workbench.studies.hosts" in p.cmdline())
+        holder = next(p for p in psutil.Process().children() if "workbench.work.hosts" in p.cmdline())
         run_study(small, out=Path(folder) / "small", scheduler=address)
         yield 0.0, 0.0, process_time() - before + _cpu(holder), perf_counter() - began
         for first in range(0, spec.seeds, 2):
@@ -150,7 +151,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="only where a round's time goes")
     parser.add_argument("--only-workers", action="store_true", help="leave out the part in one process")
     given = parser.parse_args()
-    prepare_process()
+    prepare()
     seeds, budget = (2, 20) if given.quick else (10, 60)
     spec = StudySpec("bench", policies=POLICIES, seeds=seeds, budget=budget)
     small = StudySpec("warm", policies=POLICIES, seeds=1, budget=3)

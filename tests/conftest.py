@@ -34,3 +34,12 @@ def _own_main() -> Iterator[None]:
     main = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = main
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """Address of a cluster of two processes, started once for the tests of a module."""
+    from workbench.work.hosts import hosts
+
+    with hosts(2) as address:
+        yield address

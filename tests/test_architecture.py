@@ -23,6 +23,7 @@ FLOORS = {
     "pools": 1,
     "figures": 1.5,
     "engine": 2,
+    "work": 2.5,
     "classifiers": 3,
     "policies": 4,
     "attacks": 4,

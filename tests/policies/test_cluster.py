@@ -3,7 +3,6 @@
 import os
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,48 +47,38 @@ def centres() -> np.ndarray:
     return np.random.default_rng(1).normal(size=(C, D))
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    from distributed import LocalCluster
-
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", memory_limit=0
-    ) as cluster:
-        yield cluster.scheduler_address
-
-
 @pytest.mark.parametrize("policy", ["variation-ratio", "margin", "entropy"])
 def test_a_cluster_gives_the_local_answer(
-    address: str, X: np.ndarray, centres: np.ndarray, tmp_path: Path, policy: str
+    scheduler: str, X: np.ndarray, centres: np.ndarray, tmp_path: Path, policy: str
 ) -> None:
     folder = parquet(tmp_path / "parts", X, (900, 2_500))
     options: dict[str, Any] = {"top": 30, "chunk_rows": 400, "exclude": np.arange(0, 4_000, 7)}
     local = score_pool(folder, Bumps(centres), policy, **options)
-    same(score_pool(folder, Bumps(centres), policy, scheduler=address, **options), local)
-    same(score_pool(X, Bumps(centres), policy, scheduler=address, **options), local)
+    same(score_pool(folder, Bumps(centres), policy, scheduler=scheduler, **options), local)
+    same(score_pool(X, Bumps(centres), policy, scheduler=scheduler, **options), local)
 
 
-def test_custom_policies_and_progress_travel(address: str, X: np.ndarray, centres: np.ndarray) -> None:
+def test_custom_policies_and_progress_travel(scheduler: str, X: np.ndarray, centres: np.ndarray) -> None:
     name = "workbench.policies.rowwise:variance"
     seen: list[float] = []
     result = score_pool(
-        X, Bumps(centres), name, top=5, scheduler=address, progress=lambda share: seen.append(share)
+        X, Bumps(centres), name, top=5, scheduler=scheduler, progress=lambda share: seen.append(share)
     )
     same(result, score_pool(X, Bumps(centres), name, top=5))
     assert seen[-1] == pytest.approx(1.0)
     with pytest.raises(Cancelled):
-        score_pool(X, Bumps(centres), scheduler=address, progress=lambda share: True)
+        score_pool(X, Bumps(centres), scheduler=scheduler, progress=lambda share: True)
 
 
-def test_errors_of_workers_name_the_row(address: str, X: np.ndarray, centres: np.ndarray) -> None:
+def test_errors_of_workers_name_the_row(scheduler: str, X: np.ndarray, centres: np.ndarray) -> None:
     holed = X.copy()
     holed[1_234] = np.nan
     with pytest.raises(InputError, match="row 1234"):
-        score_pool(holed, Bumps(centres), scheduler=address)
+        score_pool(holed, Bumps(centres), scheduler=scheduler)
 
 
 def test_a_worker_lost_on_the_way_changes_nothing(
-    address: str, X: np.ndarray, centres: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scheduler: str, X: np.ndarray, centres: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DASK_PARENT", str(os.getpid()))  # this process looks at one row too, and lives
     folder = parquet(tmp_path / "parts", X, (1_000, 2_000, 3_000))
@@ -98,7 +87,7 @@ def test_a_worker_lost_on_the_way_changes_nothing(
     mark.touch()
     local = score_pool(folder, model)
     mark.unlink()
-    same(score_pool(folder, model, scheduler=address), local)
+    same(score_pool(folder, model, scheduler=scheduler), local)
     assert mark.exists()
 
 

@@ -53,17 +53,6 @@ def assert_same(a: Path, b: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
-    """Address of a cluster of two processes, started once for all tests."""
-    from distributed import LocalCluster
-
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-    ) as cluster:
-        yield cluster.scheduler_address
-
-
-@pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study") / "whole"
     run_study(SPEC, out=folder)

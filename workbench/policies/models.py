@@ -46,6 +46,18 @@ class Shipped(NamedTuple):
         return as_model(kind.from_arrays(self.arrays), self.temperature)
 
 
+def unpacked(token: str, shipped: Shipped) -> Model:
+    """The model of a scan in a worker, which keeps that of one scan at a time."""
+    model = _unpacked.get(token)
+    if model is None:
+        _unpacked.clear()
+        model = _unpacked[token] = shipped.unpack()
+    return model
+
+
+_unpacked: dict[str, Model] = {}
+
+
 class Model:
     """A predictor or a fitted classifier, as a scan uses it.
 

@@ -6,22 +6,21 @@ scored by threads of this process, by local processes or by a Dask cluster, with
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
+from workbench import work
 from workbench.classifiers.argmax import check_moments
 from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
 from workbench.policies.belief import Belief, PolicyFn
-from workbench.policies.models import Model, as_model
+from workbench.policies.models import Model, Shipped, as_model, unpacked
 from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
 from workbench.policies.sources import Source, Unit, open_source
 from workbench.policies.variation import smallest_margin, top_rows
@@ -163,18 +162,16 @@ def score_pool(
     best = Best(job.top, seed)
     counts = np.zeros(len(edges) - 1, dtype=np.int64)
     done = 0
-    n_threads = threads or _threads()
+    n_workers = threads or work.core_count()
     if scheduler is None:
-        found = _by_threads(rows, model, job, units, n_threads, best)
+        found = _by_threads(rows, model, job, units, n_workers, best)
     else:
-        from workbench.policies.cluster import by_dask
-
-        found = by_dask(rows, model, job, units, n_threads, scheduler, timeout, best)
+        found = _by_cluster(rows, model, job, units, n_workers, scheduler, timeout, best)
     with closing(found):
-        for n_rows, answer in found:
+        for answer in found:
             best.add(answer.indices, answer.utilities)
             counts += answer.counts
-            done += n_rows
+            done += answer.n_rows
             if progress is not None and progress(done / rows.n_rows):
                 raise Cancelled(f"Stopped after {done} of {rows.n_rows} rows.")
     indices, utilities = best.result()
@@ -220,11 +217,13 @@ class Found(NamedTuple):
         indices: rows that may be among the best.
         utilities: theirs.
         counts: of the histogram.
+        n_rows: how many rows were looked at, excluded ones and all.
     """
 
     indices: Ints
     utilities: Floats
     counts: Ints
+    n_rows: int
 
 
 class _Chunk(NamedTuple):
@@ -265,7 +264,7 @@ def score_unit(job: Job, model: Model, source: Source, unit: Unit, threshold: fl
         found = score_chunk(job, model, source, chunk, best.threshold)
         best.add(found.indices, found.utilities)
         counts += found.counts
-    return Found(*best.result(), counts)
+    return Found(*best.result(), counts, unit.n_rows)
 
 
 def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold: float) -> Found:
@@ -298,9 +297,9 @@ def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold
         # falling margins are rising bounds: bins of the bound are bins of the margin, turned round
         counts = _histogram(squared, _squared_edges(job.edges))[::-1]
         if not len(rows):
-            return Found(rows, np.empty(0), counts)
+            return Found(rows, np.empty(0), counts, len(features))
         chosen, utilities = top_rows(mean, variance, job.top, threshold=threshold, squared=squared)
-        return Found(rows[chosen] + first, utilities, counts)
+        return Found(rows[chosen] + first, utilities, counts, len(features))
     belief = Belief(
         features=features,
         labelled=np.empty(0, dtype=np.int64),
@@ -326,7 +325,7 @@ def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold
     if len(rows) > job.top:
         threshold = max(threshold, float(np.partition(values, len(rows) - job.top)[len(rows) - job.top]))
     reached = values >= threshold
-    return Found(rows[reached] + first, values[reached], counts)
+    return Found(rows[reached] + first, values[reached], counts, len(features))
 
 
 def _refuse(bad: Array, what: str, source: Source, chunk: _Chunk) -> None:
@@ -425,44 +424,50 @@ def _streaming_policy(policy: str | PolicyFn) -> tuple[PolicyEntry | None, Any]:
     return entry, function
 
 
-def _threads() -> int:
-    text = os.environ.get("WORKBENCH_THREADS", "").strip()
-    if text.isdigit() and int(text) > 0:
-        return int(text)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Linear algebra on one thread: parallelism is over chunks, where it costs no waiting."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
-        yield
-
-
 def _by_threads(
     source: Source, model: Model, job: Job, units: list[Unit], n_threads: int, best: Best
-) -> Generator[tuple[int, Found], None, None]:
-    """(rows, Found) from threads of this process, which share every chunk that this one reads."""
-    chunks = (chunk for unit in units for chunk in _chunks_of(job, source, unit))
-    with one_blas_thread():
-        if n_threads == 1:
-            for chunk in chunks:
-                yield len(chunk.features), score_chunk(job, model, source, chunk, best.threshold)
-            return
-        with ThreadPoolExecutor(n_threads) as pool:
-            running: dict[Future[Found], int] = {}
-            try:
-                while True:
-                    for read in islice(chunks, n_threads + 1 - len(running)):
-                        task = pool.submit(score_chunk, job, model, source, read, best.threshold)
-                        running[task] = len(read.features)
-                    if not running:
-                        return
-                    finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for task in finished:
-                        yield running.pop(task), task.result()
-            finally:
-                for task in running:
-                    task.cancel()
+) -> Generator[Found, None, None]:
+    """What threads of this process find, which share every chunk that this one reads."""
+    calls = (
+        (job, model, source, chunk, best.threshold)
+        for unit in units
+        for chunk in _chunks_of(job, source, unit)
+    )
+    with work.one_blas_thread(), work.threads(n_threads) as workers:
+        for _, found in work.spread(workers, score_chunk, calls):
+            yield found
+
+
+def _by_cluster(
+    source: Source,
+    model: Model,
+    job: Job,
+    units: list[Unit],
+    n_workers: int,
+    scheduler: str,
+    timeout: float,
+    best: Best,
+) -> Generator[Found, None, None]:
+    """What processes find, which read their units themselves; paths must be visible to them."""
+    shipped, token = model.ship(), uuid4().hex
+    calls = ((token, shipped, job, source.portable(unit), unit, best.threshold) for unit in units)
+
+    def killed(index: int) -> str:
+        unit = units[index]
+        return (
+            f"Rows {unit.first} to {unit.first + unit.n_rows - 1} kept killing their workers. "
+            "Look at the workers' memory, or take smaller chunk_rows."
+        )
+
+    lost = "Lost the Dask scheduler in mid-scan ({error}). Start it again and score again."
+    with work.cluster(n_workers, scheduler, timeout) as workers:
+        for _, found in work.spread(workers, _score_remotely, calls, killed=killed, lost=lost):
+            yield found
+
+
+def _score_remotely(
+    token: str, shipped: Shipped, job: Job, source: Source, unit: Unit, threshold: float
+) -> Found:
+    """One unit, in a worker; the model is unpacked once a scan."""
+    with work.one_blas_thread():
+        return score_unit(job, unpacked(token, shipped), source, unit, threshold)

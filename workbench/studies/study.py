@@ -21,14 +21,8 @@ from workbench.sessions.rounds import MEASURES, Round
 from workbench.sessions.spec import RunSpec
 from workbench.studies.runner import Keeper, open_keeper
 from workbench.studies.spec import StudySpec
-from workbench.studies.workers import (
-    LOCAL,
-    RunJob,
-    check_workers,
-    pool_of,
-    stream_runs,
-    stream_runs_here,
-)
+from workbench.studies.workers import RunJob, pool_of, stream_runs, stream_runs_here
+from workbench.work import LOCAL, check_workers
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool

@@ -94,7 +94,7 @@ def main() -> None:
             threads_per_worker=1,
             processes=True,
             dashboard_address="127.0.0.1:0",
-            preload=["workbench.studies.hosts"],
+            preload=["workbench.work.hosts"],
         ) as cluster,
     ):
         os.write(told, f"{cluster.scheduler_address}\n".encode())
