@@ -175,7 +175,7 @@ def run_experiment(
     name: str, *, out: Path, quick: bool, max_rows: int | None, workers: int, quiet: bool
 ) -> None:
     """One of the papers' experiments, its progress and its verdict."""
-    from workbench.studies.reproduce import reproduce
+    from workbench.experiments.reproduce import reproduce
 
     with _steps(quiet) as advance:
         report, path = reproduce(name, out, quick=quick, max_rows=max_rows, workers=workers, progress=advance)
@@ -192,7 +192,7 @@ def run_experiment(
 
 def list_experiments() -> None:
     """The experiments there are."""
-    from workbench.studies.reproduce import EXPERIMENTS
+    from workbench.experiments.reproduce import EXPERIMENTS
 
     rows = [(e.name, e.paper, e.title, e.quick, e.full) for e in EXPERIMENTS.values()]
     print_table(("name", "paper", "what", "--quick", "in full"), rows)

@@ -1,4 +1,4 @@
-"""Paper 002 in numbers: likelihoods on its toy, inference against Gibbs sampling, inducing points."""
+"""Galy-Fajou et al. 2019 in numbers: likelihoods on a toy, inference against Gibbs, inducing points."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Toy(NamedTuple):
 
 
 def toy(noise: float, seed: int = 0, n_train: int = N_TRAIN, n_test: int = N_TEST) -> Toy:
-    """Three Gaussians at the corners of a triangle (paper 002, section 5.1).
+    """Three Gaussians at the corners of a triangle (Galy-Fajou et al. 2019, section 5.1).
 
     Args:
         noise: sigma^2.
@@ -164,7 +164,7 @@ def noise_sweep(
     seeds: Sequence[int] = (0,),
     progress: Progress | None = None,
 ) -> Iterator[SweepCurve]:
-    """Error, NLL and calibration error against the noise (paper 002, figure 4).
+    """Error, NLL and calibration error against the noise (Galy-Fajou et al. 2019, figure 4).
 
     Args:
         names: in `LIKELIHOODS`.
@@ -239,7 +239,7 @@ class Inference:
 def against_gibbs(
     samples: int = 2000, seed: int = 0, pool: str = "wine", progress: Progress | None = None
 ) -> Iterator[Inference]:
-    """Gibbs sampling, then variational inference with and without augmentation (paper 002, figure 5).
+    """Gibbs sampling, then variational inference with and without augmentation (the paper's figure 5).
 
     Args:
         samples: of Gibbs, over all chains.
@@ -251,7 +251,7 @@ def against_gibbs(
         Gibbs sampling first; each as soon as it is finished and before the next is begun.
     """
     from workbench.classifiers import make_classifier
-    from workbench.studies.papers_data import opened, split_arrays
+    from workbench.studies.fits import opened, split_arrays
 
     X, y, X_test, y_test = split_arrays(opened(pool, None, seed))
     shared: dict[str, Any] = {
@@ -293,7 +293,7 @@ def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) ->
         the time for the inducing points, which are the same for both, is left out.
     """
     from workbench.classifiers import Geometry, make_classifier
-    from workbench.studies.papers_data import opened, split_arrays, warmed
+    from workbench.studies.fits import compile_first, opened, split_arrays
 
     opened_pool = opened(pool, rows, seed)
     X, y, X_test, y_test = split_arrays(opened_pool)
@@ -312,7 +312,7 @@ def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) ->
 
     problems = [y] if shared else [(y == code).astype(np.int64) for code in present]
     count = n_classes if shared else 2
-    warmed(lambda: make(count), X, problems[0])
+    compile_first(lambda: make(count), X, problems[0])
     began = process_time()
     models = [make(count).fit(X, codes) for codes in problems]
     seconds = process_time() - began
@@ -332,7 +332,7 @@ def trade_offs(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Iterator[tuple[TradeCurve, ...]]:
-    """Inducing points, and shared against own hyperparameters (paper 002, figure 6).
+    """Inducing points, and shared against own hyperparameters (Galy-Fajou et al. 2019, figure 6).
 
     Args:
         pool: as for `trade_fit`.

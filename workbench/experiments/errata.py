@@ -1,4 +1,4 @@
-"""Where the papers' printed formulas need a correction: printed side, right side, and a number."""
+"""Where the papers' printed formulas need a correction (docs/math.md, 9): printed, right, and a number."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scipy.special import digamma, expit, ndtr
 from scipy.stats import poisson
 
 from workbench.arrays import Array, Floats
-from workbench.studies.reports import Condition, Finding, Report, Table
-from workbench.studies.reproduce import Context
+from workbench.experiments.reports import Report
+from workbench.experiments.reproduce import Context
 
 
 class Erratum(NamedTuple):
@@ -36,30 +36,26 @@ def errata(context: Context) -> Report:
     """Every correction that changes a number, checked."""
     found = [check() for check in CHECKS]
     report = Report("Formulas of the papers that need a correction")
-    report.findings = [
-        Finding(
+    for e in found:
+        report.claim(
             f"{e.where}: {e.right}",
-            e.printed,
-            e.shown,
-            (Condition("the number tells the right side from the printed one", e.holds),),
+            paper=e.printed,
+            ours=e.shown,
+            holds={"the number tells the right side from the printed one": e.holds},
         )
-        for e in found
-    ]
-    report.tables = [
-        Table(
-            "errata", "Printed and right", ("where", "printed", "right", "shown by"), [e[:4] for e in found]
-        )
-    ]
+    columns = ("where", "printed", "right", "shown by")
+    report.table("errata", "Printed and right", columns, [e[:4] for e in found])
     report.notes = [
         '"Reproduced" means here: the correction is confirmed by its number.',
-        "000 eq. 12 drops log |K_PP|, 002 algorithms 1 and 2 must average natural parameters, and in 004 "
-        "the sum over n goes around both terms: slips without a single number, listed for completeness.",
+        "Wistuba & Rawat 2018, eq. 12 drops log |K_PP|, algorithms 1 and 2 of Galy-Fajou et al. 2019 must "
+        "average natural parameters, and in the GWI notes the sum over n goes around both terms: slips "
+        "without a single number, listed for completeness.",
     ]
     return report
 
 
 def bound_in_alpha() -> Erratum:
-    """000 eq. 12, 14, 33 and 003 eq. 17: the sign before 1/4 log alpha + log B."""
+    """Wistuba & Rawat 2018, eq. 12, 14, 33 and 2019, eq. 17: the sign before 1/4 log alpha + log B."""
     eb2 = 2.0
 
     def value(alpha: float, sign: float) -> float:
@@ -71,7 +67,7 @@ def bound_in_alpha() -> Erratum:
     at, far = value(eb2, 1.0), value(1e4 * eb2, 1.0)
     printed_at, printed_far = value(eb2, -1.0), value(1e4 * eb2, -1.0)
     return Erratum(
-        "000 eq. 12, 14, 33; 003 eq. 17",
+        "Wistuba & Rawat 2018, eq. 12, 14, 33; 2019, eq. 17",
         "- 1/4 log alpha - log B_1/2(sqrt alpha)",
         "+ 1/4 log alpha + log B_1/2(sqrt alpha)",
         f"from alpha = E b^2 to 10^4 times that the bound goes from {at:.2f} to {far:.2f}; as printed from "
@@ -81,10 +77,10 @@ def bound_in_alpha() -> Erratum:
 
 
 def mean_signs() -> Erratum:
-    """000 eq. 42-45: the signs of the two means."""
+    """Wistuba & Rawat 2018, eq. 42-45: the signs of the two means."""
     right, literal = _svm_accuracy(+1.0), _svm_accuracy(-1.0)
     return Erratum(
-        "000 eq. 45",
+        "Wistuba & Rawat 2018, eq. 45",
         "a minus before all of it",
         "1 + kappa mu_t, positive, for j = y; 1 - kappa mu_y, negative, for j = t",
         f"accuracy of the updates on digits 3 and 5: {right:.3f}; with the printed sign {literal:.3f}",
@@ -135,11 +131,11 @@ def _svm_accuracy(sign: float) -> float:
 
 
 def scaled_sums() -> Erratum:
-    """001 algorithm 1: the factor n / |S| of a minibatch."""
+    """Wenzel et al. 2017, algorithm 1: the factor n / |S| of a minibatch."""
     with_factor, without = _minibatch_precision(True), _minibatch_precision(False)
     full = _minibatch_precision(None)
     return Erratum(
-        "001 algorithm 1",
+        "Wenzel et al. 2017, algorithm 1",
         "sums over the minibatch S as they are",
         "sums times n / |S|",
         f"trace of the posterior precision on 400 points, batches of 10: {with_factor:.0f} with the "
@@ -174,12 +170,12 @@ def _expected(function: Callable[[Floats], Floats], mean: float, variance: float
 
 
 def probit_denominator() -> Erratum:
-    """001 eq. 13: sqrt(1 + variance)."""
+    """Wenzel et al. 2017, eq. 13: sqrt(1 + variance)."""
     mean, variance = 1.0, 3.0
     truth = _expected(ndtr, mean, variance)
     right, printed = float(ndtr(mean / (1 + variance) ** 0.5)), float(ndtr(mean / (1 + variance)))
     return Erratum(
-        "001 eq. 13",
+        "Wenzel et al. 2017, eq. 13",
         "Phi(mean / (1 + variance))",
         "Phi(mean / sqrt(1 + variance))",
         f"mean 1, variance 3: quadrature {truth:.5f}, right side {right:.5f}, printed {printed:.5f}",
@@ -188,14 +184,14 @@ def probit_denominator() -> Erratum:
 
 
 def entropy_of_softmax() -> Erratum:
-    """003 eq. 19: entropy of softmax(f), not of f."""
+    """Wistuba & Rawat 2019, eq. 19: entropy of softmax(f), not of f."""
     f = np.array([1.2, -0.4, -0.9])
     p = np.exp(f) / np.exp(f).sum()
     right = float(-(p * np.log(p)).sum())
     with np.errstate(invalid="ignore"):
         printed = float(-(f * np.log(f)).sum())
     return Erratum(
-        "003 eq. 19",
+        "Wistuba & Rawat 2019, eq. 19",
         "- sum f_t log f_t of the latent means",
         "of softmax(f), as the text says",
         f"f = (1.2, -0.4, -0.9): {right:.4f}; as printed {printed}",
@@ -204,7 +200,7 @@ def entropy_of_softmax() -> Erratum:
 
 
 def gamma_factor() -> Erratum:
-    """002 eq. 12: the factor 1/2."""
+    """Galy-Fajou et al. 2019, eq. 12: the factor 1/2."""
     C = 4
     m, c = np.zeros(C), np.full(C, 1e-6)
 
@@ -217,7 +213,7 @@ def gamma_factor() -> Erratum:
 
     right, printed = iterate(0.5), iterate(1.0)
     return Erratum(
-        "002 eq. 12",
+        "Galy-Fajou et al. 2019, eq. 12",
         "exp(...) / cosh(c / 2)",
         "exp(...) / (2 cosh(c / 2))",
         f"alpha after 3,000 steps at the prior: {right:.3f} (converged); as printed {printed:.0f}, growing",
@@ -226,7 +222,7 @@ def gamma_factor() -> Erratum:
 
 
 def mean_update() -> Erratum:
-    """002 eq. 15: the mean takes the covariance, not its inverse."""
+    """Galy-Fajou et al. 2019, eq. 15: the mean takes the covariance, not its inverse."""
     rng = np.random.default_rng(3)
     kappa = rng.standard_normal((40, 3))
     theta, half = rng.uniform(0.1, 0.25, 40), 0.5 * rng.choice([-1.0, 1.0], 40)
@@ -240,7 +236,7 @@ def mean_update() -> Erratum:
 
     right, printed = bound(covariance @ slope), bound(precision @ slope)
     return Erratum(
-        "002 eq. 15",
+        "Galy-Fajou et al. 2019, eq. 15",
         "mu = 1/2 Sigma^-1 kappa' (y' - gamma)",
         "mu = 1/2 Sigma kappa' (y' - gamma)",
         f"the bound's part in mu, random problem: {right:.2f}, its maximum; at the printed mean "
@@ -250,7 +246,7 @@ def mean_update() -> Erratum:
 
 
 def poisson_rate() -> Erratum:
-    """002, Gibbs sampler: n ~ Poisson(lambda sigma(-f))."""
+    """Galy-Fajou et al. 2019, Gibbs sampler: n ~ Poisson(lambda sigma(-f))."""
     lam, f = 1.7, 0.8
     goal = float(np.exp(-lam * expit(f)))
     n = np.arange(60)
@@ -260,7 +256,7 @@ def poisson_rate() -> Erratum:
         for rate in (lam * expit(-f), lam * expit(f))
     )
     return Erratum(
-        "002 Gibbs sampler",
+        "Galy-Fajou et al. 2019, Gibbs sampler",
         "n ~ Po(lambda sigma(f))",
         "n ~ Po(lambda sigma(-f))",
         f"lambda 1.7, f .8: exp(-lambda sigma(f)) = {goal:.5f}; summed over n: {right:.5f}, "
@@ -270,14 +266,14 @@ def poisson_rate() -> Erratum:
 
 
 def two_classes() -> Erratum:
-    """002: C = 2 is the logistic only if f2 = -f1."""
+    """Galy-Fajou et al. 2019: C = 2 is the logistic only if f2 = -f1."""
     f1 = 0.7
 
     def p(f2: float) -> float:
         return float(expit(f1) / (expit(f1) + expit(f2)))
 
     return Erratum(
-        "002, two classes",
+        "Galy-Fajou et al. 2019, two classes",
         "reduces to the logistic likelihood",
         "only where f2 = -f1",
         f"f1 = .7: p = {p(-f1):.4f} at f2 = -f1, sigma(f1) = {float(expit(f1)):.4f}; at f2 = 0 {p(0.0):.4f}",
@@ -286,12 +282,12 @@ def two_classes() -> Erratum:
 
 
 def robust_max_share() -> Erratum:
-    """002 eq. 3: 1 - eps for the largest, eps / (C - 1) for each other class."""
+    """Galy-Fajou et al. 2019, eq. 3: 1 - eps for the largest, eps / (C - 1) for each other class."""
     C, eps = 4, 0.1
     printed = (1 - eps) + eps / C
     right = 1 - (C - 1) * (eps / (C - 1))
     return Erratum(
-        "002 eq. 3",
+        "Galy-Fajou et al. 2019, eq. 3",
         "(1 - eps) [largest] + eps / C for every class",
         "1 - eps for the largest, eps / (C - 1) for each other: the robust-max that is compared with",
         f"C = 4, eps = .1: the share of wrong labels is {1 - right:.3f} = eps; as printed {1 - printed:.3f}",
@@ -300,11 +296,11 @@ def robust_max_share() -> Erratum:
 
 
 def robust_max_sum() -> Erratum:
-    """004: eps / (J - 1) for each other class, not eps."""
+    """The GWI notes: eps / (J - 1) for each other class, not eps."""
     J, eps = 4, 0.1
     right, printed = (1 - eps) + (J - 1) * eps / (J - 1), (1 - eps) + (J - 1) * eps
     return Erratum(
-        "004, robust max",
+        "the GWI notes, robust max",
         "1 - eps for the largest, eps otherwise",
         "eps / (J - 1) otherwise, as its later formulas have it",
         f"J = 4, eps = .1: probabilities sum to {right:.3f}; as printed to {printed:.3f}",

@@ -3,8 +3,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from workbench.errors import Cancelled
-from workbench.studies import images
-from workbench.studies.reproduce import EXPERIMENTS, reproduce
+from workbench.experiments import images
+from workbench.experiments.reproduce import EXPERIMENTS, reproduce
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ is found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from workbench.errors import InputError
 from workbench.exchange.files import csv_text, json_text, write_whole
@@ -24,8 +24,7 @@ RULE = (
 )
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """One checkable half-sentence of a claim.
 
     Attributes:
@@ -120,6 +119,28 @@ class Report:
     caps: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     cost: str = ""
+
+    def claim(self, claim: str, *, paper: str, ours: str, holds: Mapping[str, Any]) -> None:
+        """Add a finding.
+
+        Args:
+            claim: in our words.
+            paper: the paper's figure.
+            ours: ours.
+            holds: condition, with its numbers -> whether it did.
+        """
+        conditions = tuple(Condition(text, bool(held)) for text, held in holds.items())
+        self.findings.append(Finding(claim, paper, ours, conditions))
+
+    def table(
+        self, name: str, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], shown: int = 80
+    ) -> None:
+        """Add a table; arguments as `Table`."""
+        self.tables.append(Table(name, title, tuple(columns), list(rows), shown))
+
+    def figure(self, name: str, title: str, figure: Any) -> None:
+        """Add a figure; arguments as `Figure`."""
+        self.figures.append(Figure(name, title, figure))
 
     @property
     def verdict(self) -> Verdict:

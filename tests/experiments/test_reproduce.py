@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from workbench.errors import Cancelled, InputError
+from workbench.experiments import data, errata
+from workbench.experiments.active import active
+from workbench.experiments.data import paper_sets
+from workbench.experiments.reports import Condition, Figure, Finding, Report, Table, write_report
+from workbench.experiments.reproduce import EXPERIMENTS, Context, reproduce
 from workbench.registry import load_target
-from workbench.studies import papers_data, papers_errata
-from workbench.studies.papers_active import active
-from workbench.studies.papers_data import cut, paper_sets, some_rows
-from workbench.studies.reports import Condition, Figure, Finding, Report, Table, write_report
-from workbench.studies.reproduce import EXPERIMENTS, Context, reproduce
+from workbench.studies.fits import cut, some_rows
 
 
 def finding(*holds: bool) -> Finding:
@@ -77,8 +78,7 @@ def test_every_name_leads_to_a_function() -> None:
     } <= set(EXPERIMENTS)  # fmt: skip
     for entry in EXPERIMENTS.values():
         assert entry.paper and entry.quick and entry.full
-        if entry.target.startswith("workbench.studies.papers_"):
-            assert callable(load_target(entry.target))
+        assert callable(load_target(entry.target))
     with pytest.raises(InputError, match="Did you mean 'lmgp-table1'"):
         reproduce("lmgp-tabel1")
 
@@ -109,6 +109,46 @@ def test_parts_are_computed_once_and_survive_a_kill(tmp_path: Path) -> None:
     assert context.parts("g", [{"x": 3}, {"x": 0}], double) == [6, 0] and len(CALLS) == 4
 
 
+def sums(x: int, y: str, z: int) -> dict[str, float | None]:
+    return {"sum": float(x + len(y) + z), "odd": None if y == "bb" else 1.0}
+
+
+def test_a_grid_is_an_array_over_its_axes(tmp_path: Path) -> None:
+    words: list[str] = []
+    context = Context(
+        "n", tmp_path, tmp_path / "cache", progress=lambda fraction, message: words.append(message)
+    )
+    grid = context.grid("g", sums, {"x": (1, 2, 3), "y": ("a", "bb")}, z=10)
+    assert grid["sum"].tolist() == [[12, 13], [13, 14], [14, 15]]
+    assert np.isnan(grid["odd"][:, 1]).all() and grid["odd"][:, 0].tolist() == [1, 1, 1]
+    assert grid.mean("sum", "x").tolist() == [13, 14]
+    assert grid.rows("x", lambda r: r["y"].upper(), "sum")[1] == (1, "BB", 13)
+    assert words[:2] == ["1 a", "1 bb"]
+    # the same parts, in another order, are not computed again
+    words.clear()
+    again = context.grid("g", sums, {"y": ("bb",), "x": (3, 1)}, z=10)
+    assert again["sum"].tolist() == [[15, 13]] and words == []
+
+
+def sums(x: int, y: str, z: int) -> dict[str, float | None]:
+    return {"sum": float(x + len(y) + z), "odd": None if y == "bb" else 1.0}
+
+
+def test_a_grid_is_an_array_over_its_axes(tmp_path: Path) -> None:
+    words: list[str] = []
+    context = Context("n", tmp_path, tmp_path / "cache", progress=lambda fraction, message: words.append(message))
+    grid = context.grid("g", sums, {"x": (1, 2, 3), "y": ("a", "bb")}, z=10)
+    assert grid["sum"].tolist() == [[12, 13], [13, 14], [14, 15]]
+    assert np.isnan(grid["odd"][:, 1]).all() and grid["odd"][:, 0].tolist() == [1, 1, 1]
+    assert grid.mean("sum", "x").tolist() == [13, 14]
+    assert grid.rows("x", lambda r: r["y"].upper(), "sum")[1] == (1, "BB", 13)
+    assert words[:2] == ["1 a", "1 bb"]
+    # the same parts, in another order, are not computed again
+    words.clear()
+    again = context.grid("g", sums, {"y": ("bb",), "x": (3, 1)}, z=10)
+    assert again["sum"].tolist() == [[15, 13]] and words == []
+
+
 def test_caps_are_said(tmp_path: Path) -> None:
     context = Context("n", tmp_path, tmp_path, quick=True)
     assert context.cap("seeds", 5, 1) == 1 and context.rows(700) == 700 and context.rows(700) == 700
@@ -123,7 +163,7 @@ def test_caps_are_said(tmp_path: Path) -> None:
         reproduce("errata", tmp_path / "file")
 
 
-@pytest.mark.parametrize("check", papers_errata.CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", errata.CHECKS, ids=lambda c: c.__name__)
 def test_each_correction_is_shown_by_its_number(check: object) -> None:
     found = check()  # type: ignore[operator]
     assert found.holds, found
@@ -158,10 +198,10 @@ def planted_part(pool: str, policy: str, points: int, seed: int, rows: int, budg
 
 def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = (*(f"set{i}" for i in range(6)), "poker")
-    sets = papers_data.PaperSets(names, {"pmlb:letter": "Install it."})
-    monkeypatch.setattr("workbench.studies.papers_active.paper_sets", lambda: sets)
-    monkeypatch.setattr("workbench.studies.papers_active.part", planted_part)
-    monkeypatch.setattr("workbench.studies.papers_active.full_error", lambda **key: 0.1)
+    sets = data.PaperSets(names, {"pmlb:letter": "Install it."})
+    monkeypatch.setattr("workbench.experiments.data.paper_sets", lambda: sets)
+    monkeypatch.setattr("workbench.experiments.active.part", planted_part)
+    monkeypatch.setattr("workbench.experiments.active.full_error", lambda **key: 0.1)
     context = Context("lmgp-active", tmp_path / "a", tmp_path / "cache", quick=True, max_rows=80)
     report = active(context)
     assert any("letter. Install it." in cap for cap in context.caps)

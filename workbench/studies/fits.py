@@ -1,54 +1,21 @@
-"""Data of the papers' experiments: which sets, which rows, and one fit measured."""
+"""Fits measured on part of a pool: which rows, which split, how long, how good."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import lru_cache
 from time import process_time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Array, Ints
-from workbench.errors import InputError
 from workbench.pools import load_pool
-from workbench.pools.catalogue import catalogue
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 
 POKER = "poker"
-POKER_ROWS = 1_025_010
-
-
-class PaperSets(NamedTuple):
-    """The 68 sets of the large-margin papers.
-
-    Attributes:
-        names: what `load_pool` takes, small sets first.
-        missing: those whose file is not here, with how to get it.
-    """
-
-    names: tuple[str, ...]
-    missing: dict[str, str]
-
-
-def paper_sets() -> PaperSets:
-    """PMLB sets of 3 or more classes and 128 or more rows, MNIST left out; poker by its generator.
-
-    Raises:
-        InputError: not one of them is here.
-    """
-    entries = [e for e in catalogue() if e.group == "pmlb" and e.paper68]
-    here = sorted((e for e in entries if e.path is not None), key=lambda e: e.n_items * e.n_features)
-    missing = {e.full_name: e.how for e in entries if e.path is None and e.name != POKER}
-    if not here:
-        first = entries[0]
-        raise InputError(
-            f"None of the {len(entries)} PMLB sets is on this machine. {first.how} Or point WORKBENCH_DATA "
-            "at a folder that holds pmlb/NAME/NAME.tsv.gz."
-        )
-    return PaperSets((*(e.full_name for e in here), POKER), missing)
 
 
 def cut(pool: Pool, rows: int | None, seed: int) -> Pool:
@@ -110,21 +77,29 @@ def opened(name: str, rows: int | None, seed: int) -> Pool:
     return cut(load_pool(name), rows, seed).split(seed)
 
 
-def measured_fit(estimator: Any, X: Array, y: Ints, X_test: Array, y_test: Ints) -> dict[str, float]:
+def measured_fit(
+    make: Callable[[], Any], X: Array, y: Ints, X_test: Array, y_test: Ints, *, kind: Hashable = None
+) -> dict[str, float]:
     """Fit and measure.
 
     Args:
-        estimator: unfitted, with `classes=` set.
+        make: () -> an estimator with `classes=` set.
         X: [n, D].
         y: [n] codes.
         X_test: [m, D].
         y_test: [m].
+        kind: what compiled functions are kept by, such as a model and its number of classes: before the
+            first of a kind another is fitted to a few rows, as compiling is not training.
 
     Returns:
         error, nll, brier (0 to 2), ece, and CPU seconds of the fit.
     """
     from workbench.sessions.measure import measures
 
+    if kind is not None and kind not in _compiled:
+        compile_first(make, X, y)
+        _compiled.add(kind)
+    estimator = make()
     began = process_time()
     estimator.fit(X, y)
     seconds = process_time() - began
@@ -132,7 +107,10 @@ def measured_fit(estimator: Any, X: Array, y: Ints, X_test: Array, y_test: Ints)
     return {k: float(found[k]) for k in ("error", "nll", "brier", "ece")} | {"seconds": seconds}
 
 
-def warmed(make: Any, X: Array, y: Ints) -> None:
+_compiled: set[Hashable] = set()
+
+
+def compile_first(make: Callable[[], Any], X: Array, y: Ints) -> None:
     """Let a model compile what it compiles before it is timed: a fit on a few rows.
 
     Args:
@@ -150,13 +128,3 @@ def split_arrays(pool: Pool) -> tuple[Array, Ints, Array, Ints]:
     truth = np.asarray(pool.truth)
     train, test = pool.test.train, pool.test.test
     return pool.features[train], truth[train], pool.features[test], truth[test]
-
-
-def short(name: str) -> str:
-    """A set's name without its group."""
-    return name.partition(":")[2] or name
-
-
-def told(document: Mapping[str, Any]) -> str:
-    """A part's arguments in few words."""
-    return " ".join(str(v) for v in document.values() if isinstance(v, str | int))

@@ -1,0 +1,289 @@
+"""The papers' tables and figures by name: `workbench reproduce NAME`.
+
+An experiment is a function (Context) -> Report, named in experiments.csv with what it costs and
+imported when it is run. To add one: write the function and add a line.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+
+from workbench.arrays import Floats
+from workbench.errors import Cancelled, InputError
+from workbench.experiments.reports import Report, write_report
+from workbench.registry import Entry, Registry
+
+T = TypeVar("T")
+OnProgress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Experiment(Entry):
+    """One table or figure of a paper.
+
+    Attributes:
+        paper: which, such as "Wistuba & Rawat 2019, table 1".
+        quick: what `--quick` costs.
+        full: what a full run costs.
+    """
+
+    paper: str = ""
+    quick: str = ""
+    full: str = ""
+
+
+def _listed() -> Iterator[Experiment]:
+    with Path(__file__).with_name("experiments.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            yield Experiment(**row | {"target": f"{__package__}.{row['target']}"})
+
+
+EXPERIMENTS: Registry[Experiment] = Registry("experiment", list(_listed()))
+
+
+class Grid:
+    """Results of parts over axes: `grid["error"]` is an array with a dimension for each axis.
+
+    Args:
+        axes: name -> values, outermost first.
+        keys: the arguments of each part.
+        results: of each part, in the same order.
+    """
+
+    def __init__(
+        self, axes: Mapping[str, Sequence[Any]], keys: Sequence[dict[str, Any]], results: Sequence[Any]
+    ):
+        self.axes, self._keys, self._results = axes, keys, results
+
+    def __getitem__(self, measure: str) -> Floats:
+        """A measure as an array, [axis, axis, ...]; NaN where a part has no such number."""
+        values = [np.nan if r.get(measure) is None else r[measure] for r in self._results]
+        return np.array(values, dtype=np.float64).reshape([len(values) for values in self.axes.values()])
+
+    def mean(self, measure: str, *over: str) -> Floats:
+        """A measure averaged over some axes."""
+        return self[measure].mean(axis=tuple(list(self.axes).index(name) for name in over))
+
+    def at(self, **where: Any) -> dict[str, Any]:
+        """The result of the one part at these values of the axes."""
+        return next(r for key, r in self if all(key[name] == value for name, value in where.items()))
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], Any]]:
+        """Arguments and result of each part."""
+        return iter(zip(self._keys, self._results, strict=True))
+
+    def rows(self, *columns: str | Callable[[Mapping[str, Any]], Any]) -> list[tuple[Any, ...]]:
+        """A row a part: arguments and measures by name, or functions of both together."""
+        return [
+            tuple(column(both) if callable(column) else both[column] for column in columns)
+            for both in (key | result for key, result in self)
+        ]
+
+
+@dataclass
+class Context:
+    """What an experiment is given.
+
+    Attributes:
+        name: of the experiment.
+        folder: of its report; files of its own may go there.
+        cache: folder of finished parts, shared by experiments.
+        quick: whether caps for a few minutes are wanted.
+        max_rows: at most this many rows of any data set, or None.
+        workers: processes for parts that are independent.
+        progress: (fraction, message) for whoever watches.
+        should_stop: asked between parts.
+        caps: what was capped; a report takes them over.
+    """
+
+    name: str
+    folder: Path
+    cache: Path
+    quick: bool = False
+    max_rows: int | None = None
+    workers: int = 1
+    progress: OnProgress = lambda fraction, message: None
+    should_stop: Callable[[], bool] = lambda: False
+    caps: list[str] = field(default_factory=list)
+
+    def cap(self, what: str, full: T, quick: T) -> T:
+        """A setting that is smaller in a quick run; says so in the report.
+
+        Args:
+            what: such as "seeds".
+            full: the paper's value.
+            quick: the value for `--quick`.
+
+        Returns:
+            The one to use.
+        """
+        if not self.quick or full == quick:
+            return full
+        self.caps.append(f"{what}: {quick} instead of {full}")
+        return quick
+
+    def rows(self, quick: int) -> int | None:
+        """The cap on rows: `--max-rows`, else `quick` in a quick run, else None; said in the report."""
+        limit = self.max_rows if self.max_rows is not None else quick if self.quick else None
+        note = f"at most {limit:,} rows of a data set" if limit else ""
+        if note and note not in self.caps:
+            self.caps.append(note)
+        return limit
+
+    def grid(
+        self,
+        group: str,
+        function: Callable[..., Any],
+        axes: Mapping[str, Sequence[Any]],
+        describe: Callable[[Mapping[str, Any]], str] | None = None,
+        **fixed: Any,
+    ) -> Grid:
+        """Compute a function for every combination of some of its arguments; see `parts`.
+
+        Args:
+            group: experiments that name the same group share parts.
+            function: of JSON values, returning a mapping of measures.
+            axes: argument -> its values; the first changes slowest.
+            describe: a part in few words, for progress; the values of the axes unless given.
+            fixed: arguments that are the same in every part.
+
+        Returns:
+            The results.
+        """
+        keys = [dict(zip(axes, values, strict=True)) | fixed for values in product(*axes.values())]
+
+        def words(key: Mapping[str, Any]) -> str:
+            return " ".join(str(key[name]) for name in axes)
+
+        return Grid(axes, keys, self.parts(group, keys, function, describe or words))
+
+    def parts(
+        self,
+        group: str,
+        keys: Sequence[Mapping[str, Any]],
+        function: Callable[..., Any],
+        describe: Callable[[Mapping[str, Any]], str] = str,
+    ) -> list[Any]:
+        """Compute `function(**key)` for every key, once ever: finished parts are kept on disk.
+
+        Args:
+            group: experiments that name the same group share parts.
+            keys: JSON documents, the arguments; all that a part depends on.
+            function: at module level (it may run in another process), returning a JSON document.
+            describe: a key in few words, for progress.
+
+        Returns:
+            A result a key, in order.
+
+        Raises:
+            Cancelled: `should_stop` said so; what is finished stays.
+        """
+        cache = _Cache(self.cache / f"{group}.jsonl")
+        names = [json.dumps(dict(key), sort_keys=True) for key in keys]
+        open_ones = [i for i, name in enumerate(names) if name not in cache.values]
+        done = len(keys) - len(open_ones)
+
+        def finished(index: int, result: Any) -> None:
+            nonlocal done
+            cache.add(names[index], result)
+            done += 1
+            self.progress(done / max(len(keys), 1), describe(keys[index]))
+
+        if self.workers > 1 and len(open_ones) > 1:
+            from workbench.studies.workers import spread
+
+            jobs = [dict(keys[i]) for i in open_ones]
+            for at, result in spread(function, jobs, self.workers, should_stop=self.should_stop):
+                finished(open_ones[at], result)
+        else:
+            for index in open_ones:
+                if self.should_stop():
+                    raise Cancelled(self.name)
+                finished(index, function(**keys[index]))
+        return [cache.values[name] for name in names]
+
+
+class _Cache:
+    """Finished parts, a JSON line each; a line cut by a kill is dropped."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.values: dict[str, Any] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file():
+            data = path.read_bytes()
+            whole = data[: data.rfind(b"\n") + 1]
+            if whole != data:
+                path.write_bytes(whole)
+            for line in whole.decode().splitlines():
+                key, value = json.loads(line)
+                self.values[key] = value
+
+    def add(self, key: str, value: Any) -> None:
+        with self.path.open("ab") as file:
+            file.write(json.dumps([key, value]).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.values[key] = value
+
+
+def reproduce(
+    name: str,
+    out: Path | str = "reproduction",
+    *,
+    quick: bool = False,
+    max_rows: int | None = None,
+    workers: int = 1,
+    progress: OnProgress | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> tuple[Report, Path]:
+    """Run one of the papers' experiments and write its report.
+
+    Args:
+        name: in `EXPERIMENTS`.
+        out: folder; the report goes to a folder of its name in it, finished parts to `cache` in it,
+            so that the same call goes on after a kill.
+        quick: caps for a few minutes.
+        max_rows: at most this many rows of any data set.
+        workers: processes.
+        progress: called with (fraction, message).
+        should_stop: True ends it between two parts.
+
+    Returns:
+        The report and the path of report.md.
+
+    Raises:
+        InputError: no such experiment, or data that are not there (with how to get them).
+        Cancelled: told to stop.
+    """
+    entry = EXPERIMENTS[name]
+    if max_rows is not None and max_rows < 50:
+        raise InputError(f"--max-rows must be at least 50; got {max_rows}.")
+    if workers < 1:
+        raise InputError(f"The number of workers must be at least 1; got {workers}.")
+    place = Path(out)
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{place} is a file; --out takes a folder.")
+    context = Context(name, place / name, place / "cache", quick, max_rows, workers)
+    if progress is not None:
+        context.progress = progress
+    if should_stop is not None:
+        context.should_stop = should_stop
+    began = perf_counter()
+    report: Report = entry.load()(context)
+    report.caps = list(dict.fromkeys([*context.caps, *report.caps]))
+    report.cost = report.cost or entry.full
+    command = f"workbench reproduce {name}" + (" --quick" if quick else "")
+    command += f" --max-rows {max_rows}" if max_rows is not None else ""
+    path = write_report(report, place / name, name=name, command=command, seconds=perf_counter() - began)
+    return report, path
