@@ -130,25 +130,6 @@ def test_a_grid_is_an_array_over_its_axes(tmp_path: Path) -> None:
     assert again["sum"].tolist() == [[15, 13]] and words == []
 
 
-def sums(x: int, y: str, z: int) -> dict[str, float | None]:
-    return {"sum": float(x + len(y) + z), "odd": None if y == "bb" else 1.0}
-
-
-def test_a_grid_is_an_array_over_its_axes(tmp_path: Path) -> None:
-    words: list[str] = []
-    context = Context("n", tmp_path, tmp_path / "cache", progress=lambda fraction, message: words.append(message))
-    grid = context.grid("g", sums, {"x": (1, 2, 3), "y": ("a", "bb")}, z=10)
-    assert grid["sum"].tolist() == [[12, 13], [13, 14], [14, 15]]
-    assert np.isnan(grid["odd"][:, 1]).all() and grid["odd"][:, 0].tolist() == [1, 1, 1]
-    assert grid.mean("sum", "x").tolist() == [13, 14]
-    assert grid.rows("x", lambda r: r["y"].upper(), "sum")[1] == (1, "BB", 13)
-    assert words[:2] == ["1 a", "1 bb"]
-    # the same parts, in another order, are not computed again
-    words.clear()
-    again = context.grid("g", sums, {"y": ("bb",), "x": (3, 1)}, z=10)
-    assert again["sum"].tolist() == [[15, 13]] and words == []
-
-
 def test_caps_are_said(tmp_path: Path) -> None:
     context = Context("n", tmp_path, tmp_path, quick=True)
     assert context.cap("seeds", 5, 1) == 1 and context.rows(700) == 700 and context.rows(700) == 700

@@ -200,7 +200,7 @@ class Context:
             self.progress(done / max(len(keys), 1), describe(keys[index]))
 
         if self.workers > 1 and len(open_ones) > 1:
-            from workbench.studies.workers import spread
+            from workbench.work import spread
 
             jobs = [dict(keys[i]) for i in open_ones]
             for at, result in spread(function, jobs, self.workers, should_stop=self.should_stop):
