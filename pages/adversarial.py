@@ -8,13 +8,13 @@ import numpy as np
 import streamlit as st
 
 from workbench.app import current, downloads, robustness, widgets
+from workbench.app.glossary import explain
 from workbench.app.text import percent, plural, verbatim
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
 from workbench.figures import adversarial as figures
 
-OWN = "this project's pool"
 SUBJECTS = {"project": "This project's model", "fresh": "A model fitted for this"}
 CONTROL = "noise"
 CAUTION = """
@@ -47,13 +47,9 @@ def chosen() -> str | None:
 
 
 def sources() -> dict[str, str]:
+    """Images to fit on: the person's own projects and uploads first, then bundled and known sets."""
     found = robustness.pools()
-    opened = current.session()
-    if opened is None or opened.pool.kind != "image" or not opened.pool.has_truth:
-        return found
-    if str(opened.project.pool["name"]) in found:
-        return found
-    return {OWN: f"{verbatim(opened.project.name, 40)} (this project)"} | found
+    return robustness.own_pools(current.project_id(), found) | found
 
 
 def opened_project() -> Any:
@@ -98,7 +94,7 @@ def form() -> None:
         default = ["fgsm", "adaptive-pgd", "noise"]
         if subject == "project":
             left, right = st.columns([2.4, 1], gap="medium", vertical_alignment="bottom")
-            pool, classifier = OWN, str(opened.settings["classifier"])
+            pool, classifier = f"{robustness.OWN}{opened.id}", str(opened.settings["classifier"])
             with left:
                 own_model(opened, classifier)
             if not robustness.gives_gradients(opened):
@@ -203,8 +199,13 @@ def begin(
 ) -> None:  # fmt: skip
     from workbench.studies.attacks import AttackSpec
 
-    opened = current.session() if pool == OWN else None
+    opened = current.opened(pool.removeprefix(robustness.OWN)) if pool.startswith(robustness.OWN) else None
     fresh = opened if project is None else None
+    if fresh is not None and (not fresh.pool.has_truth or fresh.pool.kind != "image"):
+        raise InputError(
+            f"{fresh.project.name!r} has no known classes of images to fit a model on. Open it and attack "
+            "its own model, or choose images with known classes."
+        )
     strengths = tuple(float(round(strongest * share, 4)) for share in (0, 1 / 6, 1 / 3, 1 / 2, 2 / 3, 1))
     spec = AttackSpec(
         pool=pool if opened is None else str(opened.project.pool["name"]),
@@ -254,17 +255,56 @@ def shown(outcome: Any) -> None:
         format_func=names.get,
         key="detector",
         persist_state="session",
-        help="What of the model's uncertainty is watched.",
+        help=explain("detector", "variation ratio", "entropy", "BALD"),
     )
     if detector not in names:
         detector = next(iter(names))
     k = result.detectors.index(detector)
-    curves(outcome, k, names)
-    detection(outcome, k, names)
-    pictures(outcome, k, names)
+    attack, strength = shown_attack(result)
+    st.markdown(f"**{verbatim(verdict(result, k, detector_words(names[detector]), attack, strength))}**")
+    curves(outcome, k, names, strength)
+    detection(outcome, k, names, attack, strength)
+    pictures(outcome, k, names, attack, strength)
     with st.container(border=True, key="caution"):
         st.markdown(CAUTION)
     results(outcome)
+
+
+def detector_words(title: str) -> str:
+    """A detector's title within a sentence."""
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+
+
+def shown_attack(result: Any) -> tuple[str, float]:
+    """The attack and the strength that every panel shows, from one pair of controls."""
+    some = [float(s) for s in result.strengths if s > 0] or [float(result.strengths[-1])]
+    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="attack-shown-tools"):
+        attack = st.segmented_control(
+            "Attack", list(result.attacks), default=result.attacks[0], required=True, format_func=title_of,
+            key="attack-shown",
+        )  # fmt: skip
+        strength = some[0]
+        if len(some) > 1:
+            strength = st.select_slider(
+                "Strength", some, value=some[len(some) // 2], format_func=lambda s: f"{s:.3g}",
+                key="attack-at", width=320, help=explain("strength"),
+            )  # fmt: skip
+    return attack if attack in result.attacks else result.attacks[0], float(strength)
+
+
+def verdict(result: Any, k: int, detector: str, attack: str, strength: float) -> str:
+    """What this attack does at this strength, and how much of it is noticed."""
+    from workbench.attacks.detection import roc
+
+    a, s = result.row(attack, strength)
+    curve = roc(result.clean_scores[k], result.scores[a, s, k])
+    found = float(np.max(np.asarray(curve.found)[np.asarray(curve.false_alarms) <= 0.05 + 1e-12], initial=0))
+    right = float(np.mean(result.clean_codes == result.truth))
+    return (
+        f"{title_of(attack)} at strength {strength:.3g}: right on {percent(float(result.accuracy[a, s]), 0)} "
+        f"instead of {percent(right, 0)}; the {detector} notices {percent(found, 0)} of the attacked images "
+        "at 5 % false alarms."
+    )
 
 
 def drawn(fig: Any, key: str, alt: str) -> None:
@@ -272,28 +312,33 @@ def drawn(fig: Any, key: str, alt: str) -> None:
     downloads.figure_downloads(fig, f"attack-{key}", f"save-{key}")
 
 
-def curves(outcome: Any, k: int, names: dict[str, str]) -> None:
+def curves(outcome: Any, k: int, names: dict[str, str], strength: float) -> None:
     result, detector = outcome.robustness, list(names.values())[k]
     accuracy = {title_of(a): result.accuracy[i] for i, a in enumerate(result.attacks)}
     suspicion = {title_of(a): result.mean_scores[i, :, k] for i, a in enumerate(result.attacks)}
     if result.softmax_accuracy is not None:
         accuracy["Softmax network, its own FGSM"] = result.softmax_accuracy
-    st.subheader("What the attacks do")
+    st.header("What the attacks do", help=explain("strength"))
     drawn(
         figures.strength_curves(
-            result.strengths, accuracy, suspicion, score=detector, controls=(title_of(CONTROL),)
+            result.strengths,
+            accuracy,
+            suspicion,
+            score=detector,
+            controls=(title_of(CONTROL),),
+            mark=strength,
         ),
         "strength-curves",
         f"Accuracy and mean {detector} of the attacked images against the strength of the attack",
     )
 
 
-def detection(outcome: Any, k: int, names: dict[str, str]) -> None:
+def detection(outcome: Any, k: int, names: dict[str, str], attack: str, strength: float) -> None:
     from workbench.attacks.detection import confusion_at, roc, threshold_at
 
     result, detector = outcome.robustness, list(names.values())[k]
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        st.subheader("Whether they are noticed")
+        st.header("Whether they are noticed", help=explain("AUC", "detector"))
         successful = st.toggle(
             "Successful attacks only",
             key="attack-successful",
@@ -307,28 +352,15 @@ def detection(outcome: Any, k: int, names: dict[str, str]) -> None:
                 title_of(a): {n: areas[i, :, j] for j, n in enumerate(names.values())}
                 for i, a in enumerate(result.attacks)
             },
+            mark=strength,
         ),
         "detection-curves",
         "Area under the ROC curve of each detector against strength, one panel an attack",
     )
-    some = [float(s) for s in result.strengths if s > 0]
-    if not some:
+    if strength <= 0:
         return
-    left, right = st.columns(2, gap="large")
-    with left:
-        strength = st.select_slider(
-            "Strength", some, value=some[len(some) // 2], format_func=lambda s: f"{s:.3g}", key="attack-at"
-        )
-    with right:
-        attack = st.segmented_control(
-            "Attack in the histogram and the images",
-            list(result.attacks),
-            default=result.attacks[0],
-            required=True,
-            format_func=title_of,
-            key="attack-shown",
-        )
-    a, s = result.row(attack if attack in result.attacks else result.attacks[0], strength)
+    left, right = widgets.split([1, 1], "attack-panels", below=1000)
+    a, s = result.row(attack, strength)
     clean = result.clean_scores[k]
     lines, size = {}, {}
     for i, name in enumerate(result.attacks):
@@ -379,7 +411,7 @@ def counts(table: Any) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                "": ["Clean", "Attacked"],
+                "Images": ["Clean", "Attacked"],
                 "Flagged": [
                     f"{table.clean_flagged:,} ({percent(table.clean_flagged / clean)})",
                     f"{table.attacked_flagged:,} ({percent(table.attacked_flagged / attacked)})",
@@ -396,18 +428,14 @@ def counts(table: Any) -> None:
     )
 
 
-def pictures(outcome: Any, k: int, names: dict[str, str]) -> None:
+def pictures(outcome: Any, k: int, names: dict[str, str], attack: str, strength: float) -> None:
     result, detector = outcome.robustness, list(names.values())[k]
     kept = result.examples
     if kept is None:
         return
-    a, s = result.row(
-        st.session_state.get("attack-shown") or result.attacks[0],
-        st.session_state.get("attack-at") or float(result.strengths[-1]),
-    )
-    strength = float(result.strengths[s])
+    a, s = result.row(attack, strength)
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        st.subheader("Image by image")
+        st.header("Image by image")
         only = st.toggle("Only where the attack worked", key="attack-worked")
     worked = result.successful[a, s][kept.items]
     order = [int(i) for i in np.flatnonzero(worked)] if only else list(range(len(kept.items)))
@@ -423,17 +451,22 @@ def pictures(outcome: Any, k: int, names: dict[str, str]) -> None:
     st.caption(
         f"{title_of(result.attacks[a])} at strength {strength:.3g}: the clean image, what was added "
         "(grey is nothing), and the attacked one; prediction and "
-        f"{detector if detector == 'BALD' else detector.lower()} before and after."
+        f"{detector_words(detector)} before and after."
     )
-    columns = st.columns(8, gap="small")
-    for column, i in zip(columns, order, strict=False):
+    widgets.style(
+        ".st-key-examples { display: grid; gap: 1rem;"
+        " grid-template-columns: repeat(auto-fill, minmax(7rem, 1fr)); }"
+        ".st-key-examples > div { width: 100%; }"
+    )
+    grid = st.container(key="examples")
+    for i in order:
         item = int(kept.items[i])
-        with column, st.container(key=f"example-{i}", gap="xsmall"):
+        with grid, st.container(key=f"example-{i}", gap="xsmall"):
             trio(kept.clean[i], kept.attacked[a, s, i], outcome.image_shape, strength)
             before, after = int(result.clean_codes[item]), int(result.codes[a, s, item])
             true = int(result.truth[item])
-            arrow = f"{name(before)} → :{'green' if after == true else 'red'}[{name(after)}]"
-            st.markdown(f"**{name(true)}**: {arrow}")
+            now = f":{'green' if after == true else 'red'}[{name(after)}]"
+            st.markdown(f"true **{name(true)}**, said {name(before)}, now says **{now}**")
             st.caption(f"{result.clean_scores[k, item]:.3f} → {result.scores[a, s, k, item]:.3f}")
     if kept.latent is None:
         return

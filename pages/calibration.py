@@ -9,7 +9,8 @@ import streamlit as st
 
 from workbench.app import current, frame, lessons, seeing, teaching, widgets
 from workbench.app.downloads import figure_downloads
-from workbench.app.text import plural, verbatim
+from workbench.app.glossary import explain
+from workbench.app.text import calibration_verdict, plural, verbatim
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 
@@ -79,7 +80,7 @@ def choose_part() -> str:
 def run_experiment(name: str) -> None:
     """One experiment: its question, a button that starts it, and what is computed so far."""
     chosen = lessons.EXPERIMENTS[name]
-    st.subheader(chosen.question)
+    st.header(chosen.question)
     values = teaching.controls(chosen)
     made, job = lessons.present(chosen, values)
     active = job is not None and job.active
@@ -104,11 +105,12 @@ def run_experiment(name: str) -> None:
         st.caption("Cancelled; this is how far it came." if job.partial else "Cancelled.")
         if job.partial is not None:
             teaching.draw(chosen, job.partial, values)
-    st.markdown("#### What to look for")
+    st.header("What to look for")
     teaching.look(chosen)
 
 
 st.title("Calibration")
+widgets.style(".st-key-verdict p strong { font-size: 1.3rem; font-weight: 600; }")
 part = choose_part()
 if part != OWN:
     run_experiment(part)
@@ -116,7 +118,6 @@ if part != OWN:
 if current.project_id() is None:
     st.caption("The other three need no project.")
 session = frame.needed("see whether its probabilities are honest")
-st.markdown("Of all the items it was 80 % sure about, was it right about 80 %?")
 current.keep_fitting(session)
 model = session.model
 if model is None:
@@ -134,17 +135,18 @@ if found is None:
     frame.end()
 items, codes, crossed, where = found
 
+verdict = st.container(key="verdict")
 versions = seeing.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
-with st.container(horizontal=True, gap="large", vertical_alignment="bottom"):
+with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     names = ["The prediction", *model.classes]
     which = st.selectbox(
         "Confidence in",
         range(len(names)),
         format_func=lambda i: verbatim(names[i], 40),
         key="cal-class",
-        width=260,
+        width=230,
     )
-    bins = st.slider("Bins", 5, 20, 10, key="cal-bins", width=220)
+    bins = st.slider("Bins", 5, 20, 10, key="cal-bins", width=160)
     version = "own"
     if len(versions) > 1:
         version = st.segmented_control(
@@ -157,36 +159,45 @@ with st.container(horizontal=True, gap="large", vertical_alignment="bottom"):
         )
 code = None if which == 0 else int(which) - 1
 shown = seeing.calibration(session.id, model, items, codes, version, bins, code, crossed)
-st.caption(f"Measured on {verbatim(where)}. Model of {plural(model.n_labelled, 'label')}.")
+h = shown.histogram
+with verdict:
+    event = "" if code is None else str(model.classes[code])
+    sentence = calibration_verdict(h.mean_confidence, h.accuracy, shown.n, event)
+    st.markdown(f"**{verbatim(sentence)}**")
+    st.caption(f"Measured on {verbatim(where)}. Model of {plural(model.n_labelled, 'label')}.")
 
 left, right = widgets.split([1, 1], "cal-figures", below=1000)
 with left:
-    st.header("Reliability")
+    st.header("Reliability", help=explain("reliability", "ECE"))
     from workbench.figures.reliability import confidence_histogram, reliability_diagram
 
-    event = "the prediction" if code is None else str(model.classes[code])
-    fig = reliability_diagram(shown.table, ece=shown.ece.value, band=shown.band, event=event, height=420)
+    fig = reliability_diagram(
+        shown.table, ece=shown.ece.value, band=shown.band, event=event or "the prediction", height=420
+    )
+    # as high as its neighbour, which has a legend
+    fig.update_layout(margin_t=40)
     widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
     figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
-    st.caption("Above the dotted line it is too modest, below it promises too much. Bars: 95 % bootstrap.")
+    st.caption(
+        "Above the dotted line it is too modest, below it promises too much. Bars: 95 % intervals of the "
+        "share right; a bin where all are right has one too."
+    )
 with right:
-    st.header("Confidence")
-    h = shown.histogram
+    st.header("Confidence", help="How many items the model was how sure about; orange ones were wrong.")
     fig = confidence_histogram(h, height=420)
     widgets.figure(fig, "cal-histogram", "Number of items by confidence, right and wrong ones")
     figure_downloads(fig, "workbench-confidence", "save-cal-histogram")
-    gap = h.over_confidence
-    word = "over-confident" if gap > 0 else "under-confident"
-    st.caption(f"Mean confidence minus accuracy: {gap:+.3f} ({word}).")
+    st.caption(f"Mean confidence minus accuracy: {h.over_confidence:+.3f}.")
 
-st.header("In numbers")
+st.header("In numbers", help=explain("ECE", "NLL", "Brier score"))
 ece, parts = shown.ece, shown.parts
 numbers(
     [
         (
             "Expected calibration error",
             f"{ece.value:.3f}  ({ece.low:.3f} to {ece.high:.3f})",
-            "Mean gap between confidence and share right; 95 % interval. Biased upward with few items.",
+            "Mean gap between confidence and share right. The 95 % interval is for the gap without what "
+            "chance alone adds, so it can lie below the value.",
         ),
         (
             "Maximum calibration error",
@@ -207,8 +218,8 @@ numbers(
         ("Brier score", f"{shown.brier:.3f}", "0 to 2, over all classes; 0 is perfect."),
         (
             "Brier score of this event",
-            f"{parts.brier:.3f} = {parts.reliability:.3f} - {parts.resolution:.3f} "
-            f"+ {parts.uncertainty:.3f} {parts.remainder:+.3f}",
+            f"{parts.brier:.3f} = {parts.reliability:.3f} − {parts.resolution:.3f} "
+            f"+ {parts.uncertainty:.3f} {'+' if parts.remainder >= 0 else '−'} {abs(parts.remainder):.3f}",
             "Reliability (low is good) - resolution (high is good) + uncertainty + remainder in the bins.",
         ),
     ],
@@ -221,7 +232,8 @@ if len(items) < 200:
 
 if len(versions) > 1:
     st.header(
-        "Three readings of the same latents" if len(versions) > 2 else "Two readings of the same latents"
+        "Three readings of the same latents" if len(versions) > 2 else "Two readings of the same latents",
+        help=explain("latent", "temperature", "argmax frequency"),
     )
     rows = []
     for name, title in versions.items():

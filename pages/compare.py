@@ -573,7 +573,7 @@ def earlier(token: str | None) -> None:
 
 st.title("Compare")
 st.markdown(
-    "Does choosing the items pay? Policies label one pool side by side, with its own truth as the oracle."
+    "Does choosing the items pay? Policies label one pool side by side, and its own known classes answer."
 )
 token = chosen()
 if token is not None:

@@ -17,7 +17,7 @@ from workbench.sessions import Event
 ROLES = {
     "policy": ("chosen by the policy", "blue"),
     "evaluation": ("evaluation set", "violet"),
-    "cold-start": ("first look around", "gray"),
+    "cold-start": ("to know the pool", "gray"),
     "again": ("taken back", "orange"),
 }
 
@@ -207,7 +207,7 @@ def progress_line(session: Any) -> None:
 def oracle_controls(session: Any) -> None:
     job = manager().get(session.id, "oracle")
     with st.container(border=True, key="oracle"):
-        st.markdown("## Let the oracle answer")
+        st.markdown("## Let the known classes answer")
         st.caption("This pool knows its classes, so they can answer in your place.")
         busy = job is not None and job.active
         with st.container(horizontal=True, vertical_alignment="bottom", key="oracle-controls", gap="small"):

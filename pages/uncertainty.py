@@ -9,10 +9,12 @@ import streamlit as st
 
 from workbench.app import current, frame, items, mapping, seeing, widgets
 from workbench.app.downloads import figure_downloads
+from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 
 BUTTONS = 12
+PAIR, FUNCTIONS = "Side by side", "Class functions"
 BEHIND = {"regions": "Predicted class", "blend": "Probabilities as colour", "none": "Nothing"}
 
 
@@ -38,7 +40,9 @@ def selected() -> list[int]:
 
 
 def forget() -> None:
+    """Take the selection back, on the map too."""
     st.session_state["selected"] = []
+    st.session_state["revision"] = st.session_state.get("revision", 0) + 1
 
 
 def give(chosen: tuple[int, ...], name: str) -> None:
@@ -49,12 +53,16 @@ def give(chosen: tuple[int, ...], name: str) -> None:
         st.session_state["label-problem"] = str(error)
         return
     many = plural(len(chosen), "item")
-    st.session_state["label-told"] = f"{many} labelled {verbatim(name, 40)}."
+    st.session_state["label-done"] = f"{many} labelled {verbatim(name, 40)}."
+    if len(chosen) > 1:
+        forget()
+    else:
+        st.session_state["revision"] = st.session_state.get("revision", 0) + 1
 
 
 def take_back() -> None:
     event = session.undo()
-    st.session_state["label-told"] = "Taken back." if event is not None else "There is nothing to take back."
+    st.session_state["label-done"] = "Taken back." if event is not None else "There is nothing to take back."
 
 
 def label_buttons(chosen: tuple[int, ...]) -> None:
@@ -85,15 +93,15 @@ def label_buttons(chosen: tuple[int, ...]) -> None:
                 "Label", key=f"give-{mark}", disabled=name is None, on_click=give, args=(chosen, str(name))
             )
         st.button("Undo", key="map-undo", icon=":material/undo:", type="tertiary", on_click=take_back)
-    if "label-told" in st.session_state:
-        st.caption(st.session_state.pop("label-told"))
+    if "label-done" in st.session_state:
+        st.caption(st.session_state.pop("label-done"))
     if "label-problem" in st.session_state:
         st.error(verbatim(st.session_state.pop("label-problem")), icon=":material/error:")
 
 
 def inspect(item: int, view: Any, values: Any, title: str) -> None:
     with st.container(border=True, key="inspected-item"):
-        st.markdown(f"#### Item {verbatim(session.pool.items.ids[item], 40)}")
+        st.markdown(f"## Item {verbatim(session.pool.items.ids[item], 40)}")
         label = session.state.labels.get(item)
         st.caption(f"labelled {verbatim(label, 40)}" if label is not None else "not labelled")
         if session.pool.kind == "image":
@@ -119,7 +127,7 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
 
 def inspect_many(chosen: list[int], values: Any, title: str) -> None:
     with st.container(border=True, key="inspected-items"):
-        st.markdown(f"#### {plural(len(chosen), 'item')} selected")
+        st.markdown(f"## {plural(len(chosen), 'item')} selected")
         done = sum(i in session.state.labels for i in chosen)
         finite = values[chosen][np.isfinite(values[chosen])]
         words = f"{done} labelled already, and would be labelled anew. " if done else ""
@@ -166,28 +174,35 @@ def rounds_slider(label: str, key: str, default: int) -> int:
     return int(chosen)
 
 
-def measure_name() -> tuple[str, str, str]:
-    """The measure to colour by: name for `insight.measure`, title, words."""
-    offered = mapping.measures_for(model)
-    name = st.segmented_control(
+def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str]:
+    """The measure to colour by: name for `insight.measure`, title, words.
+
+    Args:
+        key: of the widget.
+        without: a measure that is shown already.
+    """
+    offered = {n: t for n, t in mapping.measures_for(model).items() if n != without}
+    usual = [n for n in ("variation-ratio", "entropy") if n in offered]
+    name = st.selectbox(
         "Colour by",
         list(offered),
-        default="variation-ratio" if "variation-ratio" in offered else "entropy",
-        required=True,
+        index=list(offered).index(usual[0]) if usual else 0,
         format_func=offered.get,
-        key=f"measure-{len(offered)}",
+        key=f"{key}-{len(offered)}",
         persist_state="session",
+        help=explain("variation ratio", "entropy", "BALD", "margin", "latent"),
     )
-    title, words = offered[name], mapping.words_of(name)
+    words = mapping.words_of(name)
     if name == mapping.CLASS_VARIANCE:
         which = st.selectbox(
-            "Class", model.classes, key="variance-class", format_func=lambda c: verbatim(c, 40), width=260
+            "Class", model.classes, key=f"{key}-class", format_func=lambda c: verbatim(c, 40)
         )
         return f"variance:{which}", f"Variance of {which}", words
-    return name, title, words
+    return name, offered[name], words
 
 
 def layout() -> Any:
+    """The plane, with a menu where there is a choice."""
     pool = session.pool
     if pool.n_features <= 2:
         return mapping.layout(session)
@@ -221,6 +236,9 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
         classes=view.model.classes,
         labels=mapping.labels_at(view, len(session.pool)),
         names=session.pool.items.ids,
+        details=mapping.hover_words(session, view),
+        asked=chosen if len(chosen) < len(session.pool) else (),
+        revision=st.session_state.get("revision", 0),
         regions=over[0] if over is not None and behind == "regions" else None,
         axes=where.axes,
         height=height,
@@ -248,8 +266,108 @@ def chart(fig: Any, key: str, alt: str) -> None:
     figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
 
 
+def settings() -> tuple[tuple[str, str, str], Any, str, bool, Any, Any]:
+    """The map's controls: measure, plane, what lies behind, inducing points, the model and its job."""
+    named = measure_name()
+    if model.latent is None:
+        st.caption(mapping.LATENT_ONLY)
+    number = rounds_slider("Round", f"round-{session.id}-{model.number}", model.number)
+    where, behind, inducing = layout(), "none", False
+    if shown_as != FUNCTIONS:
+        if where.own:
+            behind = st.radio(
+                "Behind the points",
+                list(BEHIND),
+                format_func=BEHIND.get,
+                key="behind",
+                persist_state="session",
+            )
+        inducing = st.toggle(
+            "Inducing points", key="inducing", persist_state="session", help=explain("inducing point")
+        )
+    if behind == "blend" and len(model.classes) > 10:
+        st.caption(
+            f"No colour map: {len(model.classes)} classes, and no more than 10 colours can be told apart."
+        )
+    return named, where, behind, inducing, *mapping.at_round(session, number)
+
+
+def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, tuple[str, str], Any]:
+    """What stands at the right: its model, its values, the two titles, the common scale or None."""
+    against = st.radio("Beside it", ["Another measure", "Another model", "Another round"], key="against")
+    if against == "Another measure":
+        second, theirs, _ = measure_name("second-measure", without=name)
+        return view, mapping.values_of(session, view, second), (title, theirs), None
+    if against == "Another model":
+        own = str(session.settings["classifier"])
+        kinds = [kind for kind in mapping.MODELS if kind != own]
+        kind = st.selectbox("Model", kinds, key="other-kind", format_func=mapping.classifier_title)
+        other, job = mapping.other_kind(session, view, kind)
+        left = mapping.classifier_title(own)
+    else:
+        first = session.rounds[0].number if session.rounds else model.number
+        chosen_round = rounds_slider("Round on the right", f"other-round-{session.id}", first)
+        other, job = mapping.at_round(session, chosen_round)
+        left = view.title
+    if other is None:
+        waiting(job, "other-model")
+        frame.end()
+    theirs = mapping.values_of(session, other, name)
+    both = np.concatenate([values[session.pool.trainable], theirs[session.pool.trainable]])
+    both = both[np.isfinite(both)]
+    return other, theirs, (left, other.title), (float(both.min()), float(both.max())) if both.size else (0, 1)
+
+
+def functions(view: Any, item: int) -> None:
+    """The class functions along one feature through an item."""
+    if view.model.latent is None:
+        st.info("This model has no latent functions to draw.", icon=":material/info:")
+        frame.end()
+    columns = list(map(str, session.pool.feature_map.columns))
+    column = st.selectbox(
+        "Along feature",
+        range(len(columns)),
+        index=mapping.strongest_feature(session, view, item),
+        format_func=lambda i: verbatim(columns[i], 60),
+        key=f"band-column-{item}",
+        width=300,
+        help="Opens at the feature that changes the prediction of this item most.",
+    )
+    line = mapping.line_through(session, view, item, int(column))
+    most = np.argsort(-view.model.probabilities[item], kind="stable")[:4]
+    from workbench.figures.teaching import class_bands
+
+    fig = class_bands(
+        line.grid, line.mean, line.variance, line.probabilities, classes=view.model.classes, axis=line.axis,
+        mark=line.at, shown=sorted(map(int, most)), height=600,
+    )  # fmt: skip
+    widgets.figure(
+        fig, "class-bands", "Latent functions with 95 % bands and class probabilities along one feature"
+    )
+    figure_downloads(fig, "workbench-class-functions", "save-class-bands")
+    st.caption(
+        f"The {plural(len(most), 'most probable class', 'most probable classes')} of the item shown here, "
+        "along one feature; its other features stay as they are. The dashed line is the item. "
+        "Where the lines go flat, the model's own scaling has cut the feature."
+    )
+
+
+def map_notes(where: Any, behind: str) -> None:
+    if where.note:
+        st.caption(verbatim(where.note), help=explain("PCA") if "projection" in where.note else None)
+    elif behind == "regions":
+        st.caption("The tint is the predicted class; dotted lines are its probability.")
+    elif behind == "blend":
+        st.caption("Each class has a colour, mixed by probability: pure is sure, muddy is a guess.")
+
+
 session = frame.needed("see where the model is unsure", "Uncertainty")
-st.title("Uncertainty")
+with st.container(horizontal=True, vertical_alignment="center", gap="large", key="map-head"):
+    st.title("Uncertainty", width="content")
+    shown_as = st.segmented_control(
+        "Show", ["Map", PAIR, FUNCTIONS], default="Map", required=True, key="map-view",
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
 current.keep_fitting(session)
 model = session.model
 if model is None:
@@ -258,159 +376,52 @@ if model is None:
         st.markdown("It is fitted as soon as there are labels of two classes.")
         frame.link("label", "Label some items", ":material/arrow_forward:")
     frame.end()
-shown_as = st.segmented_control(
-    "Show",
-    ["Map", "Side by side", "Class functions"],
-    default="Map",
-    required=True,
-    key="map-view",
-    label_visibility="collapsed",
-    persist_state="session",
-)
-name, title, words = measure_name()
-if model.latent is None:
-    st.caption(mapping.LATENT_ONLY)
-with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="map-tools"):
-    where = layout()
-    behind, inducing = "none", False
-    if shown_as != "Class functions":
-        if where.own:
-            behind = st.segmented_control(
-                "Behind the points",
-                list(BEHIND),
-                default="regions",
-                required=True,
-                format_func=BEHIND.get,
-                key="behind",
-                persist_state="session",
-            )
-        inducing = st.toggle("Inducing points", key="inducing", persist_state="session")
-if behind == "blend" and len(model.classes) > 10:
-    st.caption(f"No colour map: {len(model.classes)} classes, and no more than 10 colours can be told apart.")
-number = rounds_slider("Round", f"round-{session.id}-{model.number}", model.number)
-view, job = mapping.at_round(session, number)
+chosen = selected()
+# the map comes first; its controls stand beside it, or below on a narrow screen
+left, right = widgets.split([2.6, 1], "map-and-item")
+with right, st.container(border=True, key="map-tools"):
+    (name, title, words), where, behind, inducing, view, job = settings()
 if view is None:
-    waiting(job, f"round-{number}")
-    frame.end()
-try:
-    values = mapping.values_of(session, view, name)
-except InputError as error:
-    st.error(verbatim(error), icon=":material/error:")
+    with left:
+        waiting(job, "round")
     frame.end()
 trainable = session.pool.trainable
-chosen = selected()
+try:
+    values = mapping.values_of(session, view, name)
+    if shown_as == PAIR:
+        with right, st.container(border=True, key="other-tools"):
+            other, theirs, titles, scale = other_map(view, name, values, title)
+except InputError as error:
+    with left:
+        st.info(verbatim(error), icon=":material/info:")
+    frame.end()
 open_items = seeing.open_of(session.pool, session.state)
 candidates = open_items if open_items.size else trainable
 highest = int(candidates[np.argmax(np.nan_to_num(values[candidates], nan=-np.inf))])
 item = chosen[0] if chosen else highest
-
-if shown_as == "Side by side":
-    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="other-tools"):
-        against = st.segmented_control(
-            "Beside it",
-            ["Another round", "Another model"],
-            default="Another model",
-            required=True,
-            key="against",
-        )
-        if against == "Another model":
-            own = str(session.settings["classifier"])
-            kinds = [kind for kind in mapping.MODELS if kind != own]
-            kind = st.selectbox(
-                "Model", kinds, key="other-kind", width=300, format_func=mapping.classifier_title
-            )
-            other, other_job = mapping.other_kind(session, view, kind)
-            left_title = mapping.classifier_title(own)
-        else:
-            left_title = view.title
-            first = session.rounds[0].number if session.rounds else number
-            chosen_round = rounds_slider("Round on the right", f"other-round-{session.id}", first)
-            other, other_job = mapping.at_round(session, chosen_round)
-    if other is None:
-        waiting(other_job, "other-model")
-        frame.end()
-    try:
-        theirs = mapping.values_of(session, other, name)
-    except InputError as error:
-        st.info(verbatim(error), icon=":material/info:")
-        frame.end()
-    both = np.concatenate([values[trainable], theirs[trainable]])
-    both = both[np.isfinite(both)]
-    scale = (float(both.min()), float(both.max())) if both.size else (0.0, 1.0)
-    from workbench.figures.maps import side_by_side
-
-    fig = side_by_side(
-        drawn(view, values, title, scale, 580),
-        drawn(other, theirs, title, scale, 580),
-        (left_title, other.title),
-        height=580,
-    )
-    st.caption(
-        "One colour scale for both; zoom one and the other follows. Click or circle items to see them."
-    )
-    chart(fig, f"pair-{session.id}", f"Two models' maps side by side, coloured by {title.lower()}")
-    if where.note:
-        st.caption(verbatim(where.note))
-    inspect_many(chosen, values, title) if len(chosen) > 1 else inspect(item, view, values, title)
-    frame.end()
-
-left, right = widgets.split([2.3, 1], "map-and-item")
 with left:
-    if shown_as == "Class functions":
-        if view.model.latent is None:
-            st.info("This model has no latent functions to draw.", icon=":material/info:")
-            frame.end()
-        columns = list(map(str, session.pool.feature_map.columns))
-        spread = np.ptp(np.asarray(session.pool.features[trainable]), axis=0)
-        column = st.selectbox(
-            "Along feature",
-            range(len(columns)),
-            index=int(np.argmax(spread > 0)),
-            format_func=lambda i: verbatim(columns[i], 60),
-            key="band-column",
-            width=300,
-        )
-        line = mapping.line_through(session, view, item, int(column))
-        most = np.argsort(-view.model.probabilities[item], kind="stable")[:4]
-        from workbench.figures.teaching import class_bands
+    if shown_as == PAIR:
+        from workbench.figures.maps import side_by_side
 
-        fig = class_bands(
-            line.grid,
-            line.mean,
-            line.variance,
-            line.probabilities,
-            classes=view.model.classes,
-            axis=line.axis,
-            mark=line.at,
-            shown=sorted(map(int, most)),
-            height=600,
-        )
-        widgets.figure(
-            fig, "class-bands", "Latent functions with 95 % bands and class probabilities along one feature"
-        )
-        figure_downloads(fig, "workbench-class-functions", "save-class-bands")
-        st.caption(
-            f"The {plural(len(most), 'most probable class', 'most probable classes')} of the item at the "
-            "right, along one feature; its other features stay as they are. The dashed line is the item. "
-            "Where the lines go flat, the model's own scaling has cut the feature."
-        )
+        pair = (drawn(view, values, title, scale, 600), drawn(other, theirs, titles[1], scale, 600))
+        fig = side_by_side(*pair, titles, one_scale=scale is not None, height=600)
+        chart(fig, f"pair-{session.id}", f"Two maps side by side: {titles[0]} and {titles[1]}")
+        map_notes(where, behind)
+        st.caption("Zoom one and the other follows. Click or circle items to see them.")
+    elif shown_as == FUNCTIONS:
+        functions(view, item)
     else:
+        chart(
+            drawn(view, values, title, None, 660),
+            f"map-{session.id}",
+            f"The pool on a plane, coloured by {title.lower()}; labelled items are marked by class",
+        )
         st.caption(
             f"{verbatim(title)}: {verbatim(words)}. Model of {plural(view.model.n_labelled, 'label')}; "
             f"{plural(len(trainable), 'item')} that may be asked about. Click a point to see and label its "
             "item; with the lasso, many."
         )
-        chart(
-            drawn(view, values, title, None, 640),
-            f"map-{session.id}",
-            f"The pool on a plane, coloured by {title.lower()}; labelled items are marked by class",
-        )
-        if where.note:
-            st.caption(verbatim(where.note))
-        elif behind == "regions":
-            st.caption("The tint is the predicted class; dotted lines are its probability.")
-        elif behind == "blend":
-            st.caption("Each class has a colour, mixed by probability: pure is sure, muddy is a guess.")
+        map_notes(where, behind)
 with right:
     if len(chosen) > 1:
         inspect_many(chosen, values, title)

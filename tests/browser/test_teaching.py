@@ -117,9 +117,9 @@ def test_a_click_on_the_map_labels_that_item(page: Any, server: Server, labelled
     page.mouse.move(x, y)
     page.wait_for_timeout(300)
     page.mouse.click(x, y)
-    heading = page.locator(".st-key-inspected-item h4")
+    heading = page.locator(".st-key-inspected-item h2")
     page.wait_for_function(
-        "name => (document.querySelector('.st-key-inspected-item h4') || {innerText: ''})"
+        "name => (document.querySelector('.st-key-inspected-item h2') || {innerText: ''})"
         ".innerText.includes(name)",
         arg=str(name),
     )
@@ -150,8 +150,8 @@ def test_a_lasso_labels_many(page: Any, server: Server, labelled: str) -> None:
     for dx, dy in ((1, 0), (1, 1), (0, 1), (0, 0.02)):
         page.mouse.move(left + dx * wide, top + dy * tall, steps=6)
     page.mouse.up()
-    page.wait_for_selector(".st-key-inspected-items h4")
-    many = int(page.locator(".st-key-inspected-items h4").inner_text().split()[0])
+    page.wait_for_selector(".st-key-inspected-items h2")
+    many = int(page.locator(".st-key-inspected-items h2").inner_text().split()[0])
     assert many > 1
     before = count(page)
     page.locator(".st-key-map-answers").get_by_role("button", name="B", exact=True).click()

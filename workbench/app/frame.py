@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
-from workbench.app import current, warm
+from workbench.app import current, warm, widgets
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
@@ -19,6 +19,20 @@ if TYPE_CHECKING:
 ICON = Path(__file__).resolve().parent / "icon.svg"
 LOGO = Path(__file__).resolve().parent / "logo.svg"
 _PAGES: dict[str, Any] = {}
+BASE = (
+    # the header floats over an empty strip; where the menu is folded away, its button stands there
+    "[data-testid=stHeader] { background: transparent; pointer-events: none; }"
+    "[data-testid=stHeader] *:not(button, a, button *, a *) { pointer-events: none; }"
+    "[data-testid=stHeader] :is(button, a) { pointer-events: auto; }"
+    "@media (min-width: 769px) { [data-testid=stApp]:not(:has([data-testid=stExpandSidebarButton]))"
+    " [data-testid=stMainBlockContainer] { padding-top: 1.25rem; } }"
+    # small text and the text of figures at 4.5 to 1 or better
+    "[data-testid=stCaptionContainer], [data-testid=stCaptionContainer] p { color: inherit; opacity: 1; }"
+    "[data-testid=stCaptionContainer] > p { opacity: 0.8; }"
+    ".js-plotly-plot .infolayer text, .js-plotly-plot .xtick text, .js-plotly-plot .ytick text"
+    " { fill: currentColor !important; }"
+)
+DARK = "[data-selected=true] p, [data-testid=stSliderThumbValue] p { color: #8FC0F5; }"
 
 
 class PageEndsError(Exception):
@@ -34,6 +48,7 @@ def run(pages: Sequence[Any]) -> None:
     st.set_page_config(page_title="Workbench", page_icon=str(ICON), layout="wide")
     st.logo(str(LOGO), size="large", icon_image=str(ICON))
     chosen = st.navigation(list(pages), expanded=True)
+    widgets.style(BASE + (DARK if st.context.theme.type == "dark" else ""))
     for one in pages:
         # the default page has no path of its own, and comes first
         _PAGES[one.url_path or "data"] = one
@@ -43,6 +58,8 @@ def run(pages: Sequence[Any]) -> None:
         opened = current.session()
     except InputError as error:
         problem = str(error)
+    named = [chosen.title, *([opened.project.name] if opened is not None else []), "Workbench"]
+    st.set_page_config(page_title=" · ".join(named))
     side = st.sidebar.container(key="side")
     if problem is not None:
         _lost(problem)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from workbench.sessions.model import Model
 
 CLASS_VARIANCE = "class-variance"
+HOVERED = 20_000
+"""Items, at most, whose text or row the hover shows."""
 LATENT_ONLY = "This model has no latent functions: variation ratio, BALD and variance do not exist for it."
 MODELS = ("large-margin", "logistic-softmax", "svgp-robust-max", "svgp-softmax", "logistic-regression")
 
@@ -274,6 +276,54 @@ def line_through(session: Session, view: View, item: int, column: int, size: int
         return Line(grid, np.asarray(latent.mean), np.asarray(latent.variance), p, name, float(values[item]))
 
     return cached((session.id, view.key, "line", item, column), make)
+
+
+def strongest_feature(session: Session, view: View, item: int, most: int = 200) -> int:
+    """The column along which the model's class probabilities change most at an item, others held.
+
+    Args:
+        session: of the project.
+        view: the model.
+        item: index into the pool.
+        most: columns tried, those of largest spread.
+    """
+
+    def make() -> int:
+        features = np.asarray(session.pool.features[session.pool.trainable[:5000]], dtype=np.float64)
+        low, high = np.quantile(features, [0.05, 0.95], axis=0)
+        tried = np.argsort(low - high, kind="stable")[:most]
+        rows = np.repeat(
+            np.asarray(session.pool.features[item], dtype=np.float64)[None], 2 * len(tried), axis=0
+        )
+        places = np.arange(len(tried))
+        rows[2 * places, tried], rows[2 * places + 1, tried] = low[tried], high[tried]
+        p = np.asarray(view.model.estimator.predict_proba(rows)).reshape(len(tried), 2, -1)
+        return int(tried[np.abs(p[:, 1] - p[:, 0]).sum(axis=1).argmax()])
+
+    return cached((session.id, view.key, "strongest feature", item), make)
+
+
+def hover_words(session: Session, view: View) -> list[str]:
+    """[N] what the hover says of each item: its text or first columns, and what the model predicts."""
+
+    def make() -> list[str]:
+        from workbench.figures import theme
+
+        pool, p = session.pool, np.asarray(view.model.probabilities)
+        best = p.argmax(axis=1)
+        classes = [theme.text(name, 24) for name in view.model.classes]
+        said = [f"predicted {classes[c]} ({p[i, c]:.0%})" for i, c in enumerate(best)]
+        if pool.kind == "image" or len(pool) > HOVERED:
+            return said
+        if pool.kind == "text":
+            shown = [theme.text(pool.items.show(i).text or "", 90) for i in range(len(pool))]
+        else:
+            names = [theme.text(name, 20) for name in pool.feature_map.columns[:3]]
+            X = np.asarray(pool.features[:, : len(names)], dtype=np.float64)
+            shown = [" · ".join(f"{a} {v:.3g}" for a, v in zip(names, row, strict=True)) for row in X]
+        return [f"{a}<br>{b}" for a, b in zip(shown, said, strict=True)]
+
+    return cached((session.id, view.key, "hover"), make)
 
 
 def labels_at(view: View, n: int) -> Ints:

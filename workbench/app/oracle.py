@@ -40,7 +40,7 @@ def answer_by_oracle(session: Session, n: int) -> Job:
             session.refit()
         return done
 
-    return manager().submit(session.id, "oracle", work, title="The oracle answers")
+    return manager().submit(session.id, "oracle", work, title="The known classes answer")
 
 
 Points = list[tuple[list[int], list[float]]]

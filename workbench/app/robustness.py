@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +77,37 @@ def pools() -> dict[str, str]:
     for entry in known_sets():
         if entry.group == "images" and entry.path is not None:
             found[entry.full_name] = f"{entry.name.replace('_', ' ')} ({entry.n_items:,} images)"
+    return found
+
+
+OWN = "project:"
+"""Begins the name of a pool that is a project's own."""
+
+
+def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
+    """The person's projects whose pools are images, uploads included: name -> title.
+
+    Args:
+        first: id of the open project, which comes first.
+        bundled: names that are offered anyway.
+    """
+    from workbench.app import current
+    from workbench.app.text import verbatim
+    from workbench.app.uploads import IMAGE_KINDS
+    from workbench.store import Store
+
+    found = {}
+    for record in sorted(Store.open().projects()[:50], key=lambda r: r.id != first):
+        name = str(record.pool["name"])
+        if name in bundled:
+            continue
+        image = name.rpartition(".")[2].lower() in IMAGE_KINDS
+        if record.id == first:
+            opened = current.session()
+            image = opened is not None and opened.pool.kind == "image"
+        if image:
+            mine = " (this project)" if record.id == first else " (project)"
+            found[f"{OWN}{record.id}"] = verbatim(record.name, 40) + mine
     return found
 
 

@@ -30,6 +30,28 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else (many or one + 's')}"
 
 
+def calibration_verdict(confidence: float, accuracy: float, n: int, event: str = "") -> str:
+    """Whether a model is too sure, in a sentence.
+
+    Args:
+        confidence: mean over the items.
+        accuracy: share right, or share that is the class.
+        n: items.
+        event: the class whose probability is meant; "" for the prediction.
+
+    Returns:
+        "Says 90 %, is right 83 %: too sure (n = 359)."; a gap that chance alone can make is called one.
+    """
+    said, found = percent(confidence, 0), percent(accuracy, 0)
+    gap = confidence - accuracy
+    # two standard errors of a share, with one success and one failure added so that 0 and 1 have one too
+    share = (accuracy * n + 1) / (n + 2)
+    within = abs(gap) <= 2 * (share * (1 - share) / (n + 2)) ** 0.5
+    word = "within chance" if within else "too sure" if gap > 0 else "too modest"
+    did = f"it is {event} in {found}" if event else f"is right {found}"
+    return f"Says {said}, {did}: {word} (n = {n:,})."
+
+
 def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage; an en dash when there is none."""
     return "–" if value is None or value != value else f"{100 * value:.{digits}f} %"

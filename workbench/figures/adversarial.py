@@ -22,6 +22,7 @@ def strength_curves(
     *,
     score: str,
     controls: Sequence[str] = (),
+    mark: float | None = None,
     height: int = 400,
 ) -> go.Figure:
     """Accuracy and mean score against strength, one colour an attack: the papers' figure.
@@ -32,6 +33,7 @@ def strength_curves(
         suspicion: name -> [S] mean score of the attacked images; names may be missing.
         score: what the score is called.
         controls: names drawn as what the others are compared with.
+        mark: the strength that is looked at.
         height: in pixels.
 
     Returns:
@@ -49,17 +51,23 @@ def strength_curves(
                 fig.add_trace(drawn, row=1, col=column)
     fig.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", col=1)
     fig.update_yaxes(rangemode="tozero", col=2)
+    parts.mark_at(fig, mark)
     return fig
 
 
 def detection_curves(
-    strengths: Array, areas: Mapping[str, Mapping[str, Array]], *, height: int = 360
+    strengths: Array,
+    areas: Mapping[str, Mapping[str, Array]],
+    *,
+    mark: float | None = None,
+    height: int = 360,
 ) -> go.Figure:
     """Area under the ROC curve against strength, one panel an attack and one line a detector.
 
     Args:
         strengths: [S] ascending.
         areas: attack -> detector -> [S], NaN where there is none.
+        mark: the strength that is looked at.
         height: in pixels.
 
     Returns:
@@ -81,6 +89,7 @@ def detection_curves(
         fig.add_trace(parts.diagonal(ends, [0.5, 0.5]), row=1, col=column)
     fig.update_yaxes(range=[-0.02, 1.02])
     fig.update_yaxes(title="Area under the ROC curve", col=1)
+    parts.mark_at(fig, mark)
     fig.add_annotation(
         text="guessing", showarrow=False, x=float(np.max(strengths)), y=0.5, xanchor="right",
         yanchor="bottom", font={"size": 11, "color": theme.NEUTRAL},

@@ -50,7 +50,9 @@ def pool_map(
     classes: Sequence[object] = (),
     labels: Ints | None = None,
     names: Sequence[object] | None = None,
+    details: Sequence[str] | None = None,
     asked: Sequence[int] = (),
+    revision: int = 0,
     regions: Regions | None = None,
     axes: tuple[str, str] = ("", ""),
     height: int = 620,
@@ -67,7 +69,9 @@ def pool_map(
         classes: [C] names.
         labels: [N] the class people or the oracle gave, -1 where none.
         names: [N] names of the items, for the hover.
+        details: [N] further words for the hover, escaped, lines parted by <br>.
         asked: items now being asked about, ringed.
+        revision: another number takes back what a person selected.
         regions: decision regions behind the points.
         axes: titles of the two axes.
         height: in pixels.
@@ -98,6 +102,8 @@ def pool_map(
 
     def hover(items: Ints) -> Array:
         who = [theme.text(names[i], 40) if names is not None else f"item {i}" for i in items]
+        if details is not None:
+            who = [f"{one}</b><br>{details[i]}<b>" for one, i in zip(who, items, strict=True)]
         shown = np.full(len(items), np.nan) if values is None else np.asarray(values, dtype=float)[items]
         told = [f"{v:.3f}" if np.isfinite(v) else "–" for v in shown]
         given = theme.labels_of(classes, labels[items].tolist())
@@ -149,8 +155,19 @@ def pool_map(
             )
         )
     parts.corner(fig, f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn")
-    fig.update_layout(clickmode="event+select", dragmode="pan")
-    return fig
+    if fig.layout.showlegend:
+        # the tool bar stands above the legend, not on it
+        fig.update_layout(margin_t=70)
+    return _selectable(fig, revision)
+
+
+def _selectable(fig: go.Figure, revision: int) -> go.Figure:
+    """Points that can be clicked and circled; the others keep their strength, so nothing stays faded."""
+    for trace in fig.data:
+        if isinstance(trace, (go.Scatter, go.Scattergl)):
+            opacity = trace.marker.opacity
+            trace.unselected = {"marker": {"opacity": 1.0 if opacity is None else opacity}}
+    return fig.update_layout(clickmode="event+select", dragmode="pan", selectionrevision=revision)
 
 
 def _draw_regions(fig: go.Figure, regions: Regions, classes: Sequence[object]) -> None:
@@ -229,27 +246,28 @@ def with_inducing(fig: go.Figure, points: Array) -> go.Figure:
             hoverinfo="skip",
         )
     )
-    fig.update_layout(showlegend=True, margin={"t": 40})
+    fig.update_layout(showlegend=True, margin={"t": 70})
     return fig
 
 
 def side_by_side(
-    left: go.Figure, right: go.Figure, titles: tuple[str, str], *, height: int = 560
+    left: go.Figure, right: go.Figure, titles: tuple[str, str], *, one_scale: bool = True, height: int = 560
 ) -> go.Figure:
     """Two maps with linked axes: zooming one zooms the other.
 
     Args:
         left: of `pool_map`.
-        right: the other, drawn with the same `value_range`.
+        right: the other; with `one_scale` drawn with the same `value_range`.
         titles: above them.
+        one_scale: whether both have the same colour scale, which is then shown once.
         height: in pixels.
 
     Returns:
-        One figure; the colour scale is shown once.
+        One figure.
     """
     fig = parts.panels(
         titles, height=height, x=left.layout.xaxis.title.text or "", y=left.layout.yaxis.title.text or "",
-        horizontal_spacing=0.04, shared_xaxes="all", shared_yaxes="all",
+        horizontal_spacing=0.04 if one_scale else 0.14, shared_xaxes="all", shared_yaxes="all",
     )  # fmt: skip
     named: set[str] = set()
     for column, one in enumerate((left, right), start=1):
@@ -259,9 +277,12 @@ def side_by_side(
                 copy.update(legendgroup=copy.name, showlegend=copy.name not in named)
                 named.add(copy.name)
             if column == 1 and "marker" in copy and copy.marker.colorscale is not None:
-                copy.marker.update(showscale=False, colorbar=None)
+                if one_scale:
+                    copy.marker.update(showscale=False, colorbar=None)
+                else:
+                    copy.marker.colorbar.x = fig.layout.xaxis.domain[1] + 0.005
             fig.add_trace(copy, row=1, col=column)
-    fig.update_layout(clickmode="event+select", dragmode="pan")
+    _selectable(fig, left.layout.selectionrevision or 0)
     # what the maps say of themselves, such as that not all items are drawn
     for words in left.layout.annotations:
         fig.add_annotation(words)

@@ -1,0 +1,83 @@
+"""Every page in both themes and at four widths: nothing serious for axe-core, nothing wider than the window."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.driving import PATIENCE, ROOT, Server, settled, visit
+
+WIDTHS = (400, 800, 1024, 1440)
+PAGES = ("", "label", "compare", "uncertainty", "calibration", "adversarial", "lessons", "history")
+NEEDED = "axe-core is missing: npm install --no-save axe-core (in the repository), or set WORKBENCH_AXE to its file"
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core, which `.ci/run` fetches."""
+    path = Path(os.environ.get("WORKBENCH_AXE") or ROOT / "node_modules" / "axe-core" / "axe.min.js")
+    if not path.is_file():
+        if os.environ.get("CI") == "true":
+            pytest.fail(NEEDED)
+        pytest.skip(NEEDED)
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def project(browser: Any, server: Server) -> str:
+    """The id of a small project with a model."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(PATIENCE)
+    visit(page, server.url)
+    page.click(".st-key-start-iris button")
+    page.wait_for_selector(".st-key-oracle")
+    settled(page)
+    page.locator(".st-key-budget input").fill("8")
+    page.locator(".st-key-budget input").press("Enter")
+    settled(page)
+    page.click(".st-key-oracle-budget button")
+    page.wait_for_function(
+        "document.querySelector('[data-testid=stSidebar]').innerText.includes('8 of ')", timeout=4 * PATIENCE
+    )
+    found = str(page.url.partition("project=")[2].partition("&")[0])
+    page.close()
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "data")
+def test_a_page_has_no_serious_violation(
+    browser: Any, server: Server, project: str, axe: str, name: str, scheme: Any
+) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    visit(page, f"{server.url}/{name}?project={project}")
+    assert page.title().endswith(" · Workbench") and "Iris" in page.title()
+    page.evaluate(axe)
+    found = page.evaluate(
+        "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
+        ".filter(v => ['serious', 'critical'].includes(v.impact) || v.id === 'heading-order')"
+        ".map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 120)).join(' | '))"
+    )
+    context.close()
+    assert found == []
+
+
+@pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "data")
+def test_a_page_fits_every_window(browser: Any, server: Server, project: str, name: str) -> None:
+    page = browser.new_page(viewport={"width": WIDTHS[0], "height": 900})
+    page.set_default_timeout(PATIENCE)
+    visit(page, f"{server.url}/{name}?project={project}")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+        over = page.evaluate(
+            "(() => { const m = document.querySelector('[data-testid=stMain]');"
+            " return m.scrollWidth - m.clientWidth; })()"
+        )
+        assert over <= 0, f"{name or 'data'} is {over} pixels wider than a window of {width}"
+    page.close()

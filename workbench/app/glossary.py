@@ -1,0 +1,31 @@
+"""Terms that pages explain on hover; one file for all pages, glossary.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from workbench.app.text import verbatim
+
+
+@cache
+def terms() -> dict[str, str]:
+    """Term -> one sentence."""
+    with (Path(__file__).resolve().parent / "glossary.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def explain(*names: str) -> str:
+    """Help text that explains some terms, for the `help` of a widget or heading.
+
+    Args:
+        names: of terms.
+
+    Returns:
+        Markdown, a paragraph a term.
+
+    Raises:
+        KeyError: no such term.
+    """
+    return "\n\n".join(f"**{verbatim(name)}** · {verbatim(terms()[name])}" for name in names)
