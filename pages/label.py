@@ -18,6 +18,7 @@ ROLES = {
     "policy": ("chosen by the policy", "blue"),
     "evaluation": ("evaluation set", "violet"),
     "cold-start": ("to know the pool", "gray"),
+    "uniform": ("drawn at random", "gray"),
     "again": ("taken back", "orange"),
 }
 

@@ -23,6 +23,42 @@ ROOT = Path(__file__).resolve().parents[2]
 Start = Callable[..., Session]
 
 
+def test_a_share_of_the_questions_is_drawn_uniformly_and_trained_on(start: Start) -> None:
+    session = start(uniform_share=0.5)
+    oracle = ArrayOracle(session.pool)
+    for _ in range(30):
+        session.step(oracle)
+    told = [e for e in session.events if e.kind == "label"]
+    roles = [e.payload["role"] for e in told]
+    uniform = [e.payload["item"] for e in told if e.payload["role"] == "uniform"]
+    assert 6 <= len(uniform) <= 24 and "policy" in roles
+    assert all("policy" not in e.payload for e in told if e.payload["role"] == "uniform")
+    model = session.model
+    assert model is not None and set(uniform) <= set(model.items.tolist())
+    assert session.settings["uniform_share"] == 0.5 and start().settings["uniform_share"] == 0.1
+
+
+def test_the_default_looks_for_a_declared_class_that_nobody_has_seen(start: Start) -> None:
+    session = start(uniform_share=0.0)
+    oracle = ArrayOracle(session.pool)
+    asked_by = {}
+    for _ in range(40):
+        missing = set(session.classes) - set(session.state.labels.values())
+        fitted = session.model
+        for ask in session.ask():
+            session.tell(ask.id, oracle(ask.item))
+            payload = session.events[-1].payload
+        if payload["role"] == "policy" and fitted is not None:
+            asked_by[bool(missing)] = payload["policy"]
+        session.refit()
+    assert asked_by[False] == "margin" and asked_by.get(True, "variance") == "variance"
+    other = start(policy="entropy", uniform_share=0.0)
+    for _ in range(4):
+        other.step(oracle)
+    told = [e.payload for e in other.events if e.kind == "label" and e.payload["role"] == "policy"]
+    assert {p["policy"] for p in told} <= {"entropy"}
+
+
 def test_the_loop_with_an_oracle_learns(start: Start) -> None:
     session = start()
     oracle = ArrayOracle(session.pool)
@@ -51,7 +87,8 @@ def test_cold_start_spreads_until_two_classes_are_seen_and_says_so(start: Start,
     session.tell(third.id, Event.skip())
     told = [e for e in session.events if e.kind in ("label", "skip")]
     assert [e.payload["role"] for e in told] == ["cold-start", "cold-start", "policy"]
-    assert told[-1].payload["policy"] == "margin" and told[-1].payload["n_labelled"] == 2
+    # the third class has no label yet, so the default looks for it
+    assert told[-1].payload["policy"] == "variance" and told[-1].payload["n_labelled"] == 2
 
 
 def test_the_same_question_stays_until_it_is_answered(start: Start, store: Store) -> None:

@@ -254,3 +254,25 @@ def test_a_round_is_json_and_back() -> None:
     assert back.to_json() == r.to_json()
     with pytest.raises(InputError, match="not a saved round"):
         Round.from_json({"number": 1})
+
+
+def test_a_share_of_the_questions_is_drawn_uniformly_whatever_the_policy(iris: Pool) -> None:
+    plain = list(simulate(iris, FAKE, "margin", budget=30))
+    mixed = list(simulate(iris, FAKE, "margin", budget=30, uniform_share=0.3))
+    drawn = [bool(np.isnan(r.utilities).all()) for r in mixed if r.queried.size]
+    assert 3 <= sum(drawn) <= 16 and len(drawn) == 30
+    first = drawn.index(True)
+    assert [r.queried.tolist() for r in plain[:first]] == [r.queried.tolist() for r in mixed[:first]]
+    asked = np.concatenate([r.queried for r in mixed])
+    assert len(set(asked.tolist())) == 30
+    again = list(simulate(iris, FAKE, "margin", budget=30, uniform_share=0.3))
+    assert [r.queried.tolist() for r in again] == [r.queried.tolist() for r in mixed]
+
+
+def test_a_spec_keeps_its_share_and_reads_those_without() -> None:
+    spec = RunSpec("iris", uniform_share=0.25)
+    assert RunSpec.from_json(spec.to_json()) == spec
+    assert "uniform_share" not in RunSpec("iris").to_json()
+    assert RunSpec.from_json({"pool": "iris", "policy": "entropy"}).uniform_share == 0
+    with pytest.raises(InputError, match="share of uniform questions"):
+        RunSpec("iris", uniform_share=2.0)

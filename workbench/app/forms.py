@@ -13,6 +13,7 @@ import streamlit as st
 from workbench.app import current, frame
 from workbench.app.text import verbatim
 from workbench.errors import InputError
+from workbench.policies.effective import DEFAULT_POLICY
 from workbench.pools.pool import Kind
 
 
@@ -28,7 +29,7 @@ class Settings:
     """
 
     classifier: str = "large-margin"
-    policy: str = "variation-ratio"
+    policy: str = DEFAULT_POLICY
     seed: int = 0
     name: str | None = None
     classes: tuple[str, ...] | None = field(default=None)
@@ -72,16 +73,16 @@ def suggestion(policies: Sequence[str]) -> tuple[int, str]:
         policies: names, in the order shown.
 
     Returns:
-        Position of the policy that measured best, and the sentence; 0 and "" where it is not among them.
+        Position of the policy that measured best on full pools, and the sentence; of the default, and ""
+        where nothing was measured in full; 0 where neither is among them.
     """
     from workbench.policies import POLICIES
     from workbench.policies.suggestion import suggested
 
     found = suggested()
-    if found.policy not in policies:
-        return 0, ""
-    capped = "" if found.full else " (quick run)"
-    return policies.index(found.policy), f"{POLICIES[found.policy].title} – {found.words}{capped}."
+    if found.full and found.policy in policies:
+        return policies.index(found.policy), f"{POLICIES[found.policy].title} – {found.words}."
+    return policies.index(DEFAULT_POLICY) if DEFAULT_POLICY in policies else 0, ""
 
 
 def settings(key: str, name: str, kind: Kind, n_classes: int) -> Settings:

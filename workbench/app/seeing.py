@@ -67,6 +67,7 @@ def why(session: Session, ask: Ask) -> Reason:
     """Why this item is asked about now."""
     from workbench.policies import POLICIES
     from workbench.policies.registry import title_of
+    from workbench.sessions.model import asking_policy
 
     if ask.role == "evaluation":
         words = (
@@ -77,9 +78,15 @@ def why(session: Session, ask: Ask) -> Reason:
         return Reason(ask.role, "You took its answer back.", float("nan"), 0, 0)
     policy = str(session.settings["policy"])
     model = session.model
+    if ask.role == "uniform":
+        share = float(session.settings.get("uniform_share", 0.0))
+        words = f"Drawn at random, as {share:.0%} of the questions are whatever the policy. "
+        words += "The model learns from it."
+        return Reason(ask.role, words.replace("%", " %"), float("nan"), 0, 0)
     if ask.role == "cold-start" or model is None:
         words = "Nothing is known yet, so the first items are spread over the pool."
         return Reason(ask.role, words, float("nan"), 0, 0)
+    policy, searching = asking_policy(model, policy, session.settings)
     entry = POLICIES.get(policy)
     if policy == "random":
         return Reason(ask.role, POLICIES[policy].says, float("nan"), 0, 0)
@@ -97,6 +104,8 @@ def why(session: Session, ask: Ask) -> Reason:
         words = f"{policy} is {found.utility:.3f}."
     else:
         words = entry.sentence(found.utility).replace("%", " %")
+    if searching:
+        words = f"{searching[0].upper()}{searching[1:]}. {words}"
     return Reason(ask.role, words, found.utility, found.rank, found.n_ranked)
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from workbench.policies.effective import DEFAULT_POLICY
+
 app = typer.Typer(
     name="workbench",
     help="Label less and see why.",
@@ -78,11 +80,14 @@ def run(
     pool_set: PoolSet = None,
     classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
     settings: Set = None,
-    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "variation-ratio",
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = DEFAULT_POLICY,
     selector: Selector = "auto",
     initial: Initial = "one-per-class",
     budget: Budget = 60,
     batch: Batch = 1,
+    uniform_share: Annotated[
+        float, typer.Option(help="Share of the questions drawn uniformly, whatever the policy.")
+    ] = 0.0,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     test_fraction: Fraction = 0.2,
     out: Annotated[
@@ -110,6 +115,7 @@ def run(
         initial=initial,
         budget=budget,
         batch=batch,
+        uniform_share=uniform_share,
         seed=seed,
         test_fraction=test_fraction,
     )
@@ -226,7 +232,7 @@ def predict(
 def score(
     pool: Annotated[str, typer.Option(help="A name, a file, or a folder of Parquet files.")],
     model: Annotated[Path, typer.Option(help="A run's bundle, or its model folder.")],
-    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "variation-ratio",
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = DEFAULT_POLICY,
     top: Annotated[int, typer.Option(help="How many items to print.")] = 100,
     pool_set: PoolSet = None,
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,

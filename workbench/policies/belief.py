@@ -177,8 +177,10 @@ class Query(NamedTuple):
             that it cannot be among the best, so that it was not computed. `utilities(...)` of
             workbench.policies computes all of them.
         warnings: what a person should know: fewer items left than asked for, a weak selector.
+        uniform: [k] which items were drawn uniformly, whatever the policy; None for none.
     """
 
     indices: Ints
     utilities: Floats
     warnings: tuple[str, ...] = ()
+    uniform: Array | None = None

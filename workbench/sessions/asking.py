@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.pools.pool import Pool
-from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, generator
+from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
 from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
 
@@ -33,7 +33,8 @@ class Ask:
         role: why it is asked: "policy", "evaluation" (drawn uniformly, never trained on), "cold-start"
             (spread over the pool, before two classes are known), "again" (its answer was taken back, or
             it was skipped and asked for anew), "overlap" (somebody else labelled it, and several people
-            are to), "grid" (one of many shown together).
+            are to), "uniform" (drawn uniformly whatever the policy, and trained on), "grid" (one of many
+            shown together).
         utility: the policy's, None where it was not chosen by one.
         round: number of the fit that chose it, -1 for none.
     """
@@ -74,13 +75,14 @@ class Questions:
 
     Args:
         pool: with its test split, if any.
-        settings: the project's: seed, evaluation_share and overlap, which never change.
+        settings: the project's: seed, evaluation_share, uniform_share and overlap, which never change.
     """
 
     def __init__(self, pool: Pool, settings: Mapping[str, Any]) -> None:
         self.pool = pool
         self.seed = int(settings["seed"])
         self.evaluation_share = float(settings["evaluation_share"])
+        self.uniform_share = float(settings.get("uniform_share", 0.0))
         overlap = settings.get("overlap") or {}
         self.people = int(overlap.get("people", 1))
         self._shared: Array | None = None
@@ -181,6 +183,9 @@ class Questions:
                 add(int(rng.choice(np.flatnonzero(free))), "evaluation")
             elif published is None:
                 add(self._cold_item(free, asked), "cold-start")
+            elif generator(self.seed, asked, UNIFORM).random() < self.uniform_share:
+                rng = generator(self.seed, asked, QUERY)
+                add(int(rng.choice(np.flatnonzero(free))), "uniform", None, published.model.number)
             else:
                 item = _best(published, free)
                 if item < 0:

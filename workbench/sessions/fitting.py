@@ -20,7 +20,7 @@ from workbench.pools.pool import Pool
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
 from workbench.sessions.measure import measures
-from workbench.sessions.model import Callback, Learner, Model
+from workbench.sessions.model import Callback, Learner, Model, asking_policy
 from workbench.sessions.project import OpenProject
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
@@ -276,7 +276,9 @@ class Fits:
         if not askable.size:
             return None
         closed = np.setdiff1d(self._project.pool.trainable, askable)
-        rng = generator(int(self._project.record.settings["seed"]), model.number, QUERY)
+        settings = self._project.record.settings
+        rng = generator(int(settings["seed"]), model.number, QUERY)
+        policy = asking_policy(model, policy, settings).policy
         return query(policy, model.belief(closed), min(QUEUE, askable.size), rng)
 
     def _publish(self, finished: Round, published: Published, state: ProjectState, annotator: str) -> Round:

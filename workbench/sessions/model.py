@@ -18,6 +18,7 @@ from workbench.classifiers.protocols import Callback as Callback
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief
 from workbench.policies.belief import belief_of
+from workbench.policies.effective import Effective, effective_policy
 from workbench.pools.pool import Pool
 from workbench.sessions.randomness import FIT, generator
 from workbench.sessions.view import PoolView
@@ -269,6 +270,19 @@ def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: b
     given = protocols.options_of(estimator)
     n_inducing, n_mean = given.get("n_inducing") or 64, given.get("n_mean") or 0
     return Geometry.of(features, int(n_inducing), seed, n_mean=int(n_mean), common_scale=common_scale)
+
+
+def asking_policy(model: Model, policy: Any, settings: Mapping[str, Any]) -> Effective:
+    """The policy that asks in a project now; it may look for a class that nobody has seen yet.
+
+    Args:
+        model: the published one.
+        policy: the project's.
+        settings: of the project; one of version 0.1.0 does not look for classes.
+    """
+    if not settings.get("seeks_missing"):
+        return Effective(policy)
+    return effective_policy(policy, model.classes, model.codes, has_latent=model.latent is not None)
 
 
 def check_policy(policy: Any, classifier: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.policies.effective import check_share
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.pool import Pool, TestSplit
 from workbench.sessions.model import Learner, check_policy
@@ -30,6 +31,7 @@ def create_project(
     classes: Sequence[str] | None,
     test_fraction: float,
     evaluation_share: float,
+    uniform_share: float,
     overlap: float,
     people: int,
     store: Store,
@@ -39,6 +41,7 @@ def create_project(
     loaded = load_pool(pool, **pool_options) if isinstance(pool, str) else pool
     if not 0.0 <= evaluation_share < 1.0:
         raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")
+    check_share(uniform_share)
     if not 0.0 <= overlap <= 1.0 or people < 2:
         raise InputError(
             "The share of items that several people label must lie in [0, 1], and these are at least "
@@ -55,6 +58,8 @@ def create_project(
         "policy": policy,
         "seed": seed,
         "evaluation_share": 0.0 if loaded.has_truth else evaluation_share,
+        "uniform_share": uniform_share,
+        "seeks_missing": True,
         "test": None if loaded.test is None else _pack(loaded.test, len(loaded)),
     }
     if overlap:

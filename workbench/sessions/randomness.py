@@ -12,6 +12,7 @@ EVALUATION = 4
 COLD_START = 5
 MEASURE = 6
 OVERLAP = 7
+UNIFORM = 8
 
 
 def generator(seed: int, number: int, stream: int) -> Generator:

@@ -14,12 +14,13 @@ import numpy as np
 
 from workbench.arrays import Ints
 from workbench.errors import InputError
+from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
 from workbench.registry import trust
 from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions, leased_until
 from workbench.sessions.fitting import Fits, Published, held_out
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.model import Callback, Learner, Model, check_policy
+from workbench.sessions.model import Callback, Learner, Model, asking_policy, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
 from workbench.sessions.operations import MAX_ID, Acknowledgement, Operation
 from workbench.sessions.project import OpenProject, Transaction
@@ -68,11 +69,12 @@ class Session:
         pool_options: Mapping[str, Any] | None = None,
         classifier: str = "large-margin",
         options: Mapping[str, Any] | None = None,
-        policy: str = "variation-ratio",
+        policy: str = DEFAULT_POLICY,
         seed: int = 0,
         classes: Sequence[str] | None = None,
         test_fraction: float = 0.2,
         evaluation_share: float = EVALUATION_SHARE,
+        uniform_share: float = UNIFORM_SHARE,
         overlap: float = 0.0,
         people: int = 2,
         annotator: str | None = None,
@@ -93,6 +95,8 @@ class Session:
             classes: names of the classes to start with; the pool's unless given.
             test_fraction: share of items kept for measuring, where the pool has truth.
             evaluation_share: share of questions drawn uniformly for measuring, where it has none.
+            uniform_share: share of the other questions drawn uniformly too, whatever the policy; these
+                are trained on.
             overlap: share of items that several people label; else two are never asked about one.
             people: how many label each of these.
             annotator: the user's login name unless given.
@@ -114,6 +118,7 @@ class Session:
             classes=classes,
             test_fraction=test_fraction,
             evaluation_share=evaluation_share,
+            uniform_share=uniform_share,
             overlap=overlap,
             people=people,
             store=store,
@@ -751,14 +756,16 @@ class Session:
         return int(item)
 
     def _provenance(self, state: ProjectState, ask: AskRecord) -> dict[str, Any]:
+        published: Published | None = self._fits.published(state)
         details = {"role": ask.role, "round": ask.details.get("round", -1)}
         if ask.details.get("utility") is not None:
             details["utility"] = ask.details["utility"]
         if ask.role == "policy":
             settings = self._project.settings(state)
             details["policy"] = settings["policy"]
+            if published is not None:
+                details["policy"] = asking_policy(published.model, settings["policy"], settings).policy
             details["classifier"] = settings["classifier"]
-        published: Published | None = self._fits.published(state)
         details["n_labelled"] = 0 if published is None else published.model.n_labelled
         return details
 

@@ -12,10 +12,11 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.policies import query
 from workbench.policies.belief import PolicyFn, Query, Selector
+from workbench.policies.effective import DEFAULT_POLICY, check_share, mix_uniform
 from workbench.pools.pool import Pool
 from workbench.sessions.fitting import fit_measure_query
 from workbench.sessions.model import Callback, Learner, Model, check_policy
-from workbench.sessions.randomness import QUERY, generator
+from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
 from workbench.sessions.start import answerable, initial_items
@@ -43,7 +44,7 @@ class Progress:
 def simulate(
     pool: Pool,
     classifier: str | Any = "large-margin",
-    policy: str | PolicyFn = "variation-ratio",
+    policy: str | PolicyFn = DEFAULT_POLICY,
     *,
     options: Mapping[str, Any] | None = None,
     budget: int = 60,
@@ -51,6 +52,7 @@ def simulate(
     initial: str = "one-per-class",
     seed: int = 0,
     test_fraction: float = 0.2,
+    uniform_share: float = 0.0,
     selector: str | Selector = "auto",
     progress: Progress | None = None,
     callback: Callback | None = None,
@@ -70,6 +72,8 @@ def simulate(
         initial: as in `RunSpec`.
         seed: of everything random.
         test_fraction: share of items kept for measuring.
+        uniform_share: share of the questions drawn uniformly, whatever the policy; their utilities are
+            NaN in the rounds.
         selector: how a batch is chosen; "auto" is the best item for one, diverse for more.
         progress: of an interrupted run with the same arguments, to go on from; its rounds are not
             given again, and the ones that follow are what they would have been.
@@ -82,6 +86,7 @@ def simulate(
         InputError: a pool without truth, or what cannot be used.
     """
     check_policy(policy, classifier)
+    check_share(uniform_share)
     known = answerable(pool)
     if pool.test is None:
         pool = pool.split(seed, test_fraction)
@@ -113,8 +118,11 @@ def simulate(
 
     def ask(model: Model) -> Query | None:
         left = min(budget - (items.size - start.size), known.size - items.size, batch)
-        rng = generator(seed, model.number, QUERY)
-        return query(policy, model.belief(unanswerable), left, rng, selector) if left > 0 else None
+        if left <= 0:
+            return None
+        belief = model.belief(unanswerable)
+        answer = query(policy, belief, left, generator(seed, model.number, QUERY), selector)
+        return mix_uniform(answer, belief, uniform_share, generator(seed, model.number, UNIFORM))
 
     while True:
         turn = fit_measure_query(
@@ -173,6 +181,7 @@ def simulate_spec(
         batch=spec.batch,
         initial=spec.initial,
         seed=spec.seed,
+        uniform_share=spec.uniform_share,
         selector=spec.selector,
         progress=progress,
         callback=callback,

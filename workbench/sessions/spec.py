@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.policies.effective import DEFAULT_POLICY, check_share
 from workbench.registry import from_file
 
 
@@ -29,6 +30,7 @@ class RunSpec:
         batch: how many are asked for at a time.
         seed: of everything random.
         test_fraction: share of items kept for measuring.
+        uniform_share: share of the questions drawn uniformly, whatever the policy.
     """
 
     pool: str = "digits"
@@ -36,13 +38,14 @@ class RunSpec:
     pool_options: Mapping[str, Any] = field(default_factory=dict)
     classifier: str = "large-margin"
     options: Mapping[str, Any] = field(default_factory=dict)
-    policy: str = "variation-ratio"
+    policy: str = DEFAULT_POLICY
     selector: str = "auto"
     initial: str = "one-per-class"
     budget: int = 60
     batch: int = 1
     seed: int = 0
     test_fraction: float = 0.2
+    uniform_share: float = 0.0
 
     def __post_init__(self) -> None:
         if self.budget < 0:
@@ -53,6 +56,7 @@ class RunSpec:
             raise InputError(f"The seed must not be negative; got {self.seed}.")
         if not 0.0 < self.test_fraction < 1.0:
             raise InputError(f"The test fraction must lie between 0 and 1; got {self.test_fraction}.")
+        check_share(self.uniform_share)
         parse_initial(self.initial)
         try:
             json.dumps([dict(self.pool_options), dict(self.options)], allow_nan=False)
@@ -93,6 +97,8 @@ class RunSpec:
         document = asdict(self)
         document["pool_options"] = dict(self.pool_options)
         document["options"] = dict(self.options)
+        if not self.uniform_share:  # as earlier versions wrote it
+            del document["uniform_share"]
         return document
 
     @classmethod

@@ -1,0 +1,93 @@
+"""Which policy asks now, and which questions are left to chance.
+
+The default policy looks close to what it knows, so it can miss a class or a part of the pool for long. Two
+things keep it from that: while a declared class has no label yet it looks for it where the model knows
+least, and a share of all questions is drawn uniformly, whatever the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from workbench.arrays import Ints
+    from workbench.policies.belief import Belief, Query
+
+DEFAULT_POLICY = "margin"
+UNIFORM_SHARE = 0.1
+"""Of the questions of a new project."""
+SEEKING_POLICY = "variance"
+_LONGEST_SEARCH = 100  # labels, and ten more a class: a class may be declared that the pool has not
+
+
+class Effective(NamedTuple):
+    """The policy that asks, and why where it is not the chosen one.
+
+    Attributes:
+        policy: as chosen, or "variance".
+        reason: for people, "" where the chosen policy asks.
+    """
+
+    policy: Any
+    reason: str = ""
+
+
+def effective_policy(policy: Any, classes: Sequence[str], codes: Ints, *, has_latent: bool) -> Effective:
+    """The policy that asks now.
+
+    Args:
+        policy: the chosen one; only the default gives way to another.
+        classes: names of the C declared classes.
+        codes: [n] class codes of the labels so far.
+        has_latent: whether the model has the latent functions that looking for a class needs.
+
+    Returns:
+        The policy and the reason.
+    """
+    if policy != DEFAULT_POLICY or not has_latent or len(codes) >= _LONGEST_SEARCH + 10 * len(classes):
+        return Effective(policy)
+    counts = np.bincount(codes, minlength=len(classes))[: len(classes)]
+    missing = [classes[i] for i in np.flatnonzero(counts == 0).tolist()]
+    if not missing:
+        return Effective(policy)
+    some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+    return Effective(SEEKING_POLICY, f"looking for {some}: none seen yet")
+
+
+def check_share(share: float) -> None:
+    """Refuse a share of uniform questions that is none.
+
+    Raises:
+        InputError: outside [0, 1].
+    """
+    if not 0.0 <= share <= 1.0:
+        raise InputError(f"The share of uniform questions must lie in [0, 1]; got {share}.")
+
+
+def mix_uniform(answer: Query, belief: Belief, share: float, rng: Generator) -> Query:
+    """A policy's answer with a share of its items put by ones drawn uniformly.
+
+    Args:
+        answer: of the policy.
+        belief: says what may be asked.
+        share: of the questions, 0 for none.
+        rng: of these draws alone, so that the policy's own do not depend on the share.
+
+    Returns:
+        The answer; utilities of items drawn uniformly are NaN, and `uniform` tells them.
+    """
+    drawn = rng.random(len(answer.indices)) < share
+    if not drawn.any():
+        return answer
+    free = np.setdiff1d(belief.askable, answer.indices[~drawn])
+    indices, utilities = answer.indices.copy(), answer.utilities.copy()
+    indices[drawn] = rng.choice(free, int(drawn.sum()), replace=False)
+    utilities[indices[drawn]] = np.nan
+    return answer._replace(indices=indices, utilities=utilities, uniform=drawn)
