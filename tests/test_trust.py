@@ -1,10 +1,11 @@
 """A file never chooses code: only names that are registered or installed, unless a person vouches."""
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,13 @@ from workbench import cli, registry
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
 from workbench.exchange import load_model, read_bundle, save_model
-from workbench.policies import registry as policies
 from workbench.policies.registry import find
 from workbench.pools import load_pool
 from workbench.sessions import RunSpec, Session
 from workbench.store import Store
 from workbench.studies import load_study, run, run_study
 
+ROOT = Path(__file__).resolve().parents[1]
 SPEC = RunSpec("iris", classifier=FAKE, policy="margin", budget=3)
 EVIL = """
 from pathlib import Path
@@ -58,7 +59,8 @@ def bundle(tmp_path: Path, marker: Path) -> Path:
 
 
 def edit(path: Path, **changes: Any) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    document = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({k: v for k, v in document.items() if k not in ("files", "sha256")}))
 
 
 def commands(marker: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -202,11 +204,25 @@ def test_the_present_folder_is_no_place_for_modules_unless_code_was_named(
     assert here in sys.path
 
 
-def test_an_installed_plug_in_may_be_named_by_a_file(marker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("first-feature", "evilmod:first", policies.ENTRY_POINT_GROUP)
-    monkeypatch.setattr(policies, "plugins", lambda: {point.name: point.value})
-    spec = RunSpec.from_json(replace(SPEC, policy="first-feature").to_json())
-    assert len(run(spec).rounds) == 4
+def test_an_installed_plug_in_may_be_named_by_a_file(tmp_path: Path, marker: Path) -> None:
+    information = tmp_path / "here" / "evil-1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
+    (information / "entry_points.txt").write_text("[workbench.policies]\nfirst-feature = evilmod:first\n")
+    document = replace(SPEC, policy="first-feature").to_json()
+    code = (
+        "import sys, json\nfrom workbench import registry\nfrom workbench.sessions import RunSpec\n"
+        f"from workbench.studies import run\nregistry.trust({FAKE!r})\n"
+        "print(len(run(RunSpec.from_json(json.loads(sys.argv[1]))).rounds))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(document)],
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path / "here"), str(ROOT)])),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "4\n"
 
 
 def test_a_name_out_of_a_file_cannot_vouch_for_itself(marker: Path) -> None:

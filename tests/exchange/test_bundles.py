@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -14,7 +15,10 @@ import pytest
 from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.exchange import (
+    BundleFolder,
+    labelled_items,
     load_model,
+    may_be_written,
     read_bundle,
     save_model,
     write_project_bundle,
@@ -117,6 +121,7 @@ def test_a_model_that_is_not_there_or_not_whole(tmp_path: Path, folder: Path) ->
     with pytest.raises(InputError, match="not finished; start it again"):
         load_model(tmp_path)
     place = folder / "model"
+    unsealed(folder)
     (place / "params.npz").write_bytes(b"PK nothing")
     with pytest.raises(InputError, match="cannot be read"):
         load_model(folder)
@@ -134,6 +139,95 @@ def test_a_model_that_is_not_there_or_not_whole(tmp_path: Path, folder: Path) ->
     (place / "spec.json").write_text("{")
     with pytest.raises(InputError, match="JSON"):
         load_model(folder)
+
+
+def unsealed(folder: Path) -> None:
+    """Take the checksums away, as in a bundle of version 0.1.0."""
+    for path in (folder / "run.json", folder / "model" / "spec.json"):
+        document = json.loads(path.read_text())
+        path.write_text(json_text({k: v for k, v in document.items() if k not in ("files", "sha256")}))
+
+
+def test_one_changed_byte_is_named_and_the_rest_is_used(folder: Path, tmp_path: Path) -> None:
+    n_rounds = len(read_bundle(folder).rounds)
+
+    def changed(name: str) -> Path:
+        place = tmp_path / name.replace("/", "-")
+        shutil.copytree(folder, place)
+        data = bytearray((place / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (place / name).write_bytes(data)
+        return place
+
+    for name in ("rounds.csv", "events.csv"):
+        place = changed(name)
+        with pytest.raises(InputError, match=rf"damaged: {name} is not what was written\. Copy the folder"):
+            read_bundle(place)
+        assert load_model(place).n_labelled == 9, "the model is whole"
+    place = changed("model/params.npz")
+    bundle = read_bundle(place)
+    assert bundle.damage == ("model/params.npz",) and len(bundle.rounds) == n_rounds
+    assert bundle.rounds[-1].state is None
+    with pytest.raises(InputError, match=r"damaged: params\.npz is not what was written"):
+        load_model(place)
+    for name in ("run.json", "model/spec.json"):
+        place = changed(name)
+        with pytest.raises(InputError, match=r"damaged|JSON"):
+            read_bundle(place) if name == "run.json" else load_model(place)
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.0])
+def test_a_table_cut_short_is_refused_without_checksums_too(folder: Path, keep: float) -> None:
+    unsealed(folder)
+    lines = (folder / "rounds.csv").read_text().splitlines(keepends=True)
+    (folder / "rounds.csv").write_text("".join(lines[: 1 + int(keep * len(lines))]))
+    with pytest.raises(InputError, match=r"The bundle in .* (is damaged: rounds\.csv ends|cannot be read)"):
+        read_bundle(folder)
+
+
+def test_items_labelled_by_a_damaged_run_are_not_guessed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert labelled_items(folder)[0] == "iris" and len(labelled_items(folder)[1]) == 9
+    (folder / "events.csv").unlink()
+    with pytest.raises(InputError, match=r"events\.csv is not what was written"):
+        labelled_items(folder)
+
+
+def test_a_half_written_export_never_blocks_the_next(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "w.sqlite")
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    for _ in range(4):
+        session.step(ArrayOracle(session.pool))
+    place = tmp_path / "export"
+    assert may_be_written(place)
+    write_project_bundle(place, session)
+    assert not may_be_written(place)
+    (place / "run.json").unlink()  # written last: this is what a kill leaves
+    (place / ".rounds.csv.new").write_text("half")
+    assert may_be_written(place)
+    (place / "mine.txt").write_text("mine")
+    assert not may_be_written(place)
+    store.close()
+
+
+def test_a_damaged_unfinished_run_says_so(tmp_path: Path, pool: Pool, result: RunResult) -> None:
+    kept = BundleFolder(tmp_path / "b", SPEC, pool)
+    kept.begin()
+    for finished in result.rounds[:2]:
+        kept.add(finished)
+    (state,) = (tmp_path / "b" / ".partial").glob("state-*.npz")
+    whole = state.read_bytes()
+    state.write_bytes(whole[:100])
+    with pytest.raises(InputError):
+        kept.progress()
+    state.unlink()
+    with pytest.raises(InputError, match=r"lost its posterior.*run the command that made it again"):
+        kept.progress()
+    rounds = tmp_path / "b" / ".partial" / "rounds.jsonl"
+    rounds.write_bytes(b'{"number": {}}\n' + rounds.read_bytes())
+    with pytest.raises(InputError, match="not a saved round"):
+        kept.progress()
 
 
 def test_a_folder_without_a_bundle(tmp_path: Path) -> None:

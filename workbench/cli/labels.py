@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
-from workbench.exchange.files import read_json
 
 if TYPE_CHECKING:
     from workbench.exchange import SavedModel
@@ -90,27 +89,22 @@ def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any,
 
 def _labelled_by(model: Path, pool: str) -> list[int]:
     """Items the run behind the model has labels of, where it ran on this very pool."""
-    if not (model / "run.json").is_file() or not (model / "events.csv").is_file():
-        return []
-    import csv
+    from workbench.exchange import labelled_items
 
-    spec = read_json(model / "run.json").get("spec") or {}
-    trained_on = str(spec.get("pool", ""))
-    if trained_on != pool and Path(trained_on).resolve() != Path(pool).resolve():
-        return []
-    with (model / "events.csv").open(encoding="utf-8", newline="") as file:
-        return sorted({int(row["item"]) for row in csv.DictReader(file) if row["kind"] == "label"})
+    trained_on, items = labelled_items(model)
+    same = trained_on == pool or (trained_on and Path(trained_on).resolve() == Path(pool).resolve())
+    return items if same else []
 
 
 def export_file(project: str, format: str, out: Path | None) -> None:
     """A project's labelled set, or its bundle."""
-    from workbench.exchange import FORMATS, export_labels, write_project_bundle
+    from workbench.exchange import FORMATS, export_labels, may_be_written, write_project_bundle
 
     session = _open(project)
     if format == "bundle":
         if out is None:
             raise InputError("A bundle is a folder: say where with --out FOLDER.")
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        if not may_be_written(out):
             raise InputError(f"{out} is there already; choose another folder.")
         write_project_bundle(out, session)
         print(f"{session.project.name}: {session.state.n_labelled} labels, bundle in {out}")

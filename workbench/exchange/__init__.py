@@ -3,6 +3,8 @@
 from workbench.exchange.bundles import (
     BundleFolder,
     RunBundle,
+    labelled_items,
+    may_be_written,
     read_bundle,
     write_project_bundle,
     write_run_bundle,
@@ -19,7 +21,9 @@ __all__ = [
     "export_labels",
     "import_labels",
     "label_table",
+    "labelled_items",
     "load_model",
+    "may_be_written",
     "read_bundle",
     "save_model",
     "write_project_bundle",

@@ -23,9 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arrays import Array
 from workbench.errors import InputError
+from workbench.exchange.checksums import ADVICE, check_own, damaged, sealed
 from workbench.exchange.files import csv_text, json_text, plain_cell, read_json, sync_folder, write_whole
 from workbench.exchange.models import save_model
 from workbench.pools.pool import Pool
+from workbench.reading import cut, reading
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Progress
 from workbench.sessions.spec import RunSpec
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _PARTIAL = ".partial"
+_MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
+_TABLES = ("rounds.csv", "events.csv")
+_PARTS = ("model", *_TABLES, "timings.csv", "environment.json")
 _LIBRARIES = (
     "workbench-labels",
     "numpy",
@@ -59,14 +64,17 @@ class RunBundle:
     Attributes:
         spec: of the run.
         fingerprint: of the pool it ran on.
-        rounds: its rounds, as far as rounds.csv and events.csv tell; the last with its posterior.
+        rounds: its rounds, as far as rounds.csv and events.csv tell; the last with its posterior, unless
+            the model is damaged.
         folder: where it lies.
+        damage: names of the model's files that are missing or not what was written.
     """
 
     spec: RunSpec
     fingerprint: str
     rounds: list[Round]
     folder: Path
+    damage: tuple[str, ...] = ()
 
 
 class BundleFolder:
@@ -108,20 +116,24 @@ class BundleFolder:
         path = Path(folder) / _PARTIAL / "rounds.jsonl"
         if not path.is_file():
             return []
-        data = path.read_bytes()
-        # A kill can leave half a line at the end; that round is simply done again.
-        whole = data[: data.rfind(b"\n") + 1]
-        return [Round.from_json(json.loads(line)) for line in whole.decode("utf-8").splitlines()]
+        with reading(str(path), advice=ADVICE):
+            data = path.read_bytes()
+            # A kill can leave half a line at the end; that round is simply done again.
+            whole = data[: data.rfind(b"\n") + 1]
+            return [Round.from_json(json.loads(line)) for line in whole.decode("utf-8").splitlines()]
 
     def progress(self) -> Progress | None:
         """Where an interrupted run stands, or None where nothing was finished yet."""
         rounds = self.rounds_kept(self.folder)
         if not rounds:
             return None
-        # a kill can leave the state of a round whose line was not written
-        at = max(n for n in self._states() if n <= rounds[-1].number)
-        data = (self._partial / f"state-{at}.npz").read_bytes()
-        return Progress(rounds, bytes_to_arrays(data), at)
+        with reading(f"What is kept of the run in {self.folder}", advice=ADVICE):
+            # a kill can leave the state of a round whose line was not written
+            there = [n for n in self._states() if n <= rounds[-1].number]
+            if not there:
+                raise InputError(f"The unfinished run in {self.folder} has lost its posterior. {ADVICE}")
+            data = (self._partial / f"state-{max(there)}.npz").read_bytes()
+            return Progress(rounds, bytes_to_arrays(data), max(there))
 
     def begin(self) -> None:
         """Make the folder ready for rounds."""
@@ -181,14 +193,14 @@ class BundleFolder:
             present = read_json(head)
         elif (self.folder / "run.json").is_file():
             document = read_json(self.folder / "run.json")
-            present = {
-                "spec": document.get("spec"),
-                "fingerprint": document.get("pool", {}).get("fingerprint"),
-            }
+            with reading(f"{self.folder / 'run.json'}", advice=ADVICE):
+                present = {"spec": document.get("spec"), "fingerprint": document["pool"]["fingerprint"]}
         elif self.folder.is_dir() and any(self.folder.iterdir()) and not self._partial.is_dir():
             raise InputError(f"The folder {self.folder} holds other files; choose an empty or a new one.")
         if present is None or present == self._head:
             return
+        if not isinstance(present, dict):
+            raise InputError(f"{head} is damaged: it is no run's. {ADVICE}")
         if present.get("spec") == self._head["spec"]:
             raise InputError(
                 f"The run in {self.folder} was made on another version of pool {self.spec.pool!r}, which has "
@@ -201,8 +213,10 @@ class BundleFolder:
 
 
 def _differences(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    there, here = present.get("spec") or {}, wanted["spec"]
-    parts = [f"{k} {there.get(k)!r}, not {here[k]!r}" for k in here if there.get(k) != here[k]]
+    there, here = present.get("spec"), wanted["spec"]
+    if not isinstance(there, dict):
+        return "of another form"
+    parts = [f"{k} {cut(there.get(k))}, not {cut(here[k])}" for k in here if there.get(k) != here[k]]
     return "; ".join(parts[:3]) or "of another form"
 
 
@@ -242,7 +256,8 @@ def write_run_bundle(
         "n_rounds": len(rounds),
         "n_labelled": rounds[-1].n_labelled,
     }
-    write_whole(place / "run.json", json_text(document))
+    # timings and the environment are another run's business: the same seed gives the same run.json
+    write_whole(place / "run.json", json_text(sealed(document, place, (*_TABLES, *_MODEL))))
 
 
 def write_project_bundle(folder: Path | str, session: Session) -> None:
@@ -281,7 +296,24 @@ def write_project_bundle(folder: Path | str, session: Session) -> None:
         "n_rounds": len(rounds),
         "n_labelled": state.n_labelled,
     }
-    write_whole(place / "run.json", json_text(document))
+    files = (*_TABLES, "timings.csv", "environment.json", *(_MODEL if model is not None else ()))
+    write_whole(place / "run.json", json_text(sealed(document, place, files)))
+
+
+def may_be_written(folder: Path | str) -> bool:
+    """Whether a bundle may be exported to a folder: a new or empty one, or a half-written export.
+
+    Args:
+        folder: run.json is written last, so one without it, with nothing else's files, was cut short.
+    """
+    place = Path(folder)
+    if not place.exists():
+        return True
+    if not place.is_dir():
+        return False
+    return all(
+        p.name in _PARTS or (p.name.startswith(".") and p.name.endswith(".new")) for p in place.iterdir()
+    )
 
 
 def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
@@ -294,15 +326,37 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
     Raises:
         InputError: no finished run there.
     """
-    import csv
-
-    import numpy as np
-
     place = Path(folder)
     document = read_json(place / "run.json")
     if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("kind") != "run":
         raise InputError(f"{place} does not hold the bundle of a run.")
-    spec = RunSpec.from_json(document["spec"], where=f"The bundle in {place}", trust_code=trust_code)
+    check_own(document, place / "run.json")
+    broken = damaged(document, place)
+    unusable = [name for name in broken if name in _TABLES]
+    if unusable:
+        raise InputError(
+            f"The bundle in {place} is damaged: {', '.join(unusable)} is not what was written. {ADVICE}"
+        )
+    with reading(f"The bundle in {place} is damaged: it", advice=ADVICE):
+        spec = RunSpec.from_json(document["spec"], where=f"The bundle in {place}", trust_code=trust_code)
+        rounds = _read_rounds(place, document)
+        if len(rounds) != document["n_rounds"] or rounds[-1].n_labelled != document["n_labelled"]:
+            raise InputError(
+                f"The bundle in {place} is damaged: rounds.csv ends at round {len(rounds) - 1:,} of "
+                f"{cut(document['n_rounds'])}. {ADVICE}"
+            )
+        if not any(name in _MODEL for name in broken):
+            state = bytes_to_arrays((place / "model" / "params.npz").read_bytes())
+            rounds[-1] = replace(rounds[-1], state=state)
+        return RunBundle(spec, str(document["pool"]["fingerprint"]), rounds, place, broken)
+
+
+def _read_rounds(place: Path, document: Mapping[str, Any]) -> list[Round]:
+    """The rounds that rounds.csv and events.csv tell of; what they lack raises whatever it raises."""
+    import csv
+
+    import numpy as np
+
     position = {name: code for code, name in enumerate(document["pool"]["classes"])}
     asked: dict[int, list[tuple[int, int, float]]] = {}
     first: list[tuple[int, int]] = []
@@ -316,9 +370,12 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
                 asked.setdefault(int(row["round"]), []).append(entry)
     rounds = []
     with (place / "rounds.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            number = int(row["round"])
-            told = asked.get(number, [])
+        for number, row in enumerate(csv.DictReader(file)):
+            if int(row["round"]) != number:
+                raise InputError(
+                    f"The bundle in {place} is damaged: rounds.csv lacks round {number}. {ADVICE}"
+                )
+            answers = asked.get(number, [])
             rounds.append(
                 Round(
                     number=number,
@@ -328,16 +385,45 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
                     nll=float(row["nll"] or "nan"),
                     brier=float(row["brier"] or "nan"),
                     ece=float(row["ece"] or "nan"),
-                    queried=np.asarray([t[0] for t in told], dtype=np.int64),
-                    labels=np.asarray([t[1] for t in told], dtype=np.int64),
-                    utilities=np.asarray([t[2] for t in told], dtype=np.float64),
+                    queried=np.asarray([a[0] for a in answers], dtype=np.int64),
+                    labels=np.asarray([a[1] for a in answers], dtype=np.int64),
+                    utilities=np.asarray([a[2] for a in answers], dtype=np.float64),
                     initial=np.asarray([i for i, _ in first] if number == 0 else [], dtype=np.int64),
                     initial_labels=np.asarray([c for _, c in first] if number == 0 else [], dtype=np.int64),
                 )
             )
-    if rounds:
-        rounds[-1] = replace(rounds[-1], state=bytes_to_arrays((place / "model" / "params.npz").read_bytes()))
-    return RunBundle(spec, str(document["pool"]["fingerprint"]), rounds, place)
+    return rounds
+
+
+def labelled_items(folder: Path | str) -> tuple[str, list[int]]:
+    """What a run's bundle has labels of.
+
+    Args:
+        folder: of the bundle.
+
+    Returns:
+        The name or file of its pool, and the items, ascending; "" and none where there is no run's bundle.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    import csv
+
+    place = Path(folder)
+    if not (place / "run.json").is_file():
+        return "", []
+    document = read_json(place / "run.json")
+    if not isinstance(document, dict) or document.get("kind") != "run":
+        return "", []
+    with reading(f"The bundle in {place} is damaged: it", advice=ADVICE):
+        check_own(document, place / "run.json")
+        if "events.csv" in damaged(document, place):
+            raise InputError(
+                f"The bundle in {place} is damaged: events.csv is not what was written. {ADVICE}"
+            )
+        with (place / "events.csv").open(encoding="utf-8", newline="") as file:
+            items = {int(row["item"]) for row in csv.DictReader(file) if row["kind"] == "label"}
+        return str(document["spec"]["pool"]), sorted(items)
 
 
 def zipped(folder: Path | str) -> bytes:

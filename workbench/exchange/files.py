@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.reading import parse_json
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -53,11 +54,12 @@ def read_json(path: Path) -> Any:
         InputError: not there, or not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"There is no file {path}.") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as JSON: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    return parse_json(data, str(path))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -13,9 +13,11 @@ from workbench.arrays import Array, Floats
 from workbench.classifiers import make_classifier, protocols
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
+from workbench.exchange.checksums import ADVICE, check_own, damaged, has_checksums, sealed
 from workbench.exchange.files import json_text, read_json, write_whole
 from workbench.pools import feature_map_from_json
 from workbench.pools.pool import FeatureMap
+from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
@@ -89,7 +91,9 @@ def save_model(
     n_labelled: int,
     pool: str,
 ) -> None:
-    """Write spec.json, params.npz and features.json; the same model gives the same bytes.
+    """Write params.npz, features.json and, last, spec.json with their checksums.
+
+    The same model gives the same bytes.
 
     Args:
         folder: made where it is not there.
@@ -115,7 +119,7 @@ def save_model(
         spec["note"] = str(np.asarray(state["note"]))
     write_whole(folder / "params.npz", arrays_to_bytes(state))
     write_whole(folder / "features.json", json_text(feature_map.to_json()))
-    write_whole(folder / "spec.json", json_text(spec))
+    write_whole(folder / "spec.json", json_text(sealed(spec, folder, ("params.npz", "features.json"))))
 
 
 def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
@@ -139,28 +143,53 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
     spec = read_json(place / "spec.json")
     if not isinstance(spec, dict) or spec.get("format") != FORMAT:
         found = spec.get("format") if isinstance(spec, dict) else None
-        raise InputError(f"The model in {place} has format {found!r}; this version reads format {FORMAT}.")
-    try:
-        named = {"name": str(spec["classifier"]), "options": dict(spec["options"])}
-        classes = tuple(str(c) for c in spec["classes"])
-        n_labelled, pool = int(spec["n_labelled"]), str(spec["pool"])
+        raise InputError(f"The model in {place} has format {cut(found)}; this version reads format {FORMAT}.")
+    check_own(spec, place / "spec.json")
+    broken = damaged(spec, place)
+    if broken:
+        raise InputError(
+            f"The model in {place} is damaged: {', '.join(broken)} is not what was written. {ADVICE}"
+        )
+    what = f"The model in {place}"
+    with reading(f"{what} is damaged: it", advice=ADVICE):
+        named = {"name": _text(spec["classifier"]), "options": dict(spec["options"])}
+        classes = tuple(_text(c) for c in spec["classes"])
+        n_labelled, pool = int(spec["n_labelled"]), _text(spec["pool"])
         data = (place / "params.npz").read_bytes()
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"The model in {place} is damaged: {error!r}.") from error
-    except OSError as error:
-        raise InputError(f"The model in {place} cannot be read: {error}.") from error
-    named = from_file(named, f"The model in {place}", trust_code=trust_code)
-    name, options = named["name"], named["options"]
-    unfitted = make_classifier(name, **options)
-    arrays = bytes_to_arrays(data)
+        named = from_file(named, what, trust_code=trust_code)
+        name, options = named["name"], named["options"]
+        unfitted = make_classifier(name, **options)
+        arrays = bytes_to_arrays(data)
     try:
         estimator = unfitted.set_state(arrays)
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except Exception as error:
         raise InputError(
-            f"The arrays in {place} do not make a {name} model ({error!r}): they are damaged or come from "
+            f"The arrays in {place} do not make a {name} model ({cut(error)}): they are damaged or come from "
             "another version. Run the command that made them again."
         ) from error
-    feature_map = feature_map_from_json(read_json(place / "features.json"))
-    return SavedModel(name, classes, estimator, feature_map, n_labelled, pool, str(spec.get("note", "")))
+    with reading(f"The feature map in {place}", advice=ADVICE):
+        feature_map = feature_map_from_json(read_json(place / "features.json"))
+    saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, str(spec.get("note", "")))
+    if not has_checksums(spec):
+        _try(saved, place)
+    return saved
+
+
+def _text(value: Any) -> str:
+    """A text of a document, and nothing that merely can be written as one."""
+    if not isinstance(value, str):
+        raise InputError(f"A text is missing: {cut(value)} stands in its place.")
+    return value
+
+
+def _try(saved: SavedModel, place: Path) -> None:
+    """Ask a model without checksums about one row, so that what does not fit is said here."""
+    with reading(f"The model in {place} is damaged: it", advice=ADVICE):
+        p = saved.probabilities(np.zeros((1, len(saved.feature_map.columns))))
+        if p.shape != (1, len(saved.classes)) or not np.isfinite(p).all():
+            raise InputError(
+                f"The model in {place} is damaged: it gives {p.shape[-1]} probabilities for "
+                f"{len(saved.classes)} classes, or none that are numbers. {ADVICE}"
+            )

@@ -144,6 +144,8 @@ def run_study(
         if rounds is None:
             todo.append((index, one))
             continue
+        if (bundle := folder(one)) is not None:
+            shutil.rmtree(bundle / ".partial", ignore_errors=True)
         found[index] = rounds
         for r in rounds:
             tell(one, r)
@@ -239,7 +241,6 @@ def _finished(
 ) -> list[Round] | None:
     """The rounds of a run that is finished already, or None."""
     if folder is not None and (folder / "run.json").is_file():
-        shutil.rmtree(folder / ".partial", ignore_errors=True)
         bundle = read_bundle(folder)
         if bundle.spec != one:
             raise InputError(f"The folder {folder} holds another run. Choose another folder.")
