@@ -1,0 +1,141 @@
+"""Sessions shared by the tabs of a process, and what a page run asks of the database."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sessions.fakes import FAKE, NearestMean
+from workbench.app import current
+from workbench.sessions import Event, Session
+from workbench.store import Store
+
+
+@pytest.fixture
+def made(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Session]:
+    monkeypatch.setattr(current, "_OPEN", type(current._OPEN)())
+
+    def make() -> Session:
+        return Session.create("iris", classifier=FAKE, policy="margin", annotator="ann")
+
+    return make
+
+
+@pytest.fixture
+def counted(made: object) -> Iterator[list[str]]:
+    """The statements sent to the database, as they are sent."""
+    from sqlalchemy import event
+
+    sent: list[str] = []
+
+    def note(_c: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        sent.append(statement)
+
+    engine = Store.open()._engine
+    event.listen(engine, "before_cursor_execute", note)
+    yield sent
+    event.remove(engine, "before_cursor_execute", note)
+
+
+def labelled(session: Session, n: int) -> None:
+    for i in range(n):
+        (ask,) = session.ask()
+        session.tell(ask.id, session.classes[i % 3])
+
+
+def test_a_session_that_is_fitted_is_not_let_go(
+    made: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(current, "_MAX_OPEN", 2)
+    first = made()
+    labelled(first, 6)
+    current.keep(first)
+    fitting, go_on = threading.Event(), threading.Event()
+    plain = NearestMean.fit
+
+    def slow(self: NearestMean, X: object, y: object, callback: object = None) -> NearestMean:
+        fitting.set()
+        assert go_on.wait(60)
+        return plain(self, X, y, callback)
+
+    monkeypatch.setattr(NearestMean, "fit", slow)
+    job = current.keep_fitting(first)
+    assert job is not None and fitting.wait(60)
+    others = [made() for _ in range(4)]
+    for other in others:
+        current.keep(other)
+    assert current.opened(first.id) is first
+    assert others[0].id not in current._OPEN and others[-1].id in current._OPEN
+    go_on.set()
+    assert job.wait(60) and job.status == "done"
+    assert first.model is not None and not first.stale
+    current.keep(made())
+    current.keep(made())
+    assert first.id not in current._OPEN  # done, so it may go
+    again = current.opened(first.id)
+    assert again is not first and [r.number for r in again.rounds] == [0] and not again.stale
+
+
+def test_an_answer_and_a_page_take_few_statements(made: Callable[[], Session], counted: list[str]) -> None:
+    session = made()
+    labelled(session, 8)
+    session.refit()
+    (ask,) = session.ask()
+    labelled(session, 1)
+    session.ask()
+    counted.clear()
+    # a click: the answer, then the page with everything that pages look at
+    (ask,) = session.ask()
+    assert session.tell(ask.id, Event.label("setosa"))
+    with session.snapshot():
+        session.ask()
+        for _ in range(10):
+            assert session.state.labels and session.classes and session.events and session.rounds
+            assert session.model is not None and session.settings and session.n_left
+            assert session.stale and session.evaluation.n
+            session.held_out()
+        assert session.ask()
+    statements = [s for s in counted if not s.startswith(("BEGIN", "COMMIT", "ROLLBACK"))]
+    assert len(statements) <= 8, "\n".join(statements)
+    counted.clear()
+    with session.snapshot():
+        # nothing happened since: one look at the events
+        assert session.state.labels and session.rounds and session.ask() and session.model is not None
+    assert len([s for s in counted if s.startswith("SELECT")]) <= 2
+
+
+def test_a_snapshot_shows_what_its_own_thread_records(made: Callable[[], Session]) -> None:
+    session = made()
+    other = Session.open(session.id, annotator="bob")
+    with session.snapshot() as state:
+        assert not state.labels
+        item = int(session.pool.trainable[0])
+        other.label_item(int(session.pool.trainable[1]), "setosa")
+        assert not session.state.labels
+        session.label_item(item, "setosa")
+        assert item in session.state.labels
+    assert session.state.n_labelled == 2
+
+
+def test_a_list_of_projects_counts_nothing(made: Callable[[], Session], counted: list[str]) -> None:
+    session = made()
+    labelled(session, 5)
+    session.undo()
+    last = session.events[-1].time
+    counted.clear()
+    store = Store.open()
+    (found,) = [p for p in store.projects() if p.id == session.id]
+    assert (store.n_labelled(found), found.changed) == (4, last)
+    assert len([s for s in counted if s.startswith("SELECT")]) == 1
+
+
+def test_reading_one_run_looks_for_one_run(made: Callable[[], Session], counted: list[str]) -> None:
+    store = Store.open()
+    run = store.start_run({"a": 1}, "print").id
+    counted.clear()
+    store.run(run)
+    store.runs()
+    assert all("UPDATE" not in s for s in counted)
+    assert "runs.id = " in next(s for s in counted if s.startswith("SELECT"))
