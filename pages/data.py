@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, forms, frame, uploads, widgets
+from workbench.app import current, forms, frame, lost, uploads, widgets
 from workbench.app.cards import picture
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
@@ -96,7 +96,7 @@ def project_row(record: Any) -> None:
         border=True, horizontal=True, vertical_alignment="center", key=f"project-{record.id}", gap="medium"
     ):
         here = record.id == current.project_id()
-        n_labelled, last = progress(record.id)
+        n_labelled, last = progress(record)
         with st.container(width="stretch", gap=None):
             st.markdown(f"**{verbatim(record.name, 60)}**" + (" · open" if here else ""))
             source = source_of(record)
@@ -111,13 +111,16 @@ def project_row(record: Any) -> None:
         ):
             current.choose(record.id)
             st.switch_page(frame.page("label"), query_params={current.PARAMETER: record.id})
+        if lost.is_gone(record):
+            with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
+                lost.panel(record.id)
         if st.button("Delete", key=f"delete-{record.id}", type="tertiary", icon=":material/delete:"):
             delete(record)
 
 
 @st.dialog("Delete this project?")
 def delete(record: Any) -> None:
-    n_labelled, _ = progress(record.id)
+    n_labelled, _ = progress(record)
     st.markdown(
         f"**{verbatim(record.name, 60)}** and its {plural(n_labelled, 'label')} will be gone for good. "
         "Export them first on the History page if you may want them again."
@@ -140,13 +143,11 @@ def source_of(record: Any) -> str:
     return POOLS[name].title if name in POOLS else name.replace("\\", "/").rpartition("/")[2]
 
 
-@st.cache_data(ttl=2, max_entries=200, show_spinner=False)
-def progress(project: str) -> tuple[int, str]:
-    from workbench.store import Store, fold
+def progress(record: Any) -> tuple[int, str]:
+    from workbench.store import Store
 
-    events = Store.open().events(project)
-    last = events[-1].time.replace("T", " ")[:16] if events else "–"
-    return fold(events).n_labelled, f"{last} UTC" if events else last
+    last = record.changed.replace("T", " ")[:16]
+    return Store.open().n_labelled(record), f"{last} UTC" if last else "–"
 
 
 def projects() -> None:

@@ -242,3 +242,108 @@ def test_objects_are_neither_written_nor_read(tmp_path: Path) -> None:
         bytes_to_arrays(b"no zip")
     with pytest.raises(InputError, match="the limit is 1,000"):
         bytes_to_arrays(arrays_to_bytes({"a": np.zeros(1000)}), limit=1000)
+
+
+def test_files_of_a_home_are_for_their_owner_only(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "home" / "w.sqlite")
+    project(store)
+    modes = {p.name: p.stat().st_mode & 0o777 for p in (tmp_path / "home").iterdir()}
+    store.close()
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
+    assert modes and set(modes.values()) == {0o600}, modes
+
+
+def test_a_copy_while_others_write_is_whole_and_comes_back(store: Store, tmp_path: Path) -> None:
+    id_ = project(store)
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            with store.recording(id_) as recorder:
+                recorder.add(Event.note(1, "a"))
+                recorder.add(Event.note(1, "b"))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        store.backup(tmp_path / "copy.sqlite")
+    finally:
+        stop.set()
+        writer.join()
+    assert (tmp_path / "copy.sqlite").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(InputError, match="is there already"):
+        store.backup(tmp_path / "copy.sqlite")
+    other = Store.open(tmp_path / "other" / "w.sqlite")
+    assert other.restore(tmp_path / "copy.sqlite") is None
+    copied = other.events(id_)
+    # a transaction is in the copy with both of its events or not at all
+    assert len(copied) % 2 == 0 and copied == store.events(id_)[: len(copied)]
+    with pytest.raises(InputError, match="holds 1 project"):
+        other.restore(tmp_path / "copy.sqlite")
+    with other.recording(id_) as recorder:
+        recorder.add(Event.note(2, "later"))
+    aside = other.restore(tmp_path / "copy.sqlite", replace=True)
+    assert aside is not None and other.events(id_) == copied
+    before = Store.open(aside)
+    assert len(before.events(id_)) == len(copied) + 1
+    before.close()
+    other.close()
+
+
+def test_what_is_no_copy_is_not_restored(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no file"):
+        store.restore(tmp_path / "nope")
+    (tmp_path / "text").write_text("not a database " * 100)
+    with pytest.raises(InputError, match=r"no copy of a database|cannot be opened"):
+        store.restore(tmp_path / "text")
+    assert store.projects() == []
+
+
+def test_ids_of_items_are_kept_with_the_project(store: Store) -> None:
+    prints = np.arange(3, dtype=np.uint64)
+    odd = ["a", "ü\ud800", '"']
+    made = store.create_project("p", {}, {}, prints, {}, [], odd)
+    plain = store.create_project("p", {}, {}, prints, {}, [], ["0", "1", "2"])
+    older = store.create_project("p", {}, {}, prints, {})
+    assert store.item_ids(made.id) == odd and store.item_ids(plain.id) == ["0", "1", "2"]
+    assert store.item_ids(older.id) is None
+    assert store.project(made.id).has_item_ids and not store.project(older.id).has_item_ids
+
+
+def test_an_operation_is_stored_once_by_the_database_itself(store: Store) -> None:
+    id_ = project(store)
+    with store.recording(id_) as recorder:
+        recorder.add(Event.label("a", 1, operation="o"))
+    with pytest.raises(IntegrityError), store.recording(id_) as recorder:
+        recorder.add(Event.label("a", 2, operation="o"))
+    assert len(store.events(id_)) == 1
+
+
+def test_a_round_gets_the_next_number_when_it_is_written(store: Store) -> None:
+    id_ = project(store)
+    for n in range(3):
+        with store.recording(id_) as recorder:
+            assert recorder.add_round({"number": 7, "n": n}, {"x": np.full(2, n)}) == n
+    assert [(r.number, r.record) for r in store.rounds(id_, after=0)] == [
+        (1, {"number": 1, "n": 1}),
+        (2, {"number": 2, "n": 2}),
+    ]
+    assert store.states_kept(id_) == [2]
+    assert store.round(id_, 1) == {"number": 1, "n": 1} and store.round(id_, 9) is None
+    with pytest.raises(RuntimeError), store.recording(id_) as recorder:
+        recorder.add_round({}, {})
+        raise RuntimeError
+    assert len(store.rounds(id_)) == 3
+
+
+def test_a_database_of_version_010_is_brought_up_to_date(tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copy(ROOT / "tests" / "fixtures" / "v010" / "workbench.sqlite", tmp_path / "w.sqlite")
+    opened = Store.open(tmp_path / "w.sqlite")
+    for summary in opened.projects():
+        events = opened.events(summary.id)
+        assert summary.n_labelled is None and opened.n_labelled(summary) > 0
+        assert summary.changed == max(e.time for e in events)
+        assert opened.item_ids(summary.id) is None
+    opened.close()

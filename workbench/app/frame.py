@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
-from workbench.app import current, warm, widgets
+from workbench.app import current, lost, warm, widgets
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
@@ -139,9 +139,12 @@ def _lost(problem: str) -> None:
     st.title("This project cannot be opened")
     st.error(verbatim(problem), icon=":material/error:")
     st.markdown(
-        "Choose another project. If this one's pool was moved or changed, put it back as it was: "
-        "nothing of the project is lost."
+        "Nothing of the project is lost. If its pool was moved, say where it is now; if it was changed, "
+        "put it back as it was."
     )
+    project = current.project_id()
+    if project is not None:
+        lost.panel(project)
     if st.button("Back to the projects", type="primary", key="leave-lost"):
         current.choose(None)
         st.switch_page(page("data"))

@@ -50,12 +50,14 @@ def keep(name: str, data: bytes) -> Path:
         Its path; the same bytes under the same name give the same path.
     """
     from workbench.store import workbench_home
+    from workbench.store.store import private_folder
 
     check(name, data)
     plain = re.sub(r"[^\w.-]+", "-", Path(name.replace("\\", "/")).name).strip(".-") or "upload"
     if len(plain) > 100:
         stem, dot, ending = plain.rpartition(".")
         plain = f"{stem[: 99 - len(ending)]}{dot}{ending}"
+    private_folder(workbench_home())
     folder = workbench_home() / "uploads" / sha256(data).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / plain

@@ -279,6 +279,42 @@ def import_project(
 
 
 @app.command()
+def relocate(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    file: Annotated[Path, typer.Argument(help="Where the file or folder of its pool lies now.")],
+) -> None:
+    """Point a project at the new place of its pool, after checking that it is the same."""
+    from workbench.cli.labels import relocate_project
+
+    relocate_project(project, file)
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="To write; must not be there yet.")],
+) -> None:
+    """A consistent copy of the database, also while people label."""
+    from workbench.store import Store
+
+    Store.open().backup(file)
+    print(f"All projects, runs and studies: {file}")
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="A copy that `workbench backup` wrote.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Also where there are projects; they are put aside first.")
+    ] = False,
+) -> None:
+    """Put a copy in the place of the database."""
+    from workbench.store import Store
+
+    aside = Store.open().restore(file, replace=replace)
+    print(f"Restored {file}." + (f" What was there before: {aside}" if aside is not None else ""))
+
+
+@app.command()
 def projects() -> None:
     """List the projects in the database."""
     from workbench.cli.lists import list_projects

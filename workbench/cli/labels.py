@@ -10,6 +10,8 @@ from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from workbench.exchange import SavedModel
+    from workbench.sessions import Session
+    from workbench.store import ProjectSummary, Store
 
 
 def predict_file(file: Path, model: Path, out: Path | None, probabilities: bool) -> None:
@@ -98,23 +100,50 @@ def _labelled_by(model: Path, pool: str) -> list[int]:
 
 def export_file(project: str, format: str, out: Path | None) -> None:
     """A project's labelled set, or its bundle."""
-    from workbench.exchange import FORMATS, export_labels, may_be_written, write_project_bundle
+    from workbench.exchange import FORMATS, StoredLabels, export_labels, may_be_written, write_project_bundle
+    from workbench.exchange.labels import NEED_POOL
+    from workbench.sessions import Session
 
-    session = _open(project)
+    record, store = _found(project)
+    session: Any
+    try:
+        session = Session.open(record.id, store=store)
+    except InputError as error:
+        if format == "bundle" or format in NEED_POOL:
+            raise
+        session = StoredLabels.of(record.id, store)
+        ids = (
+            "" if session.ids is not None else " Ids are not known: the project is older than they are kept."
+        )
+        print(
+            f"{error}\nWhat is exported are the labels alone, without the items' own columns.{ids}\n"
+            f"If the file has moved: workbench relocate {record.id} FILE",
+            file=sys.stderr,
+        )
+    n_labelled = session.state.n_labelled
     if format == "bundle":
         if out is None:
             raise InputError("A bundle is a folder: say where with --out FOLDER.")
         if not may_be_written(out):
             raise InputError(f"{out} is there already; choose another folder.")
         write_project_bundle(out, session)
-        print(f"{session.project.name}: {session.state.n_labelled} labels, bundle in {out}")
+        print(f"{record.name}: {n_labelled} labels, bundle in {out}")
         return
     data = export_labels(session, format)
     if out is None and FORMATS[format] in (".parquet", ".npz"):
         raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
     _deliver(data, out)
     if out is not None:
-        print(f"{session.project.name}: {session.state.n_labelled} labels in {out}")
+        print(f"{record.name}: {n_labelled} labels in {out}")
+
+
+def relocate_project(project: str, file: Path) -> None:
+    """Point a project at the new place of its pool's file."""
+    from workbench.sessions import Session
+
+    record, store = _found(project)
+    moved = Session.relocate(record.id, file, store=store)
+    print(f"{moved.name}: its pool is {moved.pool['name']}")
 
 
 def import_file(project: str, file: Path, format: str | None) -> None:
@@ -135,9 +164,15 @@ def import_file(project: str, file: Path, format: str | None) -> None:
     )
 
 
-def _open(project: str) -> Any:
-    """The project with this id, or the only one with this name."""
+def _open(project: str) -> Session:
     from workbench.sessions import Session
+
+    record, store = _found(project)
+    return Session.open(record.id, store=store)
+
+
+def _found(project: str) -> tuple[ProjectSummary, Store]:
+    """The project with this id, or the only one with this name."""
     from workbench.store import Store
 
     store = Store.open()
@@ -149,7 +184,7 @@ def _open(project: str) -> Any:
     if len(found) > 1:
         ids = ", ".join(p.id for p in found)
         raise InputError(f"{len(found)} projects are called {project!r}; give the id: {ids}.")
-    return Session.open(found[0].id, store=store)
+    return found[0], store
 
 
 def _rows(file: Path) -> Any:

@@ -92,11 +92,11 @@ def list_policies() -> None:
 
 def list_projects() -> None:
     """The projects in the database."""
-    from workbench.store import Store, fold
+    from workbench.store import Store
 
     store = Store.open()
-    rows = []
-    for p in store.projects():
-        state = fold(store.events(p.id))
-        rows.append((p.id, p.name, p.pool["name"], state.n_labelled, len(state.classes), p.created[:16]))
-    print_table(("id", "name", "pool", "labels", "classes", "made"), rows)
+    rows = [
+        (p.id, p.name, p.pool["name"], store.n_labelled(p), p.created[:16], p.changed[:16])
+        for p in store.projects()
+    ]
+    print_table(("id", "name", "pool", "labels", "made", "changed"), rows)

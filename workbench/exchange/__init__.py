@@ -10,7 +10,7 @@ from workbench.exchange.bundles import (
     write_run_bundle,
     zipped,
 )
-from workbench.exchange.labels import FORMATS, export_labels, import_labels, label_table
+from workbench.exchange.labels import FORMATS, StoredLabels, export_labels, import_labels, label_table
 from workbench.exchange.models import SavedModel, load_model, save_model
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "BundleFolder",
     "RunBundle",
     "SavedModel",
+    "StoredLabels",
     "export_labels",
     "import_labels",
     "label_table",

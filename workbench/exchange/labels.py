@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.exchange.files import csv_text, json_text, plain_cell
 from workbench.pools.pool import Pool
+from workbench.store import ProjectState, Store, fold
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
 if TYPE_CHECKING:
@@ -32,30 +34,58 @@ FORMATS = {
     "coco": ".json",
 }
 IMPORTS = ("csv", "parquet", "jsonl", "npz", "label-studio", "coco")
+NEED_POOL = ("npz", "coco")
 COLUMNS = ("item", "id", "label", "annotator", "time", "set", "note")
 MAX_IMPORT = 200 << 20
 
 
-def label_table(session: Session) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class StoredLabels:
+    """The labels of a project without its pool, such as when that was moved or changed.
+
+    Attributes:
+        state: of the project.
+        ids: [N] the source's ids; None for a project of version 0.1.0 that was not opened since.
+        pool: None.
+    """
+
+    state: ProjectState
+    ids: Sequence[str] | None
+    pool: None = None
+
+    @classmethod
+    def of(cls, project_id: str, store: Store) -> StoredLabels:
+        """What the database knows of a project's labels."""
+        return cls(fold(store.events(project_id)), store.item_ids(project_id))
+
+
+def label_table(session: Session | StoredLabels) -> list[dict[str, Any]]:
     """The labelled items, in the pool's order.
+
+    Args:
+        session: of the project; `StoredLabels` have no columns of the items themselves.
 
     Returns:
         For each: item (index), id, label, annotator, time, set ("training", or "evaluation" for items
         never trained on), note; then the columns of the item itself, for tables and texts.
     """
     state, pool = session.state, session.pool
+    ids = pool.items.ids if pool is not None else session.ids  # type: ignore[union-attr]
     rows = []
     for item in sorted(state.labels):
         vote = state.standing[item]
         row: dict[str, Any] = {
             "item": item,
-            "id": str(pool.items.ids[item]),
+            "id": "" if ids is None else str(ids[item]),
             "label": state.labels[item],
             "annotator": vote.annotator,
             "time": vote.time,
             "set": "evaluation" if item in state.evaluation else "training",
             "note": " | ".join(note.text for note in state.notes.get(item, ())),
         }
+        if pool is None:
+            rows.append(row)
+            continue
         shown = pool.items.show(item)
         own = dict(shown.row or {})
         if shown.text is not None:
@@ -66,11 +96,11 @@ def label_table(session: Session) -> list[dict[str, Any]]:
     return rows
 
 
-def export_labels(session: Session, format: str = "csv") -> bytes:
+def export_labels(session: Session | StoredLabels, format: str = "csv") -> bytes:
     """The labelled set as a file.
 
     Args:
-        session: of the project.
+        session: of the project; or `StoredLabels` where its pool is not at hand.
         format: a key of `FORMATS`. CSV quotes cells that a spreadsheet would run; npz holds features
             [n, D], codes, classes and ids; huggingface is Parquet with the class names in its schema.
 
@@ -82,7 +112,10 @@ def export_labels(session: Session, format: str = "csv") -> bytes:
     """
     if format not in FORMATS:
         raise InputError(f"There is no format {format!r}. Known: {', '.join(FORMATS)}.")
-    writers: dict[str, Callable[[Session], bytes]] = {
+    if session.pool is None and format in NEED_POOL:
+        without = ", ".join(name for name in FORMATS if name not in NEED_POOL)
+        raise InputError(f"{format} holds the items themselves, and the pool is not at hand. Use {without}.")
+    writers: dict[str, Callable[[Any], bytes]] = {
         "csv": _write_csv,
         "parquet": _write_parquet,
         "jsonl": _write_jsonl,
@@ -150,18 +183,18 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys([*COLUMNS, *(name for row in rows for name in row)]))
 
 
-def _write_csv(session: Session) -> bytes:
+def _write_csv(session: Session | StoredLabels) -> bytes:
     rows = label_table(session)
     columns = _columns(rows)
     return csv_text(columns, ([row.get(c) for c in columns] for row in rows)).encode("utf-8")
 
 
-def _write_jsonl(session: Session) -> bytes:
+def _write_jsonl(session: Session | StoredLabels) -> bytes:
     lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in label_table(session))
     return "".join(f"{line}\n" for line in lines).encode("utf-8")
 
 
-def _arrow(session: Session, classes: Sequence[str] | None = None) -> pyarrow.Table:
+def _arrow(session: Session | StoredLabels, classes: Sequence[str] | None = None) -> pyarrow.Table:
     import pyarrow as pa
 
     rows = label_table(session)
@@ -190,11 +223,11 @@ def _parquet(table: pyarrow.Table) -> bytes:
     return sink.getvalue()
 
 
-def _write_parquet(session: Session) -> bytes:
+def _write_parquet(session: Session | StoredLabels) -> bytes:
     return _parquet(_arrow(session))
 
 
-def _write_huggingface(session: Session) -> bytes:
+def _write_huggingface(session: Session | StoredLabels) -> bytes:
     classes = session.state.classes
     table = _arrow(session, classes)
     names = {"int64": "int64", "double": "float64", "string": "string", "bool": "bool", "null": "null"}
@@ -223,7 +256,7 @@ def _write_npz(session: Session) -> bytes:
     )
 
 
-def _write_label_studio(session: Session) -> bytes:
+def _write_label_studio(session: Session | StoredLabels) -> bytes:
     tasks = []
     for row in label_table(session):
         about = {name: value for name, value in row.items() if name not in ("label", "annotator", "time")}

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -168,6 +170,90 @@ class Store:
         with _OPEN_LOCK:
             _OPEN.pop(self.url, None)
         self._engine.dispose()
+
+    # --- copies -------------------------------------------------------------------------------
+
+    def backup(self, path: str | Path) -> None:
+        """Write a consistent copy of the whole database, also while others write to it.
+
+        Args:
+            path: of an SQLite file that is not there yet.
+
+        Raises:
+            InputError: there is such a file, it cannot be written, or the database is PostgreSQL, which
+                has tools of its own.
+        """
+        self._needs_sqlite("pg_dump --format=custom --file=FILE")
+        place = Path(path).expanduser()
+        if place.exists():
+            raise InputError(f"{place} is there already; choose another file.")
+        partial = place.with_name(f".{place.name}.partial")
+        try:
+            private_file(partial)
+            with self._raw() as source:
+                _copy(source, partial)
+            partial.replace(place)
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(f"{place} cannot be written: {error}.") from error
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def restore(self, path: str | Path, *, replace: bool = False) -> Path | None:
+        """Put a copy that `backup` wrote in the place of this database.
+
+        Args:
+            path: of the copy.
+            replace: also where this database holds projects; it is copied beside itself first.
+
+        Returns:
+            Where the database as it was before lies; None where it held no projects.
+
+        Raises:
+            InputError: no such copy, one of a newer version, or projects that would be lost.
+        """
+        self._needs_sqlite("pg_restore --clean --dbname=DATABASE")
+        place = Path(path).expanduser()
+        if not place.is_file():
+            raise InputError(f"There is no file {place}.")
+        n = len(self.projects())
+        if n and not replace:
+            raise InputError(
+                f"{self._shown} holds {n} project(s). With --replace they are put aside and the copy takes "
+                "their place; or point WORKBENCH_HOME at an empty folder."
+            )
+        with TemporaryDirectory() as folder:
+            # Brought up to this version beside the database, so that a copy of another sort changes nothing.
+            copy = Path(folder) / "copy.sqlite"
+            try:
+                with closing(sqlite3.connect(f"file:{place.resolve()}?mode=ro", uri=True)) as source:
+                    _copy(source, copy)
+            except sqlite3.Error as error:
+                raise InputError(f"{place} is no copy of a database: {error}.") from error
+            Store.open(copy).close()
+            aside = None
+            if n:
+                moment = now().replace(":", "").replace("-", "")[:15]
+                database = Path(str(self._engine.url.database))
+                aside = database.with_name(f"{database.stem}-before-{moment}.sqlite")
+                self.backup(aside)
+            with closing(sqlite3.connect(copy)) as source, self._raw() as target:
+                source.backup(target)
+        return aside
+
+    def _needs_sqlite(self, instead: str) -> None:
+        if self._engine.dialect.name != "sqlite":
+            raise InputError(f"The database is on a PostgreSQL server; use its own tools: {instead}")
+
+    @contextmanager
+    def _raw(self) -> Iterator[sqlite3.Connection]:
+        """The driver's own connection to an SQLite file."""
+        connection = self._engine.raw_connection()
+        try:
+            driver = connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            yield driver
+        finally:
+            connection.close()
 
     # --- projects -----------------------------------------------------------------------------
 
@@ -643,7 +729,7 @@ def _connect(address: str) -> Engine:
                 raise InputError(
                     "Give the SQLite database a file: one in memory would not outlive the program."
                 )
-            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+            private_file(Path(url.database))  # SQLite gives its log the same permissions
         elif url.drivername == "postgresql":
             url = url.set(drivername="postgresql+psycopg")
         engine = create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
@@ -654,7 +740,7 @@ def _connect(address: str) -> Engine:
             f"PostgreSQL needs psycopg: install workbench-labels[postgresql]. ({error})"
         ) from error
     except OSError as error:
-        raise InputError(f"The folder of the database cannot be made: {error}") from error
+        raise InputError(f"The database {url.database} cannot be made: {error}") from error
     if url.get_backend_name() == "sqlite":
         event.listen(engine, "connect", _sqlite_settings)
         event.listen(engine, "begin", _sqlite_begin)
@@ -665,6 +751,26 @@ def _connect(address: str) -> Engine:
         reason = str(getattr(error, "orig", None) or error)
         raise InputError(f"The database {url.render_as_string()} cannot be opened: {reason}") from error
     return engine
+
+
+def _copy(source: sqlite3.Connection, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as target:
+        source.backup(target)
+        # A copy is one file: what waits in a log of its own would be left behind.
+        target.execute("PRAGMA journal_mode = DELETE")
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder, with those above it, that only its owner may look into."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def private_file(path: Path) -> None:
+    """Make an empty file that only its owner may read; one that is there stays as it is."""
+    private_folder(path.parent)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _sqlite_settings(connection: Any, _record: Any) -> None:

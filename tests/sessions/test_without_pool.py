@@ -1,0 +1,136 @@
+"""Labels are not hostage to the pool's file."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.errors import InputError
+from workbench.exchange import StoredLabels, export_labels, label_table
+from workbench.sessions import Session
+from workbench.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine" / "rows.csv"
+    path.parent.mkdir()
+    rng = np.random.default_rng(0)
+    lines = [f"r{i},{rng.normal(6 * (i % 2)):.3f},{rng.normal():.3f}" for i in range(40)]
+    path.write_text("id,a,b\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def session(store: Store, file: Path) -> Session:
+    made = Session.create(
+        str(file),
+        name="mine",
+        pool_options={"id_column": "id"},
+        classes=["even", "odd"],
+        annotator="ann",
+        store=store,
+        policy="margin",
+        classifier="logistic-regression",
+    )
+    for _ in range(6):
+        (ask,) = made.ask()
+        made.tell(ask.id, ("even", "odd")[ask.item % 2])
+    made.note(ask.item, "sure")
+    return made
+
+
+def run(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    code = "import sys; from workbench.cli import main; main(sys.argv[1:])"
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "WORKBENCH_HOME": str(home),
+            "WORKBENCH_DATABASE_URL": f"sqlite:///{home}/w.sqlite",
+        },
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_labels_are_exported_without_the_pool(session: Session, store: Store, file: Path) -> None:
+    with_pool = label_table(session)
+    file.unlink()
+    with pytest.raises(InputError):
+        Session.open(session.id, store=store)
+    stored = StoredLabels.of(session.id, store)
+    rows = label_table(stored)
+    names = ("item", "id", "label", "annotator", "time", "set", "note")
+    assert rows == [{name: row[name] for name in names} for row in with_pool]
+    assert {row["id"] for row in rows} <= {f"r{i}" for i in range(40)}
+    assert [r["label"] for r in csv.DictReader(export_labels(stored).decode().splitlines())] == [
+        r["label"] for r in rows
+    ]
+    for form in ("parquet", "jsonl", "label-studio", "huggingface"):
+        assert export_labels(stored, form)
+    for form in ("npz", "coco"):
+        with pytest.raises(InputError, match=r"pool is not at hand\. Use csv"):
+            export_labels(stored, form)
+
+
+def test_a_project_is_pointed_at_the_new_place_of_its_file(
+    session: Session, store: Store, file: Path, tmp_path: Path
+) -> None:
+    before = session.state
+    moved = tmp_path / "elsewhere.csv"
+    shutil.move(file, moved)
+    with pytest.raises(InputError, match="There is no file"):
+        Session.relocate(session.id, tmp_path / "nope.csv", store=store)
+    other = tmp_path / "other.csv"
+    other.write_text(moved.read_text().replace("r3,", "r3,9"))
+    with pytest.raises(InputError, match="not the one this project was made from"):
+        Session.relocate(session.id, other, store=store)
+    assert store.project(session.id).pool["name"] == str(file)
+    Session.relocate(session.id, moved, store=store)
+    again = Session.open(session.id, store=store)
+    assert again.state == before and len(again.pool) == 40
+
+
+def test_the_command_line_exports_and_relocates(
+    session: Session, store: Store, file: Path, tmp_path: Path
+) -> None:
+    expected = [row["id"] for row in label_table(session)]
+    moved = tmp_path / "elsewhere.csv"
+    shutil.move(file, moved)
+    done = run(tmp_path, "export", "mine", "--format", "jsonl")
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == expected
+    assert f"workbench relocate {session.id}" in done.stderr
+    refused = run(tmp_path, "export", "mine", "--format", "bundle", "--out", tmp_path / "b")
+    assert refused.returncode == 2 and not (tmp_path / "b").exists()
+    there = run(tmp_path, "relocate", "mine", moved)
+    assert there.returncode == 0 and str(moved) in there.stdout
+    assert len(Session.open(session.id, store=store).pool) == 40
+    listed = run(tmp_path, "projects")
+    assert "mine" in listed.stdout and "\t6\t" in listed.stdout
+    copied = run(tmp_path, "backup", tmp_path / "copy.sqlite")
+    assert copied.returncode == 0 and (tmp_path / "copy.sqlite").is_file()
+    assert run(tmp_path, "restore", tmp_path / "copy.sqlite").returncode == 2
+    back = run(tmp_path, "restore", tmp_path / "copy.sqlite", "--replace")
+    assert back.returncode == 0 and "before" in back.stdout
+
+
+def test_an_older_project_learns_its_ids_when_it_is_opened(session: Session, store: Store) -> None:
+    from workbench.store.store import _tables
+
+    with store._write() as connection:
+        connection.execute(_tables().projects.update().values(item_ids=None))
+    assert {row["id"] for row in label_table(StoredLabels.of(session.id, store))} == {""}
+    Session.open(session.id, store=store)
+    ids = [row["id"] for row in label_table(session)]
+    assert [row["id"] for row in label_table(StoredLabels.of(session.id, store))] == ids

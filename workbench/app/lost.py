@@ -1,0 +1,70 @@
+"""A project whose pool was moved or changed: its labels, and the way back to its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app import current
+from workbench.app.text import plural, verbatim
+from workbench.errors import InputError
+from workbench.pools import POOLS
+
+if TYPE_CHECKING:
+    from workbench.store import ProjectSummary
+
+
+def is_gone(record: ProjectSummary) -> bool:
+    """Whether the pool was a file or folder that is not where it was."""
+    name = str(record.pool["name"])
+    return name not in POOLS and Path(name).is_absolute() and not Path(name).exists()
+
+
+def panel(project: str) -> None:
+    """Offer the labels of a project without its pool, and ask where its file lies now.
+
+    Args:
+        project: its id.
+    """
+    from workbench.exchange import StoredLabels, export_labels
+    from workbench.sessions import Session
+    from workbench.store import Store
+
+    store = Store.open()
+    try:
+        record = store.project(project)
+    except InputError:
+        return
+    labels = StoredLabels.of(project, store)
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in record.name) or "labels"
+    with st.container(key=f"lost-{project}", gap="small"):
+        place = st.text_input(
+            "Where its file or folder lies now",
+            key=f"new-place-{project}",
+            placeholder=str(record.pool["name"]),
+            max_chars=4_000,
+        )
+        with st.container(horizontal=True, gap="small"):
+            if st.button(
+                "Use this file", key=f"relocate-{project}", type="primary", disabled=not place.strip()
+            ):
+                try:
+                    Session.relocate(project, place.strip(), store=store)
+                except InputError as error:
+                    st.error(verbatim(error), icon=":material/error:")
+                else:
+                    current.forget(project)
+                    st.rerun()
+            st.download_button(
+                f"Download the {plural(labels.state.n_labelled, 'label')} without it",
+                data=lambda: export_labels(labels, "csv"),
+                file_name=f"{name}.csv",
+                mime="text/csv",
+                key=f"labels-alone-{project}",
+                icon=":material/download:",
+                disabled=not labels.state.n_labelled,
+                on_click="ignore",
+                help="Item, id, label, annotator, time and note; not the items' own columns.",
+            )
