@@ -12,13 +12,24 @@ from workbench import registry
 
 FAKES = ("tests.sessions.fakes:NearestMean", "tests.studies.test_study:Deadly")
 BROWSER = Path(__file__).resolve().parent / "browser"
+_ORDER = {name: place for place, name in enumerate(("browser", "classifiers", "app", "engine", "studies"))}
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Playwright keeps an event loop running in the main thread for the rest of the process, and a local
-    # Dask cluster cannot start beside one: browsers come last.
-    items.sort(key=lambda item: Path(item.path).is_relative_to(BROWSER))
+    """Browsers first, in one process; then the longest folders, so that two processes end together.
+
+    Playwright keeps an event loop running in the main thread until it is stopped, and a local Dask cluster
+    cannot start beside one: fixtures of browsers end with their folder.
+    """
+    for item in items:
+        browser = Path(item.path).is_relative_to(BROWSER)
+        item.add_marker(pytest.mark.xdist_group("browser" if browser else str(item.path)))
+    items.sort(key=lambda item: _ORDER.get(_folder(item), len(_ORDER)))
+
+
+def _folder(item: pytest.Item) -> str:
+    return Path(item.path).relative_to(BROWSER.parent).parts[0]
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """A server and a page of a real browser, for every test that needs to see what a person sees.
 
-`server` is one server for the whole run, with a home of its own; `own_server` is one that the test
+`server` is one server for all of them, with a home of its own; `own_server` is one that the test
 may kill. `page` is a page in a fresh browser context; it fails the test when its script broke.
 """
 
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     if find_chromium() is None:
         message = "no Chromium or Chrome on the PATH: browser tests need one"
@@ -33,7 +33,7 @@ def browser() -> Iterator[Any]:
         yield browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = Server(tmp_path_factory.mktemp("home")).start()
     yield server

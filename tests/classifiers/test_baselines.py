@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import check_estimator
 
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
 from workbench.classifiers.baselines import LaplaceGPClassifier
@@ -134,8 +133,3 @@ def test_laplace_learns_hyperparameters_and_refuses_too_many_rows(monkeypatch):
     monkeypatch.setattr("workbench.classifiers.baselines.MAX_LAPLACE_ROWS", 50)
     with pytest.raises(InputError, match="at most 50 labels"):
         LaplaceGPClassifier().fit(a, ya)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_scikit_learns_checks(name):
-    check_estimator(make_classifier(name, random_state=0), on_skip=None)

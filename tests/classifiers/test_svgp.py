@@ -244,11 +244,6 @@ def checks_of(name, **options):
     check_estimator(make_classifier(name, random_state=0, **options), on_skip=None)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_scikit_learns_checks(name):
-    checks_of(name, n_inducing=16, max_iter=5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("optimizer", ["natural", "adam"])

@@ -205,12 +205,6 @@ def test_options_that_make_no_sense_are_refused(options, message):
         WassersteinClassifier(**options).fit(a, ya)
 
 
-def test_scikit_learns_checks():
-    check_estimator(
-        make_classifier("wasserstein", min_steps=20, epochs=2, n_inducing=8, random_state=0), on_skip=None
-    )
-
-
 @pytest.mark.slow
 def test_scikit_learns_checks_in_full():
     check_estimator(make_classifier("wasserstein", random_state=0), on_skip=None)

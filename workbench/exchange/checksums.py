@@ -73,11 +73,6 @@ def damaged(document: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def has_checksums(document: Mapping[str, Any]) -> bool:
-    """Whether a document was sealed."""
-    return _FILES in document
-
-
 ADVICE = "Copy the folder again from where it was made, or delete it and run the command that made it again."
 
 

@@ -13,7 +13,7 @@ from workbench.arrays import Array, Floats
 from workbench.classifiers import make_classifier, protocols
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
-from workbench.exchange.checksums import ADVICE, check_own, damaged, has_checksums, sealed
+from workbench.exchange.checksums import ADVICE, check_own, damaged, sealed
 from workbench.exchange.files import json_text, read_json, write_whole
 from workbench.pools import feature_map_from_json
 from workbench.pools.pool import FeatureMap
@@ -172,8 +172,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
     with reading(f"The feature map in {place}", advice=ADVICE):
         feature_map = feature_map_from_json(read_json(place / "features.json"))
     saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, str(spec.get("note", "")))
-    if not has_checksums(spec):
-        _try(saved, place)
+    _try(saved, place)
     return saved
 
 
@@ -185,7 +184,7 @@ def _text(value: Any) -> str:
 
 
 def _try(saved: SavedModel, place: Path) -> None:
-    """Ask a model without checksums about one row, so that what does not fit is said here."""
+    """Ask a model about one row, so that parts that do not fit together are said here."""
     with reading(f"The model in {place} is damaged: it", advice=ADVICE):
         p = saved.probabilities(np.zeros((1, len(saved.feature_map.columns))))
         if p.shape != (1, len(saved.classes)) or not np.isfinite(p).all():
