@@ -344,7 +344,7 @@ def upload() -> None:
     if st.session_state.get("reading-of") != file.file_id:
         st.session_state["reading-of"], st.session_state["reading"] = file.file_id, {}
     options: dict[str, Any] = dict(st.session_state["reading"])
-    from workbench.pools.tables import inspect_table
+    from workbench.pools import inspect_table
 
     report = inspect_table(data, file_name=file.name, **options)
     names = [c.name for c in report.columns]

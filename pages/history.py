@@ -19,7 +19,7 @@ from workbench.exchange import (
     write_project_bundle,
     zipped,
 )
-from workbench.exchange.labels import IMPORTS
+from workbench.exchange.imports import IMPORTS
 
 NAMES = {
     "csv": "CSV",
@@ -101,7 +101,7 @@ def importer(session: Any) -> None:
     file = st.file_uploader("File", key="import-file", label_visibility="collapsed", max_upload_size=200)
     if file is not None and st.button("Import", key="import", type="primary"):
         try:
-            pairs = import_labels(file.getvalue(), session.pool, kind)
+            pairs = import_labels(file.getvalue(), session.pool, kind, session.classes)
             session.import_labels(pairs, file.name)
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,12 @@ import pytest
 from workbench import registry
 
 FAKES = ("tests.sessions.fakes:NearestMean", "tests.studies.test_study:Deadly")
+
+# Data sets for tests that need real ones, where a checkout has them beside it
+_DATA = Path(__file__).resolve().parents[2] / "shared" / "datasets"
+if _DATA.is_dir():
+    os.environ.setdefault("WORKBENCH_DATA", str(_DATA))
+
 BROWSER = Path(__file__).resolve().parent / "browser"
 _ORDER = {name: place for place, name in enumerate(("browser", "classifiers", "app", "engine", "studies"))}
 

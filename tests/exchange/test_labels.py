@@ -13,7 +13,7 @@ import pytest
 from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.exchange import FORMATS, export_labels, import_labels, label_table
-from workbench.exchange.labels import IMPORTS, format_of
+from workbench.exchange.imports import IMPORTS, format_of
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
@@ -156,17 +156,17 @@ def test_an_empty_project_exports_an_empty_table(start: Callable[..., Session]) 
         ("csv", b"id,label\n1,a\n1,b\n", "two labels: 'a' and 'b'"),
         ("csv", b"id,label\n1,a\n999,b\nx,c\n", "has no item 999, x. Nothing was imported"),
         ("csv", b"item,label\n-1,a\n", "has no item -1"),
-        ("csv", b"id,label\n1\n", "another number of cells"),
-        ("csv", b"id,label\n1,a,b\n", "another number of cells"),
+        ("csv", b"id,label\n1\n", "line 2 has 1 cell; the header has 2"),
+        ("csv", b"id,label\n1,a,b\n", "line 2 has 3 cells; the header has 2"),
         ("csv", "id,label\n1,ä".encode("latin-1"), "not UTF-8"),
         ("jsonl", b'{"id": "1"\n', "Line 1 of the file is not JSON"),
         ("jsonl", b"[1]\n", "not a JSON object"),
-        ("parquet", b"PAR1 nothing", "cannot be read as parquet"),
-        ("npz", b"nothing", "cannot be read"),
+        ("parquet", b"PAR1 nothing", "is not a Parquet file that can be read"),
+        ("npz", b"nothing", "is not an NPZ file that can be read"),
         ("label-studio", b"{}", "JSON list of tasks"),
-        ("label-studio", b"[1]", "cannot be read as label-studio"),
-        ("coco", b"{}", "cannot be read as coco"),
-        ("coco", b"[", "cannot be read as coco"),
+        ("label-studio", b"[1]", r"is not a file of labels \(label-studio\) that can be read"),
+        ("coco", b"{}", r"is not a file of labels \(coco\) that can be read: it lacks .categories."),
+        ("coco", b"[", "is not JSON that can be read"),
         ("huggingface", b"", "cannot be imported from 'huggingface'"),
         ("xml", b"", "cannot be imported from 'xml'"),
     ],
@@ -174,6 +174,104 @@ def test_an_empty_project_exports_an_empty_table(start: Callable[..., Session]) 
 def test_a_bad_file_says_what_is_wrong(format: str, data: bytes, message: str) -> None:
     with pytest.raises(InputError, match=message):
         import_labels(data, load_pool("iris"), format)
+
+
+def npz(**arrays: object) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def jsonl(*labels: object) -> bytes:
+    return "\n".join(json.dumps({"id": str(i), "label": v}) for i, v in enumerate(labels)).encode()
+
+
+def parquet(labels: object, names: tuple[str, ...] = ()) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"id": [str(i) for i in range(len(labels))], "label": labels})  # type: ignore[arg-type]
+    features = {"label": {"names": names, "_type": "ClassLabel"}}
+    if names:
+        described = json.dumps({"info": {"features": features}}).encode()
+        table = table.replace_schema_metadata({b"huggingface": described})
+    stream = io.BytesIO()
+    pq.write_table(table, stream)
+    return stream.getvalue()
+
+
+IDS = np.array(["0", "1", "2"])
+ONE = [(1, "b")]
+
+
+@pytest.mark.parametrize(
+    ("format", "data"),
+    [
+        ("npz", npz(id=IDS, y=np.array([-1, 1, -1]), classes=np.array(["a", "b"]))),
+        ("npz", npz(id=IDS, y=np.array([np.nan, 1.0, -1.0]), classes=np.array(["a", "b"]))),
+        ("npz", npz(id=IDS, y=np.array(["", "b", "None"]))),
+        ("npz", npz(id=IDS, y=np.array(["nan", "b", "nan"]))),
+        ("jsonl", jsonl(None, "b", float("nan"))),
+        ("jsonl", jsonl("", "b", -1)),
+        ("jsonl", jsonl("nan", "b", "None")),
+        ("parquet", parquet([-1, 1, None], ("a", "b"))),
+        ("parquet", parquet([None, "b", ""])),
+        ("parquet", parquet(["nan", "b", None])),
+        ("csv", b"id,label\n0,\n1,b\n2,nan\n"),
+        ("csv", b"id,label\n0,None\n1,b\n2,-1\n"),
+    ],
+)
+def test_marks_of_unlabelled_rows_are_no_labels(format: str, data: bytes) -> None:
+    assert import_labels(data, replace(load_pool("iris"), classes=("a", "b")), format) == ONE
+
+
+def test_a_class_that_is_called_like_a_mark_is_a_class() -> None:
+    iris = replace(load_pool("iris"), classes=())
+    assert import_labels(b"id,label\n0,None\n1,b\n", iris, "csv", ["None", "b"]) == [(0, "None"), (1, "b")]
+    assert import_labels(b"id,label\n0,-1\n1,1\n", iris, "csv") == [(0, "-1"), (1, "1")]
+    assert import_labels(jsonl(-1, 1), iris, "jsonl", ["-1", "1"]) == [(0, "-1"), (1, "1")]
+
+
+@pytest.mark.parametrize(
+    ("format", "data", "message"),
+    [
+        (
+            "npz",
+            npz(id=IDS, y=np.array([0, 1, 2]), classes=np.array(["a", "b"])),
+            "Row 3 .*label 2, .*0 to 1",
+        ),
+        ("npz", npz(id=IDS, y=np.array([0, -2, 1]), classes=np.array(["a", "b"])), "Row 2 .*label -2"),
+        ("npz", npz(id=IDS, y=np.array([True, False, True]), classes=np.array(["a", "b"])), "Row 1 .*True"),
+        ("npz", npz(id=IDS, y=np.array([0.0, 0.5, 1.0]), classes=np.array(["a", "b"])), "Row 2 .*0.5"),
+        ("npz", npz(id=IDS, y=np.array([0.0, np.inf, 1.0]), classes=np.array(["a", "b"])), "Row 2 .*inf"),
+        ("npz", npz(id=IDS, y=np.zeros((3, 2), int), classes=np.array(["a", "b"])), r"shape \[3, 2\]"),
+        ("jsonl", jsonl("a", {"a": 1}), "Line 2 of the file has the label .'a': 1., which is no name"),
+        ("jsonl", jsonl("a", ["b"]), "Line 2 of the file"),
+        ("jsonl", jsonl("a", True), "Line 2 of the file has the label True"),
+        ("jsonl", jsonl("a", float("inf")), "Line 2 of the file has the label inf"),
+        ("parquet", parquet([0, 7], ("a", "b")), "Row 2 of the file has the label 7"),
+        ("parquet", parquet([True, False]), "Row 1 of the file has the label True"),
+        ("parquet", parquet([["a"], ["b"]]), "Column 'label' of The file holds lists"),
+        (
+            "coco",
+            json.dumps(
+                {
+                    "images": [{"id": 1, "file_name": "0"}],
+                    "categories": [],
+                    "annotations": [{"image_id": 1, "category_id": 9}],
+                }
+            ).encode(),
+            "Annotation 1 of the file has the category_id 9",
+        ),
+        ("jsonl", b'{"id": "0", "label": ' + b"[" * 100_000, "Line 1 .*nested too deeply"),
+        ("coco", b"[" * 100_000, "nested too deeply"),
+        ("jsonl", b'{"id": "0", "label": ' + b"9" * 5000 + b"}", "Line 1 of the file is not JSON"),
+    ],
+)
+def test_odd_labels_are_refused_by_their_row(format: str, data: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        import_labels(data, load_pool("iris"), format)
+    assert len(str(caught.value)) < 400
 
 
 def test_boxes_and_several_choices_are_refused() -> None:

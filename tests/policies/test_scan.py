@@ -12,7 +12,8 @@ from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
 from workbench.policies import POLICIES, Belief, utilities, variation_ratio
 from workbench.policies.scan import ScanResult, score_pool
-from workbench.policies.sources import ParquetSource, open_source
+from workbench.pools.formats.parquet import ParquetSource
+from workbench.pools.streams import open_source
 
 D, C = 6, 5
 COLUMNS = [f"f{j}" for j in range(D)]
@@ -324,7 +325,7 @@ class TestBadInput:
         with pytest.raises(InputError, match="cannot be streamed"):
             score_pool(tmp_path / "x.csv", bumps)
         np.savez(tmp_path / "x.npz", p=np.zeros(3), q=np.zeros(3))
-        with pytest.raises(InputError, match="no array called features"):
+        with pytest.raises(InputError, match=r"no array of items under a usual name.*it has p, q"):
             score_pool(tmp_path / "x.npz", bumps)
         (tmp_path / "empty").mkdir()
         with pytest.raises(InputError, match=r"no \.parquet file"):

@@ -1,4 +1,4 @@
-"""Real data for tests lies beside the repository; where it is absent tests skip, except under CI."""
+"""Real data for tests lies in the folder WORKBENCH_DATA; where it is absent tests skip, except under CI."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ def needs(file: str) -> Path:
     """The path of a shared data file; skips with a reason where it is absent."""
     path = find_file(file)
     if path is None:
-        message = f"no {file} in WORKBENCH_DATA or ../shared/datasets"
+        message = f"no {file} in the folder WORKBENCH_DATA"
         if os.environ.get("CI") == "true":
             pytest.fail(f"{message}, and CI does not skip")
         pytest.skip(message)

@@ -123,7 +123,7 @@ def test_bombs_and_lying_headers():
 @pytest.mark.parametrize(
     ("arrays", "match"),
     [
-        ({"Z": X}, "no array of items.*it has Z.*x="),
+        ({"Z": X, "W": X}, "no array of items.*it has Z, W.*x="),
         ({"X": X, "y": Y[:5]}, "30 items, but classes of shape"),
         ({"X": X, "y": np.zeros(30, int)}, "one class only"),
         ({"X": X, "y": np.arange(30)}, "30 classes for 30 items"),

@@ -11,7 +11,7 @@ from PIL import Image
 from tests.pools.helpers import needs
 from workbench.errors import InputError
 from workbench.pools import feature_map_from_json, load_pool
-from workbench.pools.images import decode_image
+from workbench.pools.formats.images import decode_image
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, size=(12, 6, 5), dtype=np.uint8)
@@ -238,7 +238,7 @@ def test_jpegs_laid_end_to_end():
     np.testing.assert_array_equal(pool.items.show(2).image, np.asarray(Image.open(io.BytesIO(files[2]))))
     with pytest.raises(InputError, match="offsets"):
         load_pool(npz(**{**arrays, "offset_train": offsets + 5}), file_name="c.npz")
-    with pytest.raises(InputError, match="12 images but 11 labels"):
+    with pytest.raises(InputError, match=r"12 items, but classes of shape \[11\]"):
         load_pool(npz(**{**arrays, "y_train": np.zeros(11)}), file_name="c.npz")
 
 

@@ -7,7 +7,7 @@ from workbench.classifiers import make_classifier
 from workbench.errors import InputError
 from workbench.exchange.models import load_model, save_model
 from workbench.pools import NetworkFeatureMap, feature_map_from_json, load_pool, with_network
-from workbench.pools.images import image_pool
+from workbench.pools.building import image_pool
 
 
 @pytest.fixture(scope="module")

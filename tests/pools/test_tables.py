@@ -271,7 +271,7 @@ def test_sizes_are_checked_before_reading(tmp_path):
     path = tmp_path / "big.csv"
     with path.open("wb") as file:
         file.truncate(5_000_000_000)  # sparse: it would not fit if it were read
-    with pytest.raises(InputError, match="limit is 1,024 MB"):
+    with pytest.raises(InputError, match="limit is 400 MB"):
         load_pool(path)
     bomb = gzip.compress(b"a,b\n" + b"1,2\n" * 2_000_000)
     with pytest.raises(InputError, match=r"unpacked.*limit is 1 MB"):

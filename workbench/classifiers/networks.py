@@ -19,7 +19,7 @@ from workbench.classifiers.options import estimator, fitted, option
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from workbench.pools.network_map import NetworkFeatureMap
+    from workbench.pools.features.network import NetworkFeatureMap
     from workbench.pools.pool import Pool
 
 REFITS = ("head", "whole")
@@ -76,7 +76,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
             InputError: no network, no images, images of another shape, or layers that cannot be replayed.
         """
         from workbench.engine import networks as engine
-        from workbench.pools.network_map import NetworkFeatureMap, pixels_of
+        from workbench.pools.features.network import NetworkFeatureMap, pixels_of
 
         pixels = pixels_of(pool)
         if self._trivial():

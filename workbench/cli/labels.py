@@ -18,9 +18,10 @@ def predict_file(file: Path, model: Path, out: Path | None, probabilities: bool)
     """Classes of the rows of a file, as CSV."""
     from workbench.exchange import load_model
     from workbench.exchange.files import csv_text
+    from workbench.pools import read_rows
 
     saved = load_model(model)
-    features = saved.features(_rows(file))
+    features = saved.features(read_rows(file))
     P = saved.probabilities(features)
     columns = ["row", "prediction", "confidence"]
     if probabilities:
@@ -76,17 +77,19 @@ def score_file(
 
 
 def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, Any]:
-    """What to score: a file through the model's own feature map, or a pool with a name."""
-    path = Path(pool).expanduser()
-    if not path.exists():
-        from workbench.pools import load_pool
+    """What to score: a pool with a name, or a file through the model's own feature map."""
+    from workbench.pools import load_pool
+    from workbench.pools.loading import is_named
 
+    if is_named(pool):
+        if Path(pool).exists():
+            print(f"{pool} is the pool of that name; ./{pool} is what lies here.", file=sys.stderr)
         return load_pool(pool, **options), None
+    if not pool.strip() or not Path(pool).expanduser().exists():
+        return load_pool(pool), None  # raises, and says what there is
     if options:
         raise InputError("--pool-set is for pools with a name; a file is read as the model knows it.")
-    if path.is_dir() or path.suffix.lower() in (".npy", ".npz", ".parquet", ".pq"):
-        return path, saved.feature_map
-    return saved.features(_rows(path)), None
+    return pool, saved.feature_map
 
 
 def _labelled_by(model: Path, pool: str) -> list[int]:
@@ -149,12 +152,12 @@ def relocate_project(project: str, file: Path) -> None:
 def import_file(project: str, file: Path, format: str | None) -> None:
     """Labels of a file into a project."""
     from workbench.exchange import import_labels
-    from workbench.exchange.labels import format_of
-    from workbench.pools.readers import read_bytes
+    from workbench.exchange.imports import format_of
+    from workbench.pools.formats.files import File
 
     session = _open(project)
     form = format or format_of(file)
-    labels = import_labels(read_bytes(file, file.name), session.pool, form)
+    labels = import_labels(File.of(file).content(), session.pool, form, session.classes)
     before = session.state.n_labelled
     session.import_labels(labels, file.name)
     state = session.state
@@ -185,26 +188,6 @@ def _found(project: str) -> tuple[ProjectSummary, Store]:
         ids = ", ".join(p.id for p in found)
         raise InputError(f"{len(found)} projects are called {project!r}; give the id: {ids}.")
     return found[0], store
-
-
-def _rows(file: Path) -> Any:
-    ending = file.suffix.lower()
-    if ending == ".npy":
-        from workbench.pools.arrays import read_npy
-
-        return read_npy(file, file.name)
-    if ending == ".npz":
-        from workbench.pools.readers import read_bytes
-        from workbench.store.state import bytes_to_arrays
-
-        arrays = bytes_to_arrays(read_bytes(file, file.name))
-        for name in ("X", "x", "features", "images", "data", "x_test"):
-            if name in arrays:
-                return arrays[name]
-        raise InputError(f"{file} holds {', '.join(arrays) or 'nothing'}; the rows must be called X.")
-    from workbench.pools.tables import read_rows
-
-    return read_rows(file)
 
 
 def _deliver(data: bytes, out: Path | None) -> None:

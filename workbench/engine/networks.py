@@ -30,7 +30,7 @@ from workbench.engine.adam import AdamState, adam_step
 from workbench.engine.augmentation import augmented_hinge, rival_margins, tempered_maximum
 from workbench.engine.whitened import project
 from workbench.errors import InputError
-from workbench.pools.network_map import Layer
+from workbench.pools.features.network import Layer
 from workbench.registry import Entry, Registry, load_own
 
 BATCH = 128

@@ -10,11 +10,13 @@ from workbench.exchange.bundles import (
     write_run_bundle,
     zipped,
 )
-from workbench.exchange.labels import FORMATS, StoredLabels, export_labels, import_labels, label_table
+from workbench.exchange.imports import IMPORTS, import_labels
+from workbench.exchange.labels import FORMATS, StoredLabels, export_labels, label_table
 from workbench.exchange.models import SavedModel, load_model, save_model
 
 __all__ = [
     "FORMATS",
+    "IMPORTS",
     "BundleFolder",
     "RunBundle",
     "SavedModel",

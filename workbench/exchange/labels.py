@@ -1,22 +1,19 @@
-"""The labelled set in the formats other programs read, and labels from them."""
+"""The labelled set in the formats other programs read."""
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.exchange.files import csv_text, json_text, plain_cell
-from workbench.pools.pool import Pool
+from workbench.exchange.files import csv_text, json_text
 from workbench.store import ProjectState, Store, fold
-from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+from workbench.store.state import arrays_to_bytes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,10 +30,8 @@ FORMATS = {
     "huggingface": ".parquet",
     "coco": ".json",
 }
-IMPORTS = ("csv", "parquet", "jsonl", "npz", "label-studio", "coco")
 NEED_POOL = ("npz", "coco")
 COLUMNS = ("item", "id", "label", "annotator", "time", "set", "note")
-MAX_IMPORT = 200 << 20
 
 
 @dataclass(frozen=True)
@@ -125,58 +120,6 @@ def export_labels(session: Session | StoredLabels, format: str = "csv") -> bytes
         "coco": _write_coco,
     }
     return writers[format](session)
-
-
-def import_labels(data: bytes, pool: Pool, format: str) -> list[tuple[int, str]]:
-    """Labels out of a file, matched to the pool by id (by item number where there are no ids).
-
-    Args:
-        data: the file.
-        pool: whose items they are of.
-        format: one of csv, parquet, jsonl, npz, label-studio, coco.
-
-    Returns:
-        (item, class name) pairs, for `Session.import_labels`. Rows without a label are left out.
-
-    Raises:
-        InputError: an unknown format, a file of another form, ids the pool does not have, or an id
-            with two different labels.
-    """
-    if format not in IMPORTS:
-        raise InputError(f"Labels cannot be imported from {format!r}. Known: {', '.join(IMPORTS)}.")
-    if len(data) > MAX_IMPORT:
-        raise InputError(f"The file has {len(data):,} bytes; the limit is {MAX_IMPORT:,}.")
-    readers: dict[str, Callable[[bytes], list[dict[str, Any]]]] = {
-        "csv": _read_csv,
-        "parquet": _read_parquet,
-        "jsonl": _read_jsonl,
-        "npz": _read_npz,
-        "label-studio": _read_label_studio,
-        "coco": _read_coco,
-    }
-    try:
-        rows = readers[format](data)
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise InputError(f"The file cannot be read as {format}: {error}") from error
-    return _matched(rows, pool)
-
-
-def format_of(path: Path | str) -> str:
-    """The format a file's ending tells.
-
-    Raises:
-        InputError: the ending tells none (JSON may be two; --format says which).
-    """
-    ending = Path(path).suffix.lower()
-    for name in ("csv", "parquet", "jsonl", "npz"):
-        if ending == FORMATS[name]:
-            return name
-    raise InputError(f"The ending of {path} does not tell its format; give --format: {', '.join(FORMATS)}.")
-
-
-# --- writing ----------------------------------------------------------------------------------
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -291,126 +234,3 @@ def _write_coco(session: Session) -> bytes:
     categories = [{"id": code + 1, "name": name} for code, name in enumerate(state.classes)]
     document = {"images": images, "annotations": annotations, "categories": categories}
     return json_text(document).encode("utf-8")
-
-
-# --- reading ----------------------------------------------------------------------------------
-
-
-def _read_csv(data: bytes) -> list[dict[str, Any]]:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"The file is not UTF-8 (byte {error.start:,}). Save it as UTF-8.") from error
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    rows = []
-    for row in reader:
-        if None in row or None in row.values():
-            raise InputError(
-                f"Line {reader.line_num} of the file has another number of cells than its header."
-            )
-        rows.append({plain_cell(name): plain_cell(cell) for name, cell in row.items()})
-    return rows
-
-
-def _read_jsonl(data: bytes) -> list[dict[str, Any]]:
-    rows = []
-    for number, line in enumerate(data.decode("utf-8").splitlines(), start=1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise InputError(f"Line {number} of the file is not JSON: {error}") from error
-            if not isinstance(row, dict):
-                raise InputError(f"Line {number} of the file is not a JSON object.")
-            rows.append(row)
-    return rows
-
-
-def _read_parquet(data: bytes) -> list[dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(io.BytesIO(data))
-    kept = [name for name in ("item", "id", "label") if name in table.column_names]
-    rows: list[dict[str, Any]] = table.select(kept).to_pylist()
-    described = (table.schema.metadata or {}).get(b"huggingface")
-    if described:
-        names = json.loads(described)["info"]["features"]["label"].get("names")
-        if names:
-            rows = [row | {"label": names[row["label"]]} for row in rows]
-    return rows
-
-
-def _read_npz(data: bytes) -> list[dict[str, Any]]:
-    arrays = bytes_to_arrays(data, limit=10 * MAX_IMPORT)
-    missing = [name for name in ("y", "classes") if name not in arrays]
-    if missing or not ("id" in arrays or "item" in arrays):
-        raise InputError("An NPZ file of labels holds y, classes, and id or item.")
-    labels = arrays["classes"][arrays["y"]]
-    which = "id" if "id" in arrays else "item"
-    return [{which: i, "label": str(v)} for i, v in zip(arrays[which].tolist(), labels, strict=True)]
-
-
-def _read_label_studio(data: bytes) -> list[dict[str, Any]]:
-    tasks = json.loads(data)
-    if not isinstance(tasks, list):
-        raise InputError("A Label Studio export is a JSON list of tasks.")
-    rows = []
-    for task in tasks:
-        made = [a for a in task.get("annotations", []) if not a.get("was_cancelled")]
-        choices = [
-            choice
-            for annotation in made[-1:]
-            for result in annotation.get("result", [])
-            if result.get("type") == "choices"
-            for choice in result["value"]["choices"]
-        ]
-        if len(choices) > 1:
-            raise InputError(f"Task {task.get('id')} has several choices; one class an item is what we keep.")
-        about = task.get("data", {})
-        row = {name: about[name] for name in ("id", "item") if name in about}
-        if choices:
-            rows.append((row or {"item": task.get("id")}) | {"label": choices[0]})
-    return rows
-
-
-def _read_coco(data: bytes) -> list[dict[str, Any]]:
-    document = json.loads(data)
-    names = {c["id"]: str(c["name"]) for c in document["categories"]}
-    files = {i["id"]: str(i["file_name"]) for i in document["images"]}
-    if any("bbox" in a or "segmentation" in a for a in document["annotations"]):
-        raise InputError("The file holds boxes or outlines; only one class for each whole image is kept.")
-    return [{"id": files[a["image_id"]], "label": names[a["category_id"]]} for a in document["annotations"]]
-
-
-def _matched(rows: Iterable[Mapping[str, Any]], pool: Pool) -> list[tuple[int, str]]:
-    rows = list(rows)
-    if not rows:
-        raise InputError("The file holds no labels.")
-    if "label" not in rows[0] or not ("id" in rows[0] or "item" in rows[0]):
-        has = ", ".join(map(str, rows[0])) or "nothing"
-        raise InputError(f"A file of labels has the columns id (or item) and label; this one has {has}.")
-    by_id = "id" in rows[0]
-    position = {str(key): i for i, key in enumerate(pool.items.ids)} if by_id else {}
-    found: dict[int, str] = {}
-    unknown: list[str] = []
-    for row in rows:
-        label = row.get("label")
-        if label is None or not str(label).strip():
-            continue
-        if by_id:
-            item = position.get(str(row.get("id")), -1)
-        else:
-            text = str(row.get("item"))
-            item = int(text) if text.isdecimal() and int(text) < len(pool) else -1
-        if item < 0:
-            unknown.append(str(row.get("id" if by_id else "item")))
-            continue
-        name = str(label).strip()
-        if found.setdefault(item, name) != name:
-            raise InputError(f"Item {row.get('id', item)} has two labels: {found[item]!r} and {name!r}.")
-    if unknown:
-        listed = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5:,} more" if len(unknown) > 5 else "")
-        raise InputError(f"Pool {pool.name!r} has no item {listed}. Nothing was imported.")
-    if not found:
-        raise InputError("The file holds no labels.")
-    return list(found.items())

@@ -22,8 +22,8 @@ from workbench.errors import Cancelled, InputError
 from workbench.policies.belief import Belief, PolicyFn
 from workbench.policies.models import Model, Shipped, as_model, unpacked
 from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
-from workbench.policies.sources import Source, Unit, open_source
 from workbench.policies.variation import smallest_margin, top_rows
+from workbench.pools.streams import Source, Unit, open_source
 
 if TYPE_CHECKING:
     from workbench.arrays import Array, Floats, Ints

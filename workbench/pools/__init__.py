@@ -7,15 +7,18 @@ imported by the functions that need them.
 from workbench.pools.catalogue import CatalogueEntry
 from workbench.pools.catalogue import catalogue as known_sets
 from workbench.pools.features import feature_map_from_json
+from workbench.pools.features.network import NetworkFeatureMap, with_network
 from workbench.pools.fingerprints import compare_fingerprints
+from workbench.pools.formats import FORMATS
 from workbench.pools.generators import overlapping_probabilities, three_gaussians_probabilities
-from workbench.pools.loading import POOLS, PoolEntry, load_pool
-from workbench.pools.network_map import NetworkFeatureMap, with_network
+from workbench.pools.loading import POOLS, PoolEntry, inspect_table, load_pool, read_rows
 from workbench.pools.pool import FeatureMap, Items, Pool, Shown, TestSplit
 from workbench.pools.projection import Plane, project
-from workbench.pools.tables import Fix, Problem, TableOptions, TableReport, inspect_table, read_rows
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.report import Fix, Problem, TableReport
 
 __all__ = [
+    "FORMATS",
     "POOLS",
     "CatalogueEntry",
     "FeatureMap",

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.pools.features import NumberMap
+from workbench.pools.building import number_pool
+from workbench.pools.features.numbers import NumberMap
 from workbench.pools.fingerprints import fingerprint_rows
-from workbench.pools.generators import numeric_pool
 from workbench.pools.items import ImageItems, RowNumbers
 from workbench.pools.pool import Pool
 
@@ -77,6 +77,5 @@ def breast_cancer() -> Pool:
 
 def _table(name: str, bunch: Any, classes: tuple[str, ...], title: str, description: str) -> Pool:
     names = tuple(str(column) for column in bunch.feature_names)
-    return numeric_pool(
-        name, bunch.data, bunch.target, classes=classes, names=names, title=title, description=description
-    )
+    X = np.ascontiguousarray(bunch.data, dtype=np.float64)
+    return number_pool(name, X, bunch.target, classes, names, title=title, description=description)

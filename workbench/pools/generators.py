@@ -7,19 +7,17 @@ from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
-from workbench.pools.features import NumberMap
-from workbench.pools.fingerprints import fingerprint_rows
-from workbench.pools.items import ArrayItems, RowNumbers
+from workbench.pools.building import number_pool
 from workbench.pools.pool import Pool
 
 _CHUNK = 100_000  # rows drawn from one generator, so that a longer pool begins with a shorter one
 
 THREE_CENTRES = np.array([[1.0, 0.0], [0.0, 1.0], [(1.0 + 3.0**0.5) / 2.0] * 2]) / 2.0**0.5
-"""[3, 2] centres of paper 002's toy: an equilateral triangle of side 1."""
+"""[3, 2] centres of the toy of Galy-Fajou et al. 2019: an equilateral triangle of side 1."""
 
 
 def sample_three_gaussians(n_items: int, noise: float, seed: int) -> tuple[Floats, Array]:
-    """Draw from paper 002's mixture: a class at random, then its centre plus Gaussian noise.
+    """Draw from the mixture of Galy-Fajou et al. 2019: a class at random, its centre plus Gaussian noise.
 
     Args:
         n_items: N.
@@ -58,7 +56,7 @@ def three_gaussians_probabilities(X: ArrayLike, noise: float) -> Floats:
 
 
 def three_gaussians(*, n_items: int = 2500, noise: float = 0.5, seed: int = 0) -> Pool:
-    """Paper 002's toy of three overlapping Gaussians as a pool.
+    """The toy of Galy-Fajou et al. 2019 of three overlapping Gaussians as a pool.
 
     Args:
         n_items: N; the paper's 500 to train and 2,000 to test by `split(seed, .8)`.
@@ -72,16 +70,15 @@ def three_gaussians(*, n_items: int = 2500, noise: float = 0.5, seed: int = 0) -
         InputError: as `sample_three_gaussians`.
     """
     X, codes = sample_three_gaussians(n_items, noise, seed)
-    return numeric_pool(
+    return number_pool(
         "three-gaussians",
         X,
         codes,
-        classes=("A", "B", "C"),
-        names=("x1", "x2"),
+        ("A", "B", "C"),
+        ("x1", "x2"),
         title="Three Gaussians",
         description=f"Points around the corners of a triangle with noise {noise:g}: "
         "the best possible probabilities are known.",
-        plane=True,
     )
 
 
@@ -162,16 +159,15 @@ def overlapping(
     if len(codes_met) < n_classes:  # a tiny pool: one item of every class, at the front
         codes[:n_classes] = np.arange(n_classes)
         X[:n_classes] = centres
-    return numeric_pool(
+    return number_pool(
         "overlapping",
         X,
         codes,
-        classes=tuple(f"class {i + 1}" for i in range(n_classes)),
-        names=tuple(f"x{i + 1}" for i in range(n_features)),
+        tuple(f"class {i + 1}" for i in range(n_classes)),
+        tuple(f"x{i + 1}" for i in range(n_features)),
         title="Overlapping classes",
         description=f"{n_classes} Gaussian classes in {n_features} dimensions, overlap {overlap:g}: "
         "the best possible probabilities are known.",
-        plane=n_features == 2,
     )
 
 
@@ -258,63 +254,15 @@ def poker(*, n_items: int = POKER_ITEMS, seed: int = 0) -> Pool:
     _between("number of items", n_items, len(POKER_HANDS) + 1, 20_000_000)
     hands = deal_poker(n_items, seed)
     names = tuple(f"{what}_{i}" for i in range(1, 6) for what in ("suit", "rank"))
-    features = hands.astype(np.float32)
-    return Pool(
-        name="poker",
-        kind="table",
-        features=features,
-        classes=POKER_HANDS,
-        truth=name_hands(hands[:, 0::2], hands[:, 1::2]),
-        items=ArrayItems(RowNumbers(n_items), hands, names),
-        feature_map=NumberMap(names),
-        fingerprints=fingerprint_rows(hands),
+    return number_pool(
+        "poker",
+        hands.astype(np.float32),
+        name_hands(hands[:, 0::2], hands[:, 1::2]),
+        POKER_HANDS,
+        names,
+        raw=hands,
         title="Poker hands",
         description=f"{n_items:,} hands of five cards; what is each one called?",
-    )
-
-
-def numeric_pool(
-    name: str,
-    X: Array,
-    codes: Array | None,
-    *,
-    classes: tuple[str, ...],
-    names: tuple[str, ...],
-    title: str,
-    description: str,
-    plane: bool = False,
-    common_scale: bool = False,
-) -> Pool:
-    """A table pool from numbers in memory.
-
-    Args:
-        name: of the pool.
-        X: [N, D].
-        codes: [N] class codes, -1 unknown, or None.
-        classes: names of the classes.
-        names: [D] of the columns.
-        title: one line.
-        description: a sentence.
-        plane: whether the two columns are a plane worth drawing.
-        common_scale: whether all columns share a unit.
-
-    Returns:
-        The pool.
-    """
-    X = np.ascontiguousarray(X, dtype=np.float64)
-    return Pool(
-        name=name,
-        kind="table",
-        features=X,
-        classes=classes,
-        truth=None if codes is None else np.asarray(codes, dtype=np.int64),
-        items=ArrayItems(RowNumbers(len(X)), X, names),
-        feature_map=NumberMap(names),
-        fingerprints=fingerprint_rows(X),
-        title=title,
-        description=description,
-        plane=plane,
-        common_scale=common_scale,
     )
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
+from workbench.pools.formats import call_with_options, format_of
+from workbench.pools.formats.files import File
 from workbench.pools.pool import Kind, Pool
+from workbench.reading import cut, reading
 from workbench.registry import Entry, Registry
+
+if TYPE_CHECKING:
+    from workbench.pools.tables.report import TableReport
 
 
 @dataclass(frozen=True)
@@ -107,10 +112,11 @@ def load_pool(source: str | Path | bytes, *, file_name: str | None = None, **opt
     Args:
         source: a name in `POOLS`; "pmlb:NAME", "raetsch:NAME", "large:NAME", "images:NAME",
             "openml:NAME" or "libsvm:FILE"; the path of a CSV, Parquet, NPZ, NPY, LIBSVM, idx or zip
-            file or of a folder of images; or an upload's bytes.
+            file or of a folder of images; or an upload's bytes. A name wins over a file or folder of
+            the same name, which is meant by "./name".
         file_name: name of an upload; its ending says what it is.
         options: what that kind of pool takes: "noise" for three-gaussians, "target" and the others of
-            `workbench.pools.tables.TableOptions` for tables, "features" for images, ...
+            `workbench.pools.tables.options.TableOptions` for tables, "features" for images, ...
 
     Returns:
         The pool, without a test split unless the source has its own (see `Pool.split`).
@@ -119,94 +125,93 @@ def load_pool(source: str | Path | bytes, *, file_name: str | None = None, **opt
         InputError: no such pool, an option it does not have, or a source that cannot be used as it
             is; the message says what to do.
     """
-    if isinstance(source, bytes):
-        return _load_file(source, file_name or "the upload", file_name, options)
-    if isinstance(source, str) and source in POOLS:
-        entry = POOLS[source]
-        return call_with_options(entry.load(), f"Pool {source!r}", {**entry.options, **options})
-    text = str(source)
     if isinstance(source, str):
-        from workbench.pools.catalogue import load_known
-
-        known = load_known(source)
-        if known is not None:
-            return call_with_options(known, f"Pool {source!r}", options)
-    path = Path(source).expanduser()
-    if path.exists():
-        return _load_file(path, path.name, file_name, options)
-    if any(mark in text for mark in "/\\.") or isinstance(source, Path):
-        raise InputError(f"There is no file {text!r}. Check the path, or name a pool: {', '.join(POOLS)}.")
-    POOLS[text]  # raises, and says what there is
-    raise AssertionError
+        named = _named(source)
+        if named is not None:
+            function, implied = named
+            return call_with_options(function, f"Pool {source!r}", {**implied, **options})
+    file = _found(source, file_name)
+    entry = format_of(file)
+    with reading(file.name):
+        return call_with_options(entry.reader.load, f"A file like {file.name!r}", options, file)
 
 
-_TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".data", ".parquet", ".pq")
-_LIBSVM_ENDINGS = (".libsvm", ".svm", ".svmlight")
-
-
-def _load_file(source: Path | bytes, name: str, file_name: str | None, options: dict[str, Any]) -> Pool:
-    lower = name.lower().removesuffix(".gz").removesuffix(".bz2")
-    what = f"A file like {name!r}"
-    given = {"file_name": file_name, **options}
-    folder = isinstance(source, Path) and source.is_dir()
-    if folder and any(source.glob("*images-idx3-ubyte*")):  # type: ignore[union-attr]
-        lower = "images-idx3-ubyte"
-    if "idx3-ubyte" in lower or lower.endswith((".idx", ".idx3")):
-        from workbench.pools.images import load_idx
-
-        return call_with_options(load_idx, what, given, source)
-    if folder and any(source.glob("*.parquet")):  # type: ignore[union-attr]
-        lower = ".parquet"
-    if lower.endswith(_TABLE_ENDINGS):
-        from workbench.pools.tables import load_table
-
-        return load_table(source, **given)
-    if lower.endswith((".npy", ".npz")):
-        from workbench.pools.arrays import load_arrays
-
-        return call_with_options(load_arrays, what, given, source)
-    if lower.endswith(_LIBSVM_ENDINGS):
-        from workbench.pools.catalogue import load_libsvm
-
-        return call_with_options(load_libsvm, what, given, source)
-    if folder or lower.endswith(".zip"):
-        from workbench.pools.images import load_image_folder
-
-        return call_with_options(load_image_folder, what, given, source)
-    if lower.endswith((".xlsx", ".xls", ".ods")):
-        raise InputError(f"{name} is a spreadsheet. Save the sheet as CSV and open that.")
-    raise InputError(
-        f"The ending of {name!r} says nothing known. Files may be CSV, TSV, Parquet, NPZ, NPY, "
-        "LIBSVM (.svm), idx, or a zip of images."
-    )
-
-
-def call_with_options(
-    function: Callable[..., Pool], what: str, options: dict[str, Any], *positional: Any
-) -> Pool:
-    """Call a loader, refusing options it does not have.
-
-    Args:
-        function: the loader.
-        what: "Pool 'digits'", for the message.
-        options: keyword arguments.
-        positional: arguments before them.
-
-    Returns:
-        What the loader returns.
+def is_named(source: str) -> bool:
+    """Whether a text names a pool that comes with the program or a known set, rather than a file.
 
     Raises:
-        InputError: an option the loader does not have; the message lists those it has.
+        InputError: a group of known sets that has no such set.
     """
-    parameters = inspect.signature(function).parameters
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return function(*positional, **options)  # it checks them itself
-    known = [
-        name for name, parameter in parameters.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        told = [name for name in known if name != "file_name"]
-        has = f"It has: {', '.join(told)}." if told else "It has none."
-        raise InputError(f"{what} has no option {unknown[0]!r}. {has}")
-    return function(*positional, **options)
+    return _named(source) is not None
+
+
+def inspect_table(
+    source: str | Path | bytes, *, file_name: str | None = None, preview: int = 10, **options: Any
+) -> TableReport:
+    """Look at a table without making a pool of it.
+
+    Args:
+        source: a path, or an upload's bytes.
+        file_name: name of an upload; its ending says what it is.
+        preview: rows to show.
+        options: those of `TableOptions`, as they would be given to `load_pool`.
+
+    Returns:
+        The columns and the problems that remain under these options, each with its ways out. A file
+        that cannot be read at all gives a report with one problem.
+
+    Raises:
+        InputError: no such file, no table, or an option there is not. What is wrong with the file
+            itself is in the report.
+    """
+    file = _found(source, file_name)
+    inspect = format_of(file).reader.inspect
+    if inspect is None:
+        raise InputError(f"{file.name} is no table with names on its columns; open it with load_pool.")
+    return inspect(file, preview, **options)
+
+
+def read_rows(source: str | Path | bytes, *, file_name: str | None = None, **options: Any) -> Any:
+    """The rows of a file, for a feature map to transform.
+
+    Args:
+        source: a path, or an upload's bytes.
+        file_name: name of an upload.
+        options: for tables, encoding, delimiter, header, ragged, max_bytes, max_cells of `TableOptions`.
+
+    Returns:
+        A pandas DataFrame for tables (the cells of a CSV are texts), else an array [N, ...].
+
+    Raises:
+        InputError: the file cannot be read, or has ragged lines and ragged is "error".
+    """
+    file = _found(source, file_name)
+    entry = format_of(file)
+    with reading(file.name):
+        return call_with_options(entry.reader.rows, f"A file like {file.name!r}", options, file)
+
+
+def _named(source: str) -> tuple[Callable[..., Pool], Mapping[str, Any]] | None:
+    """The loader behind a name and the options the name implies, or None where it names none."""
+    if source in POOLS:
+        entry = POOLS[source]
+        return entry.load(), entry.options
+    from workbench.pools.known import load_known
+
+    known = load_known(source)
+    return None if known is None else (known, {})
+
+
+def _found(source: str | Path | bytes, file_name: str | None) -> File:
+    if isinstance(source, str):
+        if not source.strip():
+            raise InputError(f"Name a pool or a file; there are {', '.join(POOLS)}.")
+        with reading(f"The path {cut(source, 120)}"):
+            if not Path(source).expanduser().exists():
+                if not any(mark in source for mark in "/\\."):
+                    POOLS[source]  # raises, and says what there is
+                raise InputError(
+                    f"There is no file {cut(source, 200)}. Check the path, or name a pool: "
+                    f"{', '.join(POOLS)}."
+                )
+    return File.of(source, file_name)

@@ -1,46 +1,14 @@
-"""Feature maps for rows that are numbers already, and the way back from JSON for every map."""
+"""Rows that are numbers already as features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
-from workbench.pools.pool import FeatureMap
-
-_KINDS = {
-    "numbers": "workbench.pools.features:NumberMap",
-    "table": "workbench.pools.table_map:TableFeatureMap",
-    "image": "workbench.pools.images:ImageFeatureMap",
-    "text": "workbench.pools.texts:TextFeatureMap",
-    "network": "workbench.pools.network_map:NetworkFeatureMap",
-}
-
-
-def feature_map_from_json(document: dict[str, Any]) -> FeatureMap:
-    """Rebuild a feature map from what its `to_json` wrote.
-
-    Args:
-        document: the JSON document.
-
-    Returns:
-        A map that gives the same features for the same rows.
-
-    Raises:
-        InputError: not such a document, or one written by a later version.
-    """
-    kind = document.get("kind") if isinstance(document, dict) else None
-    if kind not in _KINDS:
-        raise InputError(f"This is not a feature map this version can read (kind {kind!r}).")
-    module, _, name = _KINDS[str(kind)].partition(":")
-    try:
-        return getattr(import_module(module), name).from_json(document)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"The saved feature map (kind {kind!r}) is damaged: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -74,7 +42,7 @@ class NumberMap:
             InputError: a missing column, a wrong width, or a value that is not a finite number.
         """
         if hasattr(rows, "columns") and hasattr(rows, "to_numpy"):
-            from workbench.pools.table_map import NumberColumn, TableFeatureMap
+            from workbench.pools.features.table import NumberColumn, TableFeatureMap
 
             # texts of a CSV too, with messages that name row and column
             named = TableFeatureMap(tuple(NumberColumn(name) for name in self.names))

@@ -11,6 +11,7 @@ import numpy as np
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.cells import Numbers, read_numbers, read_texts
+from workbench.reading import cut, listed
 
 BLANK_CATEGORY = "(empty)"
 
@@ -43,7 +44,8 @@ class NumberColumn:
         if not self.unreadable_as_empty and cells.unreadable.any():
             row = int(cells.unreadable.argmax())
             raise InputError(
-                f"Row {row + 1}, column {self.name!r} holds {str(column.iloc[row])!r}, which is not a number."
+                f"Row {row + 1}, column {self.name!r} holds {cut(str(column.iloc[row]))}, which is not a "
+                "number."
             )
         gone = ~np.isfinite(cells.values)
         if gone.any() and self.fill is None:
@@ -92,8 +94,8 @@ class CategoryColumn:
         if (codes < 0).any():
             row = int((codes < 0).argmax())
             raise InputError(
-                f"Row {row + 1}, column {self.name!r} holds {texts[row]!r}, which the pool never held; "
-                f"known are {_some(self.categories)}. Correct the cell or leave the row out."
+                f"Row {row + 1}, column {self.name!r} holds {cut(texts[row])}, which the pool never held; "
+                f"known are {listed(self.categories)}. Correct the cell or leave the row out."
             )
         return np.eye(len(self.outputs))[codes]
 
@@ -137,7 +139,7 @@ class TableFeatureMap:
         missing = [name for name in self.sources if name not in frame.columns]
         if missing:
             noun = "columns" if missing[1:] else "column"
-            raise InputError(f"The rows lack the {noun} {_some(missing)}.")
+            raise InputError(f"The rows lack the {noun} {listed(missing)}.")
         out = np.empty((len(frame), len(self.columns)))
         at = 0
         for column in self.recipe:
@@ -220,8 +222,3 @@ def as_frame(rows: Any, names: Sequence[str]) -> Any:
             f"These rows have shape {list(values.shape)}; the pool's recipe reads {len(names)} columns."
         )
     return pd.DataFrame(values, columns=list(names))
-
-
-def _some(names: Sequence[str], limit: int = 6) -> str:
-    listed = ", ".join(repr(name) for name in names[:limit])
-    return listed if len(names) <= limit else f"{listed} and {len(names) - limit} more"

@@ -12,7 +12,8 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
-from workbench.pools.images import ImageFeatureMap, pack, unpack
+from workbench.pools.features.packing import pack, unpack
+from workbench.pools.features.pixels import ImageFeatureMap
 from workbench.pools.items import ImageItems
 from workbench.pools.pool import Pool
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
-from workbench.pools.images import pack, unpack
+from workbench.pools.features.packing import pack, unpack
+from workbench.reading import cut
 
 MAX_TERMS = 5000
 _CHUNK = 2000
@@ -99,7 +100,7 @@ class TextFeatureMap:
         texts = [text for text in rows]
         for i, text in enumerate(texts):
             if not isinstance(text, str):
-                raise InputError(f"Row {i + 1} holds {text!r}, which is not a text.")
+                raise InputError(f"Row {i + 1} holds {cut(text)}, which is not a text.")
         out = np.empty((len(texts), len(self.axes)), dtype=np.float32)
         for start in range(0, len(texts), _CHUNK):
             part = self._fitted.transform(texts[start : start + _CHUNK]) @ self.axes.T.astype(np.float64)

@@ -1,0 +1,310 @@
+"""Labels out of files: matched to a pool by id, rows without a label left out, odd ones refused by name."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.exchange.files import plain_cell
+from workbench.pools import FORMATS as FILE_FORMATS
+from workbench.pools.cells import plain_text
+from workbench.pools.formats.files import File
+from workbench.pools.labels import UNLABELLED
+from workbench.pools.pool import Pool
+from workbench.reading import cut, listed, parse_json, reading
+
+IMPORTS = ("csv", "parquet", "jsonl", "npz", "label-studio", "coco")
+MAX_IMPORT = 200 << 20
+MAX_LABELS = 2_000_000
+MAX_JSON = 40 << 20
+"""Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
+
+_FILE = "The file"
+_BY = ("id", "item")
+
+
+class Labelled(NamedTuple):
+    """One row of a file of labels.
+
+    Attributes:
+        where: what messages call the row.
+        key: the item's id or number, as the file holds it.
+        label: the class, as the file holds it; None where there is none.
+    """
+
+    where: str
+    key: Any
+    label: Any
+
+
+class LabelRows(NamedTuple):
+    """The rows of a file of labels.
+
+    Attributes:
+        by: what the keys are, "id" or "item".
+        rows: one after the other.
+        names: whether labels are names that the file typed as text, where a number may be a name.
+    """
+
+    by: str
+    rows: Iterator[Labelled]
+    names: bool = False
+
+
+def import_labels(data: bytes, pool: Pool, format: str, classes: Sequence[str] = ()) -> list[tuple[int, str]]:
+    """Labels out of a file, matched to the pool by id (by item number where there are no ids).
+
+    Empty cells, NaN, null, None and -1 are rows without a label, unless a class is called so.
+
+    Args:
+        data: the file.
+        pool: whose items they are of.
+        format: one of csv, parquet, jsonl, npz, label-studio, coco.
+        classes: names of the project's classes, beside the pool's.
+
+    Returns:
+        (item, class name) pairs, for `Session.import_labels`. Rows without a label are left out.
+
+    Raises:
+        InputError: an unknown format, a file of another form, labels that are no names or codes of
+            classes, ids the pool does not have, or an id with two different labels.
+    """
+    if format not in IMPORTS:
+        raise InputError(f"Labels cannot be imported from {cut(format)}. Known: {', '.join(IMPORTS)}.")
+    if len(data) > MAX_IMPORT:
+        raise InputError(f"The file has {len(data):,} bytes; the limit is {MAX_IMPORT:,}.")
+    if not data.strip():
+        raise InputError("The file holds no labels.")
+    with reading(_FILE, f"a file of labels ({format})", "Is it of another format?"):
+        return _matched(_READERS[format](data), pool, {*classes, *pool.classes})
+
+
+def format_of(path: Path | str) -> str:
+    """The format a file's ending tells.
+
+    Raises:
+        InputError: the ending tells none (JSON may be two; --format says which).
+    """
+    ending = Path(path).suffix.lower()
+    for name in ("csv", "parquet", "jsonl", "npz"):
+        if ending == f".{name}":
+            return name
+    raise InputError(f"The ending of {path} does not tell its format; give --format: {', '.join(IMPORTS)}.")
+
+
+def _matched(labels: LabelRows, pool: Pool, known: set[str]) -> list[tuple[int, str]]:
+    position = {str(key): i for i, key in enumerate(pool.items.ids)} if labels.by == "id" else None
+    found: dict[int, str] = {}
+    unknown: list[str] = []
+    n = 0
+    for n, row in enumerate(labels.rows, start=1):
+        if n > MAX_LABELS:
+            raise InputError(f"The file holds more than {MAX_LABELS:,} labels; import it in parts.")
+        name = _class_name(row, known, labels.names)
+        if name is None:
+            continue
+        text = plain_text(row.key) if isinstance(row.key, str | int | float) else cut(row.key)
+        if position is not None:
+            item = position.get(text, -1)
+        else:
+            item = int(text) if text.isdecimal() and len(text) < 19 and int(text) < len(pool) else -1
+        if item < 0:
+            unknown.append(text)
+        elif found.setdefault(item, name) != name:
+            raise InputError(f"Item {text} has two labels: {cut(found[item])} and {cut(name)}.")
+    if unknown:
+        raise InputError(
+            f"Pool {pool.name!r} has no item {listed(unknown, 5, quote=False)}. Nothing was imported."
+        )
+    if not found:
+        raise InputError("The file holds no labels.")
+    return list(found.items())
+
+
+def _class_name(row: Labelled, known: set[str], names: bool) -> str | None:
+    """The class a row names, or None where it names none."""
+    if isinstance(row.label, bool) or not isinstance(row.label, str | int | float | None):
+        raise InputError(
+            f"{row.where} has the label {cut(row.label)}, which is no name of a class. "
+            "Write the name as a text."
+        )
+    if isinstance(row.label, float) and np.isinf(row.label):
+        raise InputError(f"{row.where} has the label {row.label}, which is no name of a class.")
+    name = plain_text(row.label).strip()
+    if name in known:
+        return name
+    # a text "-1" is a name like any other while no class is known: the classes may be -1 and 1
+    minus_one = name == "-1" and bool(known or not names)
+    return None if name in UNLABELLED or minus_one else name
+
+
+def _table(columns: dict[str, list[Any]], names: bool = False) -> LabelRows:
+    """Rows of columns, of which two matter."""
+    by = next((name for name in _BY if name in columns), "")
+    if not by or "label" not in columns:
+        has = listed(columns, 12, quote=False) or "nothing"
+        raise InputError(f"A file of labels has the columns id (or item) and label; this one has {has}.")
+    pairs = enumerate(zip(columns[by], columns["label"], strict=True), start=1)
+    return LabelRows(by, (Labelled(f"Row {i} of the file", *pair) for i, pair in pairs), names)
+
+
+def _read_csv(data: bytes) -> LabelRows:
+    frame = FILE_FORMATS["csv"].reader.rows(File(data, _FILE), id_column=None, max_cells=4 * MAX_LABELS)
+    frame.columns = [plain_cell(str(name)) for name in frame.columns]
+    wanted = [name for name in frame.columns if name in (*_BY, "label")] or list(frame.columns)
+    return _table({name: [plain_cell(cell) for cell in frame[name]] for name in wanted}, names=True)
+
+
+def _read_parquet(data: bytes) -> LabelRows:
+    from workbench.pools.formats.parquet import read_columns
+
+    columns, metadata = read_columns(File(data, _FILE), (*_BY, "label"), 3 * MAX_LABELS)
+    described = metadata.get(b"huggingface")
+    if described and "label" in columns:
+        document = parse_json(described, "What the file says of its columns")
+        names = document["info"]["features"]["label"].get("names")
+        if names:
+            columns["label"] = _decoded(columns["label"], [str(name) for name in names])
+    return _table(columns)
+
+
+def _read_npz(data: bytes) -> LabelRows:
+    from workbench.pools.formats.arrays import NpzFile
+
+    archive = NpzFile(File(data, _FILE), MAX_IMPORT)
+    by = archive.first_of(_BY)
+    if "y" not in archive or not by:
+        raise InputError("An NPZ file of labels holds y, classes, and id or item.")
+    keys = archive[by]
+    if keys.ndim != 1 or len(keys) > MAX_LABELS:
+        raise InputError(
+            f"The file holds {by} of shape {list(keys.shape)}; a row of at most {MAX_LABELS:,} is read."
+        )
+    y = archive.texts("y", len(keys))
+    if y.dtype.kind in "US":
+        return _table({by: keys.tolist(), "label": y.astype(str).tolist()}, names=True)
+    if "classes" not in archive:
+        raise InputError("An NPZ file of labels holds y, classes, and id or item; this one has no classes.")
+    names = [str(name) for name in archive.texts("classes").ravel().tolist()]
+    return _table({by: keys.tolist(), "label": _decoded(y.tolist(), names)})
+
+
+def _decoded(codes: list[Any], names: Sequence[str]) -> list[str | None]:
+    """Names of classes behind codes; None, NaN and -1 are no label."""
+    found: list[str | None] = []
+    for i, code in enumerate(codes, start=1):
+        if code is None or code == -1 or code != code:
+            found.append(None)
+            continue
+        whole = (type(code) is int) or (type(code) is float and code.is_integer())
+        if not whole or not 0 <= code < len(names):
+            raise InputError(
+                f"Row {i} of the file has the label {cut(code)}, which is no code of its {len(names):,} "
+                f"classes: codes are whole numbers from 0 to {len(names) - 1}, and -1 for no label."
+            )
+        found.append(names[int(code)])
+    return found
+
+
+def _read_jsonl(data: bytes) -> LabelRows:
+    def rows() -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, line in enumerate(io.BytesIO(data), start=1):
+            if not line.strip():
+                continue
+            if len(line) > MAX_JSON:
+                raise InputError(
+                    f"Line {number} of the file has {len(line):,} bytes; the limit is {MAX_JSON:,}."
+                )
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+                raise InputError(f"Line {number} of the file is not JSON: {reason}") from error
+            if not isinstance(row, dict):
+                raise InputError(f"Line {number} of the file is not a JSON object.")
+            yield number, row
+
+    every = rows()
+    head = next(every, (0, {}))
+    first = head[1]
+    by = next((name for name in _BY if name in first), "")
+    if not by or "label" not in first:
+        return _table({name: [] for name in first})
+
+    def labelled() -> Iterator[Labelled]:
+        for number, row in chain((head,), every):
+            yield Labelled(f"Line {number} of the file", row.get(by), row.get("label"))
+
+    return LabelRows(by, labelled())
+
+
+def _read_label_studio(data: bytes) -> LabelRows:
+    tasks = _document(data)
+    if not isinstance(tasks, list):
+        raise InputError("A Label Studio export is a JSON list of tasks.")
+    rows = []
+    for number, task in enumerate(tasks, start=1):
+        made = [a for a in task.get("annotations", []) if not a.get("was_cancelled")]
+        choices = [
+            choice
+            for annotation in made[-1:]
+            for result in annotation.get("result", [])
+            if result.get("type") == "choices"
+            for choice in result["value"]["choices"]
+        ]
+        if len(choices) > 1:
+            raise InputError(
+                f"Task {cut(task.get('id'))} has several choices; one class an item is what we keep."
+            )
+        about = task.get("data", {})
+        if choices:
+            row = {name: about[name] for name in _BY if name in about} or {"item": task.get("id")}
+            rows.append((f"Task {number} of the file", row, choices[0]))
+    by = "id" if rows and all("id" in row for _, row, _ in rows) else "item"
+    return LabelRows(by, (Labelled(where, row.get(by), choice) for where, row, choice in rows), names=True)
+
+
+def _read_coco(data: bytes) -> LabelRows:
+    document = _document(data)
+    names = {c["id"]: str(c["name"]) for c in document["categories"]}
+    files = {i["id"]: str(i["file_name"]) for i in document["images"]}
+    if any("bbox" in a or "segmentation" in a for a in document["annotations"]):
+        raise InputError("The file holds boxes or outlines; only one class for each whole image is kept.")
+
+    def labelled() -> Iterator[Labelled]:
+        for number, entry in enumerate(document["annotations"], start=1):
+            where = f"Annotation {number} of the file"
+            for key, there in (("image_id", files), ("category_id", names)):
+                if entry[key] not in there:
+                    raise InputError(
+                        f"{where} has the {key} {cut(entry[key])}, which the file does not list."
+                    )
+            yield Labelled(where, files[entry["image_id"]], names[entry["category_id"]])
+
+    return LabelRows("id", labelled(), names=True)
+
+
+def _document(data: bytes) -> Any:
+    if len(data) > MAX_JSON:
+        raise InputError(
+            f"The file has {len(data):,} bytes; the limit of one JSON document is {MAX_JSON:,}. "
+            "Split it, or use JSON lines."
+        )
+    return parse_json(data, _FILE)
+
+
+_READERS: dict[str, Callable[[bytes], LabelRows]] = {
+    "csv": _read_csv,
+    "parquet": _read_parquet,
+    "jsonl": _read_jsonl,
+    "npz": _read_npz,
+    "label-studio": _read_label_studio,
+    "coco": _read_coco,
+}

@@ -1,0 +1,203 @@
+"""Pools from arrays held in memory or mapped: rows of numbers, and images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.errors import InputError
+from workbench.pools.features.numbers import NumberMap
+from workbench.pools.features.pixels import ImageFeatureMap, size_text
+from workbench.pools.fingerprints import fingerprint_rows
+from workbench.pools.items import ArrayItems, ImageItems, RowNumbers
+from workbench.pools.pool import FeatureMap, Pool, TestSplit
+
+MAX_IMAGE_FEATURES = 5_000_000
+_PCA_ROWS = 20_000
+
+
+def number_pool(
+    name: str,
+    features: Array,
+    truth: Ints | None,
+    classes: tuple[str, ...],
+    names: tuple[str, ...],
+    *,
+    raw: Array | None = None,
+    ids: Sequence[str] | None = None,
+    feature_map: FeatureMap | None = None,
+    test: TestSplit | None = None,
+    title: str = "",
+    description: str = "",
+    common_scale: bool = False,
+    notes: tuple[str, ...] = (),
+) -> Pool:
+    """A pool of rows of numbers.
+
+    Args:
+        name: of the pool.
+        features: [N, D] finite.
+        truth: [N] class codes, -1 unknown, or None.
+        classes: names of the classes.
+        names: [D] of the columns.
+        raw: [N, D] the rows as their source holds them, where the features differ.
+        ids: [N] ids, or None for row numbers.
+        feature_map: from raw rows to features; None where they are the same.
+        test: the source's own split.
+        title: one line.
+        description: a sentence; None says how large it is.
+        common_scale: whether all columns share a unit.
+        notes: what was done on the way.
+
+    Returns:
+        The pool.
+    """
+    raw = features if raw is None else raw
+    of_classes = f", {len(classes)} classes" if classes else ""
+    return Pool(
+        name=name,
+        kind="table",
+        features=features,
+        classes=classes,
+        truth=None if truth is None else np.asarray(truth, dtype=np.int64),
+        items=ArrayItems(RowNumbers(len(raw)) if ids is None else ids, raw, names),
+        feature_map=feature_map or NumberMap(names),
+        fingerprints=fingerprint_rows(raw),
+        test=test,
+        title=title or name,
+        description=description or f"{len(raw):,} items, {len(names):,} features{of_classes}.",
+        plane=features.shape[1] == 2,
+        common_scale=common_scale,
+        notes=notes,
+    )
+
+
+def own_split(n_train: int, n_test: int) -> TestSplit:
+    """A source's own split: first the training items, then the test items."""
+    n = n_train + n_test
+    return TestSplit(0, n_test / n, np.arange(n_train), np.arange(n_train, n), given=True)
+
+
+def image_pool(
+    name: str,
+    images: Array,
+    truth: Ints | None,
+    classes: tuple[str, ...],
+    *,
+    ids: Any = None,
+    test: TestSplit | None = None,
+    features: str = "pixels",
+    n_components: int = 50,
+    title: str = "",
+    notes: tuple[str, ...] = (),
+) -> Pool:
+    """A pool of images held as an array.
+
+    Args:
+        name: of the pool.
+        images: [N, H, W] or [N, H, W, 3] ([N, H, W, 1] counts as grey); whole numbers from 0 to 255,
+            or fractions from 0 to 1.
+        truth: [N] class codes or None.
+        classes: their names.
+        ids: [N] ids, or None for row numbers.
+        test: the source's own split.
+        features: "pixels" in [0, 1], "pca", or the path of a saved `NetworkFeatureMap` (.json).
+        n_components: of "pca".
+        title: one line.
+        notes: what was done on the way.
+
+    Returns:
+        The pool; all features share one scale.
+
+    Raises:
+        InputError: an impossible shape, values outside the range, or no such features.
+    """
+    if images.ndim == 4 and images.shape[3] == 1:
+        images = images[..., 0]
+    if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3) or 0 in images.shape:
+        raise InputError(
+            f"Images must be [N, H, W] grey or [N, H, W, 3] colour; got {list(images.shape)}. "
+            "Drop transparency, and put colours last."
+        )
+    if len(images) < 2:
+        raise InputError("A pool needs at least 2 images; got 1.")
+    from_network = str(features).lower().endswith(".json")
+    if features not in ("pixels", "pca") and not from_network:
+        raise InputError(
+            f"features={features!r} is not one of 'pixels', 'pca', or the file (.json) of a network's "
+            "feature map."
+        )
+    images, white = _in_range(images)
+    shape = tuple(int(n) for n in images.shape[1:])
+    if int(np.prod(shape)) > MAX_IMAGE_FEATURES:
+        raise InputError(
+            f"Images of {size_text(shape)} have {int(np.prod(shape)):,} features; the limit is "
+            f"{MAX_IMAGE_FEATURES:,}. Make them smaller, with resize= for a zip or a folder."
+        )
+    feature_map = ImageFeatureMap(shape, white)
+    if features == "pca":
+        feature_map = _pca_map(images, feature_map, n_components)
+        notes = (*notes, f"Features are the first {n_components} principal components of the pixels.")
+    pool = Pool(
+        name=name,
+        kind="image",
+        features=np.empty((len(images), 0), np.float32) if from_network else feature_map.transform(images),
+        classes=classes,
+        truth=truth,
+        items=ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white),
+        feature_map=feature_map,
+        fingerprints=fingerprint_rows(images),
+        test=test,
+        title=title or name,
+        description=f"{len(images):,} {'grey' if len(shape) == 2 else 'colour'} images of "
+        f"{shape[0]} x {shape[1]} pixels.",
+        common_scale=True,
+        notes=notes,
+    )
+    if not from_network:
+        return pool
+    from workbench.pools.features.network import NetworkFeatureMap, with_network
+
+    return with_network(pool, NetworkFeatureMap.read(features))
+
+
+def _in_range(images: Array) -> tuple[Array, float]:
+    if images.dtype == np.uint8:
+        return images, 255.0
+    if images.dtype == bool:
+        return images.astype(np.uint8) * np.uint8(255), 255.0
+    step = max(1, 8_000_000 // int(np.prod(images.shape[1:])))
+    low, high = np.inf, -np.inf
+    for start in range(0, len(images), step):
+        part = images[start : start + step]
+        if images.dtype.kind == "f" and not np.isfinite(part).all():
+            bad = start + int((~np.isfinite(part)).reshape(len(part), -1).any(axis=1).argmax())
+            raise InputError(
+                f"Image {bad} has pixels that are not finite numbers. Correct it or leave it out."
+            )
+        low, high = min(low, float(part.min())), max(high, float(part.max()))
+    if low < 0 or high > 255:
+        raise InputError(
+            f"Pixels run from {low:g} to {high:g}; they must lie in 0 to 255 (or 0 to 1). Rescale the images."
+        )
+    if images.dtype.kind in "iu":
+        return images.astype(np.uint8), 255.0
+    return np.asarray(images, dtype=np.float32), 1.0 if high <= 1.0 else 255.0
+
+
+def _pca_map(images: Array, pixels: ImageFeatureMap, n_components: int) -> ImageFeatureMap:
+    from workbench.pools.projection import principal_axes
+
+    most = min(len(images), int(np.prod(pixels.shape)))
+    if not 1 <= n_components <= most:
+        raise InputError(f"n_components must lie between 1 and {most}; got {n_components}.")
+    rows = np.arange(len(images))
+    if len(rows) > _PCA_ROWS:
+        rows = np.sort(np.random.default_rng([0, 0, 0x9CA]).choice(rows, _PCA_ROWS, replace=False))
+    axes = principal_axes(pixels.transform(images[rows]), n_components)
+    return ImageFeatureMap(
+        pixels.shape, pixels.white, axes.mean.astype(np.float32), axes.axes.astype(np.float32)
+    )

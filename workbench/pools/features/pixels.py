@@ -1,0 +1,113 @@
+"""Images as features: their pixels in [0, 1], or the principal components of the pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
+from workbench.pools.features.packing import pack, unpack
+
+
+@dataclass(frozen=True)
+class ImageFeatureMap:
+    """Images to pixels in [0, 1], or to their principal components.
+
+    Attributes:
+        shape: (H, W) for grey or (H, W, 3) for colour.
+        white: the value of white in raw images; 255 for 8 bits.
+        mean: [D] mean of the pool's pixels, for PCA; else None.
+        axes: [n, D] principal axes, for PCA; else None.
+    """
+
+    shape: tuple[int, ...]
+    white: float = 255.0
+    mean: Floats | None = None
+    axes: Floats | None = None
+
+    @property
+    def shows_pixels(self) -> bool:
+        """Whether the features are the pixels themselves."""
+        return self.axes is None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the D features."""
+        if self.axes is not None:
+            return tuple(f"component_{i + 1}" for i in range(len(self.axes)))
+        if len(self.shape) == 2:
+            return tuple(f"pixel_{i}_{j}" for i in range(self.shape[0]) for j in range(self.shape[1]))
+        return tuple(
+            f"pixel_{i}_{j}_{colour}"
+            for i in range(self.shape[0])
+            for j in range(self.shape[1])
+            for colour in ("red", "green", "blue")
+        )
+
+    def transform(self, rows: Any) -> Array:
+        """Images to features.
+
+        Args:
+            rows: [N, H, W(, 3)] images, or the same laid flat [N, D], in the pool's range of values.
+
+        Returns:
+            [N, D] float32.
+
+        Raises:
+            InputError: images of another size or mode.
+        """
+        images = np.asarray(rows)
+        size = int(np.prod(self.shape))
+        if images.ndim < 2 or (images.shape[1:] != self.shape and images.shape[1:] != (size,)):
+            raise InputError(
+                f"These images are {size_text(images.shape[1:])}; the pool's are {size_text(self.shape)}. "
+                "Resize them, or turn them to grey or colour alike."
+            )
+        if images.dtype.kind not in "fiub":
+            raise InputError(f"Images must be numbers; got {images.dtype}.")
+        width = size if self.axes is None else len(self.axes)
+        out = np.empty((len(images), width), dtype=np.float32)
+        step = max(1, 8_000_000 // size)
+        for start in range(0, len(images), step):
+            part = images[start : start + step].reshape(-1, size)
+            pixels = out[start : start + step] if self.axes is None else np.empty(part.shape, np.float32)
+            np.divide(part, np.float32(self.white), out=pixels, dtype=np.float32, casting="same_kind")
+            if part.dtype.kind == "f" and not np.isfinite(pixels).all():
+                row = start + int((~np.isfinite(pixels)).any(axis=1).argmax())
+                raise InputError(f"Image {row + 1} has pixels that are not finite numbers.")
+            if self.axes is not None and self.mean is not None:
+                pixels -= self.mean.astype(np.float32)
+                np.matmul(pixels, self.axes.T.astype(np.float32), out=out[start : start + step])
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """The map as a JSON document; arrays as base64 of little-endian float32."""
+        return {
+            "kind": "image",
+            "shape": list(self.shape),
+            "white": self.white,
+            "mean": None if self.mean is None else pack(self.mean),
+            "axes": None if self.axes is None else pack(self.axes),
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> ImageFeatureMap:
+        """Rebuild from `to_json`."""
+        mean, axes = document["mean"], document["axes"]
+        return cls(
+            tuple(int(n) for n in document["shape"]),
+            float(document["white"]),
+            None if mean is None else unpack(mean),
+            None if axes is None else unpack(axes),
+        )
+
+
+def size_text(shape: Sequence[int]) -> str:
+    """The shape of one image for people: "28 x 28 grey"."""
+    if len(shape) < 2:
+        return f"{list(shape)} numbers"
+    return f"{shape[0]} x {shape[1]} {'colour' if len(shape) == 3 else 'grey'}"

@@ -1,0 +1,163 @@
+"""Kinds of files that pools come from: how each is recognised, and what reads it.
+
+A format is a module here with a `READER`, and a line in `FORMATS`. Whoever opens a file, to load a pool,
+to score or predict its rows or to take labels from it, asks `format_of` and uses that reader.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.errors import InputError
+from workbench.pools.formats.files import File
+from workbench.reading import cut
+from workbench.registry import Entry, Registry
+
+if TYPE_CHECKING:
+    from workbench.pools.pool import FeatureMap, Pool
+    from workbench.pools.streams import Source
+    from workbench.pools.tables.report import TableReport
+
+
+class Reader(NamedTuple):
+    """What can be done with files of one format. All take the `File` first, then keyword options.
+
+    Attributes:
+        load: the file as a pool.
+        rows: its rows as a feature map takes them: a DataFrame, or an array [N, ...].
+        inspect: what is in it and what stands in the way of a pool; None where there is nothing to ask.
+        stream: its rows piece by piece, for files larger than memory: (path, feature map, columns);
+            None where it is read whole.
+    """
+
+    load: Callable[..., Pool]
+    rows: Callable[..., Any]
+    inspect: Callable[..., TableReport] | None = None
+    stream: Callable[[Any, FeatureMap | None, Any], Source] | None = None
+
+
+@dataclass(frozen=True)
+class FileFormat(Entry):
+    """One kind of file.
+
+    Attributes:
+        endings: of the files' names, in lower case; a .gz or .bz2 behind them does not count.
+        folder: pattern of the files that make a folder one of this kind; "" where folders are none.
+        magic: bytes such a file begins with, where they tell more than the name.
+    """
+
+    endings: tuple[str, ...] = ()
+    folder: str = ""
+    magic: bytes = b""
+
+    @property
+    def reader(self) -> Reader:
+        """What reads it; imports its module."""
+        reader: Reader = self.load()
+        return reader
+
+
+FORMATS: Registry[FileFormat] = Registry(
+    "file format",
+    [
+        FileFormat(
+            "csv",
+            "workbench.pools.formats.csv:READER",
+            "CSV, TSV",
+            endings=(".csv", ".tsv", ".tab", ".txt", ".data"),
+        ),
+        FileFormat(
+            "parquet",
+            "workbench.pools.formats.parquet:READER",
+            "Parquet",
+            endings=(".parquet", ".pq"),
+            folder="*.parquet",
+            magic=b"PAR1",
+        ),
+        FileFormat("npz", "workbench.pools.formats.arrays:NPZ_READER", "NPZ", endings=(".npz",)),
+        FileFormat("npy", "workbench.pools.formats.arrays:NPY_READER", "NPY", endings=(".npy",)),
+        FileFormat(
+            "libsvm",
+            "workbench.pools.formats.libsvm:READER",
+            "LIBSVM (.svm)",
+            endings=(".libsvm", ".svm", ".svmlight"),
+        ),
+        FileFormat(
+            "idx",
+            "workbench.pools.formats.idx:READER",
+            "idx",
+            endings=("idx3-ubyte", ".idx", ".idx3"),
+            folder="*images-idx3-ubyte*",
+        ),
+        FileFormat(
+            "images",
+            "workbench.pools.formats.images:READER",
+            "a zip or a folder of images",
+            endings=(".zip",),
+            folder="*",
+        ),
+    ],
+)
+
+
+def format_of(file: File) -> FileFormat:
+    """The format of a file, by its first bytes, its name or what lies in the folder.
+
+    Raises:
+        InputError: nothing known; says what there is.
+    """
+    entries = list(FORMATS.values())
+    if file.is_folder:
+        # idx files and Parquet parts are asked for before images, which any folder may hold
+        for entry in sorted((e for e in entries if e.folder), key=lambda e: -len(e.folder)):
+            if any(file.path.glob(entry.folder)):
+                return entry
+        raise InputError(f"The folder {str(file.path)!r} is empty; put images or Parquet parts into it.")
+    if file.is_upload:
+        head = file.head(8)
+        for entry in entries:
+            if entry.magic and head.startswith(entry.magic):
+                return entry
+    for entry in entries:
+        if file.plain_name.endswith(entry.endings):
+            return entry
+    if file.plain_name.endswith((".xlsx", ".xls", ".ods")):
+        raise InputError(f"{file.name} is a spreadsheet. Save the sheet as CSV and open that.")
+    titles = [entry.title for entry in entries]
+    raise InputError(
+        f"The ending of {file.name!r} says nothing known. Files may be {', '.join(titles[:-1])} "
+        f"or {titles[-1]}."
+    )
+
+
+def call_with_options(
+    function: Callable[..., Pool], what: str, options: dict[str, Any], *positional: Any
+) -> Pool:
+    """Call a loader, refusing options it does not have.
+
+    Args:
+        function: the loader.
+        what: "Pool 'digits'", for the message.
+        options: keyword arguments.
+        positional: arguments before them.
+
+    Returns:
+        What the loader returns.
+
+    Raises:
+        InputError: an option the loader does not have; the message lists those it has.
+    """
+    parameters = inspect.signature(function).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return function(*positional, **options)  # it checks them itself
+    known = [
+        name for name, parameter in parameters.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        has = f"It has: {', '.join(known)}." if known else "It has none."
+        raise InputError(f"{what} has no option {cut(unknown[0])}. {has}")
+    return function(*positional, **options)

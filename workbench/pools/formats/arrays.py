@@ -1,0 +1,529 @@
+"""NPY and NPZ files: nothing is unpickled, and sizes are checked before anything is read."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+from workbench.pools.building import image_pool, number_pool, own_split
+from workbench.pools.features.numbers import check_finite
+from workbench.pools.features.table import NumberColumn, TableFeatureMap
+from workbench.pools.formats import Reader
+from workbench.pools.formats.files import (
+    MAX_BYTES,
+    MAX_CELLS,
+    MAX_ITEMS,
+    File,
+    check_cells,
+    check_size,
+)
+from workbench.pools.labels import codes_of
+from workbench.pools.pool import Pool, TestSplit
+from workbench.pools.streams import ArraySource, Unit
+from workbench.pools.tables.columns import typical
+from workbench.reading import cut, listed, reading
+
+if TYPE_CHECKING:
+    from workbench.pools.pool import FeatureMap
+
+ITEM_NAMES = ("X", "x", "features", "data", "images")
+"""What the array of items is called in an NPZ; the first one there is meant, whoever opens the file."""
+LABEL_NAMES = ("y", "Y", "labels", "label", "target", "targets")
+_CLASS_NAMES = ("classes", "class_names")
+_COLUMN_NAMES = ("feature_names", "columns")
+_LONGEST_TEXT = 4096  # bytes of a label, an id or a name
+_MAX_LABEL_BYTES = 100 << 20
+
+
+class _Header(NamedTuple):
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+    offset: int
+
+
+class NpzFile(Mapping[str, Array]):
+    """An NPZ whose members are checked and read one at a time.
+
+    Args:
+        file: the file.
+        max_bytes: most bytes of one member once unpacked; those that lie in the file as they are, are
+            mapped, whatever their size.
+
+    Raises:
+        InputError: not an NPZ, or damaged.
+    """
+
+    def __init__(self, file: File, max_bytes: int = MAX_BYTES) -> None:
+        self.name = file.name
+        self._path = None if file.is_upload else file.path
+        self._max_bytes = max_bytes
+        self._zip = file.zipped("an NPZ file")
+        members = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
+        self._members = {info.filename[:-4]: info for info in members}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._members  # Mapping would read the whole member to answer
+
+    def __getitem__(self, key: str) -> Array:
+        info, where = self._members[key], self._where(key)
+        with reading(f"{where} is damaged or locked; it"), self._zip.open(info) as stream:
+            header = _read_header(stream, where, info.file_size)
+            if self._path is not None and info.compress_type == zipfile.ZIP_STORED and 0 not in header.shape:
+                return self._mapped(self._path, info, header)
+            check_size(f"{where} (unpacked)", info.file_size, self._max_bytes)
+            return _from_bytes(stream.read(), header, where)
+
+    def texts(self, key: str, n: int | None = None) -> Array:
+        """A member of labels, ids or names, whose size is checked against what such things can be.
+
+        Args:
+            key: of the member.
+            n: items it must have one of each for; None allows any number up to 100,000.
+        """
+        info, where = self._members[key], self._where(key)
+        with reading(f"{where} is damaged or locked; it"), self._zip.open(info) as stream:
+            header = _read_header(stream, where, info.file_size)
+        if n is not None and header.shape != (n,):
+            raise InputError(
+                f"{self.name} holds {n:,} items, but {'ids' if key == 'ids' else 'classes'} of shape "
+                f"{list(header.shape)} ({cut(key)})."
+            )
+        size = int(np.prod(header.shape, dtype=object))
+        most = 100_000 if n is None else MAX_ITEMS
+        if size > most or header.dtype.itemsize > _LONGEST_TEXT:
+            raise InputError(
+                f"{where} holds {size:,} cells of {header.dtype.itemsize:,} bytes; the limits are {most:,} "
+                f"and {_LONGEST_TEXT:,}."
+            )
+        check_size(
+            f"{where} (unpacked)", size * header.dtype.itemsize, min(self._max_bytes, _MAX_LABEL_BYTES)
+        )
+        return self[key]
+
+    def first_of(self, keys: Sequence[str]) -> str:
+        """The first of some names that is there, or ""."""
+        return next((key for key in keys if key in self), "")
+
+    def _where(self, key: str) -> str:
+        return f"{self.name}, array {cut(key)}"
+
+    def _mapped(self, path: Path, info: zipfile.ZipInfo, header: _Header) -> Array:
+        """The member as a memory map, where it lies in the file as it is."""
+        with path.open("rb") as file:
+            file.seek(info.header_offset + 26)
+            lengths = file.read(4)
+        start = info.header_offset + 30 + int.from_bytes(lengths[:2], "little")
+        start += int.from_bytes(lengths[2:], "little") + header.offset
+        order: Any = "F" if header.fortran else "C"
+        return np.memmap(path, header.dtype, "r", start, header.shape, order)
+
+
+def read_npy(file: File, max_bytes: int = MAX_BYTES) -> Array:
+    """An NPY file: memory-mapped from a path, checked either way.
+
+    Args:
+        file: the file.
+        max_bytes: most bytes of an upload (a path is mapped, whatever its size).
+
+    Returns:
+        The array.
+
+    Raises:
+        InputError: not an NPY, cut short, pickled or too large.
+    """
+    with reading(file.name, "a NumPy array"), file.open() as stream:
+        header = _read_header(stream, file.name, file.size())
+        if file.is_upload:
+            check_size(file.name, file.size(), max_bytes)
+            return _from_bytes(stream.read(), header, file.name)
+        if 0 in header.shape:
+            return np.empty(header.shape, header.dtype)
+        order: Any = "F" if header.fortran else "C"
+        return np.memmap(file.path, header.dtype, "r", header.offset, header.shape, order)
+
+
+def _read_header(stream: IO[bytes], where: str, size: int) -> _Header:
+    with reading(where, "a NumPy array"):
+        version = np.lib.format.read_magic(stream)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
+        if read is None:
+            raise InputError(f"{where} is of a version of NumPy's format that cannot be read: {version}.")
+        shape, fortran, dtype = read(stream)
+    if dtype.hasobject:
+        raise InputError(
+            f"{where} holds pickled Python objects, which may run code when opened and are never read. "
+            "Save plain numbers or texts: np.savez(file, X=X.astype(float), y=y.astype(str))."
+        )
+    offset = stream.tell()
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    # a header may promise more than the file holds: refuse before any memory is asked for
+    if any(side < 0 for side in shape) or count * dtype.itemsize > size - offset:
+        raise InputError(f"{where} is cut short: its header promises {list(shape)} of {dtype}.")
+    if max(shape, default=0) > 2**48 or (dtype.itemsize == 0 and count):
+        raise InputError(f"{where} holds nothing: its header promises {list(shape)} of {dtype}.")
+    return _Header(shape, fortran, dtype, offset)
+
+
+def _from_bytes(data: bytes, header: _Header, where: str) -> Array:
+    count = int(np.prod(header.shape))
+    if count == 0:
+        return np.empty(header.shape, header.dtype)
+    if len(data) < count * header.dtype.itemsize:
+        raise InputError(f"{where} is cut short.")
+    flat = np.frombuffer(data, header.dtype, count)
+    return flat.reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def items_of(archive: NpzFile, x: str | None = None, max_cells: int = MAX_CELLS) -> tuple[Array, str]:
+    """The items of an NPZ: the one rule by which files are loaded, scored and predicted.
+
+    Args:
+        archive: the file.
+        x: name of the array of items, when it is none of the usual ones.
+        max_cells: most numbers of JPEG files once decoded.
+
+    Returns:
+        [N, ...], the training items before the test items where the file has both, and the name of the
+        array ("jpeg" or "split" for files with parts).
+
+    Raises:
+        InputError: no such array; says which there are.
+    """
+    if x is not None and x not in archive:
+        raise InputError(
+            f"{archive.name} has no array {cut(x)}; it has {listed(archive, 12, False) or 'none'}."
+        )
+    if x is None and "jpeg_train" in archive:
+        return _decoded(archive, max_cells), "jpeg"
+    if x is None and "x_train" in archive:
+        train = archive["x_train"]
+        if "x_test" not in archive:
+            return train, "split"
+        held = archive["x_test"]
+        if train.ndim == 0 or held.shape[1:] != train.shape[1:]:
+            raise InputError(
+                f"{archive.name}: x_train and x_test differ in shape, {list(train.shape)} and "
+                f"{list(held.shape)}."
+            )
+        return np.concatenate([train, held]), "split"
+    key = x or archive.first_of((*ITEM_NAMES, "x_test")) or (next(iter(archive)) if len(archive) == 1 else "")
+    if not key:
+        raise InputError(
+            f"{archive.name} has no array of items under a usual name ({', '.join(ITEM_NAMES)}); it has "
+            f"{listed(archive, 12, False) or 'none'}. Call it X, or name it with x=."
+        )
+    return archive[key], key
+
+
+def _labels_of(
+    archive: NpzFile, layout: str, target: str | None, n: int
+) -> tuple[Array | None, TestSplit | None]:
+    """[N] labels of the items, and the file's own split."""
+    if layout in ("jpeg", "split"):
+        stem = "jpeg" if layout == "jpeg" else "x"
+        if f"{stem}_test" not in archive:
+            return (archive.texts("y_train", n) if "y_train" in archive else None), None
+        n_test = len(archive["offset_test"]) - 1 if layout == "jpeg" else len(archive["x_test"])
+        test = own_split(n - n_test, n_test)
+        given = [part for part in ("train", "test") if f"y_{part}" in archive]
+        if len(given) == 1:
+            raise InputError(f"{archive.name} has classes for one of {stem}_train and {stem}_test only.")
+        if not given:
+            return None, test
+        parts = [archive.texts("y_train", n - n_test), archive.texts("y_test", n_test)]
+        return np.concatenate(parts), test
+    if target is not None and target not in archive:
+        raise InputError(
+            f"{archive.name} has no array {cut(target)}; it has {listed(archive, 12, False) or 'none'}."
+        )
+    key = target or archive.first_of(LABEL_NAMES)
+    return (archive.texts(key, n) if key and key != layout else None), None
+
+
+def load_npz(
+    file: File,
+    *,
+    name: str | None = None,
+    x: str | None = None,
+    target: str | None = None,
+    classes: tuple[str, ...] | None = None,
+    missing: str = "error",
+    features: str = "pixels",
+    n_components: int = 50,
+    max_bytes: int = MAX_BYTES,
+    max_cells: int = MAX_CELLS,
+) -> Pool:
+    """Make a pool of an NPZ file.
+
+    It holds X [N, D] or images [N, H, W(, 3)], maybe y [N], classes, ids and feature_names; or
+    x_train, y_train, x_test, y_test, whose split is then the pool's own.
+
+    Args:
+        file: the file.
+        name: of the pool; None takes the file's.
+        x: name of the array of items, when it is none of the usual ones.
+        target: name of the array of classes, when it is none of the usual ones.
+        classes: names of the classes, in the order of the codes.
+        missing: rows with NaN or infinities: "error", "drop" or "impute" the median (tables only).
+        features: "pixels", "pca" or the path of a network's feature map, for images.
+        n_components: of "pca".
+        max_bytes: most bytes of an array once unpacked.
+        max_cells: most numbers in X (floats that are mapped may be more).
+
+    Returns:
+        A table pool, or an image pool for arrays of images.
+
+    Raises:
+        InputError: what is wrong and what to do.
+    """
+    archive = NpzFile(file, max_bytes)
+    values, layout = items_of(archive, x, max_cells)
+    _check_items(values, file.name)
+    y, test = _labels_of(archive, layout, target, len(values))
+    ids = _checked_ids(archive.texts("ids", len(values)), file.name) if "ids" in archive else None
+    named = archive.first_of(_CLASS_NAMES)
+    if classes is None and named:
+        classes = tuple(str(value) for value in archive.texts(named).ravel())
+    columns = archive.first_of(_COLUMN_NAMES)
+    names = tuple(str(value) for value in archive.texts(columns).ravel()) if columns else None
+    return _pool(file, name, values, y, classes, ids, names, test, missing, features, n_components, max_cells)
+
+
+def load_npy(
+    file: File,
+    *,
+    name: str | None = None,
+    classes: tuple[str, ...] | None = None,
+    missing: str = "error",
+    features: str = "pixels",
+    n_components: int = 50,
+    max_bytes: int = MAX_BYTES,
+    max_cells: int = MAX_CELLS,
+) -> Pool:
+    """Make a pool of an NPY file of rows or images; arguments, result and errors as `load_npz`."""
+    values = read_npy(file, max_bytes)
+    _check_items(values, file.name)
+    return _pool(
+        file, name, values, None, classes, None, None, None, missing, features, n_components, max_cells
+    )
+
+
+def _pool(
+    file: File,
+    name: str | None,
+    values: Array,
+    y: Array | None,
+    classes: tuple[str, ...] | None,
+    ids: list[str] | None,
+    names: tuple[str, ...] | None,
+    test: TestSplit | None,
+    missing: str,
+    features: str,
+    n_components: int,
+    max_cells: int,
+) -> Pool:
+    label, title = file.name, name or file.stem
+    if missing not in ("error", "drop", "impute"):
+        raise InputError(f"missing={cut(missing)} is not one of 'error', 'drop', 'impute'.")
+    truth, known = (None, tuple(classes or ())) if y is None else codes_of(y, classes, label)
+    if values.ndim in (3, 4):
+        check_cells(label, len(values), int(np.prod(values.shape[1:])), 2 * max_cells, 2 * max_cells)
+        return image_pool(
+            title, values, truth, known, ids=ids, test=test, features=features, n_components=n_components
+        )
+    if features != "pixels":
+        raise InputError(f"features={cut(features)} is for images; {label} holds a table.")
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise InputError(f"{label} must hold a table [N, D] or images [N, H, W]; got {list(values.shape)}.")
+    if names is not None and len(names) != values.shape[1]:
+        raise InputError(f"{label} names {len(names)} columns but has {values.shape[1]}.")
+    names = names or tuple(f"x{i + 1}" for i in range(values.shape[1]))
+    if isinstance(values, np.memmap) and values.dtype.kind == "f":
+        check_cells(label, 0, values.shape[1], 0)
+    else:
+        check_cells(label, values.shape[0], values.shape[1], max_cells)
+        values = np.asarray(values, dtype=np.float64)
+    raw = values
+    feature_map: TableFeatureMap | None = None
+    notes: tuple[str, ...] = ()
+    if missing == "error":
+        check_finite(values, names)
+    elif not np.isfinite(values).all():
+        gone = ~np.isfinite(values)
+        if missing == "drop":
+            keep = np.flatnonzero(~gone.any(axis=1))
+            if len(keep) < 2:
+                raise InputError(
+                    f'Leaving out incomplete rows leaves {len(keep)} of them. Use missing="impute".'
+                )
+            notes = (f"{len(values) - len(keep):,} rows left out because of missing numbers.",)
+            ids = [str(row) for row in keep] if ids is None else [ids[row] for row in keep]
+            truth = None if truth is None else truth[keep]
+            test, raw = None, values[keep]
+            values = raw
+        else:
+            empty = np.flatnonzero(gone.all(axis=0))
+            if empty.size:
+                raise InputError(f"Column {names[empty[0]]!r} of {label} holds no number at all; remove it.")
+            feature_map = TableFeatureMap(
+                tuple(
+                    NumberColumn(column, typical(values[~bad, i]) if bad.any() else None)
+                    for i, (column, bad) in enumerate(zip(names, gone.T, strict=True))
+                )
+            )
+            values = feature_map.transform(values)
+            notes = (f"{int(gone.sum()):,} missing numbers filled in with their column's median.",)
+    return number_pool(
+        title,
+        values,
+        truth,
+        known,
+        names,
+        raw=raw,
+        ids=ids,
+        feature_map=feature_map,
+        test=test,
+        title=label,
+        description=f"{len(values):,} items from {label}.",
+        notes=notes,
+    )
+
+
+def _check_items(values: Array, label: str) -> None:
+    if values.dtype.kind not in "fiub":
+        raise InputError(f"{label} holds {values.dtype} where numbers are needed.")
+    if values.ndim == 0 or values.shape[0] == 0:
+        raise InputError(f"{label} holds no items.")
+    if values.shape[0] < 2:
+        raise InputError(f"{label} holds a single item; a pool needs at least 2.")
+    if values.shape[0] > MAX_ITEMS and not isinstance(values, np.memmap):
+        raise InputError(
+            f"{label} holds {values.shape[0]:,} items; the limit is {MAX_ITEMS:,}. Take a part of it."
+        )
+
+
+def _checked_ids(ids: Array, label: str) -> list[str]:
+    texts = [str(value) for value in ids.tolist()]
+    met: set[str] = set()
+    for text in texts:
+        if text in met:
+            raise InputError(
+                f"{label} holds the id {cut(text)} more than once. Ids must be unique, or left out."
+            )
+        met.add(text)
+    return texts
+
+
+def _decoded(archive: NpzFile, max_cells: int) -> Array:
+    """The images of JPEG files laid end to end in jpeg_train, jpeg_test, with offset_train, offset_test."""
+    from workbench.pools.formats.images import decode_image, stack_images
+
+    def images() -> Iterator[Array]:
+        for part, bounds in offsets.items():
+            octets = archive[f"jpeg_{part}"]
+            if bounds[-1] > octets.size or octets.dtype != np.uint8:
+                raise InputError(f"{archive.name} has offsets ({part}) that do not fit its images.")
+            for i in range(len(bounds) - 1):
+                data = octets[bounds[i] : bounds[i + 1]].tobytes()
+                yield decode_image(data, f"{archive.name}, image {i} ({part})", mode="colour")
+
+    offsets = {part: _offsets(archive, part) for part in ("train", "test") if f"jpeg_{part}" in archive}
+    n = sum(len(bounds) - 1 for bounds in offsets.values())
+    return stack_images(images(), n, archive.name, 4 * max_cells)
+
+
+def _offsets(archive: NpzFile, part: str) -> Array:
+    key = f"offset_{part}"
+    offsets = np.asarray(archive[key]) if key in archive else np.empty(0)
+    if offsets.dtype.kind not in "iu" or offsets.ndim != 1 or len(offsets) < 2:
+        raise InputError(f"{archive.name} has no offsets ({part}) that fit its images.")
+    offsets = offsets.astype(np.int64)
+    if offsets[0] < 0 or (np.diff(offsets) <= 0).any():
+        raise InputError(f"{archive.name} has offsets ({part}) that do not fit its images.")
+    return offsets
+
+
+class NumpySource:
+    """The items of an NPY or NPZ file, mapped where they lie in it as they are.
+
+    A member that was compressed cannot be mapped and is read whole: use numpy.savez, not
+    savez_compressed, for pools larger than memory.
+
+    Args:
+        path: of the file.
+        feature_map: applied to each chunk, where the file holds raw rows.
+    """
+
+    def __init__(self, path: Path, feature_map: FeatureMap | None = None) -> None:
+        self.path = path
+        self.feature_map = feature_map
+        self._array: ArraySource | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_array": None}  # a worker maps the file itself
+
+    def _open(self) -> ArraySource:
+        if self._array is None:
+            self._array = ArraySource(_rows(File.of(self.path)), self.feature_map)
+        return self._array
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self._open().n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """D."""
+        return self._open().n_columns
+
+    def units(self) -> list[Unit]:
+        """Runs of rows."""
+        return self._open().units()
+
+    def chunks(self, unit: Unit, chunk_rows: int) -> Iterator[tuple[int, Array]]:
+        """Slices of the mapped array."""
+        yield from self._open().chunks(unit, chunk_rows)
+
+    def portable(self, unit: Unit) -> NumpySource:
+        """Itself: the path, which the worker must see too."""
+        return self
+
+    def name_of(self, row: int) -> str:
+        """File and number."""
+        return f"row {row} of {self.path.name}"
+
+
+def _rows(file: File, max_bytes: int = MAX_BYTES) -> Array:
+    """The items [N, ...], as the file holds them."""
+    if file.plain_name.endswith(".npy"):
+        array = read_npy(file, max_bytes)
+    else:
+        array, _ = items_of(NpzFile(file, max_bytes))
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{file.name} holds {array.dtype}, not numbers.")
+    return array
+
+
+def _stream(path: Path, feature_map: FeatureMap | None, columns: Sequence[str] | None) -> NumpySource:
+    return NumpySource(path, feature_map)
+
+
+NPZ_READER = Reader(load_npz, _rows, stream=_stream)
+NPY_READER = Reader(load_npy, _rows, stream=_stream)

@@ -1,0 +1,256 @@
+"""CSV files as tables of texts."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.pools.formats.files import File, check_cells
+from workbench.pools.tables import table_reader
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.raw import Ragged, RawTable, check_names
+from workbench.pools.tables.report import Fix
+from workbench.reading import cut, reading
+
+_DELIMITERS = (",", ";", "\t", "|")
+_SNIFF_CHARACTERS = 65_536
+_MAX_RAGGED = 100_000
+_BLOCK = 1 << 20
+
+
+def read(file: File, options: TableOptions) -> RawTable:
+    """A CSV as texts.
+
+    Args:
+        file: also .gz.
+        options: encoding (None means UTF-8 and nothing else), delimiter (None finds it among comma,
+            semicolon, tab and bar), header (None means yes), max_bytes, max_cells, max_columns.
+
+    Returns:
+        The table; lines with too many or too few cells are listed in `ragged` and left out.
+
+    Raises:
+        InputError: empty, in another encoding, two columns of one name, or too large.
+    """
+    name, header = file.name, options.header
+    data = file.content(options.max_bytes)
+    if not data.strip(b"\r\n\t ,;|\xef\xbb\xbf"):
+        raise InputError(f"{name} is empty. Give a file with a header line and a row for each item.")
+    encoding = _check_encoding(data, name, options.encoding)
+    if encoding not in ("utf-8", "utf-8-sig"):
+        data = data.decode(encoding).encode()
+    elif data.startswith(codecs.BOM_UTF8):
+        data = data[3:]
+    if b"\x00" in data[:_SNIFF_CHARACTERS]:
+        raise InputError(
+            f"{name} is not a text file (it holds zero bytes). Save the table as CSV or Parquet."
+        )
+    delimiter = options.delimiter or _find_delimiter(data[:_SNIFF_CHARACTERS].decode("utf-8", "ignore"), file)
+    lines = _Lines(data, delimiter, name)
+    names, header_lines = lines.first()
+    looks_like_data = len(names) > 0 and all(_is_number(cell) for cell in names)
+    # line ends bound the rows from above: enough to refuse before anything is parsed
+    n_lines = data.count(b"\n") + data.count(b"\r") * (b"\n" not in data)
+    check_cells(name, n_lines // 4, len(names), options.max_cells, options.max_columns)
+    renamed: list[str] = []
+    if header is False:
+        names, header_lines = [f"x{i + 1}" for i in range(len(names))], 0
+    else:
+        renamed = [f"column_{i + 1}" for i, given in enumerate(names) if not given.strip()]
+        names = [given if given.strip() else f"column_{i + 1}" for i, given in enumerate(names)]
+        check_names(name, names)
+    frame, n_ragged = _parsed(data, names, delimiter, header_lines, name)
+    check_cells(name, len(frame), len(names), options.max_cells, options.max_columns)
+    lines.width, lines.header_lines = len(names), header_lines
+    return RawTable(
+        name,
+        "csv",
+        frame,
+        encoding=encoding,
+        delimiter=delimiter,
+        header_looks_like_data=looks_like_data and header is None,
+        ragged=tuple(islice(lines.ragged(), 7)) if n_ragged else (),
+        n_ragged=n_ragged,
+        renamed=tuple(renamed),
+        locate=lambda row: f"line {lines.line_of(row)}",
+    )
+
+
+def other_encoding(file: File, options: TableOptions, message: str) -> tuple[Fix, ...]:
+    """The way out for a file that is not UTF-8."""
+    if "is not UTF-8" not in message:
+        return ()
+    guess = _guess_encoding(file.content(options.max_bytes))
+    return (Fix(f"Read it as {guess}", {"encoding": guess}),)
+
+
+READER = table_reader(read, other_encoding)
+
+
+class _Lines:
+    """Records of a CSV with the numbers of the lines they begin on."""
+
+    def __init__(self, data: bytes, delimiter: str, name: str) -> None:
+        self.data, self.delimiter, self.name = data, delimiter, name
+        self.width = self.header_lines = 0
+
+    def __iter__(self) -> Iterator[tuple[int, int, list[str]]]:
+        """(first line, last line, cells) of every record that is not blank."""
+        csv.field_size_limit(1 << 27)
+        stream = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", newline="")
+        with reading(self.name):
+            reader = csv.reader(stream, delimiter=self.delimiter)
+            start = 1
+            for record in reader:
+                if record:
+                    yield start, reader.line_num, record
+                start = reader.line_num + 1
+
+    def first(self) -> tuple[list[str], int]:
+        """The first record and the number of lines down to its end."""
+        for _, end, record in self:
+            return list(record), end
+        raise InputError(f"{self.name} is empty. Give a file with a header line and a row for each item.")
+
+    def ragged(self) -> Iterator[Ragged]:
+        """Records of another width than the header."""
+        for start, _, record in self:
+            if start > self.header_lines and len(record) != self.width:
+                yield Ragged(start, len(record), self.width)
+
+    def line_of(self, row: int) -> int:
+        """The line of a row of the table, which holds what is neither blank nor ragged."""
+        rows = (start for start, _, record in self if start > self.header_lines and len(record) == self.width)
+        return next(islice(rows, row, None), 0)
+
+
+def _check_encoding(data: bytes, name: str, encoding: str | None) -> str:
+    if encoding is not None:
+        try:
+            codec = codecs.lookup(encoding)
+        except (LookupError, ValueError):
+            raise InputError(
+                f"There is no encoding called {cut(encoding)}; try 'cp1252' or 'utf-16'."
+            ) from None
+        if not codec._is_text_encoding:
+            raise InputError(f"{encoding!r} is no encoding of texts; try 'cp1252' or 'utf-16'.")
+        at = _undecodable(data, encoding)
+        if at is not None:
+            line = data[:at].count(b"\n") + 1
+            raise InputError(f"{name} is not {encoding}: line {line} cannot be read as such.")
+        return encoding.lower().replace("_", "-")
+    at = _undecodable(data, "utf-8")
+    if at is not None:
+        line = data[:at].count(b"\n") + 1
+        guess = _guess_encoding(data)
+        raise InputError(
+            f"{name} is not UTF-8 text: line {line} holds the byte 0x{data[at]:02X}. "
+            f'Say which encoding it is, probably encoding="{guess}", or save it again as UTF-8.'
+        )
+    return "utf-8"
+
+
+def _undecodable(data: bytes, encoding: str) -> int | None:
+    """Where a text stops being one, looked for piece by piece: a text takes up to four times its bytes."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for start in range(0, len(data), _BLOCK):
+        held = len(decoder.getstate()[0])
+        try:
+            decoder.decode(data[start : start + _BLOCK], final=start + _BLOCK >= len(data))
+        except UnicodeError as error:
+            return max(0, min(start - held + int(getattr(error, "start", 0)), len(data) - 1))
+    return None
+
+
+def _guess_encoding(data: bytes) -> str:
+    """The likeliest encoding of a text that is not UTF-8."""
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    return "cp1252" if _undecodable(data, "cp1252") is None else "latin-1"
+
+
+def _find_delimiter(head: str, file: File) -> str:
+    if file.plain_name.endswith((".tsv", ".tab")):
+        return "\t"
+    best, best_score = ",", (0, 0)
+    for candidate in _DELIMITERS:
+        try:
+            records = csv.reader(io.StringIO(head), delimiter=candidate)
+            widths = [len(row) for row in islice((row for row in records if row), 20)]
+        except csv.Error:
+            continue
+        if len(widths) > 2:
+            widths = widths[:-1]  # the last one may be cut by the sample's end
+        agree = sum(width == widths[0] for width in widths) if widths and widths[0] > 1 else 0
+        # lines that agree with the header count first, then the number of cells
+        score = (agree, widths[0] if widths else 0)
+        if score > best_score:
+            best, best_score = candidate, score
+    return best
+
+
+def _parsed(data: bytes, names: list[str], delimiter: str, header_lines: int, name: str) -> tuple[Any, int]:
+    """The cells as a DataFrame of texts, and how many lines were left out for their number of cells."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    start = 0
+    for _ in range(header_lines):
+        start = _line_end(data, start)
+    body = memoryview(data)[start:]
+    if not data[start : start + _BLOCK].strip() and not data[start:].strip():
+        return pd.DataFrame({given: pd.Series([], dtype="str") for given in names}), 0
+    n_ragged = 0
+
+    def skip(row: Any) -> str:
+        nonlocal n_ragged
+        n_ragged += 1
+        return "skip" if n_ragged <= _MAX_RAGGED else "error"
+
+    with reading(name, "a CSV", "Save it again as CSV."):
+        if len(delimiter) != 1:
+            raise InputError(f"The delimiter must be one character; got {cut(delimiter)}.")
+        try:
+            table = pc.read_csv(
+                pa.BufferReader(pa.py_buffer(body)),
+                read_options=pc.ReadOptions(
+                    column_names=names, block_size=max(1 << 20, min(len(body), 1 << 26))
+                ),
+                parse_options=pc.ParseOptions(
+                    delimiter=delimiter,
+                    newlines_in_values=data.find(b'"', start) >= 0,
+                    invalid_row_handler=skip,
+                ),
+                convert_options=pc.ConvertOptions(
+                    column_types={given: pa.string() for given in names}, strings_can_be_null=False
+                ),
+            )
+        except pa.ArrowException as error:
+            if n_ragged > _MAX_RAGGED:
+                raise InputError(
+                    f"{name} has more than {_MAX_RAGGED:,} lines with another number of cells than its "
+                    "header: it is no table, or its delimiter is another one. Say which with delimiter=."
+                ) from error
+            raise
+        return table.to_pandas(), n_ragged
+
+
+def _line_end(data: bytes, start: int) -> int:
+    newline, back = data.find(b"\n", start), data.find(b"\r", start)
+    if back >= 0 and (newline < 0 or back < newline):
+        return back + 2 if data[back + 1 : back + 2] == b"\n" else back + 1
+    return len(data) if newline < 0 else newline + 1
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

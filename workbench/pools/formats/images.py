@@ -1,0 +1,343 @@
+"""Folders and zip files of images.
+
+Every size is checked before a pixel is decoded: the unpacked size of an archive, the width and height
+an image's header promises, and the pixels of all images together. Nothing is unpacked to disk.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.errors import InputError
+from workbench.pools.building import image_pool
+from workbench.pools.features.pixels import size_text
+from workbench.pools.formats import Reader
+from workbench.pools.formats.files import MAX_BYTES, File, check_size
+from workbench.pools.labels import class_order
+from workbench.pools.pool import Pool
+from workbench.reading import cut, listed, reading
+
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
+# Pillow's others may start programs (EPS) or read files an image names
+_PILLOW_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+MAX_PIXELS = 25_000_000
+MAX_NUMBERS = 100_000_000
+"""Most pixels x colours of all images together: their features take four bytes each."""
+MAX_FILES = 200_000
+_JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
+
+
+def load(
+    file: File,
+    *,
+    name: str | None = None,
+    labelled: bool | None = None,
+    resize: int | tuple[int, int] | None = None,
+    mode: str | None = None,
+    corrupt: str = "error",
+    features: str = "pixels",
+    n_components: int = 50,
+    max_bytes: int = MAX_BYTES,
+    max_pixels: int = MAX_PIXELS,
+    max_cells: int = MAX_NUMBERS,
+) -> Pool:
+    """Make a pool of a folder of images, or of a zip file of one.
+
+    Args:
+        file: a folder or a zip file.
+        name: of the pool; None takes the file's.
+        labelled: whether an image's folder is its class; None says yes when there are two folders or
+            more and no image lies outside them.
+        resize: one side, or (height, width), to bring every image to; None refuses mixed sizes.
+        mode: "grey" or "colour" to bring every image to; None refuses a mixture.
+        corrupt: files that cannot be decoded: "error" or "drop".
+        features: "pixels", "pca" or the path of a network's feature map.
+        n_components: of "pca".
+        max_bytes: most bytes of the files once unpacked, and of all images once decoded.
+        max_pixels: most pixels of one image, before resizing.
+        max_cells: most pixels x colours of all images together, as they are kept.
+
+    Returns:
+        The pool; ids are the paths inside the folder.
+
+    Raises:
+        InputError: what is wrong, with the file's name, and what to do.
+    """
+    if mode not in (None, "grey", "colour"):
+        raise InputError(f"mode={mode!r} is not one of 'grey', 'colour'.")
+    if corrupt not in ("error", "drop"):
+        raise InputError(f"corrupt={corrupt!r} is not one of 'error', 'drop'.")
+    size = _wanted_size(resize)
+    folder = _Folder(file, max_bytes)
+    decoded, kept, dropped = _decode_all(folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes))
+    notes = []
+    if dropped:
+        notes.append(f"{_files(len(dropped))} that could not be decoded left out: {listed(dropped, 3)}.")
+    if folder.ignored:
+        notes.append(
+            f"{_files(len(folder.ignored))} that are no images ignored: {listed(folder.ignored, 3)}."
+        )
+    if size:
+        notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
+    if mode:
+        notes.append(f"Images turned to {mode}.")
+    truth, classes = _classes_by_folder(file.name, kept, labelled)
+    return image_pool(
+        name or file.stem,
+        decoded,
+        truth,
+        classes,
+        ids=kept,
+        features=features,
+        n_components=n_components,
+        title=file.name,
+        notes=tuple(notes),
+    )
+
+
+def rows(file: File) -> Array:
+    """The images [N, H, W(, 3)], by path."""
+    return _decode_all(_Folder(file, MAX_BYTES), None, None, "error", MAX_PIXELS, MAX_NUMBERS)[0]
+
+
+READER = Reader(load, rows)
+
+
+class _Folder:
+    """The image files under a folder or in a zip, by path, in order."""
+
+    def __init__(self, file: File, max_bytes: int) -> None:
+        self.label = file.name
+        self._zip: zipfile.ZipFile | None = None
+        self._file = file
+        if file.is_folder:
+            root = file.path
+            with reading(self.label):
+                found = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+                sizes = {path.relative_to(root).as_posix(): path.stat().st_size for path in found}
+        else:
+            self._zip = file.zipped("a zip file")
+            sizes = {info.filename: info.file_size for info in self._zip.infolist() if not info.is_dir()}
+        sizes = {path: size for path, size in sizes.items() if not _is_junk(path)}
+        self.paths = sorted(path for path in sizes if path.lower().endswith(IMAGE_ENDINGS))
+        self.ignored = sorted(set(sizes) - set(self.paths))
+        if not self.paths:
+            raise InputError(
+                f"{self.label} holds no images. Put in files ending in {', '.join(IMAGE_ENDINGS)}."
+            )
+        if len(self.paths) > MAX_FILES:
+            raise InputError(
+                f"{self.label} holds {len(self.paths):,} images; the limit is {MAX_FILES:,}. "
+                "Pack them as an NPZ."
+            )
+        check_size(f"{self.label} (unpacked)", sum(sizes[path] for path in self.paths), max_bytes)
+        self._sizes = sizes
+
+    def read(self, path: str) -> bytes:
+        with reading(f"{self.label}: {cut(path)} is damaged or locked; it"):
+            if self._zip is None:
+                return (self._file.path / path).read_bytes()
+            with self._zip.open(path) as member:
+                # the directory's word for the size bounds what is unpacked
+                return member.read(self._sizes[path] + 1)
+
+
+def _is_junk(path: str) -> bool:
+    return any(part in _JUNK or part.startswith("._") for part in PurePosixPath(path).parts)
+
+
+def _decode_all(
+    folder: _Folder,
+    size: tuple[int, int] | None,
+    mode: str | None,
+    corrupt: str,
+    max_pixels: int,
+    max_cells: int,
+) -> tuple[Array, list[str], list[str]]:
+    kept: list[str] = []
+    dropped: list[str] = []
+
+    def decoded() -> Iterator[Array]:
+        for path in folder.paths:
+            try:
+                image = decode_image(
+                    folder.read(path), f"{folder.label}: {cut(path)}", size, mode, max_pixels
+                )
+            except InputError:
+                if corrupt == "error":
+                    raise
+                dropped.append(path)
+                continue
+            kept.append(path)
+            yield image
+
+    images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, kept)
+    if len(images) < 2:
+        raise InputError(
+            f"{folder.label} holds {len(images)} image(s) that can be read; a pool needs at least 2."
+        )
+    return images, kept, dropped
+
+
+def stack_images(
+    images: Iterable[Array], n_most: int, label: str, max_cells: int, paths: Sequence[str] = ()
+) -> Array:
+    """Images of one size as one array, which is asked for once, after its size was checked.
+
+    Args:
+        images: [H, W] or [H, W, 3] each.
+        n_most: how many there can be.
+        label: of the file, for messages.
+        max_cells: most pixels x colours of all together.
+        paths: what they are called; grows while the images come.
+
+    Returns:
+        [N, H, W] or [N, H, W, 3] uint8.
+
+    Raises:
+        InputError: images of different sizes or modes, or too many pixels.
+    """
+    out = np.empty((0, 0, 0), np.uint8)
+    n = 0
+    for image in images:
+        if n == 0:
+            total = n_most * image.size
+            if total > max_cells:
+                raise InputError(
+                    f"{label} holds {n_most:,} images of {size_text(image.shape)}, {total:,} numbers "
+                    f"once decoded; the limit is {max_cells:,}. Make the images smaller with resize=, take "
+                    "fewer, or raise max_cells."
+                )
+            out = np.empty((n_most, *image.shape), np.uint8)
+        elif image.shape != out.shape[1:]:
+            _refuse_mixture(label, out[0], image, *(paths[i] if paths else f"image {i}" for i in (0, n)))
+        out[n] = image
+        n += 1
+    return out[:n]
+
+
+def _refuse_mixture(label: str, one: Array, other: Array, first: str, path: str) -> None:
+    if one.ndim != other.ndim:
+        grey, colour = (first, path) if one.ndim == 2 else (path, first)
+        raise InputError(
+            f"{label} mixes grey ({cut(grey)}) and colour images ({cut(colour)}). "
+            'Bring them together with mode="grey" or mode="colour".'
+        )
+    raise InputError(
+        f"{label} mixes sizes: {cut(first)} is {size_text(one.shape)}, {cut(path)} is "
+        f"{size_text(other.shape)}. Bring them together with resize=({one.shape[0]}, {one.shape[1]})."
+    )
+
+
+def decode_image(
+    data: bytes,
+    label: str,
+    size: tuple[int, int] | None = None,
+    mode: str | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> Array:
+    """Decode one image file, its size checked before its pixels.
+
+    Args:
+        data: the file.
+        label: for messages.
+        size: (height, width) to bring it to.
+        mode: "grey" or "colour" to bring it to; None keeps what it is.
+        max_pixels: most pixels before resizing.
+
+    Returns:
+        [H, W] or [H, W, 3] uint8; transparency is laid on white.
+
+    Raises:
+        InputError: not an image, damaged, or too large.
+    """
+    from PIL import Image
+
+    with (
+        reading(label, "an image", 'Leave it out, or say corrupt="drop".'),
+        _opened(data, label) as picture,
+    ):
+        width, height = picture.size
+        if width * height > max_pixels:
+            raise InputError(
+                f"{label} is {width:,} x {height:,} pixels; the limit is {max_pixels:,} pixels an image. "
+                "Make it smaller, or leave it out."
+            )
+        image: Any = picture
+        if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+            image = image.convert("RGBA")
+            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+            image = image.convert("RGB" if picture.mode != "LA" else "L")
+        grey = image.mode in ("1", "L") or image.mode.startswith(("I", "F"))
+        if image.mode.startswith("I"):  # 16 bits: keep the upper eight
+            image = Image.fromarray((np.asarray(image, dtype=np.int64) >> 8).clip(0, 255).astype(np.uint8))
+        image = image.convert("L" if mode == "grey" or (mode is None and grey) else "RGB")
+        if size is not None and image.size != (size[1], size[0]):
+            image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+        return np.asarray(image, dtype=np.uint8)
+
+
+def _opened(data: bytes, label: str) -> Any:
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(data), formats=_PILLOW_FORMATS)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise InputError(f"{label} is too large to open: {error}") from error
+
+
+def _classes_by_folder(
+    label: str, paths: list[str], labelled: bool | None
+) -> tuple[Ints | None, tuple[str, ...]]:
+    """Class codes and names of images whose folder is their class; none where it is not."""
+    folders = _class_folders(paths)
+    if labelled is None:
+        labelled = "" not in folders and len(set(folders)) > 1
+    if not labelled:
+        return None, ()
+    if "" in folders:
+        stray = paths[folders.index("")]
+        raise InputError(f"{label}: {cut(stray)} lies in no folder, so it has no class. Move it into one.")
+    classes = tuple(class_order(sorted(set(folders))))
+    if len(classes) < 2:
+        raise InputError(
+            f"{label} has one folder of images only ({cut(classes[0])}): one class, nothing to tell."
+        )
+    if len(classes) >= len(paths):
+        raise InputError(
+            f"{label} has {len(classes)} folders for {len(paths)} images; a class needs several."
+        )
+    position = {name: code for code, name in enumerate(classes)}
+    return np.array([position[folder] for folder in folders], dtype=np.int64), classes
+
+
+def _class_folders(paths: Sequence[str]) -> list[str]:
+    """The first folder in which the paths differ, "" for those that lie above it."""
+    parts = [PurePosixPath(path).parts[:-1] for path in paths]
+    depth = 0
+    while all(len(part) > depth for part in parts) and len({part[depth] for part in parts}) == 1:
+        depth += 1
+    if depth and all(len(part) == depth for part in parts):
+        depth -= 1  # one folder for all: it is the class, not a wrapper
+    return [part[depth] if len(part) > depth else "" for part in parts]
+
+
+def _wanted_size(resize: int | tuple[int, int] | None) -> tuple[int, int] | None:
+    if resize is None:
+        return None
+    with reading(f"resize={cut(resize)}", "a size", "Give one side or (height, width)."):
+        size = (resize, resize) if isinstance(resize, int) else tuple(int(n) for n in resize)
+    if len(size) != 2 or not all(1 <= n <= 4096 for n in size):
+        raise InputError(f"resize must be one side or (height, width), 1 to 4096 pixels; got {resize!r}.")
+    return (size[0], size[1])
+
+
+def _files(n: int) -> str:
+    return f"{n:,} file" if n == 1 else f"{n:,} files"

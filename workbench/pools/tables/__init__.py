@@ -1,0 +1,86 @@
+"""Tables with names on their columns: what is in them, what is wrong with them, and the pool they make.
+
+Inspecting and loading share one examination: whatever the first lists as a problem without an answer,
+the second refuses with the same words. Nothing is dropped, filled in or recoded unless an option says
+so; what an option did is written into the pool's notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import InputError
+from workbench.pools.formats import Reader
+from workbench.pools.formats.files import File
+from workbench.pools.tables.building import table_pool
+from workbench.pools.tables.examination import Examination
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.report import Fix, Problem, TableReport
+
+if TYPE_CHECKING:
+    from workbench.pools.pool import Pool
+
+
+def table_reader(
+    read: Callable[[File, TableOptions], RawTable],
+    ways_out: Callable[[File, TableOptions, str], tuple[Fix, ...]] = lambda *_: (),
+    stream: Any = None,
+) -> Reader:
+    """The reader of a format of tables.
+
+    Args:
+        read: the cells as they stand.
+        ways_out: of a file that cannot be read, from the message that says why.
+        stream: as `Reader.stream`.
+
+    Returns:
+        The reader; its options are those of `TableOptions`.
+    """
+
+    def inspect(file: File, preview: int = 10, **options: Any) -> TableReport:
+        """What is in the table; a file that cannot be read gives a report with one problem."""
+        given = TableOptions.of(options)
+        try:
+            raw = read(file, given)
+        except InputError as error:
+            fixes = ways_out(file, given, str(error))
+            problem = Problem("unreadable", "choice" if fixes else "error", str(error), fixes=fixes)
+            return TableReport(file.name, problems=(problem,))
+        return Examination(raw, given).report(preview)
+
+    def load(file: File, **options: Any) -> Pool:
+        """The pool the table makes under these options."""
+        given = TableOptions.of(options)
+        return table_pool(Examination(read(file, given), given), file.stem)
+
+    def rows(file: File, **options: Any) -> Any:
+        """The rows as a DataFrame; the cells of a CSV are texts."""
+        given = TableOptions.of(options)
+        raw = read(file, given)
+        if raw.n_ragged and given.ragged == "error":
+            raise InputError(raw.ragged_message)
+        return raw.frame
+
+    return Reader(load, rows, inspect, stream)
+
+
+def frame_pool(frame: Any, label: str, **options: Any) -> Pool:
+    """Make a pool of a DataFrame.
+
+    Args:
+        frame: pandas DataFrame.
+        label: what to call it in messages.
+        options: those of `TableOptions`.
+
+    Returns:
+        The pool.
+
+    Raises:
+        InputError: the table needs a decision or cannot be used; the message says where and what to do.
+    """
+    frame = frame.reset_index(drop=True)
+    frame.columns = [str(name) for name in frame.columns]
+    check_names(label, list(frame.columns))
+    return table_pool(Examination(RawTable(label, "frame", frame), TableOptions.of(options)), label)

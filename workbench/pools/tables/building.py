@@ -1,0 +1,123 @@
+"""The pool an examined table makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.errors import InputError
+from workbench.pools.cells import Numbers, plain_text, read_numbers, read_texts
+from workbench.pools.features.table import CategoryColumn, NumberColumn, TableFeatureMap
+from workbench.pools.features.texts import TextFeatureMap
+from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
+from workbench.pools.items import RowItems, RowNumbers, TextItems
+from workbench.pools.pool import Pool
+from workbench.pools.tables.columns import typical
+from workbench.pools.tables.examination import Examination
+from workbench.pools.tables.report import counted
+
+_BLANK_WORD = np.uint64(0xB1A9)
+
+
+def table_pool(table: Examination, stem: str) -> Pool:
+    """The pool a table makes.
+
+    Args:
+        table: examined.
+        stem: the pool's name, unless the options say another.
+
+    Returns:
+        The pool; its notes say what was dropped, filled in or recoded.
+
+    Raises:
+        InputError: something stands in its way; the worst of it, with what to do.
+    """
+    if table.found.in_the_way:
+        first, *more = table.found.in_the_way
+        further = f" ({counted(len(more), 'further problem')} of this kind or another.)" if more else ""
+        raise InputError(f"{first.message}{further}")
+    kept = np.flatnonzero(table.keep)
+    name = table.options.name or stem
+    if table.texts is not None:
+        return _text_pool(table, kept, name)
+    recipe: list[NumberColumn | CategoryColumn] = []
+    features = []
+    for column in table.columns.values():
+        if not column.used:
+            continue
+        series = column.series if len(kept) == len(table.frame) else column.series.iloc[kept]
+        if column.as_text:
+            texts, _ = read_texts(column.series)
+            categories = tuple(sorted(set(map(str, texts[table.keep & ~column.gone]))))
+            entry = CategoryColumn(column.name, categories, bool(column.gone[kept].any()))
+            recipe.append(entry)
+            features.append(entry.read(series, "."))
+            continue
+        fill = None
+        if table.options.missing == "impute" and column.gone.any():
+            fill = typical(column.cells.values[~column.gone])
+        number = NumberColumn(column.name, fill, table.options.numeric_text == "missing")
+        recipe.append(number)
+        features.append(number.encode(series, Numbers(*(part[kept] for part in column.cells))))
+    feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or ".")
+    frame = table.frame if len(kept) == len(table.frame) else table.frame.iloc[kept]
+    shown = [name for name in table.names if name != table.options.target]
+    return Pool(
+        name=name,
+        kind="table",
+        features=np.column_stack(features),
+        classes=table.classes,
+        truth=None if table.truth is None else table.truth[kept],
+        items=RowItems(_ids(table, kept), {column: frame[column].array for column in shown}),
+        feature_map=feature_map,
+        fingerprints=_fingerprints(table, shown, kept),
+        title=table.raw.name,
+        description=f"{len(kept):,} items from {table.raw.name}.",
+        plane=len(feature_map.columns) == 2 and all(isinstance(column, NumberColumn) for column in recipe),
+        notes=table.found.notes,
+    )
+
+
+def _text_pool(table: Examination, kept: Ints, name: str) -> Pool:
+    assert table.texts is not None
+    column = str(table.options.text_column)
+    texts = [str(text) for text in table.texts[kept]]
+    feature_map = TextFeatureMap.of(texts, column)
+    return Pool(
+        name=name,
+        kind="text",
+        features=feature_map.transform(texts),
+        classes=table.classes,
+        truth=None if table.truth is None else table.truth[kept],
+        items=TextItems(_ids(table, kept), texts),
+        feature_map=feature_map,
+        fingerprints=fingerprint_words([fingerprint_values(texts)]),
+        title=table.raw.name,
+        description=f"{len(kept):,} texts from {table.raw.name}.",
+        common_scale=True,
+        notes=(*table.found.notes, f"Features are {len(feature_map.columns)} topics of {column!r}."),
+    )
+
+
+def _ids(table: Examination, kept: Ints) -> Sequence[str]:
+    if table.ids is not None:
+        return [str(text) for text in table.ids[kept]]
+    return RowNumbers(len(kept)) if len(kept) == len(table.frame) else [str(row) for row in kept]
+
+
+def _fingerprints(table: Examination, shown: list[str], kept: Ints) -> Array:
+    words = []
+    for name in shown:
+        column = table.columns.get(name)
+        series = table.frame[name]
+        cells = column.cells if column else read_numbers(series, table.options.decimal or ".")
+        # cell by cell, so that a text appended to a column of numbers leaves the other rows as they were
+        word = np.where(cells.blank, 0.0, cells.values + 0.0).view(np.uint64)
+        word = word ^ np.where(cells.blank, _BLANK_WORD, np.uint64(0))
+        if cells.unreadable.any():
+            texts = [plain_text(value) for value in series.array[cells.unreadable]]
+            word[cells.unreadable] = fingerprint_values(texts)
+        words.append(word[kept])
+    return fingerprint_words(words)

@@ -1,0 +1,339 @@
+"""One examination of a table under given options: what is in it, what is wrong, and which rows stay."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.pools.cells import is_text, read_texts
+from workbench.pools.items import plain
+from workbench.pools.labels import class_order
+from workbench.pools.tables.columns import Column
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.raw import RawTable
+from workbench.pools.tables.report import ColumnReport, Findings, Fix, Role, TableReport, counted
+from workbench.reading import cut, listed
+
+_ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")
+_TARGET_NAMES = ("target", "label", "class", "y", "category")
+
+
+class Examination:
+    """Everything known about a raw table under given options."""
+
+    def __init__(self, raw: RawTable, options: TableOptions) -> None:
+        self.raw = raw
+        self.options = options
+        self.frame = raw.frame
+        self.names = [str(name) for name in self.frame.columns]
+        self.frame.columns = self.names
+        self.found = Findings()
+        self.columns: dict[str, Column] = {}
+        self.counts: dict[str, int] = {}
+        self.truth: Ints | None = None
+        self.classes: tuple[str, ...] = options.classes or ()
+        self.ids: Array | None = None
+        self.texts: Array | None = None  # of a pool of texts
+        self.keep = np.ones(len(self.frame), dtype=bool)
+        self.id_column = ""
+        self._examine()
+
+    # What is wrong, in the order a person would mend it ----------------------------------------------
+
+    def _examine(self) -> None:
+        raw, options = self.raw, self.options
+        if raw.n_ragged:
+            if options.ragged == "error":
+                self.found.choice(
+                    "ragged",
+                    raw.ragged_message,
+                    fixes=(Fix("Leave those lines out", {"ragged": "drop"}),),
+                )
+            else:
+                self.found.note("ragged", f"{counted(raw.n_ragged, 'ragged line')} left out.")
+        if raw.header_looks_like_data:
+            self.found.choice(
+                "header",
+                f"The first line of {raw.name} holds numbers only: is it a header or the first item? "
+                "Say header=False when it is an item, header=True when those are names.",
+                fixes=(
+                    Fix("It is the first item", {"header": False}),
+                    Fix("It holds the names", {"header": True}),
+                ),
+            )
+        for name in raw.renamed:
+            self.found.note("unnamed", f"A column without a name is called {name!r}.", name)
+        if len(self.frame) == 0:
+            self.found.error("no rows", f"{raw.name} has a header but no rows. Add a row for each item.")
+            return
+        if len(self.frame) == 1:
+            self.found.error("one row", f"{raw.name} has a single row; a pool needs at least 2 items.")
+        for wanted, what in (
+            (options.target, "target"),
+            (options.id_column, "id_column"),
+            (options.text_column, "text_column"),
+        ):
+            if wanted not in (None, "auto") and wanted not in self.names:
+                self.found.error(what, f"{raw.name} has no column {wanted!r}; it has {listed(self.names)}.")
+        for wanted in options.exclude:
+            if wanted not in self.names:
+                self.found.error(
+                    "exclude", f"There is no column {wanted!r} to leave out; it has {listed(self.names)}."
+                )
+        if options.target in self.names:
+            self._read_target(str(options.target))
+        elif options.target is None:
+            named = [name for name in self.names if name.lower() in _TARGET_NAMES]
+            if named and named[0] not in options.exclude:
+                self.found.note(
+                    "target?",
+                    f"Column {named[0]!r} looks like the classes, but no target is named: as it stands it is "
+                    "a feature.",
+                    named[0],
+                    fixes=(
+                        Fix("It holds the classes", {"target": named[0]}),
+                        Fix("Leave it out", {"exclude": (*options.exclude, named[0])}),
+                    ),
+                )
+            if options.classes is not None:
+                self._check_classes_given()
+        self._read_ids()
+        if options.text_column in self.names:
+            self._read_items(str(options.text_column))
+            return
+        for name in self.feature_names:
+            column = Column.read(name, self.frame[name], options)
+            column.examine(options, raw.locate, self.found)
+            self.columns[name] = column
+            if column.used and options.missing == "drop":
+                self.keep &= ~column.gone
+        self._after_columns()
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Columns that are neither target nor ids nor left out."""
+        out = {self.options.target, self.id_column, *self.options.exclude}
+        return [name for name in self.names if name not in out]
+
+    def _read_target(self, name: str) -> None:
+        texts, blank = read_texts(self.frame[name], blanks=("",))
+        known = texts[~blank].astype(str)
+        if known.size == 0:
+            self.found.error("target", f"The target column {name!r} is empty on every row.", name)
+            return
+        found, counts = np.unique(known, return_counts=True)
+        classes = class_order([str(value) for value in found])
+        self.counts = {key: int(counts[np.searchsorted(found, key)]) for key in classes}
+        if self.options.classes is not None:
+            extra = [key for key in classes if key not in self.options.classes]
+            if extra:
+                row = int(np.flatnonzero((texts == extra[0]) & ~blank)[0])
+                self.found.error(
+                    "classes",
+                    f"Column {name!r}, {self.raw.locate(row)} holds {cut(extra[0])}, which is not among the "
+                    f"classes given ({listed(self.options.classes)}).",
+                    name,
+                )
+                return
+            classes = list(self.options.classes)
+        if len(classes) > self.options.max_classes:
+            self.found.error(
+                "many classes",
+                f"The target column {name!r} holds {len(classes):,} different values in {len(texts):,} rows: "
+                "more like an id or a measurement than classes. Name another column as target"
+                f" (or raise max_classes, now {self.options.max_classes:,}).",
+                name,
+            )
+            return
+        if len(classes) < 2:
+            self.found.error(
+                "one class",
+                f"The target column {name!r} holds one class only ({cut(classes[0])}); there is nothing to "
+                "tell apart. Name another column, or give the names of all classes with classes=.",
+                name,
+            )
+            return
+        if len(classes) >= len(texts):
+            self.found.error(
+                "more classes than items",
+                f"The target column {name!r} has {len(classes)} classes for {len(texts)} items; a pool needs "
+                "more items than classes. Name another column, or add items.",
+                name,
+            )
+            return
+        folded: dict[str, str] = {}
+        for key in classes:
+            other = folded.setdefault(key.strip().casefold(), key)
+            if other != key:
+                self.found.note(
+                    "similar classes",
+                    f"The classes {cut(other)} and {cut(key)} differ only in spaces or capitals; "
+                    "both are kept.",
+                    name,
+                )
+        position = {key: i for i, key in enumerate(classes)}
+        truth = np.full(len(texts), -1, dtype=np.int64)
+        truth[~blank] = [position[str(text)] for text in texts[~blank]]
+        self.truth, self.classes = truth, tuple(classes)
+        if blank.any():
+            self.found.note(
+                "unlabelled", f"{counted(int(blank.sum()), 'item')} without a class in {name!r}.", name
+            )
+
+    def _check_classes_given(self) -> None:
+        classes = self.options.classes or ()
+        if len(classes) < 2 or len(set(classes)) < len(classes):
+            self.found.error("classes", "Give at least two different names of classes.")
+        elif len(classes) >= len(self.frame):
+            self.found.error(
+                "more classes than items",
+                f"{len(classes)} classes for {len(self.frame)} items; a pool needs more items than classes.",
+            )
+
+    def _read_ids(self) -> None:
+        wanted = self.options.id_column
+        if wanted == "auto":
+            wanted = next(
+                (name for name in self.names if name.lower() in _ID_NAMES and name != self.options.target),
+                None,
+            )
+            if wanted in self.options.exclude:
+                wanted = None
+            if wanted is not None:
+                self.found.note("id", f"Column {wanted!r} is taken as the items' ids.", wanted)
+        if wanted is None or wanted not in self.names:
+            return
+        self.id_column = wanted
+        texts, blank = read_texts(self.frame[wanted], blanks=("",))
+        if blank.any():
+            self.found.choice(
+                "id",
+                f"Column {wanted!r} has no id on {self.raw.locate(int(blank.argmax()))}. Complete it, or "
+                "number the rows with id_column=None.",
+                wanted,
+                (Fix("Number the rows instead", {"id_column": None, "exclude": self._also(wanted)}),),
+            )
+            return
+        _, first, inverse, counts = np.unique(
+            texts.astype(str), return_index=True, return_inverse=True, return_counts=True
+        )
+        if (counts > 1).any():
+            again = np.flatnonzero(first[inverse] != np.arange(len(texts)))
+            row = int(again[0])
+            if self.options.duplicate_ids == "error":
+                self.found.choice(
+                    "duplicate ids",
+                    f"The id {cut(str(texts[row]))} in column {wanted!r} stands on {self.raw.locate(row)} "
+                    f"and before ({counted(len(again), 'row')} with an id met before). Correct them, "
+                    'keep the first of each with duplicate_ids="first", or number the rows with '
+                    "id_column=None.",
+                    wanted,
+                    (
+                        Fix("Keep the first of each", {"duplicate_ids": "first"}),
+                        Fix("Number the rows instead", {"id_column": None, "exclude": self._also(wanted)}),
+                    ),
+                )
+            else:
+                self.keep[again] = False
+                self.found.note(
+                    "duplicate ids", f"{counted(len(again), 'row')} with an id met before left out."
+                )
+        self.ids = texts
+
+    def _also(self, name: str) -> tuple[str, ...]:
+        return (*self.options.exclude, name)
+
+    def _read_items(self, name: str) -> None:
+        """The texts of a pool of texts."""
+        texts, blank = read_texts(self.frame[name], blanks=("",))
+        if name in (self.options.target, self.id_column):
+            self.found.error(
+                "text_column", f"Column {name!r} cannot be the items and something else as well.", name
+            )
+            return
+        self.texts = texts
+        if blank.any():
+            if self.options.missing == "drop":
+                self.keep &= ~blank
+                self.found.note("missing", f"{counted(int(blank.sum()), 'empty text')} left out.", name)
+            else:
+                self.found.choice(
+                    "missing",
+                    f"Column {name!r} has {counted(int(blank.sum()), 'empty text')}, first on "
+                    f'{self.raw.locate(int(blank.argmax()))}. missing="drop" leaves them out.',
+                    name,
+                    (Fix("Leave empty texts out", {"missing": "drop"}),),
+                )
+        if int(self.keep.sum()) < 2:
+            self.found.error("no rows", f"Fewer than 2 texts are left of column {name!r}.", name)
+
+    def _after_columns(self) -> None:
+        lost = int((~self.keep).sum())
+        if self.options.missing == "drop" and lost:
+            self.found.note(
+                "missing", f"{counted(lost, 'row')} left out because of empty cells or repeated ids."
+            )
+        if not any(column.used for column in self.columns.values()):
+            self.found.error(
+                "no features",
+                f"No column of {self.raw.name} is left to learn from. Use fewer exclusions, "
+                'or text="one-hot".',
+            )
+        elif lost and int(self.keep.sum()) < 2:
+            self.found.error(
+                "no rows",
+                f"Leaving out rows with empty cells leaves {counted(int(self.keep.sum()), 'item')} of "
+                f'{len(self.frame)}. Use missing="impute", or exclude the emptiest columns.',
+            )
+        elif lost and self.truth is not None:
+            left = np.unique(self.truth[self.keep & (self.truth >= 0)]).size
+            if left < 2:
+                self.found.error("one class", "The rows left have fewer than two classes among them.")
+
+    def report(self, preview: int) -> TableReport:
+        """The examination as a report."""
+        order = {"error": 0, "choice": 1, "note": 2}
+        columns = []
+        for name in self.names:
+            series = self.frame[name]
+            column = self.columns.get(name)
+            role: Role = "feature"
+            if name == self.options.target:
+                role = "target"
+            elif name == self.id_column:
+                role = "id"
+            elif self.texts is not None:
+                role = "feature" if name == self.options.text_column else "left out"
+            elif column is None or not column.used:
+                role = "left out"
+            # examples come from the top: a report must not read a large table twice
+            texts, blank = read_texts(series.iloc[:200])
+            gone = (
+                column.blank
+                if column
+                else series.isna().to_numpy(dtype=bool) | (series == "").to_numpy(dtype=bool)
+            )
+            columns.append(
+                ColumnReport(
+                    name,
+                    column.type if column else ("text" if is_text(series) else "number"),
+                    role,
+                    int(gone.sum()),
+                    int(column.infinite.sum()) if column else 0,
+                    int(column.unreadable.sum()) if column else 0,
+                    column.n_unique if column else int(series[~gone].nunique()),
+                    tuple(dict.fromkeys(str(text)[:60] for text in texts[~blank]))[:4],
+                )
+            )
+        head = self.frame.head(preview)
+        return TableReport(
+            self.raw.name,
+            self.raw.format,
+            len(self.frame),
+            self.raw.encoding,
+            self.raw.delimiter,
+            tuple(columns),
+            self.counts,
+            tuple(sorted(self.found.problems, key=lambda problem: order[problem.severity])),
+            tuple({name: plain(head[name].iloc[i]) for name in self.names} for i in range(len(head))),
+        )

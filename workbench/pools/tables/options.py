@@ -1,0 +1,109 @@
+"""How a table is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.pools.formats.files import MAX_BYTES
+from workbench.reading import cut
+
+MAX_TABLE_CELLS = 15_000_000
+"""Most cells of a table: each takes about fifty bytes on its way to a feature."""
+MAX_TABLE_COLUMNS = 10_000
+
+_CHOICES = {
+    "ragged": ("error", "drop"),
+    "missing": ("error", "drop", "impute"),
+    "numeric_text": ("error", "missing", "text"),
+    "text": ("error", "one-hot", "drop"),
+    "constant": ("keep", "drop"),
+    "duplicate_ids": ("error", "first"),
+    "decimal": (None, ".", ","),
+    "header": (None, True, False),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """How a table is to be read; every default refuses rather than guesses.
+
+    Attributes:
+        name: of the pool; None takes the file's.
+        target: column of the classes; None when people are to label. Empty cells there are unlabelled items.
+        id_column: column of the items' ids; "auto" takes a column called id, uuid, ... when there is
+            one; None numbers the rows.
+        text_column: column of texts that are the items themselves; makes a pool of texts whose features
+            are their topics, and leaves every other column out.
+        exclude: columns to leave out of the features (they are still shown).
+        classes: names of the classes, in order; None takes those found in the target, sorted.
+        encoding: of a CSV that is not UTF-8.
+        delimiter: of a CSV; None finds it.
+        header: whether a CSV's first line holds names; None takes it so unless it is all numbers.
+        decimal: "." or "," in numbers of a CSV; None means "." and reports columns that look otherwise.
+        ragged: lines with too many or too few cells: "error" or "drop".
+        missing: empty or infinite cells: "error", "drop" the row, or "impute" the column's median
+            (for texts a category of its own).
+        numeric_text: cells that are no number in a column of numbers: "error", take them as
+            "missing", or take the whole column as "text".
+        text: columns of texts: "error", "one-hot" or "drop".
+        constant: columns with one value: "keep" or "drop".
+        duplicate_ids: ids met twice: "error" or keep the "first" of them.
+        max_categories: most categories of a column for one-hot.
+        max_classes: most classes of a target.
+        max_bytes: most bytes read.
+        max_cells: most rows x columns.
+        max_columns: most columns.
+    """
+
+    name: str | None = None
+    target: str | None = None
+    id_column: str | None = "auto"
+    text_column: str | None = None
+    exclude: tuple[str, ...] = ()
+    classes: tuple[str, ...] | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    header: bool | None = None
+    decimal: str | None = None
+    ragged: str = "error"
+    missing: str = "error"
+    numeric_text: str = "error"
+    text: str = "error"
+    constant: str = "keep"
+    duplicate_ids: str = "error"
+    max_categories: int = 100
+    max_classes: int = 1000
+    max_bytes: int = MAX_BYTES
+    max_cells: int = MAX_TABLE_CELLS
+    max_columns: int = MAX_TABLE_COLUMNS
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> TableOptions:
+        """Check option names and values.
+
+        Args:
+            options: keyword arguments as a person gave them.
+
+        Returns:
+            The options.
+
+        Raises:
+            InputError: an unknown option or value; says what there is.
+        """
+        known = [entry.name for entry in fields(cls)]
+        for name, value in options.items():
+            if name not in known:
+                raise InputError(f"Tables have no option {name!r}. They have: {', '.join(known)}.")
+            allowed = _CHOICES.get(name)
+            if allowed is not None and value not in allowed:
+                raise InputError(f"{name}={cut(value)} is not one of {', '.join(map(repr, allowed))}.")
+        given = dict(options)
+        if isinstance(given.get("exclude"), str):
+            given["exclude"] = (given["exclude"],)
+        for name in ("exclude", "classes"):
+            if given.get(name) is not None:
+                given[name] = tuple(map(str, given[name]))
+        return cls(**given)

@@ -1,0 +1,79 @@
+"""A table as its source holds it, before anything is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.errors import InputError
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """A line whose number of cells is not the header's.
+
+    Attributes:
+        line: its number in the file, from 1.
+        found: cells it has.
+        expected: cells the header has.
+    """
+
+    line: int
+    found: int
+    expected: int
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A table as the source holds it.
+
+    Attributes:
+        name: the file's name.
+        format: "csv", "parquet" or "frame".
+        frame: pandas DataFrame; all texts for a CSV, typed for Parquet.
+        encoding: of a CSV.
+        delimiter: of a CSV.
+        header_looks_like_data: whether all names are numbers.
+        ragged: the first lines left out because of their number of cells.
+        n_ragged: how many were left out.
+        renamed: columns that had no name and were given one.
+        locate: row -> "line 7" or "row 6".
+    """
+
+    name: str
+    format: str
+    frame: Any
+    encoding: str = ""
+    delimiter: str = ""
+    header_looks_like_data: bool = False
+    ragged: tuple[Ragged, ...] = ()
+    n_ragged: int = 0
+    renamed: tuple[str, ...] = ()
+    locate: Callable[[int], str] = field(default=lambda row: f"row {row + 1}")
+
+    @property
+    def ragged_message(self) -> str:
+        """What to say about lines with too many or too few cells."""
+        first = self.ragged[0]
+        lines = ", ".join(str(entry.line) for entry in self.ragged[1:6])
+        more = f" Also line{'s' if self.n_ragged > 2 else ''} {lines}" if lines else ""
+        more += f" and {self.n_ragged - 6:,} more." if self.n_ragged > 6 else ("." if lines else "")
+        cells = f"{first.found:,} cell{'' if first.found == 1 else 's'}"
+        return (
+            f"{self.name}, line {first.line} has {cells}; the header has {first.expected}.{more} "
+            'Correct the file, or leave such lines out with ragged="drop".'
+        )
+
+
+def check_names(name: str, columns: list[str]) -> None:
+    """Refuse two columns of one name.
+
+    Raises:
+        InputError: names the first.
+    """
+    met: set[str] = set()
+    for column in columns:
+        if column in met:
+            raise InputError(f"{name} has more than one column called {column!r}. Rename one of them.")
+        met.add(column)

@@ -1,0 +1,139 @@
+"""What is in a table and what stands in the way of making a pool from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from workbench.reading import shortened
+
+ColumnType = Literal["number", "text", "mixed", "empty"]
+Role = Literal["feature", "target", "id", "left out"]
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One way out of a problem.
+
+    Attributes:
+        label: a few words for a button.
+        options: keyword arguments for `load_pool` and `inspect_table`.
+    """
+
+    label: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something about a table that a person should know or decide.
+
+    Attributes:
+        code: a stable short name ("missing", "text", ...).
+        severity: "error" and "choice" stop a pool from being made ("choice" has fixes), "note" does not.
+        message: what is wrong, with the column and the line.
+        column: its name, or "".
+        fixes: ways out.
+    """
+
+    code: str
+    severity: Literal["error", "choice", "note"]
+    message: str
+    column: str = ""
+    fixes: tuple[Fix, ...] = ()
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """What is in one column.
+
+    Attributes:
+        name: of the column.
+        type: "number", "text", "mixed" (mostly numbers, some texts) or "empty".
+        role: what it is used for under the given options.
+        n_missing: empty cells.
+        n_infinite: infinite cells.
+        n_unreadable: texts in a column of numbers.
+        n_unique: different values.
+        examples: a few of them.
+    """
+
+    name: str
+    type: ColumnType
+    role: Role
+    n_missing: int
+    n_infinite: int
+    n_unreadable: int
+    n_unique: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """What is in a table and what stands in the way of making a pool from it.
+
+    Attributes:
+        name: of the file.
+        format: "csv" or "parquet"; "" when it could not be read.
+        n_rows: rows, without lines left out.
+        encoding: of a CSV.
+        delimiter: of a CSV.
+        columns: one report a column.
+        classes: class -> how many items, when a target is named.
+        problems: what a person should know or decide, worst first.
+        preview: the first rows, column -> cell.
+    """
+
+    name: str
+    format: str = ""
+    n_rows: int = 0
+    encoding: str = ""
+    delimiter: str = ""
+    columns: tuple[ColumnReport, ...] = ()
+    classes: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    preview: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether `load_pool` with the same options would make a pool."""
+        return not any(problem.severity != "note" for problem in self.problems)
+
+
+class Findings:
+    """Problems as they are found; what is only noted goes into the pool's notes."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def error(self, code: str, message: str, column: str = "") -> None:
+        """Something without a way out."""
+        self._add(Problem(code, "error", message, column))
+
+    def choice(self, code: str, message: str, column: str = "", fixes: tuple[Fix, ...] = ()) -> None:
+        """Something a person must decide."""
+        self._add(Problem(code, "choice", message, column, fixes))
+
+    def note(self, code: str, message: str, column: str = "", fixes: tuple[Fix, ...] = ()) -> None:
+        """Something a person should know."""
+        self._add(Problem(code, "note", message, column, fixes))
+
+    def _add(self, problem: Problem) -> None:
+        self.problems.append(replace(problem, message=shortened(problem.message)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noted."""
+        return tuple(problem.message for problem in self.problems if problem.severity == "note")
+
+    @property
+    def in_the_way(self) -> list[Problem]:
+        """What stops a pool from being made, worst first."""
+        found = [problem for problem in self.problems if problem.severity != "note"]
+        return sorted(found, key=lambda problem: problem.severity != "error")
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things in words: 1 row, 2 rows."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
