@@ -17,6 +17,7 @@ from workbench.pools.pool import FeatureMap, Pool, TestSplit
 
 MAX_IMAGE_FEATURES = 5_000_000
 _PCA_ROWS = 20_000
+_PCA_NUMBERS = 16_000_000  # of rows of many pixels, which a decomposition holds five times over
 
 
 def number_pool(
@@ -191,12 +192,14 @@ def _in_range(images: Array) -> tuple[Array, float]:
 def _pca_map(images: Array, pixels: ImageFeatureMap, n_components: int) -> ImageFeatureMap:
     from workbench.pools.projection import principal_axes
 
-    most = min(len(images), int(np.prod(pixels.shape)))
+    size = int(np.prod(pixels.shape))
+    n_rows = _PCA_ROWS if size <= 4096 else max(20, _PCA_NUMBERS // size)
+    most = min(len(images), size, n_rows)
     if not 1 <= n_components <= most:
         raise InputError(f"n_components must lie between 1 and {most}; got {n_components}.")
     rows = np.arange(len(images))
-    if len(rows) > _PCA_ROWS:
-        rows = np.sort(np.random.default_rng([0, 0, 0x9CA]).choice(rows, _PCA_ROWS, replace=False))
+    if len(rows) > n_rows:
+        rows = np.sort(np.random.default_rng([0, 0, 0x9CA]).choice(rows, n_rows, replace=False))
     axes = principal_axes(pixels.transform(images[rows]), n_components)
     return ImageFeatureMap(
         pixels.shape, pixels.white, axes.mean.astype(np.float32), axes.axes.astype(np.float32)

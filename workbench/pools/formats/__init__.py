@@ -115,7 +115,9 @@ def format_of(file: File) -> FileFormat:
         for entry in sorted((e for e in entries if e.folder), key=lambda e: -len(e.folder)):
             if any(file.path.glob(entry.folder)):
                 return entry
-        raise InputError(f"The folder {str(file.path)!r} is empty; put images or Parquet parts into it.")
+        raise InputError(
+            f"There is no image, no idx file and no .parquet file in the folder {str(file.path)!r}."
+        )
     if file.is_upload:
         head = file.head(8)
         for entry in entries:

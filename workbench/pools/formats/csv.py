@@ -19,7 +19,7 @@ from workbench.reading import cut, reading
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFF_CHARACTERS = 65_536
-_MAX_RAGGED = 100_000
+_MAX_RAGGED = 10_000
 _BLOCK = 1 << 20
 
 
@@ -56,7 +56,9 @@ def read(file: File, options: TableOptions) -> RawTable:
     looks_like_data = len(names) > 0 and all(_is_number(cell) for cell in names)
     # line ends bound the rows from above: enough to refuse before anything is parsed
     n_lines = data.count(b"\n") + data.count(b"\r") * (b"\n" not in data)
-    check_cells(name, n_lines // 4, len(names), options.max_cells, options.max_columns)
+    if n_lines * len(names) > 4 * options.max_cells:
+        check_cells(name, n_lines, len(names), options.max_cells)
+    check_cells(name, 0, len(names), 0, options.max_columns)
     renamed: list[str] = []
     if header is False:
         names, header_lines = [f"x{i + 1}" for i in range(len(names))], 0

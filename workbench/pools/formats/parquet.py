@@ -129,6 +129,8 @@ def _holds_texts(kind: Any) -> bool:
     import pyarrow as pa
 
     types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
     return bool(
         types.is_string(kind)
         or types.is_large_string(kind)
@@ -161,14 +163,16 @@ def _plain(table: Any, schema: Any, name: str, keep_booleans: bool) -> Any:
     for i, given in enumerate(table.column_names):
         column = schema.field(given)
         kind = column.type
-        if (
-            pa.types.is_boolean(kind) and not keep_booleans
-        ):  # with empty cells pandas would make texts of them
-            wanted = pa.int8()
+        if pa.types.is_boolean(kind):
+            if keep_booleans:
+                continue
+            wanted = pa.int8()  # with empty cells pandas would make texts of them
         elif pa.types.is_decimal(kind):
             wanted = pa.float64()
-        elif _holds_texts(kind) or pa.types.is_dictionary(kind):
+        elif _holds_texts(kind):
             wanted = pa.large_string()
+        elif pa.types.is_dictionary(kind):
+            wanted = kind.value_type
         else:
             continue
         cells = table.column(i)
