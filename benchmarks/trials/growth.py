@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trials import Row
+from benchmarks.trials._sessions import CONSTANT
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.registry import trust
@@ -29,45 +30,6 @@ UNDO_LIMIT = 0.020
 OPEN_LIMIT = 3.0
 MEASURED = 40
 EVENTS = 100_000
-
-
-class Constant:
-    """A classifier that takes no time, so that what is measured is everything but the fit."""
-
-    def __init__(self, classes: Any = None, random_state: Any = None) -> None:
-        self.classes, self.random_state = classes, random_state
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The options."""
-        return {"classes": self.classes, "random_state": self.random_state}
-
-    def set_params(self, **params: Any) -> Constant:
-        """Set options."""
-        self.__dict__.update(params)
-        return self
-
-    def fit(self, X: Any, y: Any) -> Constant:
-        """Learn nothing."""
-        self.classes_ = np.asarray(self.classes)
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        """The same for every row but for a ripple, so that a policy has an order."""
-        p = np.full((len(X), len(self.classes_)), 1.0)
-        p[:, 0] += np.arange(len(X)) / len(X)
-        return p / p.sum(axis=1, keepdims=True)
-
-    def get_state(self) -> dict[str, Any]:
-        """Only the classes."""
-        return {"classes": np.asarray(self.classes_)}
-
-    def set_state(self, state: Any) -> Constant:
-        """The way back."""
-        self.classes_ = np.asarray(state["classes"])
-        return self
-
-
-CONSTANT = f"{__name__}:Constant"
 
 
 def grown(store: Store, pool: Pool, n: int) -> Session:
