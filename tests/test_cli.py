@@ -199,7 +199,10 @@ def test_a_run_kept_in_the_database_goes_on_there(capsys: pytest.CaptureFixture[
         (["run", "--test-fraction", "2"], "The test fraction must lie between 0 and 1; got 2.0."),
         (["run", "--initial", "lots"], "Unknown initial labels 'lots'."),
         (["run", "--keep", "--out", "x"], "Give --out FOLDER or --keep, not both."),
-        (["run", "--classifier", "svm-platt"], "variation-ratio needs latent functions"),
+        (
+            ["run", "--classifier", "svm-platt", "--policy", "variation-ratio"],
+            "variation-ratio needs latent functions",
+        ),
         (["run", "--colour", "red"], "No such option: --colour"),
         (["dance"], "No such command 'dance'."),
         (["compare", "--seeds", "0"], "A comparison needs at least one seed; got 0."),

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from workbench.policies.effective import DEFAULT_POLICY
-
 app = typer.Typer(
     name="workbench",
     help="Label less and see why.",
@@ -80,7 +78,7 @@ def run(
     pool_set: PoolSet = None,
     classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
     settings: Set = None,
-    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = DEFAULT_POLICY,
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
     selector: Selector = "auto",
     initial: Initial = "one-per-class",
     budget: Budget = 60,
@@ -232,7 +230,7 @@ def predict(
 def score(
     pool: Annotated[str, typer.Option(help="A name, a file, or a folder of Parquet files.")],
     model: Annotated[Path, typer.Option(help="A run's bundle, or its model folder.")],
-    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = DEFAULT_POLICY,
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
     top: Annotated[int, typer.Option(help="How many items to print.")] = 100,
     pool_set: PoolSet = None,
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
