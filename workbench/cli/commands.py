@@ -61,6 +61,9 @@ def serve_app(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
     max_upload_mb: Annotated[int | None, typer.Option(help="Largest upload, in megabytes.")] = None,
+    share: Annotated[
+        bool, typer.Option("--share", help="Listen on another address although there is no log-in.")
+    ] = False,
     trust_code: TrustCode = False,
 ) -> None:
     """Start the app and serve it until stopped."""
@@ -68,7 +71,7 @@ def serve_app(
     from workbench.cli.values import typed
 
     typed(trust_code=trust_code)
-    serve(address, port, open_browser=browser, max_upload_mb=max_upload_mb)
+    serve(address, port, open_browser=browser, max_upload_mb=max_upload_mb, share=share)
 
 
 @app.command()
