@@ -464,7 +464,9 @@ def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], h
     Store.open().close()
 
 
-def test_a_pool_that_changed_is_named_and_its_labels_are_exported_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pool_that_changed_is_named_and_its_labels_are_exported_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "p.csv"
     rows = [f"{i},{i * i}" for i in range(30)]
     path.write_text("\n".join(["a,b", *rows]) + "\n")
