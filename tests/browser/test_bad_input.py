@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import Server, settled, visit
+from tests.browser.test_labelling import at_the_desk
 
 CASES = {
     "ragged": b"a,b,class\n1,2,x\n3,4,y,extra\n5,6,x\n",
@@ -58,11 +59,10 @@ def test_offered_fixes_make_a_pool_of_a_broken_table(page: Any, server: Server) 
     page.wait_for_selector("text=Decided")
     settled(page)
     page.click(".st-key-start-own button")
-    page.wait_for_selector(".st-key-answers")
-    settled(page)
-    labels = page.locator(".st-key-answers button p").all_inner_texts()
+    at_the_desk(page)
+    labels = page.locator(".desk .answer .name").all_inner_texts()
     assert any("**y** <i>" in text for text in labels), labels
-    assert page.locator(".st-key-answers i").count() == 0
+    assert page.locator(".desk .answer i").count() == 0
 
 
 @pytest.mark.parametrize(
