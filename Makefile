@@ -30,7 +30,7 @@ screenshots: .venv/dev.stamp
 
 # What the lessons show when they open; run it again when their computation changes.
 lessons: .venv/dev.stamp
-	$(BIN)/python -m workbench.app.stored data/lessons.npz
+	$(BIN)/python -m workbench.app.lessons data/lessons.npz
 
 # Writes exact pins of everything the extras pull in; names and versions only.
 lock: .venv/dev.stamp

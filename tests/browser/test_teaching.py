@@ -97,8 +97,8 @@ def test_a_link_carries_the_state_and_class_mode_hides_the_menu(
 
 def test_an_address_with_nonsense_gives_the_preset_and_says_so(page: Any, server: Server) -> None:
     visit(page, f"{server.url}/lessons?lesson=inducing&points=9999")
-    computed(page)
     assert "this is the preset" in page.locator("[data-testid=stMain]").inner_text()
+    computed(page)
     visit(page, f"{server.url}/lessons?lesson=nothing")
     assert "There is no lesson" in page.locator("[data-testid=stAlert]").inner_text()
     assert page.locator("[class*=st-key-card-]").count() == 8

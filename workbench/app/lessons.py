@@ -7,6 +7,7 @@ of thirty shares it while each keeps a state of their own.
 
 from __future__ import annotations
 
+import sys
 import threading
 import tomllib
 from collections import OrderedDict
@@ -285,3 +286,15 @@ def find(name: str) -> Lesson:
         if lesson.name == name:
             return lesson
     raise InputError(f"There is no lesson {name!r}. Choose one of those below.")
+
+
+def fresh() -> Iterator[tuple[str, Any]]:
+    """Every place of each lesson's first slider, computed anew: (name of the state, result)."""
+    for lesson in LESSONS:
+        for values in places(lesson):
+            print(name_of(lesson, values), flush=True)
+            yield name_of(lesson, values), lesson.compute(values, Job("", "", lesson.title))
+
+
+if __name__ == "__main__":
+    stored.write(Path(sys.argv[1]), fresh())

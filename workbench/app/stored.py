@@ -6,7 +6,7 @@ Arrays and plain records, no pickle. A state that is not in the file is computed
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -89,29 +89,14 @@ def find(key: str) -> Any:
     return unpacked(trees[key], arrays) if key in trees else None
 
 
-def write(path: Path) -> int:
-    """Compute every place of each lesson's first slider and store them.
+def write(path: Path, states: Iterable[tuple[str, Any]]) -> None:
+    """Store results.
 
     Args:
         path: of the file.
-
-    Returns:
-        How many states there are.
+        states: (key, result) of each.
     """
-    from workbench.app import lessons
-    from workbench.app.jobs import Job
-
-    trees: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
-    for lesson in lessons.LESSONS:
-        for values in lessons.places(lesson):
-            key = lessons.name_of(lesson, values)
-            print(key, flush=True)
-            trees[key] = packed(lesson.compute(values, Job("", "", lesson.title)), arrays)
+    trees = {key: packed(result, arrays) for key, result in states}
     with path.open("wb") as file:
         np.savez_compressed(file, index=np.array(json.dumps(trees)), **arrays)
-    return len(trees)
-
-
-if __name__ == "__main__":
-    print(write(Path(sys.argv[1])), "states")
