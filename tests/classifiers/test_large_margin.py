@@ -50,7 +50,7 @@ def test_the_wide_mean_beats_the_small_basis(default, digits):
 
 
 def test_the_wide_mean_waits_for_labels(digits, monkeypatch):
-    monkeypatch.setattr(module, "_clearly_less", lambda *_: False)  # then it is kept once it was tried
+    monkeypatch.setattr(module.cal, "clearly_less", lambda *_: False)  # then it is kept once it was tried
     X, _, y, _ = digits
     for n, wide in ((150, False), (199, False), (260, True)):
         model = LargeMarginClassifier(common_scale=True, random_state=0).fit(X[:n], y[:n])
@@ -273,7 +273,7 @@ def test_large_data_use_few_rivals_and_a_part_of_the_rows(monkeypatch):
     monkeypatch.setattr("workbench.engine.large_margin.ALL_RIVALS", 100)
     monkeypatch.setattr(module, "WIDE_BYTES", 150 * 60 * 8)
     monkeypatch.setattr(module, "LEFT_OUT_ROWS", 120)
-    monkeypatch.setattr(module, "_clearly_less", lambda *_: False)
+    monkeypatch.setattr(module.cal, "clearly_less", lambda *_: False)
     X, y = overlapping(400, 6, seed=3, spread=0.5)
     model = LargeMarginClassifier(n_inducing=20, n_mean=40, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.7
@@ -315,5 +315,5 @@ def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noi
         small, wide = fits[:2]
         assert len(small.wide) == 0 and len(wide.wide) > 0
         taken[name] = len(model.wide_mean_) > 0
-        assert taken[name] or wide.brier.mean() > small.brier.mean()
+        assert taken[name] or wide.left_out.brier.mean() > small.left_out.brier.mean()
     assert taken == {"overlapping": False, "digits": True}

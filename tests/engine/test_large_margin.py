@@ -10,7 +10,7 @@ from scipy.special import kv, logsumexp
 from tests.engine.problems import differences, overlapping, projected
 from workbench.engine import large_margin as lm
 from workbench.engine import wide_mean as wm
-from workbench.engine.large_margin import Posterior
+from workbench.engine.large_margin_state import Posterior
 
 TAU = 0.1
 
@@ -56,17 +56,9 @@ def objective(Phi, kt, codes, M, S, tau=TAU):
 def one_step(Phi, kt, codes, C, state, rho=1.0, scale=1.0, k=None, tau=TAU):
     step = lm._stochastic(C, "float64", False)
     k = C - 1 if k is None else k
-    out = step(
-        Phi,
-        kt,
-        codes.astype(np.int32),
-        *state,
-        np.float64(rho),
-        np.float64(scale),
-        np.float64(tau),
-        np.int32(k),
-    )
-    return [part.numpy() for part in out]
+    scalars = np.float64(rho), np.float64(scale), np.float64(tau), np.int32(k)
+    q, G = step(Phi, kt, codes.astype(np.int32), *state, *scalars)
+    return [part.numpy() for part in (*q, G)]
 
 
 # ------------------------------------------------------------------ formulas
@@ -112,15 +104,15 @@ def test_second_derivatives_in_F_are_those_of_the_objective():
         return -TAU * logsumexp((d + np.sqrt(d**2 + spread)) / TAU)
 
     d = 1 + np.delete(F - F[1], 1)[None]
-    found = wm.bends(d, d**2 + spread, TAU)
+    found = wm.derivatives(d, d**2 + spread, TAU)
     rivals = np.array([[0, 2, 3]])
     slope = wm.by_class(found.slope, -found.slope.sum(axis=1), rivals, np.array([1]), 4)[0]
-    bend = wm.by_class(found.curvature, found.own_curvature, rivals, np.array([1]), 4)[0]
+    curvature = wm.by_class(found.curvature, found.own_curvature, rivals, np.array([1]), 4)[0]
     assert slope == pytest.approx(differences(data, F), abs=1e-7)
     for c in range(4):
         e = 1e-4 * np.eye(4)[c]
         second = (data(F + e) - 2 * data(F) + data(F - e)) / 1e-8
-        assert bend[c] == pytest.approx(-second, abs=1e-5)
+        assert curvature[c] == pytest.approx(-second, abs=1e-5)
 
 
 def test_the_hard_objective_is_the_expectation_over_functions(problem):
@@ -143,8 +135,9 @@ def test_the_hard_objective_is_the_expectation_over_functions(problem):
 
 
 def test_erratum_signs_of_the_latent_scales_terms():
-    # 000 eq. 12, 14, 33 and 003 eq. 17: the entropy of q(lambda) enters with +1/4 log alpha + log K;
-    # then the bound peaks at alpha = Eb2 with value -Eb - sqrt(Eb2); with the printed minus it runs away
+    # Wistuba & Rawat 2018, eq. 12, 14, 33, and 2019, eq. 17: the entropy of q(lambda) enters with
+    # +1/4 log alpha + log K; then the bound peaks at alpha = Eb2 with value -Eb - sqrt(Eb2); with the
+    # printed minus it runs away
     Eb, Eb2 = 0.3, 2.5
     alpha = np.logspace(-2, 4, 4001)
     root = np.sqrt(alpha)
@@ -157,7 +150,7 @@ def test_erratum_signs_of_the_latent_scales_terms():
 
 
 def test_erratum_signs_of_the_linear_terms():
-    # 000 eq. 42-45: a row pulls its own class by phi (1 + w (1 + F_t)) and its rival by
+    # Wistuba & Rawat 2018, eq. 42-45: a row pulls its own class by phi (1 + w (1 + F_t)) and its rival by
     # -phi (1 + w (1 - F_y)); eq. 45's leading minus would turn the classifier round
     X, codes = overlapping(60, 3, seed=2)
     Phi, kt, _, _ = projected(X, 12)
@@ -232,7 +225,7 @@ def test_whitened_equals_unwhitened(problem):
     # the same full step written in u = L v: precision K^-1 + K^-1 k w k' K^-1
     X, codes = overlapping(60, 3, seed=7)
     Phi, kt, _, basis = projected(X, 10)
-    state = lm.prior(10, 3)
+    state = Posterior.prior(10, 3)
     M2, Lam2, _, _ = one_step(Phi, kt, codes, 3, state)
     L = basis.factor
     A = Phi @ np.linalg.inv(L)  # k_n' K^-1
@@ -256,7 +249,7 @@ def test_whitened_equals_unwhitened(problem):
 
 def test_a_minibatch_of_everything_is_one_natural_gradient_step(problem):
     Phi, kt, codes = problem
-    mean, precision, _, _ = one_step(Phi, kt, codes, 3, lm.prior(12, 3))
+    mean, precision, _, _ = one_step(Phi, kt, codes, 3, Posterior.prior(12, 3))
     batch = lm.fit_minibatch(Phi, kt, codes, 3, batch_size=len(codes), epochs=1, rho_start=1.0)
     assert batch.posterior.mean == pytest.approx(mean, abs=1e-9)
     assert batch.posterior.precision == pytest.approx(precision, abs=1e-9)
@@ -290,14 +283,12 @@ def test_chunks_do_not_change_the_fit(problem, monkeypatch):
     whole = lm.fit(Phi, kt, codes, 3, rivals=2)
     monkeypatch.setattr(lm, "_CHUNK", 25)
     monkeypatch.setattr(lm, "_ONE_CHUNK", 50)
-    lm._pieces.cache_clear()
     lm._solver.cache_clear()
     lm._traced.cache_clear()
     try:
         pieces = lm.fit(Phi, kt, codes, 3, rivals=2)
     finally:
         monkeypatch.undo()
-        lm._pieces.cache_clear()
         lm._solver.cache_clear()
         lm._traced.cache_clear()
     assert pieces.trace == pytest.approx(whole.trace, rel=1e-10)
@@ -417,7 +408,7 @@ def test_two_classes_reach_the_binary_means_with_doubled_variance():
     binary = double @ np.linalg.solve(
         np.eye(10) + double.T @ (w[:, None] * double), double.T @ (sign * (1 + w))
     )
-    # u_t = -(1 + w d): dG/dF of MATH.md, linear in M while w is held
+    # u_t = -(1 + w d): dG/dF of docs/math.md, 2, linear in M while w is held
     M = np.zeros((10, 2))
     for _ in range(4000):
         F = Phi @ M
@@ -426,10 +417,10 @@ def test_two_classes_reach_the_binary_means_with_doubled_variance():
         M += 0.005 * slope
     assert Phi @ (M[:, 1] - M[:, 0]) == pytest.approx(binary, abs=1e-6)
     # and the engine's own slope is that one
-    state = lm.prior(10, 2)._replace(mean=M)
+    state = Posterior.prior(10, 2)._replace(mean=M)
     look = lm.fit(Phi, kt, codes, 2, start=state, sweeps=0)
     d, a = look.margin[:, 0], look.second[:, 0]
-    assert wm.bends(look.margin, look.second, TAU).slope[:, 0] == pytest.approx(-(1 + d / np.sqrt(a)))
+    assert wm.derivatives(look.margin, look.second, TAU).slope[:, 0] == pytest.approx(-(1 + d / np.sqrt(a)))
 
 
 # ------------------------------------------------------------------ the wide mean
@@ -451,7 +442,7 @@ def test_the_wide_basis_begins_with_the_small_one():
 def test_the_wide_mean_climbs_to_a_stationary_point():
     codes, small, wide, fit = wide_problem()
     Phi = wide[0]
-    s = wm.spread_of(fit.margin, fit.second)
+    s = fit.second - fit.margin**2
     V = wm.variances(small[0], fit.posterior.root)
     spread = V + V[np.arange(120), codes][:, None] + 2 * small[1][:, None]
     assert np.take_along_axis(spread, fit.rivals, axis=1) == pytest.approx(s)
@@ -463,8 +454,8 @@ def test_the_wide_mean_climbs_to_a_stationary_point():
 
     start = np.zeros((60, 3))
     start[:10] = fit.posterior.mean
-    bends = wm.bends(fit.margin, fit.second, TAU)
-    k = wm.by_class(bends.curvature, bends.own_curvature, fit.rivals, codes, 3)
+    at = wm.derivatives(fit.margin, fit.second, TAU)
+    k = wm.by_class(at.curvature, at.own_curvature, fit.rivals, codes, 3)
     args = (Phi, codes, spread, start, fit.posterior.root, k, TAU)
     default, _ = wm.fit_mean(*args)
     best, d = wm.fit_mean(*args, iterations=500, tolerance=0.0)
@@ -482,10 +473,10 @@ def test_a_wide_fit_reports_and_stops():
     seen = []
     start = np.zeros((60, 3))
     args = (wide[0], codes, spread, start, fit.posterior.root, np.ones((120, 3)), TAU)
-    wm.fit_mean(*args, report=lambda fraction, value: seen.append((fraction, value)) and None)
+    wm.fit_mean(*args, callback=lambda fraction, value: seen.append((fraction, value)) and None)
     assert len(seen) > 3
     assert all(a[1] <= b[1] + 1e-9 for a, b in itertools.pairwise(seen))
-    stopped, _ = wm.fit_mean(*args, report=lambda *_: True)
+    stopped, _ = wm.fit_mean(*args, callback=lambda *_: True)
     assert np.isfinite(stopped).all() and np.abs(stopped).max() > 0
 
 

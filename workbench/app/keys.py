@@ -7,16 +7,7 @@ from typing import NamedTuple
 
 # Streamlit keeps C and R for itself.
 RESERVED = frozenset("cr")
-COMMANDS = {
-    "skip": "s",
-    "unsure": "u",
-    "undo": "z",
-    "redo": "y",
-    "flag": "f",
-    "note": "n",
-    "grid": "g",
-    "help": "?",
-}
+COMMANDS = {"skip": "s", "unsure": "u", "undo": "z", "redo": "y"}
 _DIGITS = "1234567890"
 _LETTERS = "abdefghijklmnopqtvwx"
 MAX_BUTTONS = len(_DIGITS) + len(_LETTERS)
@@ -28,7 +19,7 @@ class Keys(NamedTuple):
     Attributes:
         classes: one key a class, in their order, "" where none is left; empty when there are too many
             classes for buttons and a searchable list is the better way.
-        commands: name of the command -> key.
+        commands: "skip", "unsure", "undo" and "redo" -> key.
     """
 
     classes: tuple[str, ...]

@@ -6,10 +6,12 @@ a class probability; softmax(mean) is badly under-confident, because margins are
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from workbench.arrays import Floats, Ints
-from workbench.engine.wide_mean import Bends, by_class, leverages
+from workbench.engine.wide_mean import Derivatives, by_class, leverages
 
 SAMPLE = 600  # rows that decide the temperature
 PRIOR_SPREAD = 0.5  # of log beta
@@ -20,13 +22,13 @@ def leave_one_out(
     mean: Floats,
     codes: Ints,
     rivals: Ints,
-    derivatives: Bends,
+    derivatives: Derivatives,
     sample: Ints,
     weight: float = 1.0,
 ) -> Floats:
     """Latent means of rows as if each had not been in the data: one Newton step.
 
-    F'_nc = F_nc - v_nc u_nc / max(1 - e k_nc v_nc, .1), MATH.md section 8.
+    F'_nc = F_nc - v_nc u_nc / max(1 - e k_nc v_nc, .1), docs/math.md, 8.
 
     Args:
         Phi: [N, B] whitened features of the basis that carries the mean.
@@ -99,3 +101,51 @@ def softmax(F: Floats, beta: float) -> Floats:
     np.exp(z, out=z)
     z /= z.sum(axis=1, keepdims=True)
     return z
+
+
+class LeftOut(NamedTuple):
+    """How well a fit foretells rows it did not see: what kernels and geometries are compared by.
+
+    Attributes:
+        rows: [n] positions among the rows of the fit.
+        means: [n, C] latent means as if the row had not been there.
+        beta: the most probable temperature on these rows.
+        log_likelihood: [n] log probability of each row's own label.
+        brier: [n] Brier score of each row.
+    """
+
+    rows: Ints
+    means: Floats
+    beta: float
+    log_likelihood: Floats
+    brier: Floats
+
+
+def judge(means: Floats, codes: Ints, rows: Ints, centre: float) -> LeftOut:
+    """Score means that did not see their rows.
+
+    Args:
+        means: [n, C].
+        codes: [n] true classes.
+        rows: [n] positions among the rows of the fit.
+        centre: of the prior on log beta.
+    """
+    beta = fit_beta(means, codes, centre)
+    p = softmax(means, beta)
+    own = p[np.arange(len(codes)), codes]
+    return LeftOut(rows, means, beta, np.log(np.maximum(own, 1e-12)), (p * p).sum(axis=1) - 2.0 * own + 1.0)
+
+
+def clearly_less(a: Floats, b: Floats, errors: float) -> bool:
+    """Whether the mean of a is below that of b by more than so many standard errors.
+
+    Args:
+        a: [n] scores.
+        b: [m] scores; of the same rows where n is m, and then compared row by row.
+        errors: standard errors of the difference.
+    """
+    if len(a) == len(b):
+        error = float(np.std(a - b)) / np.sqrt(len(a))
+    else:
+        error = float(np.sqrt(a.var() / len(a) + b.var() / len(b)))
+    return float(b.mean() - a.mean()) > errors * error

@@ -6,7 +6,9 @@ expected log of the hinge under a Gaussian d is bounded from below by -g (docs/m
     a = E[d^2] = (E d)^2 + var d,   g = E d + sqrt a,   dg/dE d = 1 + w E d,   2 dg/dvar d = w = a^-1/2
 
 The large-margin GP has d = 1 + f_t - f_y for a rival t of the true class y, the binary machine
-d = 1 - y f. Arguments are NumPy arrays or tensors; the results are of the same kind.
+d = 1 - y f. Several rivals enter as tau log sum_t exp(g_t / tau), with shares pi = softmax(g / tau).
+Arguments are NumPy arrays or tensors; the results are of the same kind. Entries stand either for a
+list of k rivals, or for all C classes with a share of 0 at the true one.
 """
 
 from __future__ import annotations
@@ -84,3 +86,73 @@ def tempered_maximum(bound: Any, tau: Any) -> Any:
     import tensorflow as tf
 
     return tau * tf.reduce_logsumexp(bound / tau, axis=-1)
+
+
+class Shares(NamedTuple):
+    """Tempered rivals.
+
+    Attributes:
+        share: [n, k] pi, 0 where g is minus infinity.
+        value: [n] -tau log sum_t exp(g_t / tau): what the rows contribute to the objective.
+    """
+
+    share: Any
+    value: Any
+
+
+def tempered_shares(bound: Any, tau: Any, xp: ModuleType = np) -> Shares:
+    """Shares and value in one pass over exp(g / tau), for [n, k] `bound`."""
+    scaled = bound / tau
+    top = _row_max(scaled, xp)
+    powers = xp.exp(scaled - top)
+    total = _row_sum(powers, xp)
+    logarithm = xp.math.log(total) if xp is not np else np.log(total)
+    return Shares(powers / total, -tau * (logarithm + top)[:, 0])
+
+
+def rival_hinges(mean: Any, variance: Any, own: Any, xp: ModuleType = np) -> AugmentedHinge:
+    """The hinges of all classes against the true one, from marginals [n, C] and one-hot labels `own`."""
+    spread = variance + _row_sum(own * variance, xp)
+    return augmented_hinge(rival_margins(mean, _row_sum(own * mean, xp)), spread, xp)
+
+
+def without_own(values: Any, own: Any, xp: ModuleType = np) -> Any:
+    """`values` [n, C] with minus infinity at the true class."""
+    return xp.where(own > 0, xp.cast(-np.inf, values.dtype) if xp is not np else -np.inf, values)
+
+
+def rival_pull(hinge: AugmentedHinge, share: Any) -> Any:
+    """Minus u_t = pi (1 + w d): how strongly G wants a rival's mean lower; the true class gets their sum."""
+    return share * hinge.slope
+
+
+def rival_weight(hinge: AugmentedHinge, share: Any) -> Any:
+    """W_t = pi w, the rival's entry of the target precision; the true class gets their sum."""
+    return share * hinge.weight
+
+
+def rival_curvature(hinge: AugmentedHinge, share: Any, tau: Any) -> Any:
+    """k_t = -d2G/dF_t2 = pi w (1 - (w d)^2) + pi (1 - pi) (1 + w d)^2 / tau (docs/math.md, 8)."""
+    slope = hinge.slope
+    return _straight(hinge, share) + share * (1.0 - share) * slope * slope / tau
+
+
+def own_curvature(hinge: AugmentedHinge, share: Any, tau: Any, xp: ModuleType = np) -> Any:
+    """k_y [n, 1] = sum_t pi w (1 - (w d)^2) + [sum_t pi (1 + w d)^2 - (sum_t pi (1 + w d))^2] / tau."""
+    pull = rival_pull(hinge, share)
+    mean = _row_sum(pull, xp)
+    return _row_sum(_straight(hinge, share) + pull * hinge.slope / tau, xp) - mean * mean / tau
+
+
+def _straight(hinge: AugmentedHinge, share: Any) -> Any:
+    """What bends where the shares are held: pi w (1 - (w d)^2)."""
+    ratio = hinge.margin / hinge.root
+    return share * (1.0 - ratio * ratio) / hinge.root
+
+
+def _row_sum(x: Any, xp: ModuleType) -> Any:
+    return (np.sum if xp is np else xp.reduce_sum)(x, axis=1, keepdims=True)
+
+
+def _row_max(x: Any, xp: ModuleType) -> Any:
+    return (np.max if xp is np else xp.reduce_max)(x, axis=1, keepdims=True)

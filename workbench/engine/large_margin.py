@@ -1,16 +1,16 @@
-"""The large-margin GP (multi-class Bayesian SVM, papers 000 and 003) with tempered rivals.
+"""The large-margin GP (multi-class Bayesian SVM, Wistuba & Rawat 2018 and 2019) with tempered rivals.
 
-Notation of MATH.md section 2. For a rival t of the true class y:
-d = 1 + F_t - F_y,  a = d^2 + 2 kt + V_t + V_y,  w = a^-1/2,  g = d + sqrt a,
+Notation of docs/math.md, 2. For a rival t of the true class y:
+d = 1 + F_t - F_y,  a = d^2 + 2 r + V_t + V_y,  w = a^-1/2,  g = d + sqrt a,
 and the objective is  G = -sum_n tau log sum_t exp(g_nt / tau) - sum_c KL(q(v_c) || N(0, I)).
 G is concave while the rivals are fixed; a step in natural parameters that does not raise it is
 halved, so it never falls. Where every rival of every row is listed, `large_margin_newton` climbs
-the same G faster.
+the same G faster. The formulas are those of `workbench.engine.augmentation`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from threading import Lock
 from typing import Any, NamedTuple
@@ -20,8 +20,18 @@ import tensorflow as tf
 
 from workbench.arrays import Floats, Ints
 from workbench.engine import large_margin_newton as newton
-from workbench.engine.large_margin_parts import gram, kl, row_squares, specs
+from workbench.engine.augmentation import (
+    AugmentedHinge,
+    augmented_hinge,
+    rival_margins,
+    rival_pull,
+    rival_weight,
+    tempered_shares,
+)
+from workbench.engine.fitting import FitCallback, minibatches
+from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
 from workbench.engine.projection import ALIGNMENT
+from workbench.engine.whitened import gram, inverse_root, kl, row_squares, variances
 from workbench.engine.wide_mean import others
 
 TAU = 0.1
@@ -35,27 +45,6 @@ _HALVINGS = 10
 _FIRST = 4  # sweeps against every rival before the few
 _SHARED_FROM = 1 << 20  # bytes
 _BLOCKED = 128  # from here on 2 x 2 blocks pay
-
-Callback = Callable[[float, float], bool | None]
-
-
-class Posterior(NamedTuple):
-    """q(v_c) = N(mean_c, precision_c^-1), whitened. A warm start is just this.
-
-    Attributes:
-        mean: [P, C].
-        precision: [C, P, P].
-        root: [C, P, P] R_c = chol(precision_c)^-1, so that S_c = R_c' R_c.
-    """
-
-    mean: Floats
-    precision: Floats
-    root: Floats
-
-    @property
-    def covariance(self) -> Floats:
-        """[C, P, P] S_c."""
-        return np.matmul(self.root.transpose(0, 2, 1), self.root)
 
 
 class Fit(NamedTuple):
@@ -78,20 +67,16 @@ class Fit(NamedTuple):
     stopped: bool
 
 
-def prior(n_inducing: int, n_classes: int, dtype: Any = np.float64) -> Posterior:
-    """The cold start: q is the prior."""
-    eye = np.broadcast_to(np.eye(n_inducing, dtype=dtype), (n_classes, n_inducing, n_inducing))
-    return Posterior(np.zeros((n_inducing, n_classes), dtype=dtype), eye.copy(), eye.copy())
-
-
-def rival_count(n: int, n_classes: int) -> int:
-    """Rivals listed for each row: all, or a few when the data are large."""
+def rival_count(n: int, n_classes: int, wanted: int | None = None) -> int:
+    """Rivals listed for each row: those wanted, else all, or a few when the data are large."""
+    if wanted is not None:
+        return max(1, min(wanted, n_classes - 1))
     return n_classes - 1 if n * (n_classes - 1) <= ALL_RIVALS else min(FEW_RIVALS, n_classes - 1)
 
 
 def fit(
-    Phi: Floats,
-    kt: Floats,
+    phi: Floats,
+    residual: Floats,
     codes: Ints,
     n_classes: int,
     *,
@@ -100,14 +85,14 @@ def fit(
     rivals: int | None = None,
     sweeps: int = SWEEPS,
     tolerance: float = TOLERANCE,
-    callback: Callback | None = None,
+    callback: FitCallback | None = None,
     sweeps_per_call: int = 1,
 ) -> Fit:
     """Maximise G.
 
     Args:
-        Phi: [N, P] whitened features; their precision is the computation's.
-        kt: [N] variance the inducing points leave open.
+        phi: [N, P] whitened features; their precision is the computation's.
+        residual: [N] variance the inducing points leave open.
         codes: [N] true classes.
         n_classes: C >= 2.
         start: of a warm start; the prior otherwise.
@@ -122,28 +107,25 @@ def fit(
     Returns:
         The fit.
     """
-    dtype = Phi.dtype
-    k = rival_count(len(Phi), n_classes) if rivals is None else max(1, min(rivals, n_classes - 1))
+    dtype = phi.dtype
+    k = rival_count(len(phi), n_classes, rivals)
     if start is None and rivals != 1 and k < n_classes - 1:
-        start = _first_look(Phi, kt, codes, n_classes, tau)
-    key = n_classes, dtype.name, Phi.shape[1] >= _BLOCKED
-    every = k == n_classes - 1 and len(Phi) * k <= ALL_RIVALS
-    run = _concrete(newton.solver if every else _solver, *key)
-    fixed = _tensors(Phi, kt.astype(dtype, copy=False), codes.astype(np.int32))
-    state = start or prior(Phi.shape[1], n_classes, dtype)
-    moving = [tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in state]
+        start = _first_look(phi, residual, codes, n_classes, tau)
+    every = k == n_classes - 1 and len(phi) * k <= ALL_RIVALS
+    run = _concrete(newton.solver if every else _solver, n_classes, dtype.name, phi.shape[1] >= _BLOCKED)
+    data = data_of(phi, residual, codes)
+    q = _posterior_of(start, phi.shape[1], n_classes, dtype)
+    pace: Any
     if every:
-        moving += _tensors(np.array([1.0, 1.0, 0.0], dtype))
-        options = _tensors(np.array([tau, tolerance], dtype))
+        pace, limits = newton.Pace(*_tensors(*np.array([1.0, 1.0, 0.0], dtype))), _tensors(dtype.type(tau))
     else:
-        moving += _tensors(dtype.type(1.0), np.int32(0))
-        options = _tensors(dtype.type(tau), np.int32(k), dtype.type(tolerance))
+        pace, limits = _Pace(*_tensors(dtype.type(1.0), np.int32(0))), _tensors(dtype.type(tau), np.int32(k))
+    limits += _tensors(dtype.type(tolerance))
     traces: list[Floats] = []
     done, stopped = 0, False
     while True:
         share = sweeps - done if callback is None else min(sweeps_per_call, sweeps - done)
-        found = run(*fixed, *moving, *options, *_tensors(np.int32(share)))
-        moving, (ended, trace, *rest) = found[: len(moving)], found[len(moving) :]
+        q, pace, ended, trace, *rest = run(*data, *q, *pace, *limits, *_tensors(np.int32(share)))
         values = trace.numpy()
         traces.append(values if not traces else values[1:])
         done += share
@@ -153,30 +135,30 @@ def fit(
             break
         if finished:
             break
-    posterior = Posterior(*(part.numpy() for part in moving[:3]))
     if every:
         listed = others(codes, n_classes)
         d, a = (np.take_along_axis(part.numpy(), listed, axis=1) for part in rest)
     else:
         listed, d, a = (part.numpy() for part in rest)
+    posterior = Posterior(*(part.numpy() for part in q))
     return Fit(posterior, np.concatenate(traces), listed, d, a, stopped)
 
 
-def _first_look(Phi: Floats, kt: Floats, codes: Ints, n_classes: int, tau: float) -> Posterior:
+def _first_look(phi: Floats, residual: Floats, codes: Ints, n_classes: int, tau: float) -> Posterior:
     """A posterior from a part of the rows against every rival.
 
     At the prior all rivals tie, and a step against the few that happen to be listed only makes the
     others the largest: the objective cannot rise, and the fit would end where it began.
     """
     n = max(ALL_RIVALS // (n_classes - 1), 1)
-    rows = np.sort(np.random.default_rng(0).choice(len(Phi), min(n, len(Phi)), replace=False))
-    part = fit(Phi[rows], kt[rows], codes[rows], n_classes, tau=tau, rivals=n_classes - 1, sweeps=_FIRST)
-    return part.posterior
+    rows = np.sort(np.random.default_rng(0).choice(len(phi), min(n, len(phi)), replace=False))
+    part = phi[rows], residual[rows], codes[rows]
+    return fit(*part, n_classes, tau=tau, rivals=n_classes - 1, sweeps=_FIRST).posterior
 
 
 def fit_minibatch(
-    Phi: Floats,
-    kt: Floats,
+    phi: Floats,
+    residual: Floats,
     codes: Ints,
     n_classes: int,
     *,
@@ -188,15 +170,15 @@ def fit_minibatch(
     rho_start: float = 0.3,
     rho_end: float = 0.02,
     seed: int = 0,
-    callback: Callback | None = None,
+    callback: FitCallback | None = None,
 ) -> Fit:
     """Stochastic natural-gradient ascent, for data that come in pieces.
 
-    The step is max(rho_end, rho_start (1 + .2 t)^-.7), as in MATH.md section 4. With one batch that
+    The step is max(rho_end, rho_start (1 + .2 t)^-.7), as in docs/math.md, 4. With one batch that
     holds every row and rho_start = 1 the first step is a sweep of `fit`.
 
     Args:
-        Phi, kt, codes, n_classes, start, tau, rivals, callback: as in `fit`; the callback comes
+        phi, residual, codes, n_classes, start, tau, rivals, callback: as in `fit`; the callback comes
             after every epoch.
         batch_size: B rows a step.
         epochs: passes over the rows.
@@ -207,51 +189,61 @@ def fit_minibatch(
     Returns:
         The fit; its trace holds the mean objective of each epoch.
     """
-    dtype = Phi.dtype
-    n = len(Phi)
-    step = _concrete(_stochastic, n_classes, dtype.name, Phi.shape[1] >= _BLOCKED)
-    k = rival_count(min(n, batch_size), n_classes) if rivals is None else max(1, min(rivals, n_classes - 1))
-    M, Lam, R = (
-        tf.convert_to_tensor(np.asarray(part, dtype=dtype))
-        for part in (start or prior(Phi.shape[1], n_classes, dtype))
-    )
-    trace: list[float] = []
-    t, stopped = 0, False
-    for epoch, batches in epochs_of(n, batch_size, epochs, seed):
+    dtype, n = phi.dtype, len(phi)
+    step = _concrete(_stochastic, n_classes, dtype.name, phi.shape[1] >= _BLOCKED)
+    k = np.int32(rival_count(min(n, batch_size), n_classes, rivals))
+    q = _posterior_of(start, phi.shape[1], n_classes, dtype)
+    t = 0
+
+    def epoch(batches: Ints) -> float:
+        nonlocal q, t
         total = 0.0
         for rows in batches:
             rho = max(rho_end, rho_start * (1.0 + 0.2 * t) ** -0.7)
-            M, Lam, R, G = step(
-                *_tensors(Phi[rows], kt[rows].astype(dtype, copy=False), codes[rows].astype(np.int32)),
-                M, Lam, R,
-                *_tensors(dtype.type(rho), dtype.type(n / len(rows)), dtype.type(tau), np.int32(k)),
-            )  # fmt: skip
+            part = data_of(phi[rows], residual[rows], codes[rows])
+            scalars = (dtype.type(rho), dtype.type(n / len(rows)), dtype.type(tau), k)
+            q, G = step(*part, *q, *_tensors(*scalars))
             total += float(G) / len(batches)
             t += 1
-        trace.append(total)
-        if callback is not None and callback((epoch + 1) / epochs, total):
-            stopped = epoch + 1 < epochs
-            break
-    posterior = Posterior(M.numpy(), Lam.numpy(), R.numpy())
-    return closing(posterior, trace, Phi, kt, codes, n_classes, tau, rivals, stopped)
+        return total
+
+    trace, stopped = in_epochs(epoch, n, batch_size, epochs, seed, callback)
+    posterior = Posterior(*(part.numpy() for part in q))
+    return closing(posterior, trace, phi, residual, codes, n_classes, tau, rivals, stopped)
 
 
-def epochs_of(n: int, batch_size: int, epochs: int, seed: int) -> Iterator[tuple[int, list[Ints]]]:
-    """(epoch, its batches of row numbers), shuffled anew each epoch unless one batch holds all."""
+def in_epochs(
+    epoch: Callable[[Ints], float], n: int, batch_size: int, epochs: int, seed: int,
+    callback: FitCallback | None,
+) -> tuple[Floats, bool]:  # fmt: skip
+    """Call `epoch` with the batches [T, B] of each pass; its values, and whether it was stopped."""
     rng = np.random.default_rng([seed, 0xBA7C])
-    size = min(max(1, batch_size), n)
-    for epoch in range(epochs):
-        order = rng.permutation(n) if size < n else np.arange(n)
-        yield epoch, [order[i : i + size] for i in range(0, n, size)]
+    count = -(-n // max(1, min(batch_size, n)))
+    trace: list[float] = []
+    for number in range(1, epochs + 1):
+        trace.append(epoch(minibatches(n, batch_size, count, rng)))
+        if callback is not None and callback(number / epochs, trace[-1]):
+            return np.asarray(trace), number < epochs
+    return np.asarray(trace), False
 
 
 def closing(
-    posterior: Posterior, trace: list[float], Phi: Floats, kt: Floats, codes: Ints, n_classes: int,
+    posterior: Posterior, trace: Floats, phi: Floats, residual: Floats, codes: Ints, n_classes: int,
     tau: float, rivals: int | None, stopped: bool,
 ) -> Fit:  # fmt: skip
     """A fit with margins at the given posterior: no sweep, one look at the data."""
-    look = fit(Phi, kt, codes, n_classes, start=posterior, tau=tau, rivals=rivals, sweeps=0)
-    return look._replace(posterior=posterior, trace=np.asarray(trace or look.trace), stopped=stopped)
+    look = fit(phi, residual, codes, n_classes, start=posterior, tau=tau, rivals=rivals, sweeps=0)
+    return look._replace(posterior=posterior, trace=trace if len(trace) else look.trace, stopped=stopped)
+
+
+def data_of(phi: Floats, residual: Floats, codes: Ints) -> Data:
+    """Rows as tensors, in the precision of phi."""
+    return Data(*_tensors(phi, residual.astype(phi.dtype, copy=False), codes.astype(np.int32)))
+
+
+def _posterior_of(start: Posterior | None, n_inducing: int, n_classes: int, dtype: Any) -> Posterior:
+    given = start or Posterior.prior(n_inducing, n_classes, dtype)
+    return Posterior(*(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in given))
 
 
 def _tensors(*values: Any) -> tuple[Any, ...]:
@@ -278,7 +270,7 @@ def trace_count(n_classes: int, dtype: str = "float64") -> int:
     return sum(solver.experimental_get_tracing_count() for solver in made)
 
 
-# --------------------------------------------------------------------------- the solver
+# --------------------------------------------------------------------------- sweeps over listed rivals
 
 
 _TRACING = Lock()
@@ -295,188 +287,205 @@ def _traced(make: Callable[..., Any], *key: Any) -> Any:
     return make(*key).get_concrete_function()
 
 
-class _Pieces(NamedTuple):
-    """What the solvers are made of; see `_pieces`."""
+class _Pace(NamedTuple):
+    """Share of the natural-gradient step, and how many small gains came in a row."""
 
-    local: Any
-    target: Any
-    move: Any
+    rho: Any
+    small: Any
+
+
+class _Look(NamedTuple):
+    """Rivals, d and a [N, k] at some posterior, and its objective."""
+
+    rivals: Any
+    margin: Any
+    second: Any
+    objective: Any
+
+
+_plain = tf.autograph.experimental.do_not_convert
+
+
+def _chunks(n: Any) -> tuple[Any, Any]:
+    size = tf.where(n <= _ONE_CHUNK, tf.maximum(n, 1), _CHUNK)
+    return size, (n + size - 1) // size
+
+
+def _part(data: Data, i: Any, size: Any) -> Data:
+    return Data(*(part[i * size : (i + 1) * size] for part in data))
+
+
+def _look(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> _Look:
+    """Every row against its rivals, in chunks."""
+    size, count = _chunks(tf.shape(data.phi)[0])
+    kinds = (tf.int32, data.phi.dtype, data.phi.dtype)
+    rivals, margins, seconds = (
+        tf.TensorArray(kind, count, infer_shape=False, element_shape=[None, None]) for kind in kinds
+    )
+    G = -kl(q.mean, q.root)
+    for i in tf.range(count):  # type: ignore[attr-defined]
+        t, d, a, value = _moments(_part(data, i, size), q, tau, k, blocked)
+        rivals, margins, seconds = rivals.write(i, t), margins.write(i, d), seconds.write(i, a)
+        G += value
+    return _Look(rivals.concat(), margins.concat(), seconds.concat(), G)
+
+
+@_plain
+def _moments(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> tuple[Any, Any, Any, Any]:
+    """Rivals, d and a of a chunk, and its share of G."""
+    C, dtype = q.root.shape[0], data.phi.dtype
+    F, own = data.phi @ q.mean, data.codes[:, None]
+    every = k == C - 1
+
+    def largest() -> Any:
+        mine = tf.one_hot(data.codes, C, on_value=True, off_value=False)
+        return tf.math.top_k(tf.where(mine, tf.cast(-np.inf, dtype), F), k).indices
+
+    def all_others() -> Any:
+        steps = tf.range(C - 1)[None, :]
+        return steps + tf.cast(steps >= own, tf.int32)
+
+    rivals = tf.cond(every, all_others, largest)
+    listed = tf.concat([rivals, own], 1)  # [n, k + 1]
+
+    def variances_of_all() -> Any:
+        return tf.gather(variances(data.phi, q.root, blocked), listed, batch_dims=1)
+
+    def variances_of_listed() -> Any:
+        slots, rows = _by_class(listed, C)
+        values = [row_squares(tf.gather(data.phi, rows[c]), q.root[c], blocked) for c in range(C)]
+        return tf.reshape(tf.dynamic_stitch(slots, values), tf.shape(listed))
+
+    V = tf.cond(every, variances_of_all, variances_of_listed)
+    d = rival_margins(tf.gather(F, rivals, batch_dims=1), tf.gather(F, own, batch_dims=1))
+    hinge = augmented_hinge(d, 2.0 * data.residual[:, None] + V[:, :k] + V[:, k:], tf)
+    value = tf.reduce_sum(tempered_shares(hinge.bound, tau, tf).value)
+    return rivals, d, hinge.root * hinge.root, value
+
+
+def _by_class(listed: Any, C: int) -> tuple[Any, Any]:
+    """For every class: places in the flattened list [n, k + 1] that name it, and their rows."""
+    flat = tf.reshape(listed, [-1])
+    slots = tf.dynamic_partition(tf.range(tf.size(flat)), flat, C)
+    return slots, [slot // tf.shape(listed)[1] for slot in slots]
+
+
+def _target(data: Data, q: Posterior, at: _Look, tau: Any, k: Any, blocked: bool) -> tuple[Any, Any]:
+    """The precisions a full step lands on, and dG/dM, in chunks."""
+    size, count = _chunks(tf.shape(data.phi)[0])
+    C, dtype = q.root.shape[0], data.phi.dtype
+    precision = tf.eye(tf.shape(data.phi)[1], batch_shape=[C], dtype=dtype)
+    gradient = -q.mean
+    for i in tf.range(count):  # type: ignore[attr-defined]
+        rows = slice(i * size, (i + 1) * size)
+        part = _Look(at.rivals[rows], at.margin[rows], at.second[rows], at.objective)
+        more, slope = _target_of_chunk(_part(data, i, size), part, C, tau, k, blocked)
+        precision += more
+        gradient += slope
+    return precision, gradient
+
+
+@_plain
+def _target_of_chunk(data: Data, at: _Look, C: int, tau: Any, k: Any, blocked: bool) -> tuple[Any, Any]:
+    """A' diag(W) A and A' u of a chunk, for every class."""
+    hinge = AugmentedHinge(at.margin, tf.sqrt(at.second))
+    share = tempered_shares(hinge.bound, tau, tf).share
+    W, u = rival_weight(hinge, share), -rival_pull(hinge, share)
+    W = tf.concat([W, tf.reduce_sum(W, 1, keepdims=True)], 1)
+    u = tf.concat([u, -tf.reduce_sum(u, 1, keepdims=True)], 1)
+    listed = tf.concat([at.rivals, data.codes[:, None]], 1)
+    n = tf.shape(data.phi)[0]
+
+    def over_all() -> tuple[Any, Any]:
+        places = tf.stack([tf.broadcast_to(tf.range(n)[:, None], tf.shape(listed)), listed], 2)
+        dense = tf.sqrt(tf.scatter_nd(places, W, [n, C]))
+        slopes = tf.matmul(data.phi, tf.scatter_nd(places, u, [n, C]), transpose_a=True)
+        return tf.stack([gram(dense[:, c, None] * data.phi, blocked) for c in range(C)]), slopes
+
+    def over_listed() -> tuple[Any, Any]:
+        flat_W, flat_u = tf.reshape(W, [-1]), tf.reshape(u, [-1])
+        slots, rows = _by_class(listed, C)
+        grams, slopes = [], []
+        for c in range(C):
+            A = tf.gather(data.phi, rows[c])
+            grams.append(gram(tf.sqrt(tf.gather(flat_W, slots[c]))[:, None] * A, blocked))
+            slopes.append(tf.linalg.matvec(A, tf.gather(flat_u, slots[c]), transpose_a=True))
+        return tf.stack(grams), tf.stack(slopes, 1)
+
+    return tf.cond(k == C - 1, over_all, over_listed)
+
+
+@_plain
+def _moved(q: Posterior, precision: Any, gradient: Any, rho: Any) -> Posterior:
+    """The damped natural-gradient step, then centring, which only the KL sees."""
+    Lam = q.precision + rho * (precision - q.precision)
+    old = tf.einsum("cpq,qc->cp", q.precision, q.mean)
+    new = tf.einsum("cpq,qc->cp", precision, q.mean) + tf.transpose(gradient)
+    h = old + rho * (new - old)
+    R = inverse_root(Lam)
+    M = tf.transpose(tf.linalg.matvec(R, tf.linalg.matvec(R, h), transpose_a=True))
+    return Posterior(M - tf.reduce_mean(M, 1, keepdims=True), Lam, R)
 
 
 @cache
-def _pieces(C: int, dtype_name: str, blocked: bool) -> _Pieces:
-    """The parts of a sweep for C classes in one precision, as functions to be traced."""
-    dtype = tf.as_dtype(dtype_name)
-    floor = 1e-12 if dtype == tf.float64 else 1e-6
-
-    @tf.autograph.experimental.do_not_convert
-    def moments(Phi, kt, y, M, R, tau, k):  # type: ignore[no-untyped-def]
-        """Rivals, d and a of a chunk, its share of G, and dG/dF with the weights."""
-        F = Phi @ M
-        every = k == C - 1
-
-        def largest():  # type: ignore[no-untyped-def]
-            own = tf.one_hot(y, C, on_value=True, off_value=False)
-            return tf.math.top_k(tf.where(own, tf.cast(-np.inf, dtype), F), k).indices
-
-        def others():  # type: ignore[no-untyped-def]
-            steps = tf.range(C - 1)[None, :]
-            return steps + tf.cast(steps >= y[:, None], tf.int32)
-
-        rivals = tf.cond(every, others, largest)
-        listed = tf.concat([rivals, y[:, None]], 1)  # [n, k + 1]
-
-        def variances_of_all():  # type: ignore[no-untyped-def]
-            V = tf.stack([row_squares(Phi, R[c], blocked) for c in range(C)], 1)
-            return tf.gather(V, listed, batch_dims=1)
-
-        def variances_of_listed():  # type: ignore[no-untyped-def]
-            flat = tf.reshape(listed, [-1])
-            slots = tf.dynamic_partition(tf.range(tf.size(flat)), flat, C)
-            values = [row_squares(tf.gather(Phi, slots[c] // (k + 1)), R[c], blocked) for c in range(C)]
-            return tf.reshape(tf.dynamic_stitch(slots, values), tf.shape(listed))
-
-        V = tf.cond(every, variances_of_all, variances_of_listed)
-        d = 1.0 + tf.gather(F, rivals, batch_dims=1) - tf.gather(F, y[:, None], batch_dims=1)
-        a = tf.maximum(d * d + 2.0 * kt[:, None] + V[:, :k] + V[:, k:], tf.cast(floor, dtype))
-        g = (d + tf.sqrt(a)) / tau
-        data = -tau * tf.reduce_sum(tf.reduce_logsumexp(g, 1))
-        return rivals, d, a, data
-
-    @tf.autograph.experimental.do_not_convert
-    def targets(Phi, y, rivals, d, a, tau, k):  # type: ignore[no-untyped-def]
-        """A' diag(W) A and A' u of a chunk, for every class."""
-        w = tf.math.rsqrt(a)
-        pi = tf.nn.softmax((d + tf.sqrt(a)) / tau)
-        W, u = pi * w, -pi * (1.0 + w * d)
-        W = tf.concat([W, tf.reduce_sum(W, 1, keepdims=True)], 1)
-        u = tf.concat([u, -tf.reduce_sum(u, 1, keepdims=True)], 1)
-        listed = tf.concat([rivals, y[:, None]], 1)
-        n = tf.shape(Phi)[0]
-
-        def over_all():  # type: ignore[no-untyped-def]
-            entries = tf.stack([tf.broadcast_to(tf.range(n)[:, None], tf.shape(listed)), listed], 2)
-            dense = tf.sqrt(tf.scatter_nd(entries, W, [n, C]))
-            slopes = tf.matmul(Phi, tf.scatter_nd(entries, u, [n, C]), transpose_a=True)
-            return tf.stack([gram(dense[:, c, None] * Phi, blocked) for c in range(C)]), slopes
-
-        def over_listed():  # type: ignore[no-untyped-def]
-            flat = tf.reshape(listed, [-1])
-            flat_W, flat_u = tf.reshape(W, [-1]), tf.reshape(u, [-1])
-            slots = tf.dynamic_partition(tf.range(tf.size(flat)), flat, C)
-            grams, slopes = [], []
-            for c in range(C):
-                A = tf.gather(Phi, slots[c] // (k + 1))
-                grams.append(gram(tf.sqrt(tf.gather(flat_W, slots[c]))[:, None] * A, blocked))
-                slopes.append(tf.linalg.matvec(A, tf.gather(flat_u, slots[c]), transpose_a=True))
-            return tf.stack(grams), tf.stack(slopes, 1)
-
-        return tf.cond(k == C - 1, over_all, over_listed)
-
-    def chunks(n):  # type: ignore[no-untyped-def]
-        size = tf.where(n <= _ONE_CHUNK, tf.maximum(n, 1), _CHUNK)
-        return size, (n + size - 1) // size
-
-    def local(Phi, kt, y, M, R, tau, k):  # type: ignore[no-untyped-def]
-        size, count = chunks(tf.shape(Phi)[0])
-        rivals = tf.TensorArray(tf.int32, count, infer_shape=False, element_shape=[None, None])
-        ds = tf.TensorArray(dtype, count, infer_shape=False, element_shape=[None, None])
-        ay = tf.TensorArray(dtype, count, infer_shape=False, element_shape=[None, None])
-        G = -kl(M, R)
-        for i in tf.range(count):  # type: ignore[attr-defined]
-            rows = slice(i * size, (i + 1) * size)
-            r, d, a, data = moments(Phi[rows], kt[rows], y[rows], M, R, tau, k)
-            rivals, ds, ay = rivals.write(i, r), ds.write(i, d), ay.write(i, a)
-            G += data
-        return rivals.concat(), ds.concat(), ay.concat(), G
-
-    def target(Phi, y, M, rivals, d, a, tau, k):  # type: ignore[no-untyped-def]
-        size, count = chunks(tf.shape(Phi)[0])
-        P = tf.shape(Phi)[1]
-        LamT = tf.eye(P, batch_shape=[C], dtype=dtype)
-        gm = -M
-        for i in tf.range(count):  # type: ignore[attr-defined]
-            rows = slice(i * size, (i + 1) * size)
-            gram, slope = targets(Phi[rows], y[rows], rivals[rows], d[rows], a[rows], tau, k)
-            LamT += gram
-            gm += slope
-        return LamT, gm
-
-    @tf.autograph.experimental.do_not_convert
-    def move(M, Lam, LamT, gm, rho):  # type: ignore[no-untyped-def]
-        """The damped natural-gradient step, then centring, which only the KL sees."""
-        Lam2 = Lam + rho * (LamT - Lam)
-        old = tf.einsum("cpq,qc->cp", Lam, M)
-        new = tf.einsum("cpq,qc->cp", LamT, M) + tf.transpose(gm)
-        h = old + rho * (new - old)
-        eye = tf.eye(tf.shape(M)[0], batch_shape=[C], dtype=dtype)
-        R2 = tf.linalg.triangular_solve(tf.linalg.cholesky(Lam2), eye)
-        M2 = tf.transpose(tf.linalg.matvec(R2, tf.linalg.matvec(R2, h), transpose_a=True))
-        return M2 - tf.reduce_mean(M2, 1, keepdims=True), Lam2, R2
-
-    return _Pieces(local, target, move)
-
-
-@cache
-def _solver(C: int, dtype_name: str, blocked: bool) -> Any:
+def _solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     """The compiled sweeps: one trace a process for C classes in one precision."""
     dtype = tf.as_dtype(dtype_name)
-    local, target, move = _pieces(C, dtype_name, blocked)
-    data, posterior, scalar, integer = specs(C, dtype)
+    data_spec, posterior_spec, scalar, integer = signature(n_classes, dtype)
+    pace_spec = _Pace(scalar, integer)
 
-    @tf.function(input_signature=[*data, *posterior, scalar, integer, scalar, integer, scalar, integer])
-    def solve(Phi, kt, y, M, Lam, R, rho, small, tau, k, tolerance, sweeps):  # type: ignore[no-untyped-def]
+    @compiled(data_spec, posterior_spec, pace_spec, scalar, integer, scalar, integer)
+    def solve(data, q, pace, tau, k, tolerance, sweeps):  # type: ignore[no-untyped-def]
         # one loop over proposals, so that each piece is traced once: the first proposal is the start
-        n = tf.shape(Phi)[0]
-        rivals = tf.zeros([n, k], tf.int32)
-        d = tf.zeros([n, k], dtype)
-        a = tf.ones([n, k], dtype)
-        G = tf.cast(-np.inf, dtype)
-        M2, Lam2, R2 = M, Lam, R
-        LamT, gm = Lam, M
+        n = tf.shape(data.phi)[0]
+        empty = tf.zeros([n, k], dtype)
+        at = _Look(tf.zeros([n, k], tf.int32), empty, empty, tf.cast(-np.inf, dtype))
+        rho, small = pace
+        proposed, precision, gradient = q, q.precision, q.mean
         trace = tf.TensorArray(dtype, sweeps + 1, element_shape=[])
-        done, tries, ended = -1, 0, False
+        ended: Any = False
+        done, tries = -1, 0
         while done < sweeps and not ended:
-            rivals2, d2, a2, G2 = local(Phi, kt, y, M2, R2, tau, k)
-            if G2 >= G:
+            found = _look(data, proposed, tau, k, blocked)
+            G, before = found.objective, at.objective
+            if before <= G:
                 small = tf.where(
-                    tf.less(G2 - G, tolerance * tf.abs(G)), small + 1, small * tf.cast(done < 0, tf.int32)
+                    tf.less(G - before, tolerance * tf.abs(G)), small + 1, small * tf.cast(done < 0, tf.int32)
                 )
                 rho = tf.where(tries == 0 and done >= 0, tf.minimum(tf.cast(1.0, dtype), 1.5 * rho), rho)
-                M, Lam, R, rivals, d, a, G = M2, Lam2, R2, rivals2, d2, a2, G2
+                q, at = proposed, found
                 done += 1
                 tries = 0
                 trace = trace.write(done, G)
                 ended = small >= 2
                 if done < sweeps and not ended:
-                    LamT, gm = target(Phi, y, M, rivals, d, a, tau, k)
+                    precision, gradient = _target(data, q, at, tau, k, blocked)
             else:
                 rho *= 0.5
                 tries += 1
                 ended = tries > _HALVINGS or done < 0
             if done < sweeps and not ended:
-                M2, Lam2, R2 = move(M, Lam, LamT, gm, rho)
-        return M, Lam, R, rho, small, ended, trace.stack()[: done + 1], rivals, d, a
+                proposed = _moved(q, precision, gradient, rho)
+        return q, _Pace(rho, small), ended, trace.stack()[: done + 1], at.rivals, at.margin, at.second
 
     return solve
 
 
 @cache
-def _stochastic(C: int, dtype_name: str, blocked: bool) -> Any:
+def _stochastic(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     """One compiled natural-gradient step on a minibatch."""
     dtype = tf.as_dtype(dtype_name)
-    local, target, move = _pieces(C, dtype_name, blocked)
-    data, posterior, scalar, integer = specs(C, dtype)
+    data_spec, posterior_spec, scalar, integer = signature(n_classes, dtype)
 
-    @tf.function(input_signature=[*data, *posterior, scalar, scalar, scalar, integer])
-    def step(Phi, kt, y, M, Lam, R, rho, scale, tau, k):  # type: ignore[no-untyped-def]
-        rivals, d, a, G = local(Phi, kt, y, M, R, tau, k)
-        LamT, gm = target(Phi, y, M, rivals, d, a, tau, k)
-        eye = tf.eye(tf.shape(M)[0], batch_shape=[C], dtype=dtype)
+    @compiled(data_spec, posterior_spec, scalar, scalar, scalar, integer)
+    def step(data, q, rho, scale, tau, k):  # type: ignore[no-untyped-def]
+        at = _look(data, q, tau, k, blocked)
+        precision, gradient = _target(data, q, at, tau, k, blocked)
+        eye = tf.eye(tf.shape(q.mean)[0], batch_shape=[n_classes], dtype=dtype)
         # both sums over the data are scaled by N / B; the prior's share is not
-        LamT = eye + scale * (LamT - eye)
-        gm = scale * (gm + M) - M
-        divergence = kl(M, R)
-        return *move(M, Lam, LamT, gm, rho), scale * (G + divergence) - divergence
+        precision = eye + scale * (precision - eye)
+        gradient = scale * (gradient + q.mean) - q.mean
+        divergence = kl(q.mean, q.root)
+        return _moved(q, precision, gradient, rho), scale * (at.objective + divergence) - divergence
 
     return step

@@ -10,57 +10,16 @@ import tensorflow as tf
 
 from workbench.arrays import Array, Floats
 from workbench.engine import large_margin
-from workbench.engine.large_margin import TAU, Callback, Fit, Posterior
+from workbench.engine.fitting import FitCallback
+from workbench.engine.large_margin import TAU, Fit
+from workbench.engine.large_margin_state import Posterior
+from workbench.engine.likelihoods.margin import LargeMargin
 from workbench.engine.projection import relative_jitter
 from workbench.errors import InputError
 
 
-class TemperedMargin(gpflow.likelihoods.Likelihood):
-    """exp of minus the tempered margin loss: a pseudo-likelihood, not normalised over classes.
-
-    log p = -tau log sum_t exp(2 max(0, 1 + f_t - f_y) / tau); its variational bound with
-    alpha = E(1 + f_t - f_y)^2 replaces the bracket by g = d + sqrt a.
-
-    Args:
-        n_classes: C.
-        tau: temperature over rivals.
-        beta: predictions are softmax(beta * mean), MATH.md section 8.
-    """
-
-    def __init__(self, n_classes: int, tau: float = TAU, beta: float = 1.5) -> None:
-        super().__init__(input_dim=None, latent_dim=n_classes, observation_dim=1)
-        self.n_classes = n_classes
-        self.tau = tau
-        self.beta = gpflow.Parameter(beta, transform=gpflow.utilities.positive(), name="beta")
-        gpflow.set_trainable(self.beta, False)
-
-    def _soft_maximum(self, g: Any, Y: Any) -> Any:
-        own = tf.one_hot(tf.cast(Y[..., 0], tf.int32), self.n_classes, on_value=True, off_value=False)
-        return self.tau * tf.reduce_logsumexp(tf.where(own, tf.cast(-np.inf, g.dtype), g / self.tau), -1)
-
-    def _margin(self, F: Any, Y: Any) -> Any:
-        own = tf.gather(F, tf.cast(Y, tf.int32), batch_dims=len(F.shape) - 1)
-        return 1.0 + F - own
-
-    def _log_prob(self, X: Any, F: Any, Y: Any) -> Any:
-        return -self._soft_maximum(2.0 * tf.nn.relu(self._margin(F, Y)), Y)
-
-    def _variational_expectations(self, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> Any:
-        d = self._margin(Fmu, Y)
-        own = tf.gather(Fvar, tf.cast(Y, tf.int32), batch_dims=len(Fvar.shape) - 1)
-        return -self._soft_maximum(d + tf.sqrt(tf.maximum(d * d + Fvar + own, 1e-12)), Y)
-
-    def _predict_mean_and_var(self, X: Any, Fmu: Any, Fvar: Any) -> Any:
-        p = tf.nn.softmax(self.beta * Fmu)
-        return p, p - p * p
-
-    def _predict_log_density(self, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> Any:
-        log_p = tf.nn.log_softmax(self.beta * Fmu)
-        return tf.gather(log_p, tf.cast(Y, tf.int32), batch_dims=len(Fmu.shape) - 1)[..., 0]
-
-
 class LargeMarginGP(gpflow.models.GPModel):
-    """Multi-class Bayesian SVM with inducing points (papers 000, 003).
+    """Multi-class Bayesian SVM with inducing points (Wistuba & Rawat 2018, 2019).
 
     Parameters: the kernel's, `q_mu` [P, C] and `q_sqrt` [C, P, P] of the whitened q(v), and
     `wide_mu` [B, C] where the mean has a basis of its own.
@@ -88,7 +47,7 @@ class LargeMarginGP(gpflow.models.GPModel):
         jitter: float | None = None,
         wide_jitter: float | None = None,
     ) -> None:
-        super().__init__(kernel, TemperedMargin(n_classes, tau, beta), num_latent_gps=n_classes)
+        super().__init__(kernel, LargeMargin(n_classes, tau, beta), num_latent_gps=n_classes)
         self.tau = tau
         self.inducing_variable = gpflow.inducing_variables.InducingPoints(
             np.array(inducing, dtype=np.float64)
@@ -114,10 +73,8 @@ class LargeMarginGP(gpflow.models.GPModel):
     @property
     def posterior(self) -> Posterior:
         """q(v) as the solver has it."""
-        S_root = self.q_sqrt.numpy()
-        precision = np.linalg.inv(S_root @ S_root.transpose(0, 2, 1))
-        precision = 0.5 * (precision + precision.transpose(0, 2, 1))
-        return Posterior(self.q_mu.numpy(), precision, np.linalg.inv(np.linalg.cholesky(precision)))
+        lower = self.q_sqrt.numpy()
+        return Posterior.of_covariance(self.q_mu.numpy(), lower @ lower.transpose(0, 2, 1))
 
     def assign(self, mean: Floats, covariance: Floats, wide_mean: Floats | None = None) -> None:
         """Set q(v).
@@ -140,7 +97,7 @@ class LargeMarginGP(gpflow.models.GPModel):
         rivals: int | None = None,
         sweeps: int = large_margin.SWEEPS,
         tolerance: float = large_margin.TOLERANCE,
-        callback: Callback | None = None,
+        callback: FitCallback | None = None,
     ) -> Fit:
         """Closed-form sweeps on the small basis, from the present q.
 
@@ -153,11 +110,11 @@ class LargeMarginGP(gpflow.models.GPModel):
             The fit, also stored in `q_mu` and `q_sqrt`.
         """
         X, Y = data
-        Phi, kt = self._project(
+        phi, residual = self._project(
             tf.convert_to_tensor(np.asarray(X, dtype=np.float64)), self.inducing_variable, self.jitter
         )
         found = large_margin.fit(
-            Phi.numpy(), kt.numpy(), np.asarray(Y).reshape(-1).astype(np.int64), self.num_latent_gps,
+            phi.numpy(), residual.numpy(), np.asarray(Y).reshape(-1).astype(np.int64), self.num_latent_gps,
             start=self.posterior if warm_start else None, tau=self.tau, rivals=rivals, sweeps=sweeps,
             tolerance=tolerance, callback=callback,
         )  # fmt: skip
@@ -197,14 +154,14 @@ class LargeMarginGP(gpflow.models.GPModel):
         K = gpflow.covariances.Kuu(points, self.kernel, jitter=jitter)
         cross = gpflow.covariances.Kuf(points, self.kernel, X)
         phi = tf.transpose(tf.linalg.triangular_solve(tf.linalg.cholesky(K), cross))
-        rest = self.kernel(X, full_cov=False) - tf.reduce_sum(phi * phi, 1)
-        return phi, tf.maximum(rest, tf.cast(0.0, rest.dtype))
+        residual = self.kernel(X, full_cov=False) - tf.reduce_sum(phi * phi, 1)
+        return phi, tf.maximum(residual, tf.cast(0.0, residual.dtype))
 
     def _marginals(self, X: Any, wide: bool) -> tuple[Any, Any]:
         X = tf.convert_to_tensor(X)
-        phi, kt = self._project(X, self.inducing_variable, self.jitter)
+        phi, residual = self._project(X, self.inducing_variable, self.jitter)
         V = tf.reduce_sum(tf.square(tf.einsum("np,cpq->cnq", phi, self.q_sqrt)), 2)
-        variance = kt[:, None] + tf.transpose(V)
+        variance = residual[:, None] + tf.transpose(V)
         if wide and self.wide_variable is not None:
             phi = self._project(X, self.wide_variable, self.wide_jitter)[0]
             return phi @ self.wide_mu, variance

@@ -1,30 +1,45 @@
 """A larger basis for the mean alone, and the curvature of the objective in F (NumPy).
 
 Covariances, variances and rivals stay with the small basis; the mean gets more centres
-(MATH.md section 2; decoupled bases: Cheng & Boots 2017, Salimbeni et al. 2018). With the spread
-s_nt = V_nt + V_ny + 2 kt_n held, d = 1 + F_t - F_y and a = d^2 + s, it maximises the concave
+(docs/math.md, 2; decoupled bases: Cheng & Boots 2017, Salimbeni et al. 2018). With the spread
+s_nt = V_nt + V_ny + 2 r_n held, d = 1 + F_t - F_y and a = d^2 + s, it maximises the concave
 -sum_n tau log sum_t exp((d + sqrt a) / tau) - |M|^2 / 2 over M, F = Phi M.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.engine.augmentation import (
+    AugmentedHinge,
+    augmented_hinge,
+    own_curvature,
+    rival_curvature,
+    rival_pull,
+    tempered_shares,
+)
+from workbench.engine.fitting import FitCallback
 from workbench.engine.projection import CHUNK
 
 ITERATIONS = 80
 TOLERANCE = 1e-3
+LABELS = 200  # from here on the mean gets its wide basis
+LABELS_A_CLASS = 20
 _MEMORY = 10
 _BLOCK = 16_384
-_BENDS = 1e-3  # rows with less curvature are left out of the leverages
+_LEAST_CURVATURE = 1e-3  # rows with less are left out of the leverages
 _SINGLE_FROM = 128  # wider bases are factored in float32 there
 
 
-class Bends(NamedTuple):
+def enough_labels(n: int, n_classes: int) -> bool:
+    """Whether n labels carry a wide mean, and a choice of the kernel."""
+    return n >= max(LABELS, LABELS_A_CLASS * n_classes)
+
+
+class Derivatives(NamedTuple):
     """First and second derivatives of the data term in F, entries for (row, listed class).
 
     Attributes:
@@ -38,30 +53,22 @@ class Bends(NamedTuple):
     own_curvature: Floats
 
 
-def bends(margin: Floats, second: Floats, tau: float) -> Bends:
-    """Derivatives of the tempered objective (MATH.md section 8).
+def derivatives(margin: Floats, second: Floats, tau: float) -> Derivatives:
+    """Derivatives of the tempered objective (docs/math.md, 8).
 
     Args:
         margin: [N, k] d.
         second: [N, k] a.
         tau: temperature.
-
-    Returns:
-        The derivatives.
     """
-    root = np.sqrt(second)
-    pi = _softmax((margin + root) / tau)
-    ratio = margin / root  # w d
-    lean = 1.0 + ratio
-    straight = pi * (1.0 - ratio * ratio) / root
-    weighted = pi * lean
-    mean = weighted.sum(axis=1)
-    curvature = straight + pi * (1.0 - pi) * lean * lean / tau
-    own = straight.sum(axis=1) + ((weighted * lean).sum(axis=1) - mean * mean) / tau
-    return Bends(-weighted, curvature, own)
+    hinge = AugmentedHinge(margin, np.sqrt(second))
+    share = tempered_shares(hinge.bound, tau).share
+    return Derivatives(
+        -rival_pull(hinge, share), rival_curvature(hinge, share, tau), own_curvature(hinge, share, tau)[:, 0]
+    )
 
 
-def by_class(values: Floats, own: Floats, rivals: Ints, codes: Ints, n_classes: int) -> Floats:
+def by_class(values: Floats, own: Floats | float, rivals: Ints, codes: Ints, n_classes: int) -> Floats:
     """[N, C] with `values` at the rivals, `own` at the true class and zero elsewhere."""
     dense = np.zeros((len(codes), n_classes), dtype=values.dtype)
     np.put_along_axis(dense, rivals, values, axis=1)
@@ -75,19 +82,75 @@ def others(codes: Ints, n_classes: int) -> Ints:
     return steps + (steps >= codes[:, None])
 
 
-def variances(Phi: Floats, roots: Floats) -> Floats:
+def variances(phi: Floats, roots: Floats) -> Floats:
     """V_nc = phi_n' S_c phi_n, for rows [N, P] and roots R_c [C, P, P]: [N, C]."""
     C, P = roots.shape[:2]
-    stacked = roots.reshape(C * P, P).T.astype(Phi.dtype, copy=False)
-    V = np.empty((len(Phi), C), dtype=Phi.dtype)
-    for start in range(0, len(Phi), CHUNK):
-        half = (Phi[start : start + CHUNK] @ stacked).reshape(-1, C, P)
+    stacked = roots.reshape(C * P, P).T.astype(phi.dtype, copy=False)
+    V = np.empty((len(phi), C), dtype=phi.dtype)
+    for start in range(0, len(phi), CHUNK):
+        half = (phi[start : start + CHUNK] @ stacked).reshape(-1, C, P)
         V[start : start + CHUNK] = np.einsum("ncp,ncp->nc", half, half)
     return V
 
 
+class WideFit(NamedTuple):
+    """A mean in its wide basis.
+
+    Attributes:
+        mean: [B, C].
+        rivals: [N, C - 1] every other class.
+        margin: [N, C - 1] d.
+        second: [N, C - 1] a.
+    """
+
+    mean: Floats
+    rivals: Ints
+    margin: Floats
+    second: Floats
+
+
+def widen(
+    phi: Floats, residual: Floats, codes: Ints, small: Any, tau: float, share: float,
+    callback: FitCallback | None = None,
+) -> WideFit:  # fmt: skip
+    """The mean in a wide basis, from the small one's, against every rival.
+
+    Args:
+        phi: [N, B] whitened features of the wide basis; its first P columns are the small one's.
+        residual: [N] of the small basis.
+        codes: [N] true classes.
+        small: `workbench.engine.large_margin.Fit` of the small basis on these rows.
+        tau: temperature.
+        share: of the small basis's spread that the mean is fitted with.
+        callback: as in `fit_mean`.
+    """
+    C, rows = small.posterior.mean.shape[1], np.arange(len(codes))
+    # float32 is enough for steps that stop at a thousandth, and takes half the time
+    phi, residual, mean, roots, margin, second = (
+        part.astype(np.float32, copy=False)
+        for part in (phi, residual, small.posterior.mean, small.posterior.root, small.margin, small.second)
+    )
+    P = len(mean)
+    if small.rivals.shape[1] == C - 1:  # the small fit has the spread of every rival
+        spread = by_class(np.maximum(second - margin * margin, 1e-12), 1.0, small.rivals, codes, C)
+    else:
+        V = variances(phi[:, :P], roots)
+        spread = V + V[rows, codes][:, None] + 2.0 * residual[:, None]
+    spread = np.maximum(spread * np.float32(share), 1e-6).astype(np.float32)
+    rivals = others(codes, C)
+    F = phi[:, :P] @ mean
+    d, s = (np.take_along_axis(part, rivals, axis=1) for part in (1.0 + F - F[rows, codes][:, None], spread))
+    at = derivatives(d, d * d + s, tau)
+    curvature = by_class(at.curvature, at.own_curvature, rivals, codes, C)
+    start = np.zeros((phi.shape[1], C), dtype=phi.dtype)
+    start[:P] = mean
+    found, d = fit_mean(phi, codes, spread, start, roots, curvature, tau, callback=callback)
+    d = np.take_along_axis(d, rivals, axis=1)
+    return WideFit(found, rivals, d, d * d + s)
+
+
 def fit_mean(
-    Phi: Floats,
+    phi: Floats,
     codes: Ints,
     spread: Floats,
     start: Floats,
@@ -96,12 +159,12 @@ def fit_mean(
     tau: float,
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
-    report: Callable[[float, float], Any] | None = None,
+    callback: FitCallback | None = None,
 ) -> tuple[Floats, Floats]:
     """Maximise over the mean in the wide basis by preconditioned L-BFGS, against every rival.
 
     Args:
-        Phi: [N, B] whitened features of the wide basis; its first P columns are the small one's.
+        phi: [N, B] whitened features of the wide basis; its first P columns are the small one's.
         codes: [N] true classes.
         spread: [N, C] s; the true class's entries are not used but must be positive.
         start: [B, C].
@@ -110,7 +173,7 @@ def fit_mean(
         tau: temperature.
         iterations: at most this many.
         tolerance: an iteration that gains less than this share of the objective is the last.
-        report: called with (fraction, objective) after each iteration; True stops.
+        callback: called with (fraction, objective) after each iteration; True stops.
 
     Returns:
         The mean [B, C] and d [N, C] there.
@@ -118,66 +181,58 @@ def fit_mean(
     from scipy.optimize import minimize
 
     n_classes, small = roots.shape[0], roots.shape[1]
-    squares = Phi[:, small:] ** 2
-    rest = 1.0 / np.sqrt(1.0 + squares.T @ curvature.astype(Phi.dtype, copy=False))  # [B - P, C]
+    squares = phi[:, small:] ** 2
+    scales = 1.0 / np.sqrt(1.0 + squares.T @ curvature.astype(phi.dtype, copy=False))  # [B - P, C]
     rows = np.arange(len(codes))
     shape = start.shape
 
     def mean_of(A: Floats) -> Floats:
         head = np.einsum("cqp,qc->pc", roots, A[:small])
-        return np.concatenate([head, A[small:] * rest])
+        return np.concatenate([head, A[small:] * scales])
 
     def margins(M: Floats) -> Floats:
-        d = Phi @ M
+        d = phi @ M
         d += 1.0 - d[rows, codes][:, None]
         return d
 
-    def value(flat: Floats) -> tuple[float, Floats]:
-        M = mean_of(flat.reshape(shape).astype(Phi.dtype, copy=False))
-        d = margins(M)
-        root = np.sqrt(d * d + spread)
-        pi = (d + root) / tau
-        pi[rows, codes] = -np.inf
-        top = pi.max(axis=1, keepdims=True)
-        pi -= top
-        np.exp(pi, out=pi)
-        total = pi.sum(axis=1, keepdims=True)
-        data = tau * float((np.log(total) + top).sum(dtype=np.float64))
-        d /= root
-        d += 1.0
-        d *= pi
-        d /= total  # now pi (1 + w d) = -u, zero at the true class
-        d[rows, codes] = -d.sum(axis=1)
-        slope = Phi.T @ d + M  # of the loss
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        M = mean_of(flat.reshape(shape).astype(phi.dtype, copy=False))
+        hinge = augmented_hinge(margins(M), spread)
+        bound = hinge.bound
+        bound[rows, codes] = -np.inf
+        share, value = tempered_shares(bound, tau)
+        pull = rival_pull(hinge, share)  # minus the slope in F, 0 at the true class
+        pull[rows, codes] = -pull.sum(axis=1)
+        slope = phi.T @ pull + M
         head = np.einsum("cqp,pc->qc", roots, slope[:small])
-        loss = data + 0.5 * float((M * M).sum(dtype=np.float64))
-        return loss, np.concatenate([head, slope[small:] * rest]).astype(np.float64).ravel()
+        total = 0.5 * float((M * M).sum(dtype=np.float64)) - float(value.sum(dtype=np.float64))
+        return total, np.concatenate([head, slope[small:] * scales]).astype(np.float64).ravel()
 
     # R_c' A_c = M_c  =>  A_c = R_c^-T M_c
     head = np.stack([np.linalg.solve(roots[c].T, start[:small, c]) for c in range(n_classes)], axis=1)
-    initial = np.concatenate([head, start[small:] / rest]).astype(np.float64).ravel()
+    initial = np.concatenate([head, start[small:] / scales]).astype(np.float64).ravel()
     count = 0
 
     def after(intermediate_result: Any) -> None:
         nonlocal count
         count += 1
-        if report is not None and report(min(count / iterations, 1.0), -float(intermediate_result.fun)):
+        if callback is not None and callback(min(count / iterations, 1.0), -float(intermediate_result.fun)):
             raise StopIteration
 
     found = minimize(
-        value, initial, jac=True, method="L-BFGS-B", callback=after,
+        loss, initial, jac=True, method="L-BFGS-B", callback=after,
         options={"maxiter": iterations, "maxcor": _MEMORY, "maxfun": 2 * iterations, "ftol": tolerance},
     )  # fmt: skip
-    M = mean_of(found.x.reshape(shape).astype(Phi.dtype, copy=False))
+    M = mean_of(found.x.reshape(shape).astype(phi.dtype, copy=False))
     M -= M.mean(axis=1, keepdims=True)
     return M, margins(M)
 
 
-def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Floats:
+def leverages(phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Floats:
     """v_nc = phi_n' H_c^-1 phi_n with H_c = I + e sum_n k_nc phi_n phi_n', e = C / (C - 1).
 
     Args:
-        Phi: [N, B] whitened features; a wide basis is worked on in float32, which is enough for a
+        phi: [N, B] whitened features; a wide basis is worked on in float32, which is enough for a
             temperature and takes half the time.
         curvature: [N, C] k.
         sample: [n] rows wanted.
@@ -190,12 +245,12 @@ def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
 
     n_classes = curvature.shape[1]
     excess = n_classes / (n_classes - 1.0)
-    if Phi.shape[1] > _SINGLE_FROM:
-        Phi = Phi.astype(np.float32, copy=False)
-    curvature = curvature.astype(Phi.dtype, copy=False)
-    result = np.zeros((len(sample), n_classes), dtype=Phi.dtype)
+    if phi.shape[1] > _SINGLE_FROM:
+        phi = phi.astype(np.float32, copy=False)
+    curvature = curvature.astype(phi.dtype, copy=False)
+    result = np.zeros((len(sample), n_classes), dtype=phi.dtype)
     # LAPACK itself: scipy's checks cost as much as factors of this size
-    potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (Phi,))
+    potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (phi,))
 
     def whitened(H: Floats, columns: Floats) -> Floats:
         """L^-1 columns with L L' = H; H is written over."""
@@ -209,34 +264,22 @@ def leverages(Phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
         asked = np.flatnonzero(wanted[:, c])
         if asked.size == 0:
             continue
-        columns = Phi[sample[asked]].T
+        columns = phi[sample[asked]].T
         # rows far from every margin bend next to nothing
-        rows = np.flatnonzero(curvature[:, c] > _BENDS)
-        root = np.sqrt(Phi.dtype.type(excess) * curvature[rows, c])[:, None]
-        if len(rows) < Phi.shape[1]:
-            A = root * Phi[rows]
+        rows = np.flatnonzero(curvature[:, c] > _LEAST_CURVATURE)
+        root = np.sqrt(phi.dtype.type(excess) * curvature[rows, c])[:, None]
+        if len(rows) < phi.shape[1]:
+            A = root * phi[rows]
             # Woodbury: phi'phi - |L^-1 A phi|^2 with L L' = I + A A'
             solved = whitened(np.eye(len(rows), dtype=A.dtype) + A @ A.T, A @ columns)
             left = np.einsum("bn,bn->n", columns, columns) - np.einsum("rn,rn->n", solved, solved)
         else:
-            H = np.eye(Phi.shape[1], dtype=Phi.dtype)
+            H = np.eye(phi.shape[1], dtype=phi.dtype)
             for begin in range(0, len(rows), _BLOCK):
                 part = slice(begin, begin + _BLOCK)
-                A = root[part] * Phi[rows[part]]
+                A = root[part] * phi[rows[part]]
                 H += A.T @ A
             solved = whitened(H, columns)
             left = np.einsum("bn,bn->n", solved, solved)
         result[asked, c] = left
     return np.maximum(result, 0.0, out=result)
-
-
-def _softmax(x: Floats) -> Floats:
-    p = np.exp(x - x.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    return p
-
-
-def spread_of(margin: Floats, second: Floats) -> Array:
-    """[N, k] s = a - d^2, from a fit of the small basis."""
-    result: Any = second - margin * margin
-    return np.maximum(result, 1e-12, out=result)

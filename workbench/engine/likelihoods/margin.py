@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from workbench.engine.augmentation import augmented_hinge, rival_margins, tempered_maximum
+from workbench.engine.augmentation import (
+    augmented_hinge,
+    rival_hinges,
+    rival_margins,
+    rival_pull,
+    rival_weight,
+    tempered_maximum,
+    tempered_shares,
+    without_own,
+)
 from workbench.engine.likelihoods.base import SiteLikelihood, Sites, gpflow, tf
 
 TAU = 0.1
@@ -75,26 +84,19 @@ class LargeMargin(SiteLikelihood):
         self.beta = gpflow.Parameter(beta, transform=gpflow.utilities.positive(), name="beta")
         gpflow.set_trainable(self.beta, False)
 
-    def _rivals(self, values: Any, targets: Any) -> Any:
-        """`values` with minus infinity at the true class."""
-        return tf.where(targets > 0, tf.cast(-np.inf, values.dtype), values)
-
     def sites(self, mean: Any, variance: Any, targets: Any, first: Any = 0, share: Any = 1.0) -> Sites:
         """U_t = -pi (1 + w d), u_y = -sum u_t; W_t = pi w, W_y = sum W_t (docs/math.md, 2)."""
-        own = tf.reduce_sum(targets * mean, axis=1, keepdims=True)
-        spread = variance + tf.reduce_sum(targets * variance, axis=1, keepdims=True)
-        hinge = augmented_hinge(rival_margins(mean, own), spread, tf)
-        g = self._rivals(hinge.bound, targets)
-        pi = tf.nn.softmax(g / self.tau)
-        pull, weight = pi * hinge.slope, pi * hinge.weight
+        hinge = rival_hinges(mean, variance, targets, tf)
+        share, value = tempered_shares(without_own(hinge.bound, targets, tf), self.tau, tf)
+        pull, weight = rival_pull(hinge, share), rival_weight(hinge, share)
         slope = targets * tf.reduce_sum(pull, axis=1, keepdims=True) - pull
         curvature = targets * tf.reduce_sum(weight, axis=1, keepdims=True) + weight
-        return Sites(slope, curvature, -tempered_maximum(g, self.tau))
+        return Sites(slope, curvature, value)
 
     def log_probability(self, F: Any, targets: Any) -> Any:
         """[...] minus the tempered margin loss."""
         loss = 2.0 * tf.nn.relu(rival_margins(F, tf.reduce_sum(targets * F, axis=-1, keepdims=True)))
-        return -tempered_maximum(self._rivals(loss, targets), self.tau)
+        return -tempered_maximum(without_own(loss, targets, tf), self.tau)
 
     def probabilities(self, mean: Any, variance: Any) -> Any:
         """[n, C] softmax(beta * mean)."""
