@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from workbench.studies import StudyResult
     from workbench.studies.statistics import Curves
 
-OWN = "this project's pool"
 HEIGHT = 430
 ROUND_HEIGHT = 480
 LOOKS_AT = {
@@ -49,28 +48,29 @@ def chosen() -> str | None:
     return given
 
 
-def sources() -> list[str]:
-    opened = current.session()
-    names = list(POOLS)
-    if opened is None or not opened.pool.has_truth:
-        return names
-    own = str(opened.project.pool["name"])
-    return [own, *(n for n in names if n != own)] if own in names else [OWN, *names]
-
-
 def form() -> None:
-    opened = current.session()
     st.header("A new comparison")
     with st.container(border=True, key="comparison-form"):
-        names = sources()
+        sources = comparison.sources(current.project_id())
         left, middle, right = st.columns([1.2, 1.2, 1], gap="medium")
-        pool = left.selectbox(
-            "Pool", names, format_func=lambda n: POOLS[n].title if n in POOLS else n, key="compare-pool"
+        key = left.selectbox(
+            "Pool",
+            sources,
+            format_func=lambda k: verbatim(sources[k].title, 60),
+            key="compare-pool",
+            help="Pools whose classes are known: bundled ones, known sets on this machine, and files of your "
+            "projects. A new file is uploaded on the Data page.",
         )
-        kind, n_classes = ("table", 0) if pool == OWN else (POOLS[pool].kind, POOLS[pool].n_classes)
+        try:
+            with st.spinner("Opening the pool"):
+                source = sources[key].opened()
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+            return
+        kind: Any = source.kind
         classifier = middle.selectbox(
             "Model",
-            forms.classifiers_for(kind, n_classes),
+            forms.classifiers_for(kind, source.n_classes),
             format_func=lambda n: CLASSIFIERS[n].title,
             key="compare-model",
         )
@@ -113,17 +113,16 @@ def form() -> None:
             if not policies:
                 st.error("Choose at least one policy to hold against random.", icon=":material/error:")
                 return
-            reference: Any = {"name": pool} if pool != OWN or opened is None else dict(opened.project.pool)
             from workbench.studies import StudySpec
 
             try:
                 spec = StudySpec(
                     name="app",
-                    pools=(str(reference["name"]),),
+                    pools=(source.pool,),
                     classifiers=(classifier,),
                     policies=(*policies, comparison.BASELINE),
                     seeds=int(seeds),
-                    pool_options=dict(reference.get("options", {})),
+                    pool_options=dict(source.options),
                     budget=int(budget),
                     batch=int(batch),
                 )

@@ -10,7 +10,7 @@ from tests.sessions.fakes import FAKE
 from workbench.app import comparison
 from workbench.errors import InputError
 from workbench.policies import Belief
-from workbench.sessions import Round
+from workbench.sessions import Round, Session
 from workbench.store import Store
 from workbench.studies import StudyResult, StudySpec
 from workbench.studies.statistics import pairwise, summarise
@@ -122,3 +122,24 @@ def test_what_cannot_run_is_said_before_it_starts() -> None:
     with pytest.raises(InputError, match="needs latent"):
         comparison.start(small(classifiers=("logistic-regression",)))
     assert comparison.all_of() == []
+
+
+def test_every_pool_of_a_person_can_be_compared_on(home: Path) -> None:
+    (home / "with.csv").write_text(
+        "x,y,class\n" + "".join(f"{i % 7},{i % 5},{'ab'[i % 2]}\n" for i in range(60))
+    )
+    (home / "without.csv").write_text("x,y\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(60)))
+    made = {}
+    for name, options in (("with.csv", {"target": "class"}), ("without.csv", {})):
+        session = Session.create(
+            str(home / name), classifier=FAKE, policy="margin", pool_options=options, name=name,
+            classes=("a", "b"), annotator="ann", store=Store.open(),
+        )  # fmt: skip
+        made[name] = f"project:{session.id}"
+    found = comparison.sources()
+    assert next(iter(found)) == "digits" and set(made.values()) < set(found)
+    assert next(iter(comparison.sources(made["with.csv"].partition(":")[2]))) == made["with.csv"]
+    one = found[made["with.csv"]].opened()
+    assert (one.kind, one.n_classes, one.options["target"]) == ("table", 2, "class")
+    with pytest.raises(InputError, match=r"classes of without.csv .* are not known"):
+        found[made["without.csv"]].opened()

@@ -1,11 +1,14 @@
 """Reports of reproduced experiments: verdicts by the rule, parts computed once, data that are missing."""
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from workbench import work
 from workbench.errors import Cancelled, InputError
 from workbench.experiments import data, errata
 from workbench.experiments.active import active
@@ -128,6 +131,23 @@ def test_a_grid_is_an_array_over_its_axes(tmp_path: Path) -> None:
     words.clear()
     again = context.grid("g", sums, {"y": ("bb",), "x": (3, 1)}, z=10)
     assert again["sum"].tolist() == [[15, 13]] and words == []
+
+
+def test_parts_are_spread_over_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    CALLS.clear()
+    asked: list[int] = []
+
+    def local(n: int) -> AbstractContextManager[Any]:
+        asked.append(n)
+        return work.threads(n)
+
+    monkeypatch.setattr(work, "cluster", local)
+    context = Context("n", tmp_path, tmp_path / "cache", workers=2)
+    assert context.parts("g", [{"x": 5}], double) == [10] and asked == []
+    assert context.parts("g", [{"x": i} for i in range(8)], double) == [2 * i for i in range(8)]
+    assert asked == [2] and sorted(CALLS) == list(range(8)), "the part that was there is not done again"
+    with pytest.raises(InputError, match="workers"):
+        reproduce("errata", tmp_path, workers=0)
 
 
 def test_caps_are_said(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_points_lie_where_the_values_are() -> None:
     assert fig.data[0].x == fig.data[0].y
     strip = ratio_strip({"slow": np.array([2.0, 4.0, 8.0])}, ["a", "b", "c"])
     assert strip.data[1].x == (4.0,) and strip.layout.xaxis.type == "log"
-    curves = time_curves({"m": (np.array([1.0, 2.0]), np.array([0.4, 0.3]))}, y="Error", dashed={"all": 0.2})
+    curves = time_curves({"m": (np.array([1.0, 2.0]), np.array([0.4, 0.3]))}, y="Error", heights={"all": 0.2})
     assert list(curves.data[0].y) == [0.4, 0.3] and curves.layout.shapes[0].y0 == 0.2
     lines = series({"a": (np.array([1, 2]), np.array([3.0, 4.0]))}, x="x", y="y", marks={"here": 1.5})
     assert lines.layout.shapes[0].x0 == 1.5

@@ -7,7 +7,6 @@ from workbench.metrics import (
     adaptive_reliability_table,
     bootstrap_interval,
     brier_parts,
-    calibration_interval,
     classwise_calibration_error,
     confidence_histogram,
     error_rate,
@@ -101,7 +100,7 @@ def test_perfectly_calibrated_items_show_the_known_bias_and_an_interval_from_zer
     values, covered, inside = [], 0, 0
     for seed in range(20):
         y, p = oracle(seed, sharp=1.0)
-        interval = calibration_interval(y, p, n_samples=200, seed=seed)
+        interval = bootstrap_interval(expected_calibration_error, y, p, n_samples=200, seed=seed, unbias=True)
         assert interval.value == pytest.approx(expected_calibration_error(y, p))
         values.append(interval.value)
         covered += interval.low <= 0.01
@@ -117,7 +116,7 @@ def test_calibration_interval_covers_a_known_error():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         y, p = two_class(np.full(400, 0.9), (rng.random(400) < 0.7).astype(int))
-        interval = calibration_interval(y, p, n_samples=300, seed=seed)
+        interval = bootstrap_interval(expected_calibration_error, y, p, n_samples=300, seed=seed, unbias=True)
         covered += interval.low <= 0.2 <= interval.high
     assert covered >= 34
 
@@ -162,6 +161,6 @@ def test_bad_input():
     with pytest.raises(InputError, match="no class with code 3"):
         reliability_table(y, p, class_code=3)
     with pytest.raises(InputError, match="level"):
-        calibration_interval(y, p, level=1.5)
+        bootstrap_interval(expected_calibration_error, y, p, level=1.5, unbias=True)
     with pytest.raises(InputError, match="hits"):
         share_interval(3, 0)

@@ -300,7 +300,7 @@ def test_a_study_from_toml(tmp_path: Path) -> None:
         ("seeds = true", "cannot be True"),
         ("policies = [1]", "list of names"),
         ('pool = "iris"\npools = ["wine"]', "not both"),
-        ("budget =", "cannot be read as TOML"),
+        ("budget =", "is not TOML that can be read"),
         ("budget = -1", "budget"),
     ):
         path.write_text(text)
@@ -308,3 +308,51 @@ def test_a_study_from_toml(tmp_path: Path) -> None:
             load_study(path)
     with pytest.raises(InputError, match="no file"):
         load_study(tmp_path / "none.toml")
+
+
+NESTED = b"[" * 100_000
+DAMAGES = {
+    "half": lambda data: data[: len(data) // 2],
+    "empty": lambda data: b"",
+    "bytes": lambda data: b"\xff\x00\xfe" * 20,
+    "nested": lambda data: NESTED,
+    "list": lambda data: b"[1, 2]",
+    "words": lambda data: b"round,balanced_error\none,two\n",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_study_says_one_sentence(tmp_path: Path, damage: str) -> None:
+    small = StudySpec("s", pools=("iris",), classifiers=(FAKE,), policies=("random",), seeds=1, budget=2)
+    run_study(small, out=tmp_path / "a")
+    refused = 0
+    for path in sorted(p for p in (tmp_path / "a").rglob("*") if p.is_file()):
+        whole = path.read_bytes()
+        path.write_bytes(DAMAGES[damage](whole))
+        for use in (lambda: read_study(tmp_path / "a"), lambda: run_study(small, out=tmp_path / "a")):
+            try:
+                use()
+            except InputError as error:
+                refused += 1
+                assert 0 < len(str(error)) < 1000 and "\n" not in str(error)
+        path.write_bytes(whole)
+    assert refused >= 2, "study.json at least"
+    assert read_study(tmp_path / "a").status == "finished"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seeds = " + "9" * 400, "at most 100,000 runs"),
+        ("policies = [" + ",".join(f'"p{i}"' for i in range(2000)) + "]\nseeds = 99", "at most 100,000 runs"),
+        ("a = " + "[" * 5000, "is not TOML that can be read"),
+        ("x" * 2_000_000, "a few lines"),
+        ('seeds = "' + "9" * 5000 + '"', "seeds of a study cannot be"),
+        ('"' + "k" * 5000 + '" = 1', "has no setting"),
+    ],
+)
+def test_odd_study_files_are_refused_in_a_sentence(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "s.toml").write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        load_study(tmp_path / "s.toml")
+    assert len(str(caught.value)) < 1000

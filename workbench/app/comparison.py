@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached
@@ -68,6 +68,78 @@ class Comparison:
     def title(self) -> str:
         """For people."""
         return f"{', '.join(self.spec.policies)} on {self.spec.pools[0]}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A pool that a comparison can be made on.
+
+    Attributes:
+        title: for people.
+        pool: a name or path that `load_pool` knows.
+        options: of `load_pool`.
+        kind: of the pool, or None before it is opened.
+        n_classes: how many classes it has.
+    """
+
+    title: str
+    pool: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    kind: str | None = None
+    n_classes: int = 0
+
+    def opened(self) -> Source:
+        """With what only the pool itself knows; read once.
+
+        Raises:
+            InputError: it cannot be opened, or no class of an item is known.
+        """
+        if self.kind is not None:
+            return self
+
+        def look() -> Source:
+            from workbench.pools import load_pool
+
+            pool = load_pool(self.pool, **self.options)
+            if not pool.has_truth:
+                raise InputError(
+                    f"The classes of {self.title} are not known, so nothing can answer for a person. "
+                    "Choose a pool with a column of classes."
+                )
+            return replace(self, kind=pool.kind, n_classes=len(pool.classes))
+
+        return cached(("comparison-source", self.pool, repr(sorted(self.options.items()))), look)
+
+
+def sources(project: str | None = None) -> dict[str, Source]:
+    """Every pool a person has, by key; an uploaded file belongs to a project.
+
+    That of the open project is first; then bundled ones, known sets on this machine, all projects'.
+
+    Args:
+        project: id of the open one.
+    """
+    from workbench.pools import POOLS, known_sets
+    from workbench.store import Store
+
+    found = {e.name: Source(e.title, e.name, {}, e.kind, e.n_classes) for e in POOLS.values()}
+    own: dict[str, Source] = {}
+    for record in Store.open().projects():
+        name, options = str(record.pool["name"]), dict(record.pool.get("options", {}))
+        if name in POOLS and not options:
+            key, source = name, found[name]
+        else:
+            key, source = f"project:{record.id}", Source(f"{record.name} (your project)", name, options)
+        if record.id == project:
+            found = {key: source, **{k: v for k, v in found.items() if k != key}}
+        elif (name, options) not in [(one.pool, one.options) for one in own.values()]:
+            own.setdefault(key, source)
+    for e in known_sets():
+        if e.path is not None:
+            kind = "image" if e.group == "images" else "table"
+            words = f"{e.name.replace('_', ' ')} ({e.group})"
+            found.setdefault(e.full_name, Source(words, e.full_name, {}, kind, e.n_classes))
+    return {**found, **{key: source for key, source in own.items() if key not in found}}
 
 
 def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> str:

@@ -167,7 +167,9 @@ def _poker(context: Context, report: Report, found: Curves, rows: int | None) ->
     full = context.parts("lmgp-active-full", keys, full_error, lambda k: "poker, all labels")
     dashed, labels = float(np.mean(full)), 10 + found.n_labelled
     made = [
-        summarise(TITLES[q], [(labels, run) for run in found.values[q]], baseline=q == "random")
+        summarise(
+            TITLES[q], [(labels.tolist(), run.tolist()) for run in found.values[q]], baseline=q == "random"
+        )
         for q in ("variation-ratio-mc", "entropy-of-means", "random")
     ]
     fig = learning_curve(made)

@@ -213,7 +213,7 @@ def fig1(context: Context) -> Report:
 def grid_part(factor: float, fold: int, folds: int, rows: int | None) -> dict[str, float]:
     """Waveform: validation error of one length scale on one fold."""
     data = _fold(*_arrays("waveform", rows), fold, folds)
-    options = {"points": 100, "batch_size": None, "length_scale_factor": factor}
+    options: dict[str, Any] = {"points": 100, "batch_size": None, "length_scale_factor": factor}
     found = measured_fit(lambda: _make("S-BSVM", data[0], "waveform", fold, **options), *data)
     return {k: found[k] for k in ("error", "brier", "seconds")}
 
@@ -304,7 +304,7 @@ def inducing_part(points: int, method: str, fold: int, folds: int, rows: int) ->
     """MNIST 3 against 5 with so many inducing points, chosen one way."""
     data = _fold(*_threes_and_fives(rows), fold, folds)
     geometry = Geometry.of(data[0], points, fold, common_scale=True, method=method)
-    options = {"points": points, "batch_size": None, "geometry": geometry}
+    options: dict[str, Any] = {"points": points, "batch_size": None, "geometry": geometry}
     found = measured_fit(lambda: _make("S-BSVM", data[0], "mnist", fold, **options), *data)
     return {k: found[k] for k in ("error", "seconds")}
 

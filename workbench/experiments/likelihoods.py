@@ -253,7 +253,12 @@ def fig8(context: Context) -> Report:
         },
     )
     panels = {TITLES[name]: p.reshape(SIZE, SIZE, 3) for name, p in found.items()}
-    shown = {"points": data.X, "codes": data.y, "classes": ("A", "B", "C"), "colours": PRIMARIES}
+    shown: dict[str, Any] = {
+        "points": data.X,
+        "codes": data.y,
+        "classes": ("A", "B", "C"),
+        "colours": PRIMARIES,
+    }
     report.figure(
         "maps",
         "Red, green and blue mixed by probability; 500 training points",

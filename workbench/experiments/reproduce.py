@@ -18,13 +18,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from workbench import work
 from workbench.arrays import Floats
 from workbench.errors import Cancelled, InputError
 from workbench.experiments.reports import Report, write_report
 from workbench.registry import Entry, Registry
+from workbench.studies.calibration import OnProgress
 
 T = TypeVar("T")
-OnProgress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Experiment(Entry):
 def _listed() -> Iterator[Experiment]:
     with Path(__file__).with_name("experiments.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            yield Experiment(**row | {"target": f"{__package__}.{row['target']}"})
+            named: dict[str, Any] = {**row, "target": f"{__package__}.{row['target']}"}
+            yield Experiment(**named)
 
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment", list(_listed()))
@@ -200,17 +202,24 @@ class Context:
             self.progress(done / max(len(keys), 1), describe(keys[index]))
 
         if self.workers > 1 and len(open_ones) > 1:
-            from workbench.work import spread
-
-            jobs = [dict(keys[i]) for i in open_ones]
-            for at, result in spread(function, jobs, self.workers, should_stop=self.should_stop):
-                finished(open_ones[at], result)
+            jobs = [(function, dict(keys[i])) for i in open_ones]
+            with work.cluster(min(self.workers, len(jobs))) as them:
+                for at, result in work.spread(them, _call, jobs, should_stop=self.should_stop):
+                    finished(open_ones[at], result)
         else:
             for index in open_ones:
                 if self.should_stop():
                     raise Cancelled(self.name)
                 finished(index, function(**keys[index]))
         return [cache.values[name] for name in names]
+
+
+def _call(function: Callable[..., Any], key: Mapping[str, Any]) -> Any:
+    """A part, in another process."""
+    from workbench.engine.runtime import prepare
+
+    prepare()
+    return function(**key)
 
 
 class _Cache:
@@ -269,8 +278,7 @@ def reproduce(
     entry = EXPERIMENTS[name]
     if max_rows is not None and max_rows < 50:
         raise InputError(f"--max-rows must be at least 50; got {max_rows}.")
-    if workers < 1:
-        raise InputError(f"The number of workers must be at least 1; got {workers}.")
+    work.check_workers(workers)
     place = Path(out)
     if place.exists() and not place.is_dir():
         raise InputError(f"{place} is a file; --out takes a folder.")

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from workbench.arrays import Array
-from workbench.figures import theme
+from workbench.figures import parts, theme
 from workbench.metrics import cliques
 
 
@@ -29,105 +28,130 @@ def critical_difference_diagram(
     ranks = np.asarray(mean_ranks, dtype=np.float64)
     if not len(ranks):
         return theme.empty("Nothing to rank yet")
-    order = np.argsort(ranks, kind="stable")
-    bars = cliques(ranks, critical_difference)
-    rows = len(order)
+    bars, rows = cliques(ranks, critical_difference), len(ranks)
     fig = theme.figure(
         x="Mean rank, 1 is best",
         height=110 + 30 * rows + 14 * len(bars),
         legend=False,
-        x_options={"range": [0.8, len(ranks) + 0.2], "side": "top", "dtick": 1},
+        x_options={"range": [0.8, rows + 0.2], "side": "top", "dtick": 1},
         y_options={"visible": False, "range": [-rows - 0.9, 1.2 + 0.45 * len(bars)]},
     )
+    order = np.argsort(ranks, kind="stable")
     for place, index in enumerate(order):
-        y = -float(place)
-        colour = theme.class_colour(place)
-        fig.add_trace(
-            go.Scatter(
-                x=[ranks[index], ranks[index]],
-                y=[0.35 + 0.45 * len(bars), y],
-                mode="lines",
-                line={"color": theme.GRID, "width": 1},
-                hoverinfo="skip",
-            )
-        )
-        fig.add_trace(
-            go.Scatter(
-                x=[ranks[index]],
-                y=[y],
-                mode="markers+text",
-                marker={"size": 11, "color": colour},
-                text=f"  {theme.text(names[index])} {ranks[index]:.2f}  ",
-                # a name near the right end would leave the figure
-                textposition="middle left" if ranks[index] > 0.62 * (len(ranks) + 1) else "middle right",
-                hovertemplate=f"{theme.text(names[index])}<br>mean rank {ranks[index]:.3f}<extra></extra>",
-            )
-        )
-    ordered = ranks[order]
+        at, name = ranks[index], theme.text(names[index])
+        fig.add_scatter(
+            x=[at, at], y=[0.35 + 0.45 * len(bars), -place], mode="lines", hoverinfo="skip",
+            line={"color": theme.GRID, "width": 1},
+        )  # fmt: skip
+        fig.add_scatter(
+            x=[at], y=[-place], mode="markers+text", text=f"  {name} {at:.2f}  ",
+            marker={"size": 11, "color": theme.class_colour(place)},
+            # a name near the right end would leave the figure
+            textposition="middle left" if at > 0.62 * (rows + 1) else "middle right",
+            hovertemplate=f"{name}<br>mean rank {at:.3f}<extra></extra>",
+        )  # fmt: skip
     for level, (first, last) in enumerate(bars):
-        fig.add_trace(
-            go.Scatter(
-                x=[ordered[first] - 0.03, ordered[last] + 0.03],
-                y=[0.6 + 0.45 * level] * 2,
-                mode="lines",
-                line={"color": theme.NEUTRAL, "width": 6},
-                hovertemplate="not told apart<extra></extra>",
-            )
-        )
+        fig.add_scatter(
+            x=[ranks[order[first]] - 0.03, ranks[order[last]] + 0.03], y=[0.6 + 0.45 * level] * 2,
+            mode="lines", line={"color": theme.NEUTRAL, "width": 6},
+            hovertemplate="not told apart<extra></extra>",
+        )  # fmt: skip
     if np.isfinite(critical_difference):
-        fig.add_annotation(
-            text=f"critical difference {critical_difference:.2f}; grey bars join what is not told apart",
-            showarrow=False,
-            xref="paper",
-            yref="paper",
-            x=0,
-            y=0,
-            xanchor="left",
-            yanchor="bottom",
-            font={"size": 11, "color": theme.NEUTRAL},
-        )
+        words = f"critical difference {critical_difference:.2f}; grey bars join what is not told apart"
+        parts.corner(fig, words)
+        fig.update_annotations(x=0, xanchor="left")
     return fig
 
 
-def rank_curves(
-    rounds: Array, ranks: Mapping[str, Array], *, baseline: str = "", x: str = "Questions asked"
+def series(
+    lines: Mapping[str, tuple[Array, Array]],
+    *,
+    x: str,
+    y: str,
+    spread: Mapping[str, Array] = {},
+    logarithmic: bool = False,
+    share: bool = False,
+    points: bool = True,
+    baseline: str = "",
+    marks: Mapping[str, float] = {},
+    heights: Mapping[str, float] = {},
 ) -> go.Figure:
+    """Lines, maybe with error bars, and lines that mark an x or a height.
+
+    Args:
+        lines: name -> (x [R], y [R]).
+        x: title of the x axis.
+        y: title of the y axis.
+        spread: name -> [R] half lengths of error bars.
+        logarithmic: whether the x axis is.
+        share: whether y values are shares, shown in percent.
+        points: whether the points are drawn.
+        baseline: the name drawn in grey.
+        marks: text -> x of a vertical line.
+        heights: text -> y of a horizontal line.
+
+    Returns:
+        The figure.
+    """
+    fig = theme.figure(
+        x=x,
+        y=y,
+        height=410,
+        x_options={"type": "log", "dtick": "D2"} if logarithmic else {},
+        y_options={"tickformat": ".0%"} if share else {},
+    )
+    looks = parts.looks(lines, [baseline])
+    for name, (at, values) in lines.items():
+        half = spread.get(name)
+        bars = None if half is None else parts.error_bars(values, values - half, values + half, width=1.2)
+        hover = "%{x:.4~g}: %{y" + (":.1%}" if share else ":.4~g}")
+        fig.add_trace(parts.line(at, values, name, looks[name], marks=points, bars=bars, hover=hover))
+    dashed = {"line": {"color": theme.NEUTRAL, "dash": "dash"}}
+    for words, where in marks.items():
+        fig.add_vline(x=where, annotation_text=theme.text(words), **dashed)
+    for words, where in heights.items():
+        fig.add_hline(y=where, annotation_text=theme.text(words), **dashed)
+    return fig
+
+
+def rank_curves(rounds: Array, ranks: Mapping[str, Array], *, baseline: str = "") -> go.Figure:
     """Mean rank of each policy against the number of questions.
 
     Args:
         rounds: [R].
         ranks: name -> [R] mean ranks.
         baseline: the name drawn in grey.
-        x: title of the x axis.
 
     Returns:
         The figure; low is better.
     """
-    fig = theme.figure(x=x, y="Mean rank, 1 is best", height=420)
-    place = 0
-    for name, values in ranks.items():
-        grey = name == baseline
-        fig.add_trace(
-            go.Scatter(
-                x=rounds,
-                y=values,
-                mode="lines",
-                name=theme.text(name),
-                line={
-                    "color": theme.NEUTRAL if grey else theme.class_colour(place),
-                    "dash": "dot" if grey else "solid",
-                    "width": 2.2,
-                },
-            )
-        )
-        place += not grey
-    return fig
+    lines = {name: (rounds, values) for name, values in ranks.items()}
+    return series(lines, x="Questions asked", y="Mean rank, 1 is best", points=False, baseline=baseline)
 
 
-def pairwise_scatter(
-    first: Array, second: Array, names: Sequence[str], *, x: str, y: str, share: bool = True
+def time_curves(
+    curves: Mapping[str, tuple[Array, Array]],
+    *,
+    y: str,
+    share: bool = True,
+    heights: Mapping[str, float] = {},
 ) -> go.Figure:
-    """One method against another, a point a data set, with the diagonal.
+    """A measure against seconds of training on a logarithmic axis, a line a method.
+
+    Args:
+        curves: method -> (seconds [R], values [R]).
+        y: title of the y axis.
+        share: whether values are shares, shown in percent.
+        heights: text -> height of a dashed line.
+
+    Returns:
+        The figure.
+    """
+    return series(curves, x="Training time, CPU seconds", y=y, logarithmic=True, share=share, heights=heights)
+
+
+def pairwise_scatter(first: Array, second: Array, names: Sequence[str], *, x: str, y: str) -> go.Figure:
+    """Accuracy of one method against another's, a point a data set, with the diagonal.
 
     Args:
         first: [M] of the method on the x axis.
@@ -135,41 +159,24 @@ def pairwise_scatter(
         names: [M] of the data sets.
         x: the first method.
         y: the second.
-        share: whether values are shares, shown in percent.
 
     Returns:
-        The figure; above the diagonal the second has the higher value.
+        The figure; above the diagonal the second is better.
     """
     both = np.concatenate([np.asarray(first), np.asarray(second)])
     low, high = (float(np.min(both)), float(np.max(both))) if both.size else (0.0, 1.0)
     pad = 0.03 * max(high - low, 1e-9)
     ends = [low - pad, high + pad]
-    form = {"tickformat": ".0%"} if share else {}
+    form = {"tickformat": ".0%", "range": ends}
     fig = theme.figure(
-        x=f"{x}: accuracy" if share else x,
-        y=f"{y}: accuracy" if share else y,
-        height=460,
-        legend=False,
-        x_options={"range": ends, **form},
-        y_options={"range": ends, **form},
+        x=f"{x}: accuracy", y=f"{y}: accuracy", height=460, legend=False, x_options=form, y_options=form
     )
-    fig.add_trace(
-        go.Scatter(
-            x=ends, y=ends, mode="lines", line={"color": theme.NEUTRAL, "dash": "dot"}, hoverinfo="skip"
-        )
-    )
-    shown = ":.1%" if share else ":.3f"
-    fig.add_trace(
-        go.Scatter(
-            x=first,
-            y=second,
-            mode="markers",
-            marker={"size": 8, "color": theme.CATEGORICAL[0], "opacity": 0.75},
-            text=[theme.text(n) for n in names],
-            hovertemplate=f"%{{text}}<br>{theme.text(x)} %{{x{shown}}}<br>{theme.text(y)} %{{y{shown}}}"
-            "<extra></extra>",
-        )
-    )
+    fig.add_trace(parts.diagonal(ends))
+    fig.add_scatter(
+        x=first, y=second, mode="markers", text=[theme.text(n) for n in names],
+        marker={"size": 8, "color": theme.CATEGORICAL[0], "opacity": 0.75},
+        hovertemplate=f"%{{text}}<br>{theme.text(x)} %{{x:.1%}}<br>{theme.text(y)} %{{y:.1%}}<extra></extra>",
+    )  # fmt: skip
     return fig
 
 
@@ -191,121 +198,18 @@ def ratio_strip(ratios: Mapping[str, Array], names: Sequence[str]) -> go.Figure:
         y_options={"autorange": "reversed"},
     )
     for place, (method, values) in enumerate(ratios.items()):
-        colour = theme.class_colour(place)
-        fig.add_trace(
-            go.Scatter(
-                x=values,
-                y=[theme.text(method)] * len(values),
-                mode="markers",
-                marker={"size": 8, "color": theme.translucent(colour, 0.5)},
-                text=[theme.text(n) for n in names],
-                hovertemplate="%{text}: %{x:.2f} times<extra></extra>",
-            )
-        )
-        fig.add_trace(
-            go.Scatter(
-                x=[float(np.median(values))],
-                y=[theme.text(method)],
-                mode="markers",
-                marker={"size": 22, "symbol": "line-ns-open", "color": colour, "line": {"width": 3}},
-                hovertemplate="median %{x:.2f} times<extra></extra>",
-            )
-        )
+        colour, row = theme.class_colour(place), theme.text(method)
+        fig.add_scatter(
+            x=values, y=[row] * len(values), mode="markers", text=[theme.text(n) for n in names],
+            marker={"size": 8, "color": theme.translucent(colour, 0.5)},
+            hovertemplate="%{text}: %{x:.2f} times<extra></extra>",
+        )  # fmt: skip
+        fig.add_scatter(
+            x=[float(np.median(values))], y=[row], mode="markers",
+            marker={"size": 22, "symbol": "line-ns-open", "color": colour, "line": {"width": 3}},
+            hovertemplate="median %{x:.2f} times<extra></extra>",
+        )  # fmt: skip
     fig.add_vline(x=1, line={"color": theme.NEUTRAL, "dash": "dot"})
-    return fig
-
-
-def time_curves(
-    curves: Mapping[str, tuple[Array, Array]],
-    *,
-    y: str,
-    share: bool = True,
-    dashed: Mapping[str, float] = {},
-) -> go.Figure:
-    """A measure against seconds of training on a logarithmic axis, a line a method.
-
-    Args:
-        curves: method -> (seconds [R], values [R]).
-        y: title of the y axis.
-        share: whether values are shares, shown in percent.
-        dashed: text -> height of a dashed line.
-
-    Returns:
-        The figure.
-    """
-    fig = theme.figure(
-        x="Training time, CPU seconds",
-        y=y,
-        height=420,
-        x_options={"type": "log", "dtick": "D2"},
-        y_options={"tickformat": ".0%" if share else ""},
-    )
-    for place, (method, (seconds, values)) in enumerate(curves.items()):
-        fig.add_trace(
-            go.Scatter(
-                x=seconds,
-                y=values,
-                mode="lines+markers",
-                name=theme.text(method),
-                line={"color": theme.class_colour(place), "width": 2.2},
-                marker={"size": 6, "symbol": theme.SYMBOLS[place % len(theme.SYMBOLS)]},
-            )
-        )
-    for words, height in dashed.items():
-        fig.add_hline(
-            y=height, line={"color": theme.NEUTRAL, "dash": "dash"}, annotation_text=theme.text(words)
-        )
-    return fig
-
-
-def series(
-    lines: Mapping[str, tuple[Array, Array]],
-    *,
-    x: str,
-    y: str,
-    spread: Mapping[str, Array] = {},
-    logarithmic: bool = False,
-    share: bool = False,
-    marks: Mapping[str, float] = {},
-) -> go.Figure:
-    """Lines with markers, maybe with error bars, and vertical marks.
-
-    Args:
-        lines: name -> (x [R], y [R]).
-        x: title of the x axis.
-        y: title of the y axis.
-        spread: name -> [R] half lengths of error bars.
-        logarithmic: whether the x axis is.
-        share: whether y values are shares, shown in percent.
-        marks: text -> x of a vertical line.
-
-    Returns:
-        The figure.
-    """
-    fig = theme.figure(
-        x=x,
-        y=y,
-        height=400,
-        x_options={"type": "log", "dtick": "D2"} if logarithmic else {},
-        y_options={"tickformat": ".0%"} if share else {},
-    )
-    for place, (name, (at, values)) in enumerate(lines.items()):
-        bars = spread.get(name)
-        fig.add_trace(
-            go.Scatter(
-                x=at,
-                y=values,
-                mode="lines+markers",
-                name=theme.text(name),
-                error_y=None if bars is None else {"type": "data", "array": bars, "thickness": 1.2},
-                line={"color": theme.class_colour(place), "width": 2.2},
-                marker={"size": 6, "symbol": theme.SYMBOLS[place % len(theme.SYMBOLS)]},
-            )
-        )
-    for words, where in marks.items():
-        fig.add_vline(
-            x=where, line={"color": theme.NEUTRAL, "dash": "dash"}, annotation_text=theme.text(words)
-        )
     return fig
 
 
@@ -326,65 +230,22 @@ def line_panels(
     Returns:
         The figure.
     """
-    base = theme.figure(height=760)
-    fig = make_subplots(
-        rows=4,
-        cols=1,
-        shared_xaxes=True,
-        vertical_spacing=0.05,
+    titles = ("Items", "LMGP: probabilities", "LMGP: latent functions, 95 %", "SVM: probabilities")
+    fig = parts.panels(
+        titles, height=760, rows=4, x="x", shared_xaxes=True, vertical_spacing=0.05,
         row_heights=[0.12, 0.26, 0.36, 0.26],
-        subplot_titles=("Items", "LMGP: probabilities", "LMGP: latent functions, 95 %", "SVM: probabilities"),
-    )
-    fig.update_layout(base.layout.to_plotly_json() | {"xaxis": {}, "yaxis": {}})
-    fig.update_layout(legend={"y": 1.06})
-    for c in range(probabilities.shape[1]):
-        colour, name = theme.class_colour(c), f"class {c + 1}"
-        mine = codes == c
-        fig.add_trace(
-            go.Scatter(
-                x=x[mine],
-                y=np.zeros(int(mine.sum())),
-                mode="markers",
-                name=name,
-                legendgroup=name,
-                marker={"color": colour, "symbol": theme.class_symbol(c), "size": 8, "opacity": 0.7},
-            ),
-            row=1,
-            col=1,
-        )
-        line = {"color": colour, "width": 2.2}
+    )  # fmt: skip
+    looks = parts.looks(f"class {c + 1}" for c in range(probabilities.shape[1]))
+    for c, (name, look) in enumerate(looks.items()):
+        mine = x[codes == c]
+        solid = look._replace(dash="solid")
+        items = parts.line(mine, np.zeros(len(mine)), name, solid, mode="markers", marker_opacity=0.7)
+        fig.add_trace(items, row=1, col=1)
         for row, values in ((2, probabilities), (3, mean), (4, others)):
             fig.add_trace(
-                go.Scatter(
-                    x=grid,
-                    y=values[:, c],
-                    mode="lines",
-                    line=line,
-                    name=name,
-                    legendgroup=name,
-                    showlegend=False,
-                ),
-                row=row,
-                col=1,
+                parts.line(grid, values[:, c], name, solid, legend=False, marks=False), row=row, col=1
             )
-        fig.add_trace(
-            go.Scatter(
-                x=np.concatenate([grid, grid[::-1]]),
-                y=np.concatenate(
-                    [mean[:, c] + 1.96 * spread[:, c], (mean[:, c] - 1.96 * spread[:, c])[::-1]]
-                ),
-                fill="toself",
-                fillcolor=theme.translucent(colour, 0.14),
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=name,
-            ),
-            row=3,
-            col=1,
-        )
-    fig.update_xaxes(gridcolor=theme.GRID, zeroline=False)
-    fig.update_yaxes(gridcolor=theme.GRID, zeroline=False)
+        half = 1.96 * spread[:, c]
+        fig.add_trace(parts.band(grid, mean[:, c] - half, mean[:, c] + half, look.colour, name), row=3, col=1)
     fig.update_yaxes(visible=False, row=1, col=1)
-    fig.update_xaxes(title="x", row=4, col=1)
     return fig

@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say? (MATH.md section 8)."""
+"""Do probabilities mean what they say? (docs/math.md, 8)."""
 
 from __future__ import annotations
 
@@ -333,49 +333,6 @@ def bootstrap_interval(
     if unbias:
         low, high = max(0.0, 2 * value - high), max(0.0, 2 * value - low)
     return Interval(float(value), float(low), float(high), n)
-
-
-def calibration_interval(
-    y: ArrayLike,
-    probabilities: ArrayLike,
-    n_bins: int = 15,
-    *,
-    level: float = 0.95,
-    n_samples: int = 500,
-    seed: int = 0,
-) -> Interval:
-    """The ECE with an interval for the calibration error behind the sample.
-
-    Args:
-        y: [N] true class codes.
-        probabilities: [N, C].
-        n_bins: B.
-        level: of the interval.
-        n_samples: bootstrap resamples.
-        seed: of the resampling.
-
-    Returns:
-        ECE, ends and N. Resampling inflates the error as sampling does, so the resamples are mirrored at
-        the value (the basic bootstrap): the ends speak of the error behind the sample, and `low` is 0 for
-        a calibrated model.
-
-    Raises:
-        InputError: as `expected_calibration_error`.
-    """
-    confidence, hit = _confidence_and_hits(y, probabilities, None)
-    edges = _equal_width_edges(n_bins)
-    _check_level(level)
-    index, n = _bins(confidence, edges), confidence.shape[0]
-    excess = confidence - hit
-    value = float(np.abs(np.bincount(index, weights=excess, minlength=n_bins)).sum() / n)
-    rng = np.random.default_rng([seed, 0, 0xB007])
-    drawn = np.empty(n_samples)
-    for i in range(n_samples):
-        rows = rng.integers(0, n, size=n)
-        # n_b |acc_b - conf_b| is the absolute sum of confidence - hit over the bin
-        drawn[i] = np.abs(np.bincount(index[rows], weights=excess[rows], minlength=n_bins)).sum() / n
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, max(0.0, 2 * value - float(high)), max(0.0, 2 * value - float(low)), n)
 
 
 def reliability_band(

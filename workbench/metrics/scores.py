@@ -7,7 +7,9 @@ from numpy.typing import ArrayLike
 
 from workbench.metrics.checks import check_predictions, check_scores
 
-SMALLEST_PROBABILITY = 1e-12  # MATH.md 8: a class given less counts as this much, so that NLL stays finite
+SMALLEST_PROBABILITY = (
+    1e-12  # docs/math.md, 8: a class given less counts as this much, so that NLL stays finite
+)
 
 
 def error_rate(y: ArrayLike, predicted: ArrayLike) -> float:

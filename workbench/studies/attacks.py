@@ -17,12 +17,12 @@ from workbench.attacks.inputs import check_strengths
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
+from workbench.studies.calibration import OnProgress
 
 if TYPE_CHECKING:
     from workbench.attacks.robustness import Robustness
     from workbench.sessions.model import Model
 
-Report = Callable[[float, str], None]
 EXAMPLES = 48
 MAX_LABELS = 5000
 
@@ -132,13 +132,13 @@ class AttackOutcome:
 
 
 def attack_experiment(
-    spec: AttackSpec, report: Report | None = None, *, pool: Pool | None = None
+    spec: AttackSpec, report: OnProgress | None = None, *, pool: Pool | None = None
 ) -> AttackOutcome:
     """Fit, attack, score.
 
     Args:
         spec: what to do.
-        report: told (fraction, what is being done); may raise `Cancelled`.
+        report: called with (fraction, what is being done); may raise `Cancelled`.
         pool: instead of loading the spec's.
 
     Returns:
@@ -152,21 +152,21 @@ def attack_experiment(
     import workbench.attacks.methods  # noqa: F401
     from workbench.sessions.model import Learner
 
-    told = report or (lambda fraction, what: None)
-    told(0.0, "opening the pool")
+    report = report or _quiet
+    report(0.0, "opening the pool")
     pool = pool or load_pool(spec.pool, **spec.pool_options)
     if pool.test is None:
         pool = pool.split(spec.seed)
     _, train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)
     truth = np.asarray(pool.truth)
     learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed)
-    callback = _stages(told, 0.02, 0.55 if spec.softmax else 0.6, "fitting the model")
+    callback = _stages(report, 0.02, 0.55 if spec.softmax else 0.6, "fitting the model")
     model = learner.fit(train, truth[train], number=0, callback=callback)
-    return _attacked(spec, model, test, truth[test], told)
+    return _attacked(spec, model, test, truth[test], report)
 
 
 def attack_model(
-    spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, report: Report | None = None
+    spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, report: OnProgress | None = None
 ) -> AttackOutcome:
     """Attack a model as it stands.
 
@@ -187,12 +187,14 @@ def attack_model(
     _shape_of(model.pool)
     if len(items) == 0:
         raise InputError("There are no images to attack that the model was not trained on.")
-    told = report or (lambda fraction, what: None)
+    report = report or _quiet
     some = np.random.default_rng([spec.seed, 0xA7C]).permutation(len(items))[: spec.n_test]
-    return _attacked(spec, model, items[some], None if codes is None else codes[some], told)
+    return _attacked(spec, model, items[some], None if codes is None else codes[some], report)
 
 
-def _attacked(spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, told: Report) -> AttackOutcome:
+def _attacked(
+    spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, report: OnProgress
+) -> AttackOutcome:
     """Fit the softmax network where one is asked for, then attack and score."""
     from workbench.attacks import measure
     from workbench.sessions.model import Learner
@@ -202,7 +204,7 @@ def _attacked(spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, t
         begin = 0.75
         softmax = Learner(model.pool, "softmax-net", seed=spec.seed, classes=model.classes).fit(
             model.items, model.codes, number=0,
-            callback=_stages(told, 0.55, begin, "fitting the softmax network"),
+            callback=_stages(report, 0.55, begin, "fitting the softmax network"),
         ).estimator  # fmt: skip
     images = np.asarray(model.pool.features[items])
     robustness = measure(
@@ -216,7 +218,7 @@ def _attacked(spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, t
         softmax=softmax,
         random_state=spec.seed,
         keep=EXAMPLES,
-        report=lambda fraction, what: told(begin + (1 - begin) * fraction, what),
+        report=lambda fraction, what: report(begin + (1 - begin) * fraction, what),
     )
     return AttackOutcome(
         spec,
@@ -272,9 +274,13 @@ def _shape_of(pool: Pool) -> tuple[int, ...]:
     return shape
 
 
-def _stages(told: Report, start: float, end: float, what: str) -> Callable[[float, float], bool]:
+def _quiet(fraction: float, what: str) -> None:
+    return None
+
+
+def _stages(report: OnProgress, start: float, end: float, what: str) -> Callable[[float, float], bool]:
     def callback(fraction: float, objective: float) -> bool:
-        told(start + (end - start) * fraction, what)
+        report(start + (end - start) * fraction, what)
         return False
 
     return callback

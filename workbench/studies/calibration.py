@@ -23,7 +23,8 @@ from workbench.metrics import (
 )
 from workbench.pools.generators import sample_three_gaussians, three_gaussians_probabilities
 
-Progress = Callable[[float, str], None]
+OnProgress = Callable[[float, str], None]
+"""Called with (fraction done, what is being done)."""
 NOISES = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
 """sigma^2 of the sweep; it starts above 0, where all points of a class coincide."""
 N_TRAIN, N_TEST = 500, 2000
@@ -162,7 +163,7 @@ def noise_sweep(
     names: Sequence[str] = SWEPT,
     noises: Sequence[float] = NOISES,
     seeds: Sequence[int] = (0,),
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Iterator[SweepCurve]:
     """Error, NLL and calibration error against the noise (Galy-Fajou et al. 2019, figure 4).
 
@@ -170,7 +171,7 @@ def noise_sweep(
         names: in `LIKELIHOODS`.
         noises: sigma^2.
         seeds: of the draws.
-        progress: told (fraction, message) after each fit.
+        progress: called with (fraction, message) after each fit.
 
     Yields:
         One curve a likelihood, as soon as it is finished and before the next is begun.
@@ -237,7 +238,7 @@ class Inference:
 
 
 def against_gibbs(
-    samples: int = 2000, seed: int = 0, pool: str = "wine", progress: Progress | None = None
+    samples: int = 2000, seed: int = 0, pool: str = "wine", progress: OnProgress | None = None
 ) -> Iterator[Inference]:
     """Gibbs sampling, then variational inference with and without augmentation (the paper's figure 5).
 
@@ -245,7 +246,7 @@ def against_gibbs(
         samples: of Gibbs, over all chains.
         seed: of the split, the chains and the fits.
         pool: name of a small pool with known classes.
-        progress: told (fraction, message) before each fit.
+        progress: called with (fraction, message) before each fit.
 
     Yields:
         Gibbs sampling first; each as soon as it is finished and before the next is begun.
@@ -330,7 +331,7 @@ def trade_offs(
     points: Sequence[int] = (5, 10, 20, 40, 80),
     rows: int = 600,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Iterator[tuple[TradeCurve, ...]]:
     """Inducing points, and shared against own hyperparameters (Galy-Fajou et al. 2019, figure 6).
 
@@ -339,7 +340,7 @@ def trade_offs(
         points: inducing points, few to many.
         rows: of the pool, at most.
         seed: as for `trade_fit`.
-        progress: told (fraction, message) before each fit.
+        progress: called with (fraction, message) before each fit.
 
     Yields:
         The curves as far as they are fitted, after each fit; the shared kernel first.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,6 +15,7 @@ from workbench.metrics import error_rate, negative_log_likelihood
 from workbench.studies.calibration import (
     SWEPT,
     Inference,
+    OnProgress,
     against_gibbs,
     calibration_report,
     fitted,
@@ -26,7 +27,6 @@ from workbench.studies.calibration import (
 
 SIZE = 90
 """Points along each side of a map."""
-Report = Callable[[float, str], None]
 T = TypeVar("T")
 TRADED = 600
 """Items of a pool, at most, for the trade-offs."""
@@ -65,23 +65,25 @@ def _quiet(_fraction: float, _message: str) -> None:
     return None
 
 
-def over_confident(likelihood: str, noise: float, report: Report = _quiet) -> tuple[CalibrationReport, ...]:
+def over_confident(
+    likelihood: str, noise: float, report: OnProgress = _quiet
+) -> tuple[CalibrationReport, ...]:
     """Robust-max, another likelihood and the exact probabilities on the same points.
 
     Args:
         likelihood: the one beside robust-max, of `calibration.LIKELIHOODS`.
         noise: sigma^2.
-        report: told of progress.
+        report: called with progress.
     """
     return _compared(("robust-max", likelihood, "bayes"), noise, report)
 
 
-def useless(noise: float, report: Report = _quiet) -> tuple[CalibrationReport, ...]:
+def useless(noise: float, report: OnProgress = _quiet) -> tuple[CalibrationReport, ...]:
     """A collapsed model, a sound one and the exact probabilities.
 
     Args:
         noise: sigma^2.
-        report: told of progress.
+        report: called with progress.
     """
     return _compared(("collapsed", "logistic-softmax", "bayes"), noise, report)
 
@@ -94,39 +96,39 @@ def _so_far(made: Iterable[T]) -> Iterator[tuple[T, ...]]:
         yield done
 
 
-def likelihoods(draws: int, report: Report = _quiet) -> Iterator[tuple[SweepCurve, ...]]:
+def likelihoods(draws: int, report: OnProgress = _quiet) -> Iterator[tuple[SweepCurve, ...]]:
     """Likelihoods over the noise, as far as they are finished.
 
     Args:
         draws: of the data.
-        report: told of progress.
+        report: called with progress.
     """
     return _so_far(noise_sweep((*SWEPT, "collapsed"), seeds=tuple(range(draws)), progress=report))
 
 
-def gibbs(samples: int, seed: int, report: Report = _quiet) -> Iterator[tuple[Inference, ...]]:
+def gibbs(samples: int, seed: int, report: OnProgress = _quiet) -> Iterator[tuple[Inference, ...]]:
     """Inference against Gibbs sampling, which comes first, as far as it is finished.
 
     Args:
         samples: of Gibbs.
         seed: of split, chains and fits.
-        report: told of progress.
+        report: called with progress.
     """
     return _so_far(against_gibbs(samples, seed, progress=report))
 
 
-def inducing_trade(pool: str, seed: int, report: Report = _quiet) -> Iterator[tuple[TradeCurve, ...]]:
+def inducing_trade(pool: str, seed: int, report: OnProgress = _quiet) -> Iterator[tuple[TradeCurve, ...]]:
     """Inducing points, one kernel and a kernel for each class, as far as they are fitted.
 
     Args:
         pool: with known classes.
         seed: of cut, split and fits.
-        report: told of progress.
+        report: called with progress.
     """
     return trade_offs(pool, rows=TRADED, seed=seed, progress=report)
 
 
-def _compared(names: tuple[str, ...], noise: float, report: Report) -> tuple[CalibrationReport, ...]:
+def _compared(names: tuple[str, ...], noise: float, report: OnProgress) -> tuple[CalibrationReport, ...]:
     from workbench.studies.calibration import LIKELIHOODS
 
     out = []
@@ -136,13 +138,15 @@ def _compared(names: tuple[str, ...], noise: float, report: Report) -> tuple[Cal
     return tuple(out)
 
 
-def argmax_frequency(noise: float, n_train: int, report: Report = _quiet) -> tuple[CalibrationReport, ...]:
+def argmax_frequency(
+    noise: float, n_train: int, report: OnProgress = _quiet
+) -> tuple[CalibrationReport, ...]:
     """The large-margin GP read in three ways: argmax frequency, softmax of the means, tempered.
 
     Args:
         noise: sigma^2.
         n_train: labels.
-        report: told of progress.
+        report: called with progress.
     """
     from workbench.policies import argmax_probabilities
 
@@ -205,12 +209,12 @@ class Inducing:
     n_test: int
 
 
-def inducing_points(n_inducing: int, report: Report = _quiet) -> Inducing:
+def inducing_points(n_inducing: int, report: OnProgress = _quiet) -> Inducing:
     """The large-margin GP with so many inducing points (no wide mean) on three spirals.
 
     Args:
         n_inducing: P.
-        report: told of progress.
+        report: called with progress.
     """
     from workbench.classifiers import make_classifier
 
@@ -255,13 +259,13 @@ class Measures:
     y: Ints
 
 
-def two_measures(n_train: int, noise: float, report: Report = _quiet) -> Measures:
+def two_measures(n_train: int, noise: float, report: OnProgress = _quiet) -> Measures:
     """Variation ratio and entropy of the large-margin GP over the plane.
 
     Args:
         n_train: labels.
         noise: sigma^2.
-        report: told of progress.
+        report: called with progress.
     """
     from workbench.policies import variation_ratio
 
@@ -302,14 +306,14 @@ class Looked:
     n_test: int
 
 
-def looked(policy: str, seed: int, budget: int = 40, report: Report = _quiet) -> Looked:
+def looked(policy: str, seed: int, budget: int = 40, report: OnProgress = _quiet) -> Looked:
     """A policy and random asking on the same pool, from the same start.
 
     Args:
         policy: a registry name.
         seed: of pool, split and start.
         budget: questions.
-        report: told of progress.
+        report: called with progress.
     """
     from workbench.pools import load_pool
     from workbench.sessions import simulate
@@ -359,7 +363,7 @@ class Rivals:
 def hard_objective(
     Phi: Floats, kt: Floats, y: Ints, mean: Floats, covariance: Floats
 ) -> tuple[float, Ints, Floats]:
-    """The papers' objective with the worst rival of each row (MATH.md section 2).
+    """The papers' objective with the worst rival of each row (docs/math.md, 2).
 
     Args:
         Phi: [N, P] whitened features.
@@ -385,12 +389,12 @@ def hard_objective(
     return float(-(margin + np.sqrt(second)).sum() - kl), rival, second
 
 
-def rivals(n_classes: int, report: Report = _quiet, sweeps: int = 40) -> Rivals:
+def rivals(n_classes: int, report: OnProgress = _quiet, sweeps: int = 40) -> Rivals:
     """The rule "the rival is whoever leads now" against the tempered rivals, on one problem.
 
     Args:
         n_classes: C; with two there is one rival and nothing to cycle.
-        report: told of progress.
+        report: called with progress.
         sweeps: of the hard rule.
 
     Raises:

@@ -36,7 +36,7 @@ class RunResult:
     run_id: str | None = None
 
 
-class Keeper(Protocol):
+class Sink(Protocol):
     """Where the rounds of one run are kept: `progress`, then `add` for each new round, then `end`."""
 
     run_id: str | None
@@ -92,7 +92,7 @@ def run(
     if store is None and (run_id or project or study or keep_states):
         raise InputError("run_id, project, study and keep_states go with a store.")
     loaded = pool if pool is not None else spec.load_pool()
-    keeper = open_keeper(
+    sink = open_sink(
         spec,
         loaded,
         store=store,
@@ -102,29 +102,29 @@ def run(
         keep_states=keep_states,
         out=out,
     )
-    if keeper is None:
+    if sink is None:
         assert out is not None
         return RunResult(spec, read_bundle(out).rounds, "finished")
     rounds: list[Round] = []
     try:
-        progress = keeper.progress()
+        progress = sink.progress()
         if progress is not None:
             rounds.extend(progress.rounds)
-        stopped = _loop(spec, loaded, progress, rounds, keeper, on_round, should_stop, keep_states)
-        keeper.end("cancelled" if stopped else "finished", "", rounds)
+        stopped = _loop(spec, loaded, progress, rounds, sink, on_round, should_stop, keep_states)
+        sink.end("cancelled" if stopped else "finished", "", rounds)
     except InputError as error:
-        keeper.end("failed", str(error), rounds)
+        sink.end("failed", str(error), rounds)
         raise
     except Exception as error:
-        keeper.end("failed", f"{type(error).__name__}: {error}", rounds)
+        sink.end("failed", f"{type(error).__name__}: {error}", rounds)
         raise
     except BaseException:
-        keeper.end("interrupted", "Stopped from outside.", rounds)
+        sink.end("interrupted", "Stopped from outside.", rounds)
         raise
-    return RunResult(spec, rounds, "cancelled" if stopped else "finished", keeper.run_id)
+    return RunResult(spec, rounds, "cancelled" if stopped else "finished", sink.run_id)
 
 
-def open_keeper(
+def open_sink(
     spec: RunSpec,
     pool: Pool,
     *,
@@ -134,7 +134,7 @@ def open_keeper(
     study: str | None = None,
     keep_states: bool = False,
     out: Path | str | None = None,
-) -> Keeper | None:
+) -> Sink | None:
     """Where a run's rounds go: a folder, the database, or nowhere.
 
     Args:
@@ -148,7 +148,7 @@ def open_keeper(
         out: folder of the bundle.
 
     Returns:
-        The keeper, or None where the folder holds the finished run already.
+        The sink, or None where the folder holds the finished run already.
 
     Raises:
         InputError: both places at once, or a place that holds something else.
@@ -160,10 +160,10 @@ def open_keeper(
         if folder.finished:
             return None
         folder.begin()
-        return _FolderKeeper(folder)
+        return _FolderSink(folder)
     if store is not None:
-        return _StoreKeeper(store, spec, pool, run_id, project, study, keep_states)
-    return _NoKeeper()
+        return _StoreSink(store, spec, pool, run_id, project, study, keep_states)
+    return _NoSink()
 
 
 def _loop(
@@ -171,7 +171,7 @@ def _loop(
     pool: Pool,
     progress: Progress | None,
     rounds: list[Round],
-    keeper: Keeper,
+    sink: Sink,
     on_round: OnRound | None,
     should_stop: ShouldStop | None,
     keep_states: bool,
@@ -185,7 +185,7 @@ def _loop(
     for finished in going if keep_states else sparse(going):
         if stop():
             return True
-        keeper.add(finished)
+        sink.add(finished)
         rounds.append(finished)
         if on_round is not None:
             on_round(finished)
@@ -196,7 +196,7 @@ def _never() -> bool:
     return False
 
 
-class _NoKeeper:
+class _NoSink:
     run_id: str | None = None
 
     def progress(self) -> Progress | None:
@@ -209,7 +209,7 @@ class _NoKeeper:
         pass
 
 
-class _FolderKeeper:
+class _FolderSink:
     run_id: str | None = None
 
     def __init__(self, folder: BundleFolder) -> None:
@@ -234,7 +234,7 @@ class _FolderKeeper:
             self._folder.release()
 
 
-class _StoreKeeper:
+class _StoreSink:
     def __init__(
         self,
         store: Store,

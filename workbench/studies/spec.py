@@ -9,6 +9,8 @@ from typing import Any
 from workbench.errors import InputError
 from workbench.sessions.spec import RunSpec
 
+MAX_RUNS = 100_000
+
 
 @dataclass(frozen=True)
 class StudySpec:
@@ -58,6 +60,9 @@ class StudySpec:
                 raise InputError(f"A {what} is named twice: {', '.join(values)}.")
         if self.seeds < 1:
             raise InputError(f"A comparison needs at least one seed; got {self.seeds}.")
+        runs = self.seeds * len(self.pools) * len(self.classifiers) * len(self.policies)
+        if runs > MAX_RUNS:
+            raise InputError(f"A comparison has at most {MAX_RUNS:,} runs; got {min(runs, 10**18):,}.")
         self.runs()
 
     def runs(self) -> list[RunSpec]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shutil
 import tomllib
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
-from workbench.exchange.files import csv_text, json_text, read_json, write_whole
+from workbench.exchange.files import csv_text, json_text, write_whole
+from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.sessions.model import check_policy
 from workbench.sessions.rounds import MEASURES, Round
 from workbench.sessions.spec import RunSpec
-from workbench.studies.runner import Keeper, open_keeper
+from workbench.studies.runner import Sink, open_sink
 from workbench.studies.spec import StudySpec
 from workbench.studies.workers import RunJob, pool_of, stream_runs, stream_runs_here
 from workbench.work import LOCAL, check_workers
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 OnRound = Callable[[RunSpec, Round], None]
 _MORE = ("balanced_error", "macro_f1")
+_MEND = "Put it back from a copy, or remove it with its run in runs/ and start again."
+_LARGEST = 1_000_000
+"""Most bytes of a document that says what a study is: a few lines, usually."""
 COLUMNS = ("pool", "classifier", "policy", "seed", "round", "n_labelled")
 
 
@@ -154,7 +159,7 @@ def run_study(
         if todo:
             _go_on(
                 todo,
-                lambda one: _needed(open_keeper(one, load(one), **where(one))),
+                lambda one: _needed(open_sink(one, load(one), **where(one))),
                 lambda jobs: (
                     stream_runs_here(jobs, load, should_stop=should_stop)
                     if workers == 1 and scheduler is None
@@ -176,21 +181,21 @@ def run_study(
 
 def _go_on(
     todo: Sequence[tuple[int, RunSpec]],
-    open_one: Callable[[RunSpec], Keeper],
+    open_one: Callable[[RunSpec], Sink],
     stream: Callable[[Iterator[RunJob]], Generator[tuple[int, Round | None], None, None]],
     found: dict[int, list[Round]],
     tell: OnRound,
     before_end: Callable[[RunSpec, list[Round]], None],
 ) -> None:
     """Write what the stream of rounds brings, and nobody else writes."""
-    keepers: dict[int, Keeper] = {}
+    sinks: dict[int, Sink] = {}
     # the last round with its posterior, which the bundle needs
     last: dict[int, Round] = {}
 
     def jobs() -> Iterator[RunJob]:
         for index, one in todo:
-            keepers[index] = open_one(one)
-            progress = keepers[index].progress()
+            sinks[index] = open_one(one)
+            progress = sinks[index].progress()
             for old in progress.rounds if progress is not None else []:
                 found.setdefault(index, []).append(old)
                 tell(one, old)
@@ -206,9 +211,9 @@ def _go_on(
                 if index in last:
                     rounds[-1] = last.pop(index)
                 before_end(one, rounds)
-                keepers.pop(index).end("finished", "", rounds)
+                sinks.pop(index).end("finished", "", rounds)
                 continue
-            keepers[index].add(finished)
+            sinks[index].add(finished)
             last[index] = finished
             found.setdefault(index, []).append(_light(finished))
             tell(one, finished)
@@ -220,19 +225,19 @@ def _go_on(
         raise
     finally:
         streaming.close()
-        for index, keeper in keepers.items():
-            keeper.end(status, message, found.get(index, []))
+        for index, sink in sinks.items():
+            sink.end(status, message, found.get(index, []))
 
 
-def _needed(keeper: Keeper | None) -> Keeper:
+def _needed(sink: Sink | None) -> Sink:
     # a run that is finished was read before, unless another program has just finished it
-    if keeper is None:
+    if sink is None:
         raise InputError("A run of this study has just been finished by another program. Start again.")
-    return keeper
+    return sink
 
 
 def _light(finished: Round) -> Round:
-    """Without what only the keeper needs; a study has thousands of rounds."""
+    """Without what only the sink needs; a study has thousands of rounds."""
     return replace(finished, state=None, test_probabilities=None)
 
 
@@ -261,14 +266,12 @@ def _more_file(place: Path, one: RunSpec) -> Path:
 def _with_measures(rounds: list[Round], path: Path) -> list[Round]:
     if not path.is_file():
         return rounds
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = {int(row["round"]): row for row in csv.DictReader(file)}
-    return [
-        replace(r, **{name: float(rows[r.number][name] or "nan") for name in _MORE})  # type: ignore[arg-type]
-        if r.number in rows
-        else r
-        for r in rounds
-    ]
+    with reading(str(path), "a table of measures", _MEND), path.open(encoding="utf-8", newline="") as file:
+        found = {
+            int(row["round"]): {name: float(row[name] or "nan") for name in _MORE}
+            for row in csv.DictReader(file)
+        }
+    return [replace(r, **found.get(r.number, {})) for r in rounds]  # type: ignore[arg-type]
 
 
 def _stored(store: Store | None, study: str | None) -> dict[str, str]:
@@ -289,7 +292,7 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
     document = study_document(spec)
     head = place / "study.json"
     if head.is_file():
-        present = read_json(head)
+        present = _read_document(head)
         if not isinstance(present, dict):
             raise InputError(f"{head} is not a study's. Choose another folder.")
         # more seeds, policies, classifiers or pools only add runs, and runs know what they are
@@ -297,8 +300,8 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
         differ = [k for k in document if k not in grows and present.get(k) != document[k]]
         if differ:
             raise InputError(
-                f"The folder {place} holds another study ({differ[0]} {present.get(differ[0])!r}, not "
-                f"{document[differ[0]]!r}). Choose another folder."
+                f"The folder {place} holds another study ({differ[0]} {cut(present.get(differ[0]))}, not "
+                f"{cut(document[differ[0]])}). Choose another folder."
             )
     elif place.is_dir() and any(p.name not in ("runs", "measures") for p in place.iterdir()):
         raise InputError(f"The folder {place} holds other files; choose an empty or a new one.")
@@ -354,7 +357,7 @@ def study_from(
         if many in given:
             value = [given[many]] if isinstance(given[many], str) else given[many]
             if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
-                raise InputError(f"{many} is a list of names; got {given[many]!r}.")
+                raise InputError(f"{many} is a list of names; got {cut(given[many])}.")
             given[many] = tuple(value)
     kinds: dict[str, tuple[type, ...]] = {
         "name": (str,),
@@ -371,9 +374,9 @@ def study_from(
     known = [f.name for f in fields(StudySpec)]
     for key, value in given.items():
         if key not in known:
-            raise InputError(f"A study has no setting {key!r}. It has: {', '.join(known)}.")
+            raise InputError(f"A study has no setting {cut(key)}. It has: {', '.join(known)}.")
         if key in kinds and (not isinstance(value, kinds[key]) or isinstance(value, bool)):
-            raise InputError(f"The setting {key} of a study cannot be {value!r}.")
+            raise InputError(f"The setting {key} of a study cannot be {cut(value)}.")
     named = {k: from_file(v, where, trust_code=trust_code) for k, v in given.items()}
     return StudySpec(**{"name": name, **named})
 
@@ -401,13 +404,18 @@ def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
         InputError: no such file, not TOML, or settings there are not.
     """
     place = Path(path).expanduser()
-    try:
-        document = tomllib.loads(place.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {place}.") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{place} cannot be read as TOML: {error}") from error
+    document = _read_document(place, tomllib.loads, "TOML")
     return study_from(document, place.stem, where=f"The study {place}", trust_code=trust_code)
+
+
+def _read_document(path: Path, parse: Callable[[str], Any] = json.loads, form: str = "JSON") -> Any:
+    """What a file says a study is."""
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
+    if not path.is_file() or path.stat().st_size > _LARGEST:
+        raise InputError(f"{path} is no study's: that is a file of a few lines.")
+    with reading(str(path), form):
+        return parse(path.read_text(encoding="utf-8"))
 
 
 def read_study(folder: Path | str) -> StudyResult:
@@ -420,10 +428,10 @@ def read_study(folder: Path | str) -> StudyResult:
         The result; "cancelled" where runs are missing.
 
     Raises:
-        InputError: no study there.
+        InputError: no study there, or a damaged one.
     """
     place = Path(folder)
-    spec = study_from(read_json(place / "study.json"), where=f"The study in {place}")
+    spec = study_from(_read_document(place / "study.json"), where=f"The study in {place}")
     planned = spec.runs()
     read = [(one, _finished(one, place / "runs" / folder_name(one), None, {})) for one in planned]
     runs = [(one, rounds) for one, rounds in read if rounds is not None]
