@@ -209,11 +209,6 @@ def test_a_stop_reaches_into_a_fit_and_that_fit_is_thrown_away(
     assert result.status == "cancelled" and [r.number for r in result.rounds] == [0]
 
 
-def test_states_of_every_round_on_request(store: Store, pool: Pool) -> None:
-    result = run(SPEC, pool=pool, store=store, keep_states=True)
-    assert result.run_id is not None and store.states_kept(result.run_id) == list(range(9))
-
-
 def test_where_a_run_is_kept_must_make_sense(store: Store, tmp_path: Path, pool: Pool) -> None:
     with pytest.raises(InputError, match="not in both"):
         run(SPEC, pool=pool, store=store, out=tmp_path / "x")

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from workbench.errors import InputError
+from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import BundleFolder, read_bundle
 from workbench.pools.pool import Pool
 from workbench.sessions.rounds import Round
-from workbench.sessions.simulate import Progress, simulate_spec, sparse
+from workbench.sessions.simulate import Progress
 from workbench.sessions.spec import RunSpec
 from workbench.store.store import Store
+from workbench.studies.workers import RunJob, stream_runs_here
 
 OnRound = Callable[[Round], None]
 ShouldStop = Callable[[], bool]
@@ -61,7 +62,6 @@ def run(
     run_id: str | None = None,
     project: str | None = None,
     study: str | None = None,
-    keep_states: bool = False,
     out: Path | str | None = None,
 ) -> RunResult:
     """Run, or go on with, one simulated run.
@@ -80,7 +80,6 @@ def run(
         run_id: of an earlier attempt in `store`.
         project: the project the run belongs to, in `store`.
         study: the study it belongs to, in `store`.
-        keep_states: keep the posterior of every round in `store`, not the few that going on needs.
         out: folder of the bundle.
 
     Returns:
@@ -89,39 +88,35 @@ def run(
     Raises:
         InputError: what cannot be run; a folder that holds another run; a run that is running.
     """
-    if store is None and (run_id or project or study or keep_states):
-        raise InputError("run_id, project, study and keep_states go with a store.")
+    if store is None and (run_id or project or study):
+        raise InputError("run_id, project and study go with a store.")
     loaded = pool if pool is not None else spec.load_pool()
-    sink = open_sink(
-        spec,
-        loaded,
-        store=store,
-        run_id=run_id,
-        project=project,
-        study=study,
-        keep_states=keep_states,
-        out=out,
-    )
+    sink = open_sink(spec, loaded, store=store, run_id=run_id, project=project, study=study, out=out)
     if sink is None:
         assert out is not None
         return RunResult(spec, read_bundle(out).rounds, "finished")
     rounds: list[Round] = []
+    status, message = "interrupted", "Stopped from outside."
     try:
         progress = sink.progress()
-        if progress is not None:
-            rounds.extend(progress.rounds)
-        stopped = _loop(spec, loaded, progress, rounds, sink, on_round, should_stop, keep_states)
-        sink.end("cancelled" if stopped else "finished", "", rounds)
-    except InputError as error:
-        sink.end("failed", str(error), rounds)
-        raise
+        rounds.extend(progress.rounds if progress is not None else ())
+        job = RunJob(spec, progress)
+        for _, finished in stream_runs_here(iter([job]), lambda _: loaded, should_stop=should_stop):
+            if finished is not None:
+                sink.add(finished)
+                rounds.append(finished)
+                if on_round is not None:
+                    on_round(finished)
+        status, message = "finished", ""
+    except Cancelled:
+        status, message = "cancelled", ""
     except Exception as error:
-        sink.end("failed", f"{type(error).__name__}: {error}", rounds)
+        status = "failed"
+        message = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         raise
-    except BaseException:
-        sink.end("interrupted", "Stopped from outside.", rounds)
-        raise
-    return RunResult(spec, rounds, "cancelled" if stopped else "finished", sink.run_id)
+    finally:
+        sink.end(status, message, rounds)
+    return RunResult(spec, rounds, "finished" if status == "finished" else "cancelled", sink.run_id)
 
 
 def open_sink(
@@ -132,7 +127,6 @@ def open_sink(
     run_id: str | None = None,
     project: str | None = None,
     study: str | None = None,
-    keep_states: bool = False,
     out: Path | str | None = None,
 ) -> Sink | None:
     """Where a run's rounds go: a folder, the database, or nowhere.
@@ -144,7 +138,6 @@ def open_sink(
         run_id: of an earlier attempt in `store`.
         project: the project the run belongs to, in `store`.
         study: the study it belongs to, in `store`.
-        keep_states: keep the posterior of every round in `store`.
         out: folder of the bundle.
 
     Returns:
@@ -162,38 +155,8 @@ def open_sink(
         folder.begin()
         return _FolderSink(folder)
     if store is not None:
-        return _StoreSink(store, spec, pool, run_id, project, study, keep_states)
+        return _StoreSink(store, spec, pool, run_id, project, study)
     return _NoSink()
-
-
-def _loop(
-    spec: RunSpec,
-    pool: Pool,
-    progress: Progress | None,
-    rounds: list[Round],
-    sink: Sink,
-    on_round: OnRound | None,
-    should_stop: ShouldStop | None,
-    keep_states: bool,
-) -> bool:
-    """Add the remaining rounds; True when told to stop."""
-    stop = should_stop or _never
-    if stop():
-        return True
-    callback = None if should_stop is None else lambda _fraction, _objective: stop()
-    going = simulate_spec(spec, pool, progress, callback)
-    for finished in going if keep_states else sparse(going):
-        if stop():
-            return True
-        sink.add(finished)
-        rounds.append(finished)
-        if on_round is not None:
-            on_round(finished)
-    return False
-
-
-def _never() -> bool:
-    return False
 
 
 class _NoSink:
@@ -243,10 +206,8 @@ class _StoreSink:
         run_id: str | None,
         project: str | None,
         study: str | None,
-        keep_states: bool,
     ) -> None:
         self._store = store
-        self._keep_states = keep_states
         if run_id is None:
             self.run_id: str | None = store.start_run(
                 spec.to_json(), pool.fingerprint, project=project, study=study
@@ -271,13 +232,7 @@ class _StoreSink:
 
     def add(self, finished: Round) -> None:
         assert self.run_id is not None
-        self._store.save_round(
-            self.run_id,
-            finished.number,
-            finished.to_json(),
-            finished.state,
-            keep_states=self._keep_states,
-        )
+        self._store.save_round(self.run_id, finished.number, finished.to_json(), finished.state)
 
     def end(self, status: str, message: str, rounds: list[Round]) -> None:
         assert self.run_id is not None
