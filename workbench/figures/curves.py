@@ -10,13 +10,8 @@ import plotly.graph_objects as go
 
 from workbench.arrays import Array
 from workbench.figures import parts, theme
+from workbench.metrics import mean_band
 
-# two-sided 95 % quantiles of Student's t for 1..30 degrees of freedom; 1.96 beyond
-_T95 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
 # with two runs the interval of the mean is wider than anything worth drawing
 MIN_RUNS = 3
 
@@ -65,12 +60,11 @@ def summarise(
     at = sorted(gathered)
     mean = np.array([np.mean(gathered[n]) for n in at])
     counts = np.array([len(gathered[n]) for n in at], dtype=np.int64)
-    half = np.full(len(at), np.nan)
-    for i, n in enumerate(at):
-        if counts[i] >= MIN_RUNS:
-            quantile = _T95[counts[i] - 2] if counts[i] - 2 < len(_T95) else 1.96
-            half[i] = quantile * np.std(gathered[n], ddof=1) / np.sqrt(counts[i])
-    return Curve(name, np.array(at), mean, mean - half, mean + half, counts, baseline)
+    low, high = np.full((2, len(at)), np.nan)
+    for count in np.unique(counts[counts >= MIN_RUNS]):
+        those = np.flatnonzero(counts == count)
+        _, low[those], high[those], _ = mean_band(np.array([gathered[at[i]] for i in those]).T)
+    return Curve(name, np.array(at), mean, low, high, counts, baseline)
 
 
 def learning_curve(
@@ -106,7 +100,7 @@ def learning_curve(
     for curve in sorted(curves, key=lambda c: not c.baseline):
         most = int(curve.runs.max())
         name = curve.name + (f" · n = {most}" if most > 1 else "")
-        fig.add_traces(_traces(curve, looks[curve.name], name, measure, share))
+        fig.add_traces(_traces(curve, looks[curve.name], name, measure, share, _tint(curves)))
     end = max(float(c.labels.max()) for c in curves)
     for words, at in (marks or {}).items():
         fig.add_vline(
@@ -154,7 +148,7 @@ def learning_curves(
         at = parts.place(place, columns)
         drawn = sorted((c for c in curves if len(c.labels)), key=lambda c: not c.baseline)
         for curve in drawn:
-            for trace in _traces(curve, looks[curve.name], curve.name, measure, share):
+            for trace in _traces(curve, looks[curve.name], curve.name, measure, share, _tint(drawn)):
                 trace.showlegend = trace.showlegend is not False and curve.name not in named
                 fig.add_trace(trace, **at)
             named.add(curve.name)
@@ -187,13 +181,20 @@ def _looks(curves: Sequence[Curve]) -> dict[str, parts.Look]:
     return parts.looks((c.name for c in curves), [c.name for c in curves if c.baseline])
 
 
-def _traces(curve: Curve, look: parts.Look, name: str, measure: str, share: bool) -> list[go.Scatter]:
+def _tint(curves: Sequence[Curve]) -> float:
+    """How dark bands are: the more lie over each other, the lighter."""
+    return min(0.16, 0.3 / max(1, sum(bool(np.isfinite(c.low).any()) for c in curves)))
+
+
+def _traces(
+    curve: Curve, look: parts.Look, name: str, measure: str, share: bool, tint: float
+) -> list[go.Scatter]:
     """A curve's band, where it has one, and its line."""
     made = []
     banded = np.isfinite(curve.low)
     if banded.any():
         ends = (np.maximum(curve.low[banded], 0.0), curve.high[banded])
-        made.append(parts.band(curve.labels[banded], *ends, look.colour, curve.name, 0.16))
+        made.append(parts.band(curve.labels[banded], *ends, look.colour, curve.name, tint))
     hover = f"%{{x}} labels<br>{measure.lower()} %{{y{':.1%' if share else ':.3f'}}}<br>runs: %{{customdata}}"
     # a one-point curve has no line to see
     few = len(curve.labels) <= 12
