@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 OnRound = Callable[[RunSpec, Round], None]
 _MORE = ("balanced_error", "macro_f1")
-_MEND = "Put it back from a copy, or remove it with its run in runs/ and start again."
+_MEND = "Put it back from a copy, or remove the run's folder and start again."
 _LARGEST = 1_000_000
 """Most bytes of a document that says what a study is: a few lines, usually."""
 COLUMNS = ("pool", "classifier", "policy", "seed", "round", "n_labelled")
@@ -246,7 +246,8 @@ def _finished(
 ) -> list[Round] | None:
     """The rounds of a run that is finished already, or None."""
     if folder is not None and (folder / "run.json").is_file():
-        bundle = read_bundle(folder)
+        with reading(f"The run in {folder}", advice=_MEND):
+            bundle = read_bundle(folder)
         if bundle.spec != one:
             raise InputError(f"The folder {folder} holds another run. Choose another folder.")
         more = _more_file(folder.parent.parent, one)
