@@ -9,7 +9,7 @@ from tests.policies.helpers import belief, rng
 from workbench.classifiers.latent import Latent
 from workbench.policies import POLICIES, query, utilities
 from workbench.policies import batches as module
-from workbench.policies.batches import _greedy_determinant, _posterior_factors
+from workbench.policies.batches import _greedy_determinant, posterior_factors
 
 SELECTORS = [name for name in POLICIES if POLICIES[name].kind == "selector"]
 DIVERSE = [name for name in SELECTORS if name != "top"]
@@ -114,11 +114,11 @@ def test_greedy_determinant_matches_explicit_matrices() -> None:
     assert _greedy_determinant(A, r, 6, first=3) == chosen
 
 
-def test_posterior_factors_shrink_what_was_labelled() -> None:
+def testposterior_factors_shrink_what_was_labelled() -> None:
     b = belief(n_labelled=40)
     rows = np.concatenate([b.labelled[:5], b.askable[:100]])
-    known, _ = _posterior_factors(b, rows)
-    prior, _ = _posterior_factors(belief(labelled=np.empty(0, int), labels=np.empty(0, int)), rows)
+    known, _ = posterior_factors(b, rows)
+    prior, _ = posterior_factors(belief(labelled=np.empty(0, int), labels=np.empty(0, int)), rows)
     shrink = (known**2).sum(axis=1) / (prior**2).sum(axis=1)
     assert np.all(shrink <= 1 + 1e-12)
     assert shrink[:5].mean() < shrink[5:].mean()

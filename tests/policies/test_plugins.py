@@ -100,7 +100,7 @@ class TestAPackage:
         assert both <= set(forms.policies_for("large-margin"))
         assert both <= set(mapping.measures_for(model))
         assert mapping.words_of("nearness") == "shares; high: it lies in the middle"
-        assert both <= set(lessons._policies())
+        assert both <= set(lessons._options("policies"))
         assert both <= set(DETECTORS) and "firsts" not in DETECTORS
         assert "mine" in forms.classifiers_for("table", 2)
         list_policies()

@@ -206,17 +206,17 @@ def test_the_short_quadrature_stays_above_the_value(C: int, ratio: float) -> Non
     mean[:, 0] = rng.uniform(0, 4, n)
     mean[n // 2 :, 1:] -= rng.exponential(0.1, size=(n // 2, C - 1))
     loses = 1.0 - argmax_probabilities(mean, s**2)[:, 0]
-    high = module._tightened(mean, s, np.full(n, 2.0))
+    high = module._quadrature_bounds(mean, s, np.full(n, 2.0))
     assert np.all(high < 2.0)  # it applies
     assert np.all(loses < high)
     assert np.all(high - loses < 0.02)  # and is worth having
-    wide = module._tightened(mean, s * np.r_[3.0, np.ones(C - 1)], np.full(n, 2.0))
+    wide = module._quadrature_bounds(mean, s * np.r_[3.0, np.ones(C - 1)], np.full(n, 2.0))
     assert np.all(wide == 2.0)  # outside its limits it keeps still
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.25, 1.5, 2.0])
 @pytest.mark.parametrize("C", [3, 5, 6, 12, 13, 40])
-def test_a_glance_stays_above_the_value(C: int, ratio: float) -> None:
+def test_the_rough_quadrature_stays_above_the_value(C: int, ratio: float) -> None:
     """The worst there is within the limits: all rivals at one place, the winner as wide as it may."""
     rng = np.random.default_rng([C, 7])
     n = 1_000
@@ -226,8 +226,8 @@ def test_a_glance_stays_above_the_value(C: int, ratio: float) -> None:
     mean[n // 2 :, 1:] -= rng.exponential(0.1, size=(n - n // 2, C - 1))
     loses = 1.0 - argmax_probabilities(mean, s**2)[:, 0]
     for dtype in (np.float32, np.float64):
-        high = module._glance(mean.astype(dtype), (s**2).astype(dtype))
+        high = module._quick_bounds(mean.astype(dtype), (s**2).astype(dtype))
         assert np.all(np.minimum(loses, 1 - 1 / C) <= high + 1e-6)
         assert np.all(high - loses < 0.2)  # and is worth having
-    wide = module._glance(mean, (s * np.r_[2.1, np.ones(C - 1)] / s[:, :1]) ** 2)
+    wide = module._quick_bounds(mean, (s * np.r_[2.1, np.ones(C - 1)] / s[:, :1]) ** 2)
     assert np.all(np.isinf(wide))  # outside its limits it says nothing

@@ -92,8 +92,8 @@ def covariance(belief: Belief, k: int, rng: Generator) -> Ints:
         [k] indices in the order chosen.
     """
     candidates = best_first(_utilities(belief, rng), max(50, 5 * k), rng)
-    factors, remainder = posterior_factors(belief, candidates)
-    chosen = _greedy_determinant(factors, remainder, min(k, len(candidates)), first=0)
+    factors, residual = posterior_factors(belief, candidates)
+    chosen = _greedy_determinant(factors, residual, min(k, len(candidates)), first=0)
     return candidates[chosen]
 
 
@@ -116,10 +116,10 @@ def determinantal(belief: Belief, k: int, rng: Generator) -> Ints:
     values = utilities[candidates]
     spread = values[0] - values[-1]
     quality = 0.05 + 0.95 * ((values - values[-1]) / spread if spread > 0 else np.ones(len(values)))
-    factors, remainder = posterior_factors(belief, candidates)
-    scale = quality / np.sqrt(np.einsum("np,np->n", factors, factors) + remainder)
+    factors, residual = posterior_factors(belief, candidates)
+    scale = quality / np.sqrt(np.einsum("np,np->n", factors, factors) + residual)
     chosen = _greedy_determinant(
-        factors * scale[:, None], remainder * scale**2, min(k, len(candidates)), first=0, jitter=1e-9
+        factors * scale[:, None], residual * scale**2, min(k, len(candidates)), first=0, jitter=1e-9
     )
     return candidates[chosen]
 
@@ -266,12 +266,12 @@ def _extend(joint: Floats, p: Floats, exact: bool, rng: Generator) -> tuple[Floa
 
 def _joint_draws(belief: Belief, rows: Ints, n_classes: int, rng: Generator) -> Floats:
     """[S, n, C] standard normal draws, correlated over items as the model's posterior is."""
-    factors, remainder = posterior_factors(belief, rows)
-    total = np.einsum("np,np->n", factors, factors) + remainder
+    factors, residual = posterior_factors(belief, rows)
+    total = np.einsum("np,np->n", factors, factors) + residual
     factors = factors / np.sqrt(total)[:, None]
     shared = np.matmul(factors, rng.standard_normal((_DRAWS, factors.shape[1], n_classes)))
     own = rng.standard_normal(shared.shape)
-    own *= np.sqrt(remainder / total)[:, None]
+    own *= np.sqrt(residual / total)[:, None]
     result: Floats = shared + own
     return result
 
@@ -306,17 +306,17 @@ def posterior_factors(belief: Belief, rows: Ints, noise: float = _NOISE) -> tupl
 
 
 def _greedy_determinant(
-    factors: Floats, remainder: Floats, k: int, *, first: int, jitter: float | None = None
+    factors: Floats, residual: Floats, k: int, *, first: int, jitter: float | None = None
 ) -> list[int]:
     """Items of greedily largest determinant of A A' + diag(r): partial Cholesky with pivoting, O(nP) each."""
-    variance = np.einsum("np,np->n", factors, factors) + remainder
+    variance = np.einsum("np,np->n", factors, factors) + residual
     noise = _NOISE * float(variance.max()) if jitter is None else jitter
     columns = np.empty((k, len(factors)))
     chosen = [first]
     while len(chosen) < k:
         t, j = len(chosen) - 1, chosen[-1]
         column = factors @ factors[j]
-        column[j] += remainder[j]
+        column[j] += residual[j]
         column -= columns[:t, j] @ columns[:t]
         column /= np.sqrt(variance[j] + noise)
         columns[t] = column

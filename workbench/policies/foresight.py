@@ -124,8 +124,8 @@ def _gap_covariance(belief: Belief, rows: Ints, others: Ints, pair: Ints, far_pa
     if belief.covariance is not None:
         per_class = belief.covariance(rows, others)
     else:  # the model's own variances, with the correlations that one covariance for all classes gives
-        factors, remainder = posterior_factors(belief, np.concatenate([rows, others]), _NOISE)
-        factors = factors / np.sqrt(np.einsum("np,np->n", factors, factors) + remainder)[:, None]
+        factors, residual = posterior_factors(belief, np.concatenate([rows, others]), _NOISE)
+        factors = factors / np.sqrt(np.einsum("np,np->n", factors, factors) + residual)[:, None]
         alike = factors[: len(rows)] @ factors[len(rows) :].T
         near, far = (np.sqrt(np.asarray(variance[i], dtype=np.float64)).T for i in (rows, others))
         per_class = near[:, :, None] * far[:, None, :] * alike

@@ -20,8 +20,8 @@ from workbench.classifiers.argmax import check_moments
 from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
 from workbench.policies.belief import Belief, PolicyFn
-from workbench.policies.models import Model, Shipped, as_model, unpacked
 from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
+from workbench.policies.scan_model import ScanModel, Shipped, as_scan_model, unpacked
 from workbench.policies.variation import smallest_margin, top_rows
 from workbench.pools.streams import Source, Unit, open_source
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CHUNK_CELLS = 1 << 21  # features at a time: 16 MB, however many columns there are
 CHUNK_ROWS = 1 << 14
-Progress = Callable[[float], "bool | None"]
+OnProgress = Callable[[float], "bool | None"]
 
 # Utilities may be of any size and sign: ten bins a decade, down to 1e-9.
 _DECADES = np.logspace(-9, 9, 181)
@@ -91,7 +91,7 @@ def score_pool(
     columns: Sequence[str] | None = None,
     temperature: float | None = None,
     timeout: float = 30.0,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> ScanResult:
     """The rows a policy would ask about first, from a pool that need not fit in memory.
 
@@ -132,7 +132,7 @@ def score_pool(
         chunk_rows = int(np.clip(CHUNK_CELLS // max(rows.n_columns, 1), 256, CHUNK_ROWS))
     if chunk_rows < 1:
         raise InputError(f"A chunk holds at least one row; got chunk_rows={chunk_rows}.")
-    model = as_model(predictor, temperature)
+    model = as_scan_model(predictor, temperature)
     entry, function = _streaming_policy(policy)
     if entry is not None and "probabilities" in entry.needs:
         model.require_probabilities(entry.name)
@@ -156,17 +156,17 @@ def score_pool(
         model.latent(features)
         break
     edges, of = _edges(entry, model.n_classes)
-    job = Job(
+    task = Task(
         policy if isinstance(policy, str) else function, min(top, left), chunk_rows, seed, excluded, edges
     )
-    best = Best(job.top, seed)
+    best = RunningTop(task.top, seed)
     counts = np.zeros(len(edges) - 1, dtype=np.int64)
     done = 0
     n_workers = threads or work.core_count()
     if scheduler is None:
-        found = _by_threads(rows, model, job, units, n_workers, best)
+        found = _by_threads(rows, model, task, units, n_workers, best)
     else:
-        found = _by_cluster(rows, model, job, units, n_workers, scheduler, timeout, best)
+        found = _by_cluster(rows, model, task, units, n_workers, scheduler, timeout, best)
     with closing(found):
         for answer in found:
             best.add(answer.indices, answer.utilities)
@@ -190,7 +190,7 @@ def score_pool(
 
 
 @dataclass(frozen=True)
-class Job:
+class Task:
     """What to do with each unit, the same for every worker.
 
     Attributes:
@@ -232,21 +232,21 @@ class _Chunk(NamedTuple):
     keep: Array | None  # [n] False for excluded rows
 
 
-def _chunks_of(job: Job, source: Source, unit: Unit) -> Iterator[_Chunk]:
-    for first, features in source.chunks(unit, job.chunk_rows):
-        here = np.searchsorted(job.exclude, [first, first + len(features)])
+def _chunks_of(task: Task, source: Source, unit: Unit) -> Iterator[_Chunk]:
+    for first, features in source.chunks(unit, task.chunk_rows):
+        here = np.searchsorted(task.exclude, [first, first + len(features)])
         keep = None
         if here[1] > here[0]:
             keep = np.ones(len(features), dtype=bool)
-            keep[job.exclude[here[0] : here[1]] - first] = False
+            keep[task.exclude[here[0] : here[1]] - first] = False
         yield _Chunk(first, features, keep)
 
 
-def score_unit(job: Job, model: Model, source: Source, unit: Unit, threshold: float) -> Found:
+def score_unit(task: Task, model: ScanModel, source: Source, unit: Unit, threshold: float) -> Found:
     """Score the rows of one unit, chunk by chunk.
 
     Args:
-        job: what to do.
+        task: what to do.
         model: the model.
         source: where the rows are.
         unit: which rows.
@@ -258,23 +258,23 @@ def score_unit(job: Job, model: Model, source: Source, unit: Unit, threshold: fl
     Raises:
         InputError: a row about which the model or the policy says NaN.
     """
-    best = Best(job.top, job.seed, threshold)
-    counts = np.zeros(len(job.edges) - 1, dtype=np.int64)
-    for chunk in _chunks_of(job, source, unit):
-        found = score_chunk(job, model, source, chunk, best.threshold)
+    best = RunningTop(task.top, task.seed, threshold)
+    counts = np.zeros(len(task.edges) - 1, dtype=np.int64)
+    for chunk in _chunks_of(task, source, unit):
+        found = score_chunk(task, model, source, chunk, best.threshold)
         best.add(found.indices, found.utilities)
         counts += found.counts
     return Found(*best.result(), counts, unit.n_rows)
 
 
-def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold: float) -> Found:
+def score_chunk(task: Task, model: ScanModel, source: Source, chunk: _Chunk, threshold: float) -> Found:
     """Candidates among the rows of a chunk, their utilities, and the histogram of all of them.
 
     Raises:
         InputError: a row about which the model or the policy says NaN.
     """
     first, features, keep = chunk
-    entry, function = _streaming_policy(job.policy)
+    entry, function = _streaming_policy(task.policy)
     rows = np.arange(len(features)) if keep is None else np.flatnonzero(keep)
     model.check_width(features)
 
@@ -295,10 +295,10 @@ def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold
             mean, variance = mean[rows], variance[rows]
         squared = smallest_margin(mean, variance)
         # falling margins are rising bounds: bins of the bound are bins of the margin, turned round
-        counts = _histogram(squared, _squared_edges(job.edges))[::-1]
+        counts = _histogram(squared, _squared_edges(task.edges))[::-1]
         if not len(rows):
             return Found(rows, np.empty(0), counts, len(features))
-        chosen, utilities = top_rows(mean, variance, job.top, threshold=threshold, squared=squared)
+        chosen, utilities = top_rows(mean, variance, task.top, threshold=threshold, squared=squared)
         return Found(rows[chosen] + first, utilities, counts, len(features))
     belief = Belief(
         features=features,
@@ -310,7 +310,7 @@ def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold
         temperature=model.temperature or 1.0,
     )
     shared = entry is not None and entry.shared_draws
-    rng = np.random.default_rng([job.seed] if shared else [job.seed, first])
+    rng = np.random.default_rng([task.seed] if shared else [task.seed, first])
     values = np.asarray(function(belief, rng), dtype=np.float64)
     if values.shape != (len(features),):
         raise InputError(f"The policy gave {values.shape} utilities for {len(features)} rows.")
@@ -321,9 +321,9 @@ def score_chunk(job: Job, model: Model, source: Source, chunk: _Chunk, threshold
         chunk,
     )
     values = values[rows]
-    counts = _histogram(values, job.edges)
-    if len(rows) > job.top:
-        threshold = max(threshold, float(np.partition(values, len(rows) - job.top)[len(rows) - job.top]))
+    counts = _histogram(values, task.edges)
+    if len(rows) > task.top:
+        threshold = max(threshold, float(np.partition(values, len(rows) - task.top)[len(rows) - task.top]))
     reached = values >= threshold
     return Found(rows[reached] + first, values[reached], counts, len(features))
 
@@ -338,7 +338,7 @@ def _refuse(bad: Array, what: str, source: Source, chunk: _Chunk) -> None:
     raise InputError(f"Cannot score {source.name_of(chunk.first + row)}: {what}. {cause}")
 
 
-class Best:
+class RunningTop:
     """The running top k, ties by a hash of seed and row number: the same however rows are divided."""
 
     def __init__(self, k: int, seed: int, threshold: float = -np.inf) -> None:
@@ -425,13 +425,13 @@ def _streaming_policy(policy: str | PolicyFn) -> tuple[PolicyEntry | None, Any]:
 
 
 def _by_threads(
-    source: Source, model: Model, job: Job, units: list[Unit], n_threads: int, best: Best
+    source: Source, model: ScanModel, task: Task, units: list[Unit], n_threads: int, best: RunningTop
 ) -> Generator[Found, None, None]:
     """What threads of this process find, which share every chunk that this one reads."""
     calls = (
-        (job, model, source, chunk, best.threshold)
+        (task, model, source, chunk, best.threshold)
         for unit in units
-        for chunk in _chunks_of(job, source, unit)
+        for chunk in _chunks_of(task, source, unit)
     )
     with work.one_blas_thread(), work.threads(n_threads) as workers:
         for _, found in work.spread(workers, score_chunk, calls):
@@ -440,17 +440,17 @@ def _by_threads(
 
 def _by_cluster(
     source: Source,
-    model: Model,
-    job: Job,
+    model: ScanModel,
+    task: Task,
     units: list[Unit],
     n_workers: int,
     scheduler: str,
     timeout: float,
-    best: Best,
+    best: RunningTop,
 ) -> Generator[Found, None, None]:
     """What processes find, which read their units themselves; paths must be visible to them."""
     shipped, token = model.ship(), uuid4().hex
-    calls = ((token, shipped, job, source.portable(unit), unit, best.threshold) for unit in units)
+    calls = ((token, shipped, task, source.portable(unit), unit, best.threshold) for unit in units)
 
     def killed(index: int) -> str:
         unit = units[index]
@@ -466,8 +466,8 @@ def _by_cluster(
 
 
 def _score_remotely(
-    token: str, shipped: Shipped, job: Job, source: Source, unit: Unit, threshold: float
+    token: str, shipped: Shipped, task: Task, source: Source, unit: Unit, threshold: float
 ) -> Found:
     """One unit, in a worker; the model is unpacked once a scan."""
     with work.one_blas_thread():
-        return score_unit(job, unpacked(token, shipped), source, unit, threshold)
+        return score_unit(task, unpacked(token, shipped), source, unit, threshold)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 13
 # Numbers looked at together: in float32 a temporary stays under 128 KB, which the allocator reuses.
-_SCREEN = 1 << 15
+_CELLS = 1 << 15
 # Values closer than this share of themselves are ties: it is above the quadrature's error.
 TIE = 1e-10
 
@@ -157,8 +157,8 @@ def top_rows(
 ) -> tuple[Ints, Floats]:
     """The items that may be among the k of largest variation ratio and reach a threshold; no checks.
 
-    Four sieves, each on what the one before let through: the smallest standardised margin alone, a
-    glance at the integral in single precision, a short quadrature, the exact value in blocks by
+    Four bounds, each of what the one before let through: the smallest standardised margin alone, a
+    rough quadrature in single precision, a short quadrature, the exact value in blocks by
     falling upper bound.
 
     Args:
@@ -180,20 +180,20 @@ def top_rows(
         return tied, np.zeros(len(tied))
     if squared is None:
         squared = smallest_margin(mean, variance)
-    rows, reached = _sieve(squared, k, n_classes, threshold)
+    rows, reached = _screen(squared, k, n_classes, threshold)
     while True:
         first = rows[_smallest(squared[rows], k)] if len(rows) >= k else rows
         low = bounds(*_precise(mean, variance, first))[0].min(initial=np.inf)
         bar = max(threshold, float(low)) if len(rows) >= k else threshold
         if len(rows) == n or bar >= reached * (1 - 1e-3):
             break
-        rows = np.arange(n)  # squares under- or overflowed: the moments are extreme, sieve nothing
+        rows = np.arange(n)  # squares under- or overflowed: the moments are extreme, rule nothing out
 
     order = np.arange(len(rows)) if rng is None else rng.permutation(len(rows))
-    high = _ceilings(mean, variance, rows)
+    high = _upper_bounds(mean, variance, rows)
     left = order[high[order] >= bar * (1 - TIE)]
     left = left[np.argsort(-high[left], kind="stable")]
-    # what is left may still tie with the k-th best; at random, those already seen serve as well
+    # what is left may still tie with the k-th best; at random, those already computed serve as well
     slack = 1 - TIE if rng is None else 1 + TIE
     values = np.full(len(rows), -np.inf)
     leaders = np.empty(0)
@@ -202,8 +202,8 @@ def top_rows(
         block, left = left[:size], left[size:]
         mu, sd = _precise(mean, variance, rows[block])
         inside, tight = np.arange(len(block)), high[block]
-        if len(leaders) >= k:  # the first blocks set the bar, later ones are sieved once more
-            tight = _tightened(mu, sd, tight)
+        if len(leaders) >= k:  # the first blocks set the bar, later ones are bounded once more
+            tight = _quadrature_bounds(mu, sd, tight)
             inside = np.flatnonzero(tight > bar * slack)
             inside = inside[np.argsort(-tight[inside], kind="stable")]
         while len(inside) and (len(leaders) < k or tight[inside[0]] > bar * slack):
@@ -214,11 +214,11 @@ def top_rows(
                 leaders = np.partition(leaders, len(leaders) - k)[len(leaders) - k :]
                 bar = max(bar, float(leaders[0]))
         size = min(2 * size, 1 << 12)
-    seen = order[values[order] >= bar]
-    seen = seen[np.isfinite(values[seen])]
+    reaching = order[values[order] >= bar]
+    reaching = reaching[np.isfinite(values[reaching])]
     if rng is None:
-        seen = np.sort(seen)
-    best = seen[np.argsort(-values[seen], kind="stable")]
+        reaching = np.sort(reaching)
+    best = reaching[np.argsort(-values[reaching], kind="stable")]
     if rng is not None:
         best = best[:k]
     return rows[best], values[best]
@@ -236,17 +236,17 @@ def _precise(mean: Array, variance: Array, rows: Ints) -> tuple[Floats, Floats]:
     return mean[rows].astype(np.float64), np.sqrt(variance[rows].astype(np.float64))
 
 
-def _ceilings(mean: Array, variance: Array, rows: Ints) -> Floats:
-    """Upper bounds [n] of some rows: a glance where it holds, Slepian's inequality elsewhere."""
+def _upper_bounds(mean: Array, variance: Array, rows: Ints) -> Floats:
+    """Upper bounds [n] of some rows: the rough quadrature where it holds, Slepian's inequality elsewhere."""
     n_classes = mean.shape[1]
     if n_classes == 2:  # there the inequality is the value itself
         return bounds(*_precise(mean, variance, rows))[1]
     high = np.full(len(rows), np.inf)
-    if n_classes <= _GLANCED[-1][0]:
-        size = _SCREEN // n_classes
+    if n_classes <= _QUICK_SLACK[-1][0]:
+        size = _CELLS // n_classes
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
-            high[part] = _glance(mean[rows[part]], variance[rows[part]])
+            high[part] = _quick_bounds(mean[rows[part]], variance[rows[part]])
     open_ = np.flatnonzero(~np.isfinite(high))
     for start in range(0, len(open_), _ROWS):
         some = open_[start : start + _ROWS]
@@ -258,7 +258,7 @@ def _ceilings(mean: Array, variance: Array, rows: Ints) -> Floats:
 # Phi that is off by 1.4e-4. By most classes: (most times a deviation of the winner may exceed the
 # smallest, slack). The slacks are two and a half times the largest error found in a search, where all
 # rivals stand at one place and the winner is as wide as it may.
-_GLANCED = (
+_QUICK_SLACK = (
     (5, ((1.25, 0.005), (1.5, 0.0125), (2.0, 0.042))),
     (12, ((1.25, 0.016), (1.5, 0.033), (2.0, 0.078))),
     (40, ((1.25, 0.042), (1.5, 0.068), (2.0, 0.12))),
@@ -267,7 +267,7 @@ _LOGISTIC = (np.float32(-0.07056), np.float32(-1.5976))
 _STEPS = np.arange(-3.0, 4.0, dtype=np.float32)
 
 
-def _glance(mean: Array, variance: Array) -> Floats:
+def _quick_bounds(mean: Array, variance: Array) -> Floats:
     """Upper bounds [n] of the variation ratio in single precision; infinite where there is none."""
     n, n_classes = mean.shape
     cells = mean.argmax(axis=1), np.arange(n)
@@ -291,7 +291,7 @@ def _glance(mean: Array, variance: Array) -> Floats:
             wins += weight / np.multiply.reduce(power, axis=0)
         widest = ratio.max(axis=0)
     slack = np.full(n, np.inf)
-    limits = next(limits for most, limits in _GLANCED if n_classes <= most)
+    limits = next(limits for most, limits in _QUICK_SLACK if n_classes <= most)
     for most, error in limits[::-1]:
         slack[widest <= most] = error
     high = np.minimum(1.0 - wins + slack, 1.0 - 1.0 / n_classes)
@@ -308,7 +308,7 @@ _SLACK = ((12, 1.25, 1.2e-3), (12, 1.5, 8e-3), (40, 1.25, 7e-3))
 _BLOCK = 1 << 15
 
 
-def _tightened(mean: Floats, deviation: Floats, high: Floats) -> Floats:
+def _quadrature_bounds(mean: Floats, deviation: Floats, high: Floats) -> Floats:
     """Upper bounds [n], lowered where a short quadrature can: VR <= 1 - P(class of largest mean wins)."""
     n, n_classes = mean.shape
     best = mean.argmax(axis=1)
@@ -347,7 +347,7 @@ def smallest_margin(mean: Array, variance: Array) -> Floats:
     """
     n, n_classes = mean.shape
     out = np.empty(n, dtype=mean.dtype if mean.dtype.kind == "f" else np.float64)
-    size = max(1, _SCREEN * 4 // (n_classes * mean.dtype.itemsize))
+    size = max(1, _CELLS * 4 // (n_classes * mean.dtype.itemsize))
     offsets = np.arange(size) * n_classes
     for start in range(0, n, size):
         mu, v = mean[start : start + size], variance[start : start + size]
@@ -365,7 +365,7 @@ def smallest_margin(mean: Array, variance: Array) -> Floats:
     return out
 
 
-def _sieve(squared: Floats, k: int, n_classes: int, threshold: float) -> tuple[Ints, float]:
+def _screen(squared: Floats, k: int, n_classes: int, threshold: float) -> tuple[Ints, float]:
     """Rows whose smallest margin z leaves them a chance: (C - 1) Phi(-z) >= the k-th best Phi(-z).
 
     Returns:

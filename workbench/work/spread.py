@@ -18,7 +18,7 @@ TELL = 1.0
 """Seconds a worker gathers messages before it sends them."""
 
 Stopped = Callable[..., bool]
-Job = Callable[..., Iterator[tuple[int, Any]]]
+Talking = Callable[..., Iterator[tuple[int, Any]]]
 
 
 def _died(index: int) -> str:
@@ -75,7 +75,7 @@ def spread(
 
 def stream(
     workers: Cluster,
-    function: Job,
+    function: Talking,
     jobs: Iterable[tuple[tuple[Any, ...], int]],
     *,
     should_stop: Callable[[], bool] | None = None,
@@ -155,7 +155,7 @@ def stream(
             pass  # the scheduler is gone, and has been complained about
 
 
-def run_remotely(token: str, index: int, function: Job, arguments: tuple[Any, ...], first: int) -> int:
+def run_remotely(token: str, index: int, function: Talking, arguments: tuple[Any, ...], first: int) -> int:
     """One job of `stream` in a worker: messages go to the queue, about once a second.
 
     Args:

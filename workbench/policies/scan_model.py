@@ -24,7 +24,7 @@ class Shipped(NamedTuple):
         options: constructor options of a classifier.
         arrays: saved parameters.
         function: the plain function.
-        temperature: of `Model`.
+        temperature: of `ScanModel`.
     """
 
     target: str
@@ -33,20 +33,20 @@ class Shipped(NamedTuple):
     function: Callable[[Array], Latent] | None
     temperature: float | None
 
-    def unpack(self) -> Model:
+    def unpack(self) -> ScanModel:
         """The model again."""
         if not self.target:
-            return as_model(self.function, self.temperature)
+            return as_scan_model(self.function, self.temperature)
         module, _, name = self.target.partition(":")
         kind: Any = import_module(module)
         for attribute in name.split("."):
             kind = getattr(kind, attribute)
         if self.options is not None:
-            return as_model(kind(**self.options).set_state(self.arrays), self.temperature)
-        return as_model(kind.from_arrays(self.arrays), self.temperature)
+            return as_scan_model(kind(**self.options).set_state(self.arrays), self.temperature)
+        return as_scan_model(kind.from_arrays(self.arrays), self.temperature)
 
 
-def unpacked(token: str, shipped: Shipped) -> Model:
+def unpacked(token: str, shipped: Shipped) -> ScanModel:
     """The model of a scan in a worker, which keeps that of one scan at a time."""
     model = _unpacked.get(token)
     if model is None:
@@ -55,10 +55,10 @@ def unpacked(token: str, shipped: Shipped) -> Model:
     return model
 
 
-_unpacked: dict[str, Model] = {}
+_unpacked: dict[str, ScanModel] = {}
 
 
-class Model:
+class ScanModel:
     """A predictor or a fitted classifier, as a scan uses it.
 
     Args:
@@ -162,8 +162,8 @@ class Model:
         return Shipped("", None, {}, self.predictor, self.temperature)
 
 
-def as_model(predictor: Any, temperature: float | None = None) -> Model:
-    """A predictor, fitted classifier or function X -> Latent as a Model.
+def as_scan_model(predictor: Any, temperature: float | None = None) -> ScanModel:
+    """A predictor, fitted classifier or function X -> Latent as a ScanModel.
 
     Args:
         predictor: any of them.
@@ -175,17 +175,17 @@ def as_model(predictor: Any, temperature: float | None = None) -> Model:
     Raises:
         InputError: none of them.
     """
-    if isinstance(predictor, Model):
+    if isinstance(predictor, ScanModel):
         return predictor
     if protocols.is_classifier(predictor):
         if not protocols.is_fitted(predictor):
             raise InputError("The classifier is not fitted yet; fit it first.")
-        return Model(protocols.latent_function_of(predictor), predictor, temperature)
+        return ScanModel(protocols.latent_function_of(predictor), predictor, temperature)
     if not callable(predictor):
         raise InputError(f"A model is a predictor or a fitted classifier; got a {type(predictor).__name__}.")
     if temperature is None:
         temperature = protocols.temperature_of(predictor)
-    return Model(predictor, None, temperature)
+    return ScanModel(predictor, None, temperature)
 
 
 def _target(thing: Any) -> str:
