@@ -325,3 +325,15 @@ def test_whatever_people_do_nobody_answers_for_another(
     reopened = Session.open(ann.id, annotator="ann", store=ann.store)
     assert reopened.state == ann.state
     assert list(reopened.state.training) == list(ann.state.training)
+
+
+def test_changing_the_policy_does_not_vouch_for_the_classifier(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workbench import registry
+
+    session = start()
+    monkeypatch.setattr(registry, "_trusted", set())
+    with pytest.raises(InputError, match="names code of its own"):
+        session.change_model(policy="random")
+    assert not registry._trusted

@@ -174,6 +174,11 @@ class Fits:
                 self._restore()
             return self._published
 
+    @property
+    def present(self) -> Published | None:
+        """The newest fit that was taken up so far; never reads a stored one, so it takes no time."""
+        return self._published
+
     def is_stale(self) -> bool:
         """Whether a refit would see labels, classes or settings that the published model has not seen."""
         state = self._project.state()

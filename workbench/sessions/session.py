@@ -6,7 +6,6 @@ import getpass
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +16,19 @@ from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
 from workbench.registry import trust
-from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions, leased_until
-from workbench.sessions.fitting import Fits, Published, held_out
+from workbench.sessions.answering import CLOSING, Answers, Conflict, checked_id
+from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions
+from workbench.sessions.fitting import Fits, held_out
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.model import Callback, Learner, Model, asking_policy, check_policy
+from workbench.sessions.model import Callback, Learner, Model, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
-from workbench.sessions.operations import MAX_ID, Acknowledgement, Operation
+from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.project import OpenProject, Transaction
 from workbench.sessions.rounds import Round
 from workbench.sessions.taxonomy import key_of, new_key, new_name
-from workbench.store import AskRecord, Event, ProjectRecord, ProjectState, Store
+from workbench.store import Event, ProjectRecord, ProjectState, Store
 
 EVALUATION_SHARE = 0.1
-
-_CLOSING = ("label", "skip", "unsure")
-
-
-class _Conflict(Exception):
-    """Somebody was faster."""
 
 
 class Session:
@@ -56,6 +50,7 @@ class Session:
         self._project = OpenProject(store, project, pool)
         self._questions = Questions(pool, project.settings)
         self._fits = Fits(self._project, self._questions)
+        self._answers = Answers(self._project, self._questions, self._fits, annotator)
 
     # --- opening ------------------------------------------------------------------------------
 
@@ -105,7 +100,6 @@ class Session:
         Raises:
             InputError: a pool, classifier, option or policy that cannot be used.
         """
-        trust(classifier, policy, dict(options or {}))
         store = store or Store.open()
         record, loaded = create_project(
             pool,
@@ -123,6 +117,7 @@ class Session:
             people=people,
             store=store,
         )
+        trust(classifier, policy, dict(options or {}))
         return cls(store, record, loaded, annotator or _login())
 
     @classmethod
@@ -163,6 +158,7 @@ class Session:
         other = object.__new__(type(self))
         other.annotator = annotator.strip()
         other._project, other._questions, other._fits = self._project, self._questions, self._fits
+        other._answers = Answers(other._project, other._questions, other._fits, other.annotator)
         return other
 
     # --- what is known ------------------------------------------------------------------------
@@ -310,7 +306,7 @@ class Session:
                 if len(asks) < k:
                     held = taken | {a.item for a in asks}
                     asks += self._questions.fresh(state, self.annotator, k - len(asks), held, published)
-                return self._lease(transaction, asks, moment, lease)
+                return self._answers.lease(transaction, asks, moment, lease)
 
     def ask_grid(self, name: str, k: int = 24, *, lease: float = LEASE_SECONDS) -> list[Ask]:
         """Items that the model takes for one class, surest first, to be confirmed together.
@@ -339,7 +335,7 @@ class Session:
             taken |= {a.item for a in self._questions.waiting(state, self.annotator)}
             code = published.keys.index(key)
             asks = self._questions.grid(state, k, taken, published, code)
-            return self._lease(transaction, asks, moment, lease)
+            return self._answers.lease(transaction, asks, moment, lease)
 
     def release(self, ask_ids: Iterable[str]) -> list[str]:
         """Give questions back unanswered, so that their items are free for anybody.
@@ -405,14 +401,14 @@ class Session:
         """
         if isinstance(event, str):
             event = Event.label(event)
-        if event.kind not in (*_CLOSING, "flag", "note"):
+        if event.kind not in (*CLOSING, "flag", "note"):
             raise InputError(f"A question cannot be answered with {event.kind!r}; use the session's method.")
         with self._project.recording() as transaction:
-            if operation is not None and _checked_id(operation) in transaction.state.operations:
+            if operation is not None and checked_id(operation) in transaction.state.operations:
                 return True
             try:
-                self._tell(transaction, ask_id, event, operation)
-            except _Conflict:
+                self._answers.tell(transaction, ask_id, event, operation)
+            except Conflict:
                 return False
             return True
 
@@ -426,7 +422,7 @@ class Session:
             One acknowledgement each, in the same order. One that fails leaves the others as they are.
         """
         with self._project.recording() as transaction:
-            return [self._operate(transaction, operation) for operation in operations]
+            return [self._answers.operate(transaction, operation) for operation in operations]
 
     def confirm(
         self,
@@ -452,9 +448,9 @@ class Session:
         """
         given = Operation(operation or "", "confirm", label=name, asks=ask_ids, rejected=rejected)
         with self._project.recording() as transaction:
-            if operation is not None and _checked_id(operation) in transaction.state.operations:
+            if operation is not None and checked_id(operation) in transaction.state.operations:
                 return Acknowledgement(operation, "saved")
-            return self._confirm(transaction, given)
+            return self._answers.confirm(transaction, given)
 
     def label_item(self, item: int, name: str) -> Event:
         """Label an item of one's own choosing, such as a point clicked on a map.
@@ -519,15 +515,15 @@ class Session:
 
     def flag(self, item: int, on: bool = True, reason: str = "") -> Event:
         """Mark an item for attention, or (`on=False`) take the mark away."""
-        return self._record(Event.flag(self._checked(item), on, reason))
+        return self._record(Event.flag(self._answers.checked(item), on, reason))
 
     def note(self, item: int, text: str) -> Event:
         """Keep a remark about an item."""
-        return self._record(Event.note(self._checked(item), text))
+        return self._record(Event.note(self._answers.checked(item), text))
 
     def resolve(self, item: int, name: str) -> Event:
         """End a disagreement about an item."""
-        return self._record(Event.resolved(self._checked(item), key_of(self.state, name)))
+        return self._record(Event.resolved(self._answers.checked(item), key_of(self.state, name)))
 
     # --- classes, imports, settings -----------------------------------------------------------
 
@@ -566,7 +562,7 @@ class Session:
         Raises:
             InputError: no such item, or one of the test split.
         """
-        pairs = [(self._checked(item), str(name)) for item, name in labels]
+        pairs = [(self._answers.checked(item), str(name)) for item, name in labels]
         with self._project.recording() as transaction:
             state = transaction.state
             known = dict(zip(state.classes, state.keys, strict=True))
@@ -598,15 +594,16 @@ class Session:
         Raises:
             InputError: a classifier, option or policy that cannot be used here.
         """
-        trust(classifier or "", policy or "", dict(options or {}))
         now = self.settings
-        name, chooses = classifier or str(now["classifier"]), policy or str(now["policy"])
+        # What the project's record names stays marked: only what is given here is vouched for.
+        name, chooses = classifier or now["classifier"], policy or now["policy"]
         same = name == now["classifier"]
         given = dict(now["options"]) if options is None and same else dict(options or {})
         if same and given == now["options"] and chooses == now["policy"]:
             return None
         check_policy(chooses, name)
         Learner(self.pool, name, given, seed=int(now["seed"]), classes=self.classes)
+        trust(classifier or "", policy or "", dict(options or {}))
         return self._record(Event.model_changed(name, given, chooses))
 
     # --- fitting ------------------------------------------------------------------------------
@@ -644,130 +641,11 @@ class Session:
     # --- inside -------------------------------------------------------------------------------
 
     def _add(self, transaction: Transaction, event: Event) -> Event:
-        return transaction.add(replace(event, annotator=self.annotator))
+        return self._answers.add(transaction, event)
 
     def _record(self, event: Event) -> Event:
         with self._project.recording() as transaction:
             return self._add(transaction, event)
-
-    def _lease(self, transaction: Transaction, asks: Sequence[Ask], moment: float, lease: float) -> list[Ask]:
-        """Record the questions that are new or ran out; all of them, with their expiries."""
-        renewed = leased_until((a for a in asks if a.expires <= moment), moment + lease)
-        if renewed:
-            self._add(transaction, Event.asked([a.document() for a in renewed], moment + lease))
-        by_id = {a.id: a for a in renewed}
-        return [by_id.get(a.id, a) for a in asks]
-
-    def _question(self, transaction: Transaction, ask_id: str) -> AskRecord:
-        ask = transaction.state.asks.get(ask_id)
-        if ask is None:
-            raise InputError(f"There is no question {ask_id!r} in project {self.project.name!r}.")
-        return ask
-
-    def _accepts(self, state: ProjectState, ask: AskRecord) -> bool:
-        """Whether an answer of this annotator to the question is taken."""
-        if not self._questions.is_open(ask, state):
-            return False
-        moment = time.time()
-        late = ask.expires <= moment or ask.annotator != self.annotator
-        return not late or ask.item not in self._questions.leased(state, moment, self.annotator, but=ask.id)
-
-    def _tell(self, transaction: Transaction, ask_id: str, event: Event, operation: str | None) -> None:
-        state = transaction.state
-        ask = self._question(transaction, ask_id)
-        if not self._accepts(state, ask):
-            raise _Conflict("Its question was answered before, or somebody else is being asked.")
-        payload: dict[str, Any] = {**event.payload, "item": ask.item}
-        if operation is not None:
-            payload["operation"] = operation
-        if event.kind in _CLOSING:
-            payload |= {"ask": ask_id, **self._provenance(state, ask)}
-        if event.kind == "label":
-            payload["class"] = key_of(state, str(event.payload["class"]))
-        self._add(transaction, replace(event, payload=payload))
-
-    def _confirm(self, transaction: Transaction, given: Operation) -> Acknowledgement:
-        state = transaction.state
-        key = key_of(state, given.label)
-        asks = [self._question(transaction, i) for i in dict.fromkeys(given.asks)]
-        others = [self._question(transaction, i) for i in dict.fromkeys(given.rejected)]
-        taken = [
-            a for a in asks if a not in others and a.item not in state.evaluation and self._accepts(state, a)
-        ]
-        left_out = tuple(a.item for a in asks if a not in taken and a not in others)
-        if not taken:
-            return Acknowledgement(
-                given.id,
-                "conflict",
-                "All of its items were answered before, or somebody holds them.",
-                left_out,
-            )
-        published = self._fits.published(state)
-        more = dict(given.more) | {"round": -1 if published is None else published.model.number}
-        more |= {"source": "grid", "classifier": self._project.settings(state)["classifier"]}
-        if given.id:
-            more["operation"] = given.id
-        event = Event.confirmed(
-            [a.item for a in taken], key, [a.item for a in others], [a.id for a in (*taken, *others)], **more
-        )
-        self._add(transaction, event)
-        return Acknowledgement(given.id, "saved", "", left_out)
-
-    def _operate(self, transaction: Transaction, given: Operation) -> Acknowledgement:
-        try:
-            state = transaction.state
-            if _checked_id(given.id) in state.operations:
-                return Acknowledgement(given.id, "saved")
-            more = {**given.more, "operation": given.id}
-            if given.kind == "label":
-                self._tell(transaction, given.ask, Event.label(given.label, **given.more), given.id)
-            elif given.kind in ("skip", "unsure"):
-                self._tell(transaction, given.ask, Event(given.kind, dict(given.more)), given.id)
-            elif given.kind == "confirm":
-                return self._confirm(transaction, given)
-            elif given.kind in ("flag", "note"):
-                item = self._checked(given.item)
-                said = {"on": True, "reason": given.text} if given.kind == "flag" else {"text": given.text}
-                self._add(transaction, Event(given.kind, {"item": item, **said, **more}))
-            elif given.kind in ("undo", "redo"):
-                self._step(transaction, given)
-            else:
-                raise InputError(f"There is no operation of kind {given.kind!r}.")
-        except _Conflict as conflict:
-            return Acknowledgement(given.id, "conflict", str(conflict))
-        except InputError as error:
-            return Acknowledgement(given.id, "refused", str(error))
-        return Acknowledgement(given.id, "saved")
-
-    def _step(self, transaction: Transaction, given: Operation) -> None:
-        state = transaction.state
-        stack = state.undoable if given.kind == "undo" else state.redoable
-        last = stack.get(self.annotator)
-        if last is None:
-            raise _Conflict(f"There is nothing to {given.kind}.")
-        if given.takes and state.operations.get(given.takes) != last.id:
-            raise _Conflict("What it takes back is not the last thing you did any more.")
-        payload = {**given.more, "operation": given.id} | ({"of": last.id} if given.kind == "undo" else {})
-        self._add(transaction, Event(given.kind, payload))
-
-    def _checked(self, item: int) -> int:
-        if not 0 <= int(item) < len(self.pool):
-            raise InputError(f"There is no item {item}; the pool has {len(self.pool)}.")
-        return int(item)
-
-    def _provenance(self, state: ProjectState, ask: AskRecord) -> dict[str, Any]:
-        published: Published | None = self._fits.published(state)
-        details = {"role": ask.role, "round": ask.details.get("round", -1)}
-        if ask.details.get("utility") is not None:
-            details["utility"] = ask.details["utility"]
-        if ask.role == "policy":
-            settings = self._project.settings(state)
-            details["policy"] = settings["policy"]
-            if published is not None:
-                details["policy"] = asking_policy(published.model, settings["policy"], settings).policy
-            details["classifier"] = settings["classifier"]
-        details["n_labelled"] = 0 if published is None else published.model.n_labelled
-        return details
 
 
 class ArrayOracle:
@@ -800,9 +678,3 @@ def _login() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return "me"
-
-
-def _checked_id(operation: str) -> str:
-    if not operation or len(operation) > MAX_ID:
-        raise InputError(f"An operation needs an id of 1 to {MAX_ID} characters; got {operation[:80]!r}.")
-    return operation

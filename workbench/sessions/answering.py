@@ -1,0 +1,187 @@
+"""Answers to questions: what is accepted, what is recorded with it, and operations in batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.sessions.asking import Ask, Questions, leased_until
+from workbench.sessions.fitting import Fits
+from workbench.sessions.model import asking_policy
+from workbench.sessions.operations import MAX_ID, Acknowledgement, Operation
+from workbench.sessions.project import OpenProject, Transaction
+from workbench.sessions.taxonomy import key_of
+from workbench.store import AskRecord, Event, ProjectState
+
+CLOSING = ("label", "skip", "unsure")
+
+
+class Conflict(Exception):
+    """Somebody was faster."""
+
+
+class Answers:
+    """What one annotator records, each within a transaction of the caller's.
+
+    Args:
+        project: as this process has it open.
+        questions: says what is open and who is being asked.
+        fits: for the record of what the model knew.
+        annotator: whose events these are.
+    """
+
+    def __init__(self, project: OpenProject, questions: Questions, fits: Fits, annotator: str) -> None:
+        self._project = project
+        self._questions = questions
+        self._fits = fits
+        self.annotator = annotator
+
+    def add(self, transaction: Transaction, event: Event) -> Event:
+        """Record an event of the annotator's."""
+        return transaction.add(replace(event, annotator=self.annotator))
+
+    def lease(self, transaction: Transaction, asks: Sequence[Ask], moment: float, lease: float) -> list[Ask]:
+        """Record the questions that are new or ran out; all of them, with their expiries."""
+        renewed = leased_until((a for a in asks if a.expires <= moment), moment + lease)
+        if renewed:
+            self.add(transaction, Event.asked([a.document() for a in renewed], moment + lease))
+        by_id = {a.id: a for a in renewed}
+        return [by_id.get(a.id, a) for a in asks]
+
+    def _question(self, transaction: Transaction, ask_id: str) -> AskRecord:
+        ask = transaction.state.asks.get(ask_id)
+        if ask is None:
+            raise InputError(f"There is no question {ask_id!r} in project {self._project.record.name!r}.")
+        return ask
+
+    def _accepts(self, state: ProjectState, ask: AskRecord) -> bool:
+        """Whether an answer of this annotator to the question is taken."""
+        if not self._questions.is_open(ask, state):
+            return False
+        moment = time.time()
+        late = ask.expires <= moment or ask.annotator != self.annotator
+        return not late or ask.item not in self._questions.leased(state, moment, self.annotator, but=ask.id)
+
+    def tell(self, transaction: Transaction, ask_id: str, event: Event, operation: str | None) -> None:
+        """Record an answer to a question, or a remark about its item.
+
+        Raises:
+            Conflict: it is answered, or somebody else is being asked.
+            InputError: no such question or class.
+        """
+        state = transaction.state
+        ask = self._question(transaction, ask_id)
+        if not self._accepts(state, ask):
+            raise Conflict("Its question was answered before, or somebody else is being asked.")
+        payload: dict[str, Any] = {**event.payload, "item": ask.item}
+        if operation is not None:
+            payload["operation"] = operation
+        if event.kind in CLOSING:
+            payload |= {"ask": ask_id, **self._provenance(state, ask)}
+        if event.kind == "label":
+            payload["class"] = key_of(state, str(event.payload["class"]))
+        self.add(transaction, replace(event, payload=payload))
+
+    def confirm(self, transaction: Transaction, given: Operation) -> Acknowledgement:
+        """Record the items of a grid as one event; see `Session.confirm`."""
+        state = transaction.state
+        key = key_of(state, given.label)
+        asks = [self._question(transaction, i) for i in dict.fromkeys(given.asks)]
+        others = [self._question(transaction, i) for i in dict.fromkeys(given.rejected)]
+        taken = [
+            a for a in asks if a not in others and a.item not in state.evaluation and self._accepts(state, a)
+        ]
+        left_out = tuple(a.item for a in asks if a not in taken and a not in others)
+        if not taken:
+            return Acknowledgement(
+                given.id,
+                "conflict",
+                "All of its items were answered before, or somebody holds them.",
+                left_out,
+            )
+        published = self._fits.present
+        more = dict(given.more) | {"round": -1 if published is None else published.model.number}
+        more |= {"source": "grid", "classifier": self._project.settings(state)["classifier"]}
+        if given.id:
+            more["operation"] = given.id
+        event = Event.confirmed(
+            [a.item for a in taken], key, [a.item for a in others], [a.id for a in (*taken, *others)], **more
+        )
+        self.add(transaction, event)
+        return Acknowledgement(given.id, "saved", "", left_out)
+
+    def operate(self, transaction: Transaction, given: Operation) -> Acknowledgement:
+        """Do one operation of a batch, unless it was done before."""
+        try:
+            state = transaction.state
+            if checked_id(given.id) in state.operations:
+                return Acknowledgement(given.id, "saved")
+            more = {**given.more, "operation": given.id}
+            if given.kind == "label":
+                self.tell(transaction, given.ask, Event.label(given.label, **given.more), given.id)
+            elif given.kind in ("skip", "unsure"):
+                self.tell(transaction, given.ask, Event(given.kind, dict(given.more)), given.id)
+            elif given.kind == "confirm":
+                return self.confirm(transaction, given)
+            elif given.kind in ("flag", "note"):
+                item = self.checked(given.item)
+                said = {"on": True, "reason": given.text} if given.kind == "flag" else {"text": given.text}
+                self.add(transaction, Event(given.kind, {"item": item, **said, **more}))
+            elif given.kind in ("undo", "redo"):
+                self._step(transaction, given)
+            else:
+                raise InputError(f"There is no operation of kind {given.kind!r}.")
+        except Conflict as conflict:
+            return Acknowledgement(given.id, "conflict", str(conflict))
+        except InputError as error:
+            return Acknowledgement(given.id, "refused", str(error))
+        return Acknowledgement(given.id, "saved")
+
+    def _step(self, transaction: Transaction, given: Operation) -> None:
+        state = transaction.state
+        stack = state.undoable if given.kind == "undo" else state.redoable
+        last = stack.get(self.annotator)
+        if last is None:
+            raise Conflict(f"There is nothing to {given.kind}.")
+        if given.takes and state.operations.get(given.takes) != last.id:
+            raise Conflict("What it takes back is not the last thing you did any more.")
+        payload = {**given.more, "operation": given.id} | ({"of": last.id} if given.kind == "undo" else {})
+        self.add(transaction, Event(given.kind, payload))
+
+    def checked(self, item: int) -> int:
+        """The item.
+
+        Raises:
+            InputError: the pool has none of this number.
+        """
+        if not 0 <= int(item) < len(self._project.pool):
+            raise InputError(f"There is no item {item}; the pool has {len(self._project.pool)}.")
+        return int(item)
+
+    def _provenance(self, state: ProjectState, ask: AskRecord) -> dict[str, Any]:
+        published = self._fits.present
+        details = {"role": ask.role, "round": ask.details.get("round", -1)}
+        if ask.details.get("utility") is not None:
+            details["utility"] = ask.details["utility"]
+        if ask.role == "policy":
+            settings = self._project.settings(state)
+            details["policy"] = settings["policy"]
+            if published is not None:
+                details["policy"] = asking_policy(published.model, settings["policy"], settings).policy
+            details["classifier"] = settings["classifier"]
+        details["n_labelled"] = 0 if published is None else published.model.n_labelled
+        return details
+
+
+def checked_id(operation: str) -> str:
+    """The id of an operation.
+
+    Raises:
+        InputError: it is empty or too long.
+    """
+    if not operation or len(operation) > MAX_ID:
+        raise InputError(f"An operation needs an id of 1 to {MAX_ID} characters; got {operation[:80]!r}.")
+    return operation
