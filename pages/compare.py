@@ -211,7 +211,7 @@ def shown(token: str) -> None:
                 comparison.resume(found)
                 st.rerun()
     answer(results, measure)
-    several = [(found, results), *beside(found)]
+    several = [(found, results), *others_beside(found)]
     take_away(together(several, measure), [r for _, r in several])
     summary(several, measure)
     ranks([r for _, r in several], measure)
@@ -229,7 +229,7 @@ def answer(results: StudyResult, measure: str) -> None:
         st.markdown(f"**{verbatim(sentence)}**")
 
 
-def beside(found: comparison.Comparison) -> list[tuple[comparison.Comparison, StudyResult]]:
+def others_beside(found: comparison.Comparison) -> list[tuple[comparison.Comparison, StudyResult]]:
     """Finished comparisons a person puts beside this one."""
     others = [c for c in comparison.all_of() if c.id != found.id and c.n_finished]
     if not others:

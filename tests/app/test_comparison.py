@@ -1,6 +1,7 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def small(**more: object) -> StudySpec:
-    return StudySpec(name="app", pools=("wine",), seeds=2, budget=4, **more)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"classifiers": (FAKE,), **more}
+    return StudySpec(name="app", pools=("wine",), seeds=2, budget=4, **given)
 
 
 def test_a_comparison_is_found_again_with_the_same_curves() -> None:

@@ -78,7 +78,7 @@ def test_gibbs_comes_first_and_the_joint_bound_gives_its_probabilities() -> None
     assert exact.probabilities.shape == joint.mean.shape == (36, 3)
     assert plain.distance(exact) < 0.02 and joint.distance(exact) < 0.02 < 0.1 < mean_field.distance(exact)
     assert max(one.error for one in (exact, plain, joint, mean_field)) < 0.1
-    columns = joint.beside(exact)
+    columns = joint.against(exact)
     assert columns["p"][0] is exact.probabilities and columns["variance of f"][1] is joint.variance
 
 

@@ -155,7 +155,7 @@ def gibbs(made: Any, _values: Values) -> Drawn:
         f"{one.title}: error {one.error:.1%}, mean distance of p {one.distance(exact):.3f}" for one in others
     ]
     alt = "Probabilities, means and variances of each inference against those of Gibbs sampling"
-    fig = teaching.agreement({one.title: one.beside(exact) for one in others})
+    fig = teaching.agreement({one.title: one.against(exact) for one in others})
     return Drawn([Picture(fig, alt)] if others else [], " · ".join(words))
 
 

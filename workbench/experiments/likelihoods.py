@@ -169,7 +169,7 @@ def fig5(context: Context) -> Report:
     report.figure(
         "scatter",
         "Against Gibbs sampling, every class and test item",
-        agreement({one.title: one.beside(exact) for one in others}),
+        agreement({one.title: one.against(exact) for one in others}),
     )
     return report
 

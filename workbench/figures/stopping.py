@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from workbench.arrays import Array
-from workbench.figures import theme
+from workbench.figures import parts, theme
 
 
 class Panel(NamedTuple):
@@ -45,34 +44,18 @@ def stopping_panels(labels: Array, panels: Sequence[Panel], *, height: int = 130
     if not panels or len(labels) == 0:
         return theme.empty("No round has finished yet")
     n = len(panels)
-    base = theme.figure(height=60 + height * n, legend=False)
-    fig = make_subplots(
-        rows=n,
-        cols=1,
-        shared_xaxes=True,
-        vertical_spacing=0.32 / n,
-        subplot_titles=[theme.text(p.title) for p in panels],
-    )
-    plain = base.layout.to_plotly_json()
-    axes = {name: plain.pop(name) for name in ("xaxis", "yaxis")}
-    fig.update_layout(plain, margin={"l": 8, "r": 12, "t": 28, "b": 8})
-    fig.update_annotations(x=0, xanchor="left", font={"size": 14})
-    fig.update_xaxes(axes["xaxis"] | {"title": None})
-    fig.update_yaxes(axes["yaxis"] | {"title": None, "nticks": 4})
-    fig.update_xaxes(title="Labels", row=n, col=1)
+    fig = parts.panels(
+        [p.title for p in panels], height=60 + height * n, rows=n, x="Labels", legend=False,
+        shared_xaxes=True, vertical_spacing=0.32 / n,
+    )  # fmt: skip
+    fig.update_annotations(x=0, xanchor="left")
+    fig.update_yaxes(nticks=4)
+    look, *_ = parts.looks(["curve"]).values()
     for row, panel in enumerate(panels, start=1):
-        shown = ":.1%" if panel.share else ":.4~g"
+        hover = "%{x} labels: %{y" + (":.1%}" if panel.share else ":.4~g}")
+        few = len(labels) <= 12
         fig.add_trace(
-            go.Scatter(
-                x=labels,
-                y=panel.values,
-                mode="lines+markers" if len(labels) <= 12 else "lines",
-                line={"color": theme.class_colour(0), "width": 2.2},
-                name=theme.text(panel.title),
-                hovertemplate=f"%{{x}} labels: %{{y{shown}}}<extra></extra>",
-            ),
-            row=row,
-            col=1,
+            parts.line(labels, panel.values, panel.title, look, hover=hover, marks=few), row=row, col=1
         )
         finite = panel.values[np.isfinite(panel.values)]
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)

@@ -225,7 +225,7 @@ class Inference:
     mean: Floats
     variance: Floats
 
-    def beside(self, exact: Inference) -> dict[str, tuple[Floats, Floats]]:
+    def against(self, exact: Inference) -> dict[str, tuple[Floats, Floats]]:
         """Columns of a scatter: quantity -> (exact values, ours)."""
         return {
             title: (getattr(exact, name), getattr(self, name))
