@@ -10,12 +10,11 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.features.numbers import NumberMap
-from workbench.pools.features.pixels import ImageFeatureMap, size_text
+from workbench.pools.features.pixels import MAX_IMAGE_FEATURES, ImageFeatureMap, size_text
 from workbench.pools.fingerprints import fingerprint_rows
 from workbench.pools.items import ArrayItems, ImageItems, RowNumbers
 from workbench.pools.pool import FeatureMap, Pool, TestSplit
 
-MAX_IMAGE_FEATURES = 5_000_000
 _PCA_ROWS = 20_000
 _PCA_NUMBERS = 16_000_000  # of rows of many pixels, which a decomposition holds five times over
 

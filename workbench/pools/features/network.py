@@ -14,8 +14,10 @@ from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.features.packing import pack, unpack
 from workbench.pools.features.pixels import ImageFeatureMap
+from workbench.pools.formats.files import File
 from workbench.pools.items import ImageItems
 from workbench.pools.pool import Pool
+from workbench.reading import cut, parse_json, reading
 
 _FLOATS = 1 << 23  # of the widest layer's patches in one chunk
 
@@ -108,7 +110,9 @@ class NetworkFeatureMap:
             for part in document["layers"]
         )
         pixels = ImageFeatureMap.from_json(document["pixels"])
-        return cls(pixels, unpack(document["shift"]), unpack(document["scale"]), layers)
+        found = cls(pixels, unpack(document["shift"]), unpack(document["scale"]), layers)
+        found.transform(np.zeros((1, *pixels.shape)))  # raises where its layers do not fit each other
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the map to a file that `load_pool(..., features=path)` reads.
@@ -125,17 +129,15 @@ class NetworkFeatureMap:
         Raises:
             InputError: no such file, or not such a map.
         """
-        try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        file = File.of(path)
+        form = "a saved feature map of a network"
+        document = parse_json(file.content(), file.name, form)
+        with reading(file.name, form):
             if document["kind"] != "network":
                 raise InputError(
-                    f"{path} holds no network's feature map but one of kind {document['kind']!r}."
+                    f"{file.name} holds no network's feature map but one of kind {cut(document['kind'])}."
                 )
             return cls.from_json(document)
-        except FileNotFoundError:
-            raise InputError(f"There is no file {str(path)!r} with a network's feature map.") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path} is not a saved feature map of a network: {error}") from error
 
     def _widest(self) -> int:
         H, W = self.pixels.shape[:2]

@@ -66,7 +66,10 @@ class NumberMap:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> NumberMap:
         """Rebuild from `to_json`."""
-        return cls(tuple(str(name) for name in document["names"]), float(document["factor"]))
+        factor = float(document["factor"])
+        if not np.isfinite(factor):
+            raise ValueError(f"its factor is {factor}")
+        return cls(tuple(str(name) for name in document["names"]), factor)
 
 
 def check_finite(values: Array, names: tuple[str, ...]) -> None:

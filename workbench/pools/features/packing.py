@@ -19,4 +19,6 @@ def pack(values: Floats) -> dict[str, Any]:
 def unpack(document: dict[str, Any]) -> Floats:
     """The array behind `pack`, float32."""
     flat = np.frombuffer(b64decode(document["base64"]), dtype="<f4")
+    if not np.isfinite(flat).all():
+        raise ValueError("it holds numbers that are not finite")
     return flat.reshape(document["shape"]).astype(np.float32)

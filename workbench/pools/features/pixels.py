@@ -12,6 +12,9 @@ from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.features.packing import pack, unpack
 
+MAX_IMAGE_FEATURES = 5_000_000
+"""Most pixels x colours of one image whose pixels are features."""
+
 
 @dataclass(frozen=True)
 class ImageFeatureMap:
@@ -97,13 +100,15 @@ class ImageFeatureMap:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> ImageFeatureMap:
         """Rebuild from `to_json`."""
-        mean, axes = document["mean"], document["axes"]
-        return cls(
-            tuple(int(n) for n in document["shape"]),
-            float(document["white"]),
-            None if mean is None else unpack(mean),
-            None if axes is None else unpack(axes),
-        )
+        shape = tuple(int(n) for n in document["shape"])
+        white = float(document["white"])
+        mean, axes = (None if document[key] is None else unpack(document[key]) for key in ("mean", "axes"))
+        size = int(np.prod(shape, dtype=object))
+        if len(shape) not in (2, 3) or not 0 < size <= MAX_IMAGE_FEATURES or not 0 < white < np.inf:
+            raise ValueError(f"images of shape {list(shape)[:4]} with white at {white}")
+        if (mean is None) != (axes is None) or (axes is not None and axes.shape[1:] != (size,)):
+            raise ValueError("its axes do not fit its images")
+        return cls(shape, white, mean, axes)
 
 
 def size_text(shape: Sequence[int]) -> str:

@@ -179,6 +179,8 @@ class TableFeatureMap:
         for entry in document["recipe"]:
             if entry["type"] == "number":
                 fill = entry["fill"]
+                if fill is not None and not np.isfinite(float(fill)):
+                    raise ValueError(f"it fills in {fill}")
                 recipe.append(
                     NumberColumn(
                         str(entry["name"]),

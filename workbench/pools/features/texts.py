@@ -15,6 +15,9 @@ from workbench.pools.features.packing import pack, unpack
 from workbench.reading import cut
 
 MAX_TERMS = 5000
+MAX_CHARACTERS = 50_000_000
+LEARNT_CHARACTERS = 2_500_000
+LONGEST_LEARNT = 20_000
 _CHUNK = 2000
 
 
@@ -52,13 +55,13 @@ class TextFeatureMap:
             The map; the same texts always give the same one.
 
         Raises:
-            InputError: no word occurs in two texts.
+            InputError: no word occurs in two texts, or they are longer than 50 million characters together.
         """
         from sklearn.decomposition import TruncatedSVD
 
         vectorizer = _vectorizer(min_df=2, max_features=MAX_TERMS)
         try:
-            counts = vectorizer.fit_transform(texts)
+            counts = vectorizer.fit_transform(_sample(texts, column))
         except ValueError as error:
             raise InputError(
                 f"No word of column {column!r} occurs in two texts; there is nothing to compare them by."
@@ -121,12 +124,25 @@ class TextFeatureMap:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> TextFeatureMap:
         """Rebuild from `to_json`."""
-        return cls(
-            str(document["column"]),
-            tuple(map(str, document["terms"])),
-            unpack(document["weights"]),
-            unpack(document["axes"]),
+        terms = tuple(map(str, document["terms"]))
+        weights, axes = unpack(document["weights"]), unpack(document["axes"])
+        if len(set(terms)) != len(terms) or weights.shape != (len(terms),) or axes.shape[1:] != (len(terms),):
+            raise ValueError("its terms, weights and topics do not fit each other")
+        return cls(str(document["column"]), terms, weights, axes)
+
+
+def _sample(texts: Sequence[str], column: str) -> Sequence[str]:
+    """The texts to learn terms from: all, or as many evenly spaced ones as take a few seconds."""
+    total = sum(map(len, texts))
+    if total > MAX_CHARACTERS:
+        raise InputError(
+            f"The texts of column {column!r} have {total:,} characters together; the limit is "
+            f"{MAX_CHARACTERS:,}. Take fewer or shorter ones."
         )
+    if total <= LEARNT_CHARACTERS:
+        return texts
+    step = min(-(-total // LEARNT_CHARACTERS), len(texts) // 2)
+    return [text[:LONGEST_LEARNT] for text in texts[:: max(1, step)]]
 
 
 def _vectorizer(**options: Any) -> Any:
