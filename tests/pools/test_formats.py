@@ -251,3 +251,32 @@ def test_messages_never_repeat_a_long_input():
         assert str(caught.value).count("Zz") <= 100 and len(str(caught.value)) < 1100
         report = inspect_table(cells.encode(), file_name="t.csv", **options)
         assert all(problem.message.count("Zz") <= 100 for problem in report.problems)
+
+
+def test_damaged_feature_maps_are_refused_when_they_are_opened():
+    from workbench.pools import NetworkFeatureMap, feature_map_from_json
+    from workbench.pools.features.network import Layer
+    from workbench.pools.features.pixels import ImageFeatureMap
+
+    weights, zeros = np.ones((30, 4), "f4"), np.zeros(30, "f4")
+    network = NetworkFeatureMap(
+        ImageFeatureMap((6, 5)), zeros, zeros + 1, (Layer("flat"), Layer("dense", weights, zeros[:4]))
+    )
+    sound = network.to_json()
+    assert feature_map_from_json(sound).columns == network.columns
+    table = {"kind": "table", "decimal": ".", "recipe": []}
+    for damaged in (
+        {**sound, "layers": sound["layers"][1:] + sound["layers"]},
+        {**sound, "shift": sound["layers"][1]["bias"]},
+        {**sound, "pixels": {**sound["pixels"], "shape": [10**6, 10**6]}},
+        {**sound, "pixels": {**sound["pixels"], "white": 0}},
+        {"kind": "numbers", "names": ["a"], "factor": float("nan")},
+        {
+            **table,
+            "recipe": [{"type": "number", "name": "a", "fill": float("inf"), "unreadable_as_empty": False}],
+        },
+        {**table, "recipe": {"a": 1}},
+        {"kind": "text", "column": "t", "terms": ["a"], "weights": sound["shift"], "axes": sound["shift"]},
+    ):
+        with pytest.raises(InputError, match="damaged"):
+            feature_map_from_json(damaged)

@@ -16,6 +16,7 @@ from workbench.reading import cut
 
 MAX_TERMS = 5000
 MAX_CHARACTERS = 50_000_000
+MAX_LENGTH = 10_000_000  # of one text
 LEARNT_CHARACTERS = 2_500_000
 LONGEST_LEARNT = 20_000
 _CHUNK = 2000
@@ -138,6 +139,12 @@ def _sample(texts: Sequence[str], column: str) -> Sequence[str]:
         raise InputError(
             f"The texts of column {column!r} have {total:,} characters together; the limit is "
             f"{MAX_CHARACTERS:,}. Take fewer or shorter ones."
+        )
+    longest = max(map(len, texts), default=0)
+    if longest > MAX_LENGTH:
+        raise InputError(
+            f"Column {column!r} holds a text of {longest:,} characters; the limit is {MAX_LENGTH:,}. Shorten it, "
+            "or leave it out."
         )
     if total <= LEARNT_CHARACTERS:
         return texts
