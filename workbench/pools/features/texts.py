@@ -143,8 +143,8 @@ def _sample(texts: Sequence[str], column: str) -> Sequence[str]:
     longest = max(map(len, texts), default=0)
     if longest > MAX_LENGTH:
         raise InputError(
-            f"Column {column!r} holds a text of {longest:,} characters; the limit is {MAX_LENGTH:,}. Shorten it, "
-            "or leave it out."
+            f"Column {column!r} holds a text of {longest:,} characters; the limit is {MAX_LENGTH:,}. "
+            "Shorten it, or leave it out."
         )
     if total <= LEARNT_CHARACTERS:
         return texts
