@@ -8,7 +8,7 @@ ARGS ?=
 # a file's tests stay in one process, the browsers' share one too
 PARALLEL ?= -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: run test check bench screenshots lock clean
+.PHONY: run test check bench screenshots lessons lock clean
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp
@@ -27,6 +27,10 @@ bench: .venv/dev.stamp
 
 screenshots: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.screenshots $(ARGS)
+
+# What the lessons show when they open; run it again when their computation changes.
+lessons: .venv/dev.stamp
+	$(BIN)/python -m workbench.app.lessons data/lessons.npz
 
 # Writes exact pins of everything the extras pull in; names and versions only.
 lock: .venv/dev.stamp

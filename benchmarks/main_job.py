@@ -245,7 +245,7 @@ def many_rounds(*, quick: bool = False) -> bool:
     pool = load_pool("digits")
     memory = psutil.Process()
     at_ten = 0
-    for done in simulate(pool, budget=50 if quick else 200, seed=0):
+    for done in simulate(pool, policy="variation-ratio", budget=50 if quick else 200, seed=0):
         if done.number == 10:
             gc.collect()
             at_ten = memory.memory_info().rss

@@ -26,7 +26,7 @@ TAUGHT = {
     "uncertainty-points": "",
     "calibration-gibbs": "",
 }
-WIDTHS = {"wide": 1400, "narrow": 800}
+WIDTHS = {"wide": 1440, "medium": 1024, "narrow": 800, "phone": 400}
 GAPS = "name,height,weight,class\nada,1.7,60,a\nbob,,71,b\ncyd,1.9,80,a\ndan,1.6,,b\n"
 
 
@@ -106,6 +106,9 @@ class Pages:
                 for name in EXPERIMENTS
             },
             "lessons": ("/lessons", None),
+            "lesson-guess": ("/lessons?lesson=useless&class=1", None),
+            "adversarial": ("/adversarial" + digits, None),
+            "adversarial-done": ("/adversarial" + digits, self._attack),
             **{f"lesson-{one.name}": (f"/lessons?lesson={one.name}", self._lesson) for one in LESSONS},
             "lesson-class": ("/lessons?lesson=argmax&class=1", self._lesson),
             "history": ("/history" + digits, None),
@@ -120,7 +123,17 @@ class Pages:
 
     @staticmethod
     def _lesson(page: Any) -> None:
+        settled(page)
+        skip = page.locator(".st-key-guess-skip button")
+        if skip.count():
+            skip.click()
         page.wait_for_selector("[class*=st-key-save-lesson-]", timeout=6 * PATIENCE)
+
+    @staticmethod
+    def _attack(page: Any) -> None:
+        settled(page)
+        page.click(".st-key-start-attack button")
+        page.wait_for_selector(".st-key-strength-curves", timeout=6 * PATIENCE)
 
     @staticmethod
     def _experiment(page: Any) -> None:

@@ -4,189 +4,50 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
-from workbench.app import current, frame, items, mapping, oracle, seeing, widgets
+from workbench.app import current, desk, frame, oracle, widgets
 from workbench.app.jobs import manager
-from workbench.app.keys import Keys, keys_for
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
-from workbench.sessions import Event
-
-ROLES = {
-    "policy": ("chosen by the policy", "blue"),
-    "evaluation": ("evaluation set", "violet"),
-    "cold-start": ("to know the pool", "gray"),
-    "uniform": ("drawn at random", "gray"),
-    "again": ("taken back", "orange"),
-}
 
 
-def answer(session: Any, ask_id: str, event: Event) -> None:
-    try:
-        accepted = session.tell(ask_id, event)
-    except InputError as error:
-        st.toast(verbatim(error), icon=":material/error:")
-        return
-    if not accepted:
-        st.toast("This item was answered already: the late key was dropped.", icon=":material/block:")
-
-
-def step(session: Any, back: bool) -> None:
-    moved = session.undo() if back else session.redo()
-    if moved is None:
-        st.toast("Nothing to undo." if back else "Nothing to redo.")
-
-
-def next_ask(session: Any) -> Any:
-    """The question to show: one taken back comes before the one that was open."""
-    state = session.state
-    mine = session.annotator
-    again = [i for i in state.reopened.get(mine, ()) if i not in state.answered]
-    waiting = {a.item for a in state.asks.values() if a.annotator == mine and not a.answered}
-    waiting = {i for i in waiting if i not in state.answered}
-    asks = session.ask(max(1, len(waiting | set(again))))
-    by_item = {ask.item: ask for ask in asks}
-    return next((by_item[i] for i in again if i in by_item), asks[0] if asks else None)
-
-
-def answers(session: Any, ask: Any, classes: tuple[str, ...], keys: Keys) -> None:
-    if not keys.classes:
-        chosen = st.selectbox(
-            "Class",
-            classes,
-            index=None,
-            placeholder=f"Type to search {len(classes)} classes",
-            key=f"class-{ask.item}-{ask.id}",
+def me(session: Any) -> Any:
+    """The session of whoever sits here, with their name asked for beside the title."""
+    with st.popover(verbatim(session.annotator, 30), icon=":material/person:"):
+        st.caption(
+            "Your name goes into every decision. Two people with two names are never asked about the same "
+            "item, and undo takes back one's own last decision only."
         )
-        if chosen is not None:
-            answer(session, ask.id, Event.label(chosen))
-            st.rerun()
-        return
-    across = len(classes) if len(classes) <= 4 else 5 if len(classes) <= 10 else 6
-    with st.container(key="answers", gap="small"):
-        for first in range(0, len(classes), across):
-            row = st.container(horizontal=True, wrap=False, gap="small", key=f"row-{first}")
-            for code in range(first, min(first + across, len(classes))):
-                name = classes[code]
-                # a class called by its own key needs no second sign of it
-                own = "own-" if keys.classes[code] == name.lower() else ""
-                row.button(
-                    verbatim(name, 34),
-                    key=f"answer-{own}{ask.item}-{ask.id}-{code}",
-                    shortcut=keys.classes[code] or None,
-                    help=verbatim(name) if len(name) > 34 else None,
-                    on_click=answer,
-                    args=(session, ask.id, Event.label(name)),
-                    width="stretch",
-                )
+        with st.form("person", border=False):
+            name = st.text_input("Your name", value=session.annotator, max_chars=80)
+            if st.form_submit_button("Use this name") and name.strip():
+                current.call_me(name)
+                st.rerun()
 
 
-def commands(session: Any, ask: Any, keys: Keys) -> None:
-    state = session.state
-    with st.container(horizontal=True, key="commands", gap="small"):
-        if ask is not None:
-            st.button(
-                "Skip",
-                key=f"skip-{ask.item}-{ask.id}",
-                type="tertiary",
-                icon=":material/skip_next:",
-                shortcut=keys.commands["skip"],
-                on_click=answer,
-                args=(session, ask.id, Event.skip()),
-                help="Set the item aside.",
-            )
-            st.button(
-                "Unsure",
-                key=f"unsure-{ask.item}-{ask.id}",
-                type="tertiary",
-                icon=":material/help:",
-                shortcut=keys.commands["unsure"],
-                on_click=answer,
-                args=(session, ask.id, Event.unsure()),
-                help="I cannot tell: keep the item, without a label.",
-            )
-        st.button(
-            "Undo",
-            key=f"undo-{state.last_event}",
-            type="tertiary",
-            icon=":material/undo:",
-            shortcut=keys.commands["undo"],
-            on_click=step,
-            args=(session, True),
-            disabled=session.annotator not in state.undoable,
-        )
-        st.button(
-            "Redo",
-            key=f"redo-{state.last_event}",
-            type="tertiary",
-            icon=":material/redo:",
-            shortcut=keys.commands["redo"],
-            on_click=step,
-            args=(session, False),
-            disabled=session.annotator not in state.redoable,
-        )
+def model_popover(session: Any) -> None:
+    from workbench.classifiers import CLASSIFIERS
+    from workbench.policies import POLICIES
 
-
-def the_item(session: Any, ask: Any) -> None:
-    where = mapping.layout(session) if session.pool.n_features == 2 else None
-    if where is None:
-        items.show(session.pool, ask.item, key=f"item-{ask.item}")
-        return
-    from workbench.figures.maps import pool_map
-
-    codes = session.state.codes
-    labels = np.full(len(session.pool), -1)
-    labels[list(codes)] = list(codes.values())
-    fig = pool_map(
-        where.points,
-        items=session.pool.trainable,
-        classes=session.classes,
-        labels=labels,
-        asked=[ask.item],
-        axes=where.axes,
-        height=420,
-        faint=True,
-    )
-    widgets.figure(fig, f"where-{ask.item}", "The pool on its plane; the item asked about is ringed.")
-
-
-def why(session: Any, ask: Any, classes: tuple[str, ...]) -> None:
-    reason = seeing.why(session, ask)
-    with st.container(border=True, key="why"):
-        st.markdown("## Why this one")
-        st.markdown(verbatim(reason.words))
-        if reason.rank:
-            st.caption(
-                f"The most wanted of {plural(reason.n_open, 'open item')}."
-                if reason.rank == 1
-                else f"Number {reason.rank:,} of {plural(reason.n_open, 'open item')} by now."
-            )
-        model = session.model
-        if model is None or ask.role == "evaluation":
-            if model is None:
-                st.caption("The model speaks after labels of two classes.")
-            return
-        hidden = st.toggle(
-            "Hide the model's guess",
-            key="hide-guess",
-            persist_state="session",
-            help="So that it does not lead you.",
-        )
-        if hidden:
-            return
-        from workbench.figures.bars import class_probabilities
-
-        fig = class_probabilities(model.probabilities[ask.item], model.classes)
-        widgets.figure(
-            fig,
-            f"guess-{ask.item}-{model.number}",
-            "What the model thinks the class is",
-            config={"displayModeBar": False},
-        )
-        st.markdown("**Nearest labelled items**")
-        items.neighbours(session.pool, seeing.nearest_labelled(session, ask.item), classes, str(ask.item))
+    settings = session.settings
+    with st.popover("Model and policy", icon=":material/tune:"), st.form("model", border=False):
+        st.caption("A change is recorded, and the model is fitted anew; nothing labelled is touched.")
+        models = [e.name for e in CLASSIFIERS.values() if not e.image_only or session.pool.kind == "image"]
+        policies = [e.name for e in POLICIES.values() if e.kind == "policy"]
+        now = str(settings["classifier"]), str(settings["policy"])
+        models, policies = list(dict.fromkeys([now[0], *models])), list(dict.fromkeys([now[1], *policies]))
+        titles = {e.name: e.title for e in (*CLASSIFIERS.values(), *POLICIES.values())}
+        chosen = st.selectbox("Classifier", models, format_func=lambda n: titles.get(n, n))
+        policy = st.selectbox("Policy", policies, format_func=lambda n: titles.get(n, n))
+        if st.form_submit_button("Change"):
+            try:
+                changed = session.change_model(classifier=chosen, policy=policy)
+            except InputError as error:
+                st.error(verbatim(error))
+                return
+            if changed is not None:
+                st.rerun()
 
 
 def progress_line(session: Any) -> None:
@@ -203,6 +64,11 @@ def progress_line(session: Any) -> None:
         measured = len(state.codes) - mine
         parts.append(f"evaluation set: {measured:,} of {len(state.evaluation):,} answered")
     st.markdown(" · ".join(parts))
+
+
+def knows_all(pool: Any) -> bool:
+    """Whether every item that may be asked about has a class the pool knows."""
+    return pool.truth is not None and bool((pool.truth[pool.trainable] >= 0).all())
 
 
 def oracle_controls(session: Any) -> None:
@@ -292,52 +158,25 @@ def classes_popover(session: Any) -> None:
                     st.rerun()
 
 
-def nothing_left(session: Any) -> None:
-    state = session.state
-    with st.container(border=True, key="nothing-left"):
-        st.markdown("## Nothing is left to ask")
-        st.markdown(
-            f"{plural(len(state.codes), 'item')} labelled, {len(state.skipped):,} skipped, "
-            f"{len(state.unsure):,} unsure."
-        )
-        frame.link("history", "Look at the answers and export them", ":material/arrow_forward:")
+@st.fragment(run_every=2.0)
+def progress(session: Any) -> None:
+    """What has come of it: looks again by itself, so that no key waits for a chart."""
+    current.keep_fitting(session)
+    with session.snapshot():
+        progress_line(session)
+        how_it_goes(session)
 
 
-widgets.style(
-    "[class*=st-key-answer-own] kbd { display: none; }"
-    ".st-key-answers button p { font-size: 1.05rem; }"
-    ".st-key-answers button { min-height: 3rem; }"
-)
-session = frame.needed("label items", "Label")
+session = current.mine(frame.needed("label items", "Label"))
 current.keep_fitting(session)
-head, tools = st.columns([4, 1], vertical_alignment="bottom", wrap=False)
+head, tools = st.columns([2, 3], vertical_alignment="bottom", wrap=False)
 with head:
     st.title("Label")
 with tools, st.container(horizontal=True, horizontal_alignment="right"):
+    me(session)
+    model_popover(session)
     classes_popover(session)
-progress_line(session)
-ask = next_ask(session)
-classes = session.classes
-keys = keys_for(classes)
-left, right = widgets.split([1.35, 1], "item-and-why")
-with left:
-    if ask is None:
-        nothing_left(session)
-        commands(session, None, keys)
-    else:
-        with st.container(border=True, key="item", horizontal_alignment="center"):
-            words, colour = ROLES.get(ask.role, (ask.role, "gray"))
-            with st.container(horizontal=True, vertical_alignment="center", key="item-head"):
-                st.markdown(f"Item **{verbatim(session.pool.items.ids[ask.item], 60)}**")
-                st.badge(words, color=colour)  # type: ignore[arg-type]
-            the_item(session, ask)
-        answers(session, ask, classes, keys)
-        commands(session, ask, keys)
-        if any(key == name.lower() for key, name in zip(keys.classes, classes, strict=False)):
-            st.caption("A class that is one letter or digit is its own key.")
-with right:
-    if ask is not None:
-        why(session, ask, classes)
-    if session.pool.has_truth:
-        oracle_controls(session)
-how_it_goes(session)
+desk.mount(session)
+if session.pool.has_truth and knows_all(session.pool):
+    oracle_controls(session)
+progress(session)

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app import frame, lessons, teaching, widgets
+from workbench.app import frame, guesses, lessons, server, teaching, widgets
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 
@@ -15,7 +15,7 @@ LARGE = (
     # a projector: no menu, large type
     "[data-testid=stSidebar], [data-testid=stExpandSidebarButton] { display: none; }"
     ".st-key-lesson-body p, .st-key-lesson-body li { font-size: 1.3rem; line-height: 1.5; }"
-    ".st-key-lesson-body h3 { font-size: 2rem; } .st-key-lesson-body h4 { font-size: 1.5rem; }"
+    ".st-key-lesson-body h2 { font-size: 1.9rem; }"
 )
 
 
@@ -25,6 +25,15 @@ def go(name: str | None) -> None:
         st.session_state[teaching.key_of(lessons.find(name), control)] = control.default
     keep = {CLASS: "1"} if in_class() else {}
     st.query_params.from_dict(keep | ({"lesson": name} if name else {}))
+
+
+def base_address() -> str:
+    """Where students find this page: this machine's address in its network, instead of 127.0.0.1."""
+    base = (st.context.url or "").partition("?")[0]
+    for own in ("//127.0.0.1", "//localhost"):
+        if own in base:
+            return base.replace(own, f"//{server.network_address()}")
+    return base
 
 
 def in_class() -> bool:
@@ -59,6 +68,12 @@ def show(lesson: lessons.Lesson) -> None:
             share = st.empty()
             st.markdown("For students: large type, no menu, and a copy of their own.")
             students = st.empty()
+            if base_address() != base:
+                st.caption("Students reach this machine only if the app was started with --address 0.0.0.0.")
+            st.button(
+                "Clear the guesses", key="clear-guesses", on_click=guesses.clear, args=(lesson.name,),
+                help="Of everybody, for the next class",
+            )  # fmt: skip
         if place + 1 < len(lessons.LESSONS):
             following = lessons.LESSONS[place + 1]
             st.button(
@@ -66,14 +81,19 @@ def show(lesson: lessons.Lesson) -> None:
                 args=(following.name,), help=following.title,
             )  # fmt: skip
     with st.container(key="lesson-body"):
-        st.subheader(lesson.question)
+        st.header(lesson.question)
         values = teaching.controls(lesson)
         query = {"lesson": lesson.name} | {k: str(v) for k, v in values.items()}
         share.code(f"{base}?{urlencode(query)}", language=None)
-        students.code(f"{base}?{urlencode(query | {CLASS: '1'})}", language=None)
+        students.code(f"{base_address()}?{urlencode(query | {CLASS: '1'})}", language=None)
         made, job = lessons.result(lesson, values)
+        if teaching.hidden(lesson, values):
+            # computed meanwhile
+            teaching.ask_guess(lesson)
+            return
         if made is not None:
-            teaching.draw(lesson, made, values)
+            teaching.draw(lesson, made, values, large=in_class())
+            teaching.compare_guess(lesson, in_class())
             lessons.prepare(lesson, values)
         elif job is not None and job.active:
             teaching.streaming(lesson, values, job)
@@ -82,7 +102,7 @@ def show(lesson: lessons.Lesson) -> None:
         else:
             # it ended between the two looks
             st.rerun()
-        st.markdown("#### What to look for")
+        st.header("What to look for")
         teaching.look(lesson)
 
 

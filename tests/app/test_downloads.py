@@ -24,16 +24,24 @@ def never_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("never_drawn")
-def test_three_files_where_a_browser_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_files_where_a_browser_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "why_no_images", lambda: "")
     shown = AppTest.from_function(page).run()
     assert not shown.exception
-    assert [b.label.partition("(")[2] for b in shown.get("download_button")] == ["HTML)", "PNG)", "SVG)"]
+    assert [b.label.partition("(")[2] for b in shown.get("download_button")] == [
+        "HTML)",
+        "CSV)",
+        "PNG)",
+        "SVG)",
+    ]
 
 
 @pytest.mark.usefixtures("never_drawn")
 def test_html_and_a_reason_where_none_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "why_no_images", lambda: "No browser here.")
     shown = AppTest.from_function(page).run()
-    assert [b.label for b in shown.get("download_button")] == ["Interactive page (HTML)"]
+    assert [b.label for b in shown.get("download_button")] == [
+        "Interactive page (HTML)",
+        "Numbers (CSV)",
+    ]
     assert "No browser here." in [c.value for c in shown.caption]

@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.app.test_pages import buttons, open_page, texts
+from tests.app.test_desk import answer_next, desk_sync
+from tests.app.test_pages import open_page
 from tests.classifiers.test_contract import QUICK
 from workbench.app import current
 from workbench.classifiers import CLASSIFIERS
@@ -47,18 +48,16 @@ def test_a_project_on_the_label_page(name: str, home: Path) -> None:
     session = Session.create(pool, classifier=name, options=QUICK.get(name, {}), policy=policy, annotator="a")
     current.keep(session)
     oracle = ArrayOracle(session.pool)
-    test = open_page("label", session.id)
+    open_page("label", session.id)
     labelled = 12 if pool == "digits" else 6
     while len(session.state.labels) < labelled:
-        ask = session.ask()[0]
-        answer = f"-{ask.item}-{ask.id}-{session.classes.index(oracle(ask.item))}"
-        next(b for b in buttons(test, "answer-") if str(b.key).endswith(answer)).click().run()
-        assert not test.exception, test.exception
+        answer_next(session, oracle)
     job = current.keep_fitting(session)
     if job is not None:
         assert job.wait(300) and job.status == "done", job.error
     assert session.model is not None and session.model.n_labelled == labelled
-    test = open_page("label", session.id)
-    assert "Why this one" in texts(test) or any("Why this one" in e.label for e in test.expander)
+    card = desk_sync(session)["queue"][0]
+    assert card["guess"] and card["why"]
+    open_page("label", session.id)
     for page in ("uncertainty", "calibration", "history"):
         open_page(page, session.id)

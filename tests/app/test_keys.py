@@ -24,7 +24,8 @@ def test_the_alphabet_keeps_its_letters_but_the_reserved_ones() -> None:
     own = {name.lower() for name in letters} - RESERVED
     assert {k for k in keys.classes if k.isalpha()} == own
     assert len(set(keys.classes)) == 26
-    assert keys.commands == {"skip": "Shift+s", "unsure": "Shift+u", "undo": "Shift+z", "redo": "Shift+y"}
+    letters_of = {"skip": "s", "unsure": "u", "undo": "z", "redo": "y", "flag": "f", "note": "n", "grid": "g"}
+    assert keys.commands == {name: f"Shift+{letter}" for name, letter in letters_of.items()} | {"help": "?"}
 
 
 def test_too_many_classes_are_searched_instead() -> None:

@@ -133,62 +133,6 @@ def buttons(test: AppTest, start: str) -> list[Any]:
     return [b for b in test.button if str(b.key).startswith(start)]
 
 
-def test_a_class_that_is_its_own_key_is_marked(home: Path, tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("a\n" + "".join(f"{i}.5\n" for i in range(30)))
-    session = Session.create(str(path), classes=["a", "c"], annotator="ann")
-    current.keep(session)
-    test = open_page("label", session.id)
-    assert [str(b.key).startswith("answer-own-") for b in buttons(test, "answer-")] == [True, False]
-
-
-def test_an_answer_is_stored_and_the_next_item_comes(home: Path) -> None:
-    session = Session.create("iris", annotator="ann")
-    current.keep(session)
-    test = open_page("label", session.id)
-    first = session.ask()[0]
-    keys = [str(b.key) for b in buttons(test, "answer-")]
-    assert keys == [f"answer-{first.item}-{first.id}-{c}" for c in range(3)]
-    test.button(key=keys[1]).click().run()
-    assert session.state.labels == {first.item: "versicolor"}
-    assert all(str(first.item) != str(b.key).split("-")[1] for b in buttons(test, "answer-"))
-    buttons(test, "undo-")[0].click().run()
-    assert session.state.labels == {}
-    assert buttons(test, "answer-")[0].key.split("-")[1] == str(first.item), "undo shows its item again"
-    buttons(test, "redo-")[0].click().run()
-    assert session.state.labels == {first.item: "versicolor"}
-    skipped = session.ask()[0]
-    buttons(test, "skip-")[0].click().run()
-    assert skipped.item in session.state.skipped
-
-
-@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "**bold** :red[x] $y$ `z`"])
-def test_odd_class_names_are_shown_as_they_are(home: Path, tmp_path: Path, name: str) -> None:
-    from workbench.app.text import verbatim
-
-    path = tmp_path / "own.csv"
-    rng = np.random.default_rng(0)
-    path.write_text("a,b\n" + "".join(f"{x:.3f},{y:.3f}\n" for x, y in rng.normal(size=(40, 2))))
-    session = Session.create(str(path), classes=[name, "other"], annotator="ann")
-    current.keep(session)
-    test = open_page("label", session.id)
-    assert [b.label for b in buttons(test, "answer-")] == [verbatim(name, 34), "other"]
-    assert "no known classes" in texts(test)
-
-
-def test_forty_classes_are_searched(home: Path, tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("a\n" + "".join(f"{i}.5\n" for i in range(60)))
-    classes = [f"kind {i}" for i in range(40)]
-    session = Session.create(str(path), classes=classes, annotator="ann")
-    current.keep(session)
-    test = open_page("label", session.id)
-    assert not buttons(test, "answer-")
-    ask = session.ask()[0]
-    test.selectbox(key=f"class-{ask.item}-{ask.id}").select("kind 33").run()
-    assert session.state.labels == {ask.item: "kind 33"}
-
-
 def test_why_this_one_tells_rank_and_hides_the_guess_on_request(labelled: Session) -> None:
     from workbench.app import seeing
 

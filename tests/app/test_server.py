@@ -87,3 +87,66 @@ def test_a_taken_port_is_named_with_another_to_try() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=f"{port}.*--port"):
             server.serve(port=port)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.5"])
+def test_another_address_is_refused_unless_told_so_plainly(address: str) -> None:
+    with pytest.raises(InputError, match=r"no log-in.*--share"):
+        server.serve(address)
+
+
+HOSTS = server.config()["server.allowedHosts"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "host", "origin", "fine"),
+    [
+        ("http", "GET", "localhost:8501", None, True),
+        ("http", "GET", "[::1]:8501", None, True),
+        ("http", "GET", "127.0.0.1", "https://evil.example", True),  # reading is guarded by the browser
+        ("http", "GET", "evil.example:8501", None, False),
+        ("http", "GET", "127.0.0.1.evil.example", None, False),
+        ("http", "GET", "", None, False),
+        ("http", "PUT", "127.0.0.1:8501", "http://127.0.0.1:8501", True),
+        ("http", "PUT", "127.0.0.1:8501", "http://127.0.0.1:9000", False),
+        ("websocket", "", "127.0.0.1:8501", "http://127.0.0.1:8501", True),
+        ("websocket", "", "127.0.0.1:8501", None, True),  # no browser at all
+        ("websocket", "", "127.0.0.1:8501", "http://127.0.0.1:9000", False),
+        ("websocket", "", "127.0.0.1:8501", "http://localhost:8501", False),
+        ("websocket", "", "127.0.0.1:8501", "null", False),
+        ("websocket", "", "127.0.0.1:8501", "https://label.example.org", True),  # allowed by the person
+        ("websocket", "", "evil.example:8501", "http://evil.example:8501", False),
+    ],
+)
+def test_only_its_own_names_and_pages_reach_the_server(
+    kind: str, method: str, host: str, origin: str | None, fine: bool
+) -> None:
+    headers = [(b"host", host.encode())] + ([] if origin is None else [(b"Origin", origin.encode())])
+    scope = {"type": kind, "method": method, "headers": headers}
+    assert (server.why_refused(scope, HOSTS, ["https://label.example.org"]) == "") == fine
+
+
+def test_two_hosts_or_two_origins_are_none() -> None:
+    twice = [(b"host", b"127.0.0.1"), (b"host", b"evil.example")]
+    assert server.why_refused({"type": "http", "headers": twice}, HOSTS, [])
+    origins = [(b"host", b"127.0.0.1"), (b"origin", b"http://127.0.0.1"), (b"origin", b"http://evil.example")]
+    assert server.why_refused({"type": "websocket", "headers": origins}, HOSTS, [])
+
+
+def test_the_gate_answers_before_the_app_hears_of_it() -> None:
+    async def app(scope: dict, receive: object, send: object) -> None:
+        raise AssertionError("the app was asked")
+
+    sent: list[dict] = []
+
+    async def receive() -> dict:
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict) -> None:
+        sent.append(message)
+
+    for kind in ("http", "websocket"):
+        scope = {"type": kind, "method": "GET", "headers": [(b"host", b"evil.example")]}
+        asyncio.run(server.Gate(app)(scope, receive, send))
+    assert [m["type"] for m in sent] == ["http.response.start", "http.response.body", "websocket.close"]
+    assert sent[0]["status"] == 403 and sent[2]["code"] == 1008

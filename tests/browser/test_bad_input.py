@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 from typing import Any
 
 import pytest
 
 from benchmarks.driving import Server, settled, visit
+from tests.browser.test_labelling import at_the_desk
 
 CASES = {
     "ragged": b"a,b,class\n1,2,x\n3,4,y,extra\n5,6,x\n",
@@ -57,8 +59,34 @@ def test_offered_fixes_make_a_pool_of_a_broken_table(page: Any, server: Server) 
     page.wait_for_selector("text=Decided")
     settled(page)
     page.click(".st-key-start-own button")
-    page.wait_for_selector(".st-key-answers")
-    settled(page)
-    labels = page.locator(".st-key-answers button p").all_inner_texts()
+    at_the_desk(page)
+    labels = page.locator(".desk .answer .name").all_inner_texts()
     assert any("**y** <i>" in text for text in labels), labels
-    assert page.locator(".st-key-answers i").count() == 0
+    assert page.locator(".desk .answer i").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/", {}, 200),
+        ("/", {"Host": "evil.example"}, 403),
+        ("/_stcore/health", {"Host": "evil.example"}, 403),
+        ("/_stcore/stream", {"Origin": "http://{host}"}, 101),
+        ("/_stcore/stream", {"Origin": "http://127.0.0.1:9"}, 403),
+        ("/_stcore/stream", {"Origin": "http://evil.example", "Host": "evil.example"}, 403),
+    ],
+)
+def test_other_hosts_and_pages_of_other_ports_reach_nothing(
+    server: Server, path: str, headers: dict[str, str], status: int
+) -> None:
+    host = f"127.0.0.1:{server.port}"
+    asked = {name: value.format(host=host) for name, value in headers.items()}
+    if path.endswith("stream"):
+        asked |= {
+            "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        }  # fmt: skip
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", path, headers=asked)
+    assert connection.getresponse().status == status
+    connection.close()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.driving import Server, settled, visit
-from tests.browser.test_labelling import item_of, press_and_wait, wait_for_labelled
+from benchmarks.driving import Server, visit
+from tests.browser.test_labelling import at_the_desk, item_of, press_and_wait, wait_for_labelled
 
 N_ITEMS = 200_000
 
@@ -27,8 +27,7 @@ def test_the_app_asks_on_two_hundred_thousand_hands_without_freezing(
     store.close()
 
     visit(page, f"{own_server.url}/label?project={session.id}")
-    page.wait_for_selector(".st-key-answers")
-    settled(page)
+    at_the_desk(page)
     seen = {item_of(page)}
     # the first two hands get different classes, so that fits over the whole pool run behind the rest
     for n, key in enumerate("121121", start=1):

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.driving import PATIENCE, Server, settled, visit
-from tests.browser.test_labelling import item_of, press_and_wait, wait_for_labelled
+from tests.browser.test_labelling import at_the_desk, item_of, press_and_wait, wait_for_labelled
 from tests.pools.helpers import needs
 
 
@@ -26,14 +26,13 @@ def test_fashion_mnist_is_labelled_image_by_image(page: Any, own_server: Server)
     page.locator("[role=option]", has_text="fashion mnist").click()
     settled(page)
     page.click(".st-key-start-known button")
-    page.wait_for_selector(".st-key-answers", timeout=4 * PATIENCE)
-    settled(page)
+    page.wait_for_selector(".desk .title:not(:empty)", timeout=4 * PATIENCE)
     sidebar = page.locator("[data-testid=stSidebar]").inner_text()
     assert "0 of 60,000 items labelled" in sidebar
     seen = set()
     # two classes at the start, so that fits over the whole pool run behind the rest
     for n, key in enumerate("12121", start=1):
-        shown = page.locator(".st-key-item img").first
+        shown = page.locator(".desk .stage img").first
         shown.wait_for()
         # a picture of the item, large enough to be read
         assert shown.evaluate("image => image.complete && image.naturalWidth >= 28")
@@ -67,6 +66,5 @@ def test_images_of_ones_own_are_looked_at_resized_on_request_and_labelled(page: 
     text = page.inner_text("[data-testid=stMain]")
     assert "2 classes: cat, dog" in text and "brought to 28 x 28" in text
     page.click(".st-key-start-images button")
-    page.wait_for_selector(".st-key-answers")
-    settled(page)
-    assert "cat" in page.inner_text(".st-key-answers")
+    at_the_desk(page)
+    assert page.locator(".desk .answer .name").all_inner_texts() == ["cat", "dog"]

@@ -18,6 +18,11 @@ def query(page: Any) -> dict[str, str]:
 
 
 def computed(page: Any) -> None:
+    """Past the guess, with a picture."""
+    settled(page)
+    skip = page.locator(".st-key-guess-skip button")
+    if skip.count():
+        skip.click()
     page.get_by_text("Measured here.").wait_for(timeout=3 * PATIENCE)
     settled(page)
 
@@ -92,11 +97,31 @@ def test_a_link_carries_the_state_and_class_mode_hides_the_menu(
 
 def test_an_address_with_nonsense_gives_the_preset_and_says_so(page: Any, server: Server) -> None:
     visit(page, f"{server.url}/lessons?lesson=inducing&points=9999")
-    computed(page)
     assert "this is the preset" in page.locator("[data-testid=stMain]").inner_text()
+    computed(page)
     visit(page, f"{server.url}/lessons?lesson=nothing")
     assert "There is no lesson" in page.locator("[data-testid=stAlert]").inner_text()
     assert page.locator("[class*=st-key-card-]").count() == 8
+
+
+def test_a_class_guesses_first_and_sees_its_tally(page: Any, context: Any, server: Server) -> None:
+    address = f"{server.url}/lessons?lesson=useless&class=1"
+    student = context.new_page()
+    for one, text in ((page, "12"), (student, "no idea")):
+        visit(one, address)
+        one.locator(".st-key-guess input").fill(text)
+        one.locator(".st-key-guess input").press("Tab")
+        one.locator(".st-key-guess-show button").click()
+    student.get_by_text("A guess is a number").wait_for()
+    assert not student.locator("[data-testid=stMain] .js-plotly-plot").count(), "hidden until the guess"
+    page.get_by_text("You guessed 12; it is").wait_for()
+    page.get_by_text("1 guess of this class").wait_for()
+    student.locator(".st-key-guess input").fill("40,5")
+    student.locator(".st-key-guess input").press("Tab")
+    student.locator(".st-key-guess-show button").click()
+    student.get_by_text("You guessed 40.5; it is").wait_for()
+    page.get_by_text("2 guesses of this class").wait_for()
+    student.close()
 
 
 def test_a_click_on_the_map_labels_that_item(page: Any, server: Server, labelled: str) -> None:

@@ -67,3 +67,14 @@ def test_pictures_are_drawn_where_there_is_a_browser(fig: go.Figure) -> None:
     assert (int.from_bytes(png[16:20]), int.from_bytes(png[20:24])) == (2 * export.WIDTH, 2 * 300)
     svg = export.image(fig, "svg").decode()
     assert svg.startswith("<svg") and "margin" in svg
+
+
+def test_the_numbers_of_a_figure_are_a_table() -> None:
+    fig = go.Figure()
+    fig.add_scatter(x=[1, 2], y=[0.5, 0.25], name="=a &lt;b&gt;")
+    fig.add_scatter(x=[1, 1], y=[0, 1], fill="toself")
+    fig.add_heatmap(x=[0, 1], y=[5], z=[[7, 8]])
+    lines = export.numbers(fig).splitlines()
+    assert lines[0] == "panel,name,x,y,value"
+    assert lines[1:3] == ["x,'=a <b>,1,0.5,", "x,'=a <b>,2,0.25,"]
+    assert lines[3:] == ["x,,0,5,7", "x,,1,5,8"], "the tint of a band is no number"

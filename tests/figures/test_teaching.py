@@ -149,3 +149,10 @@ def test_trade_offs_show_four_measures_of_each_kind_as_far_as_fitted() -> None:
     assert [len(t.x) for t in fig.data[4:]] == [1] * 4
     assert fig.layout.xaxis.type == "log" and len(fig.layout.shapes) == 4
     assert "n = 120 test items" in words(fig)
+
+
+def test_a_tally_stacks_equal_guesses_beside_the_answer() -> None:
+    fig = teaching.guess_tally([50, 50, 90], 97.2, unit="%")
+    assert list(fig.data[0].y) == [1, 2, 1] and list(fig.data[0].customdata) == [50, 50, 90]
+    assert fig.layout.shapes[0].x0 == 97.2 and "97.2" in fig.layout.annotations[0].text
+    assert not teaching.guess_tally([], 1.0).data

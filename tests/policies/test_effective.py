@@ -6,7 +6,7 @@ import pytest
 from tests.policies.helpers import belief, rng
 from workbench.errors import InputError
 from workbench.policies import query
-from workbench.policies.effective import check_share, effective_policy, mix_uniform
+from workbench.policies.effective import DEFAULT_POLICY, check_share, effective_policy, mix_uniform
 
 CLASSES = ("good", "bad", "fraud")
 
@@ -56,6 +56,17 @@ def test_a_share_is_drawn_uniformly_and_the_rest_stays() -> None:
     assert counts[b.labelled].sum() == 0 and counts.max() < 15
     everything = mix_uniform(plain, b, 1.0, rng())
     assert everything.uniform is not None and everything.uniform.all()
+
+
+def test_there_is_one_default() -> None:
+    from inspect import signature
+
+    from workbench.app.forms import Settings
+    from workbench.cli import commands
+    from workbench.sessions import RunSpec, Session, simulate
+
+    for called in (simulate, RunSpec, Session.create, Settings, commands.run, commands.score):
+        assert signature(called).parameters["policy"].default == DEFAULT_POLICY  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])

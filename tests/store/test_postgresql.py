@@ -4,11 +4,13 @@ import os
 import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.sessions.fakes import FAKE
+from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Event, Session
 from workbench.store import Store
 
@@ -74,3 +76,59 @@ def test_writers_of_one_project_take_turns(store: Store) -> None:
     told = [e for e in session.events if e.kind == "note"]
     assert [int(e.payload["text"]) for e in told] == list(range(start, start + 50))
     store.delete_project(session.id)
+
+
+def test_refits_at_once_get_numbers_of_their_own(store: Store) -> None:
+    first = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    for _ in range(5):
+        first.step(ArrayOracle(first.pool))
+    start = len(first.rounds)
+    sessions = [Session.open(first.id, annotator=f"a{i}", store=store) for i in range(4)]
+    problems: list[BaseException] = []
+    acknowledged: list[tuple[int, int]] = []
+
+    def work(session: Session) -> None:
+        try:
+            for _ in range(4):
+                done = session.step(ArrayOracle(session.pool))
+                assert done is not None
+                acknowledged.append((done.number, done.n_labelled))
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    again = Session.open(first.id, store=store)
+    assert [(r.number, r.n_labelled) for r in again.rounds[start:]] == sorted(acknowledged)
+    assert len(acknowledged) == 16 and all(again.model_at(n).n_labelled == k for n, k in acknowledged)
+    store.delete_project(first.id)
+
+
+def test_a_connection_that_the_server_ended_is_made_again(store: Store) -> None:
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    (ask,) = session.ask()
+    with store._read() as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+    from sqlalchemy import create_engine
+
+    other = create_engine(store._engine.url)
+    with other.connect() as connection:
+        connection.exec_driver_sql(f"SELECT pg_terminate_backend({int(pid)})")
+    other.dispose()
+    assert session.tell(ask.id, "setosa") and session.state.labels == {ask.item: "setosa"}
+    store.delete_project(session.id)
+
+
+def test_copies_are_the_servers_own_business(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="pg_dump"):
+        store.backup(tmp_path / "copy")
+    with pytest.raises(InputError, match="pg_restore"):
+        store.restore(tmp_path / "copy")

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import streamlit as st
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from workbench.sessions import Session
 
 PARAMETER = "project"
+PERSON_COOKIE = "workbench-person"
 _MIRROR = "current-project"
+_PERSON = "person-name"
 _OPEN: OrderedDict[str, Session] = OrderedDict()
 _OPENING: dict[str, threading.Lock] = {}
 _LOCK = threading.Lock()
@@ -54,6 +57,31 @@ def session() -> Session | None:
     """
     project = project_id()
     return None if project is None else opened(project)
+
+
+def person(fallback: str) -> str:
+    """Who sits at this browser: whoever logged in, else the name they gave, else the machine's user.
+
+    Args:
+        fallback: the machine's user.
+    """
+    user = st.user.to_dict() if hasattr(st, "user") else {}
+    if user.get("is_logged_in"):
+        return str(user.get("name") or user.get("email") or fallback)
+    given = st.session_state.get(_PERSON)
+    if given:
+        return str(given)
+    return unquote(str(st.context.cookies.get(PERSON_COOKIE, ""))).strip()[:80] or fallback
+
+
+def call_me(name: str) -> None:
+    """Use this name from now on; the desk keeps it in a cookie of this browser."""
+    st.session_state[_PERSON] = name.strip()[:80]
+
+
+def mine(shared: Session) -> Session:
+    """The session of whoever sits at this browser, on the same open project."""
+    return shared.as_annotator(person(shared.annotator))
 
 
 def opened(project: str) -> Session:

@@ -22,6 +22,7 @@ def figure_downloads(fig: Any, stem: str, key: str) -> None:
     """
     with st.popover("Save figure", icon=":material/download:", type="tertiary", key=key):
         _button("Interactive page (HTML)", lambda: export.html(fig, stem).encode(), f"{stem}.html", key)
+        _button("Numbers (CSV)", lambda: export.numbers(fig).encode(), f"{stem}.csv", key)
         reason = export.why_no_images()
         if reason:
             st.caption(reason)
@@ -32,7 +33,7 @@ def figure_downloads(fig: Any, stem: str, key: str) -> None:
 
 def _button(label: str, data: Any, name: str, key: str) -> None:
     ending = name.rpartition(".")[2]
-    mime = {"html": "text/html", "png": "image/png", "svg": "image/svg+xml"}[ending]
+    mime = {"html": "text/html", "csv": "text/csv", "png": "image/png", "svg": "image/svg+xml"}[ending]
     st.download_button(
         label,
         data=data,

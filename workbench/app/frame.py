@@ -76,7 +76,8 @@ def run(pages: Sequence[Any]) -> None:
         pass
     # after the page, so that it shows what the page has just done
     with side:
-        _project(opened if opened is not None and opened.id == current.project_id() else _reopened())
+        shown = opened if opened is not None and opened.id == current.project_id() else _reopened()
+        (_watched_project if chosen.url_path == "label" else _project)(shown)
     engine(side)
     warm.page_shown()
 
@@ -169,6 +170,12 @@ def _project(opened: Session | None) -> None:
     if state.evaluation:
         st.caption(f"{labelled:,} to learn from, {len(state.codes) - labelled:,} to measure on")
     _error(opened)
+
+
+@st.fragment(run_every=1.0)
+def _watched_project(opened: Session | None) -> None:
+    """On a page where answers come without a rerun of its script."""
+    _project(opened)
 
 
 def _error(opened: Session) -> None:

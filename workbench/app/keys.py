@@ -7,7 +7,16 @@ from typing import NamedTuple
 
 # Streamlit keeps C and R for itself.
 RESERVED = frozenset("cr")
-COMMANDS = {"skip": "s", "unsure": "u", "undo": "z", "redo": "y"}
+COMMANDS = {
+    "skip": "s",
+    "unsure": "u",
+    "undo": "z",
+    "redo": "y",
+    "flag": "f",
+    "note": "n",
+    "grid": "g",
+    "help": "?",
+}
 _DIGITS = "1234567890"
 _LETTERS = "abdefghijklmnopqtvwx"
 MAX_BUTTONS = len(_DIGITS) + len(_LETTERS)
@@ -19,7 +28,7 @@ class Keys(NamedTuple):
     Attributes:
         classes: one key a class, in their order, "" where none is left; empty when there are too many
             classes for buttons and a searchable list is the better way.
-        commands: "skip", "unsure", "undo" and "redo" -> key.
+        commands: name of the command -> key.
     """
 
     classes: tuple[str, ...]

@@ -7,6 +7,7 @@ of thirty shares it while each keeps a state of their own.
 
 from __future__ import annotations
 
+import sys
 import threading
 import tomllib
 from collections import OrderedDict
@@ -16,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.app import lesson_figures
+from workbench.app import lesson_figures, stored
 from workbench.app.jobs import Job, manager
 from workbench.app.lesson_figures import Drawn, Values
 from workbench.errors import InputError
@@ -218,6 +219,13 @@ def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
     return None, start(lesson, values)
 
 
+def places(lesson: Lesson) -> list[Values]:
+    """The preset, then the other places of the first slider that computes anything."""
+    first = next((c for c in lesson.controls if c.slider and not c.mark), None)
+    others = [] if first is None else [{first.name: v} for v in first.options if v != first.default]
+    return [lesson.preset | moved for moved in ({}, *others)]
+
+
 def prepare(lesson: Lesson, values: Values) -> None:
     """Compute the other places of the first slider in the background, so that it answers at once."""
     first = next((c for c in lesson.controls if c.slider and not c.mark), None)
@@ -240,15 +248,25 @@ def prepare(lesson: Lesson, values: Values) -> None:
     manager().submit(OWNER, kind, work, title="Preparing the slider", lane="study")
 
 
+def name_of(lesson: Lesson, values: Values) -> str:
+    """A state's name: of its job, and in the file of stored states."""
+    return _kind(lesson.key(values))
+
+
 def _kind(key: tuple[Any, ...]) -> str:
     return "/".join(map(str, key))
 
 
 def _stored(key: tuple[Any, ...]) -> Any:
+    """What was computed for a key: in this process, or beforehand."""
     with _LOCK:
         if key in _DONE:
             _DONE.move_to_end(key)
-        return _DONE.get(key)
+            return _DONE[key]
+    found = stored.find(_kind(key))
+    if found is not None:
+        _store(key, found)
+    return found
 
 
 def _store(key: tuple[Any, ...], made: Any) -> None:
@@ -268,3 +286,15 @@ def find(name: str) -> Lesson:
         if lesson.name == name:
             return lesson
     raise InputError(f"There is no lesson {name!r}. Choose one of those below.")
+
+
+def fresh() -> Iterator[tuple[str, Any]]:
+    """Every place of each lesson's first slider, computed anew: (name of the state, result)."""
+    for lesson in LESSONS:
+        for values in places(lesson):
+            print(name_of(lesson, values), flush=True)
+            yield name_of(lesson, values), lesson.compute(values, Job("", "", lesson.title))
+
+
+if __name__ == "__main__":
+    stored.write(Path(sys.argv[1]), fresh())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import tomllib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from workbench.app import warm
 from workbench.app.jobs import manager
@@ -61,6 +63,78 @@ class SecurityHeaders:
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
+class Gate:
+    """ASGI middleware: only names this server is known by, and only its own pages, reach anything.
+
+    A page of another site, or of another port of this machine, can open a socket here or send a form
+    from the person's browser; the browser tells its origin, and that must be the host it asked for. A name
+    of another's that resolves to this machine (DNS rebinding) is no name of ours.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on, or refuse it with 403 (a socket: before it is accepted)."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        from streamlit import config as streamlit_config
+
+        refused = why_refused(
+            scope,
+            streamlit_config.get_option("server.allowedHosts"),
+            streamlit_config.get_option("server.corsAllowedOrigins"),
+        )
+        if not refused:
+            await self.app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": refused[:120]})
+        else:
+            body = f"{refused}\n".encode()
+            headers = [
+                (b"content-type", b"text/plain; charset=utf-8"),
+                (b"content-length", b"%d" % len(body)),
+            ]
+            await send({"type": "http.response.start", "status": 403, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
+
+
+def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequence[str]) -> str:
+    """Why a request is no business of this server, or "".
+
+    Args:
+        scope: of ASGI, of type "http" or "websocket".
+        hosts: names the server is known by; "*" for any.
+        origins: further origins whose pages may use it ("https://label.example.org").
+
+    Returns:
+        A sentence for the log and the answer.
+    """
+    headers = [(name.lower(), value.decode("latin-1")) for name, value in scope.get("headers", [])]
+    named = [value for name, value in headers if name == b"host"]
+    host = named[0] if len(named) == 1 else ""
+    known = {name.lower() for name in hosts}
+    if "*" not in known and _hostname(host) not in known:
+        return "This server does not go by that name (server.allowedHosts)."
+    reads = scope["type"] == "http" and scope.get("method", "GET") in ("GET", "HEAD", "OPTIONS")
+    given = [value for name, value in headers if name == b"origin"]
+    if reads or not given:
+        return ""
+    if len(given) == 1 and (urlsplit(given[0]).netloc.lower() == host.lower() or given[0] in origins):
+        return ""
+    return "Pages of another origin may not use this server (server.corsAllowedOrigins)."
+
+
+def _hostname(host: str) -> str:
+    """A Host header without its port."""
+    host = host.lower()
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0]
+
+
 def leave_keras_alone() -> None:
     """Keep Streamlit from resetting Keras after every run of a page.
 
@@ -78,6 +152,8 @@ def leave_keras_alone() -> None:
 async def lifespan(app: Any) -> AsyncIterator[None]:
     """Warm the engine while the server starts; stop the jobs when it ends."""
     leave_keras_alone()
+    # what this process writes (uploads, exports, logs, the database) is for its owner only
+    os.umask(0o077)
     if os.environ.get("WORKBENCH_WARM", "1") != "0":
         threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
     yield
@@ -115,6 +191,17 @@ def config() -> dict[str, Any]:
     return flatten(document, "")
 
 
+def network_address() -> str:
+    """This machine's address in its network; 127.0.0.1 where it has none. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # an address of no network: only the route is looked up
+            probe.connect(("10.255.255.255", 1))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
 def options(*, configure: bool = True) -> dict[str, Any]:
     """Keyword arguments of `st.App`: lifespan, headers, error handling.
 
@@ -134,9 +221,12 @@ def options(*, configure: bool = True) -> dict[str, Any]:
             # server.* is read before this module is imported; setting it here would only mislead
             if not name.startswith("server.") and not streamlit_config.is_manually_set(name):
                 streamlit_config.set_option(name, value)
+    from workbench.app.desk import routes
+
     return {
         "lifespan": lifespan,
-        "middleware": [Middleware(SecurityHeaders)],
+        "routes": routes(),
+        "middleware": [Middleware(SecurityHeaders), Middleware(Gate)],
         "on_script_error": on_script_error,
     }
 
@@ -147,26 +237,33 @@ def serve(
     *,
     open_browser: bool = True,
     max_upload_mb: int | None = None,
+    share: bool = False,
 ) -> None:
     """Run the app and block until it is stopped.
 
     Args:
         address: the interface to listen on; another one than this machine's own shows your projects to
-            everyone who can reach it.
+            everyone who can reach it, and is refused without `share`.
         port: to listen on, 1 to 65535.
         open_browser: whether to open a browser window (never done without a display).
         max_upload_mb: the largest upload, in megabytes.
+        share: say plainly that others may reach it: there is no log-in.
 
     Raises:
-        InputError: a port outside 1..65535, or one already taken.
+        InputError: a port outside 1..65535, or one already taken; another address without `share`.
     """
     if not 1 <= port <= 65535:
         raise InputError(f"The port must lie between 1 and 65535; got {port}.")
+    local = address in {"127.0.0.1", "localhost", "::1"}
+    if not local and not share:
+        raise InputError(
+            f"Listening on {address} lets everyone who can reach this machine read and change your projects: "
+            "there is no log-in. Put a proxy with log-in in front and keep 127.0.0.1, or say --share."
+        )
     _check_free(address, port)
     import streamlit as st
 
     chosen = config()
-    local = address in {"127.0.0.1", "localhost", "::1"}
     chosen |= {"server.address": address, "server.port": port}
     if not local:
         # A wildcard address can be reached by names we cannot know.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import streamlit as st
 
-from workbench.app import lessons, widgets
+from workbench.app import guesses, lessons, widgets
 from workbench.app.downloads import figure_downloads
 from workbench.app.jobs import Job
-from workbench.app.text import verbatim
+from workbench.app.text import plural, verbatim
+from workbench.errors import InputError
 
 
 def key_of(lesson: lessons.Lesson, control: lessons.Control) -> str:
@@ -48,23 +50,99 @@ def _control(control: lessons.Control, key: str) -> Any:
     return st.segmented_control(control.label, options, required=True, **named)
 
 
-def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished: bool = True) -> None:
-    """Pictures, what came out, and the pictures to take away.
+def draw(
+    lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished: bool = True, large: bool = False
+) -> None:
+    """Pictures, what came out, where it is from, and the pictures to take away.
 
     Args:
         lesson: it belongs to.
         made: its result, or as much of it as there is.
         values: of its controls.
         finished: whether that is all.
+        large: type for a projector.
     """
     pictures, words, _ = lesson.draw(made, values)
     for place, picture in enumerate(pictures):
         key = f"lesson-{lesson.name}-{place}"
+        if large:
+            picture.figure.update_layout(font_size=18, legend_font_size=17)
+            picture.figure.update_xaxes(tickfont_size=16, title_font_size=18)
+            picture.figure.update_yaxes(tickfont_size=16, title_font_size=18)
         widgets.figure(picture.figure, key, picture.alt)
         if finished:
             figure_downloads(picture.figure, f"workbench-{lesson.name}", f"save-{key}")
     if words:
         st.markdown(f"**Measured here.** {verbatim(words, 1200)}")
+    if lesson.source and finished:
+        st.caption(f"After {verbatim(lesson.source)}.")
+
+
+def who() -> str:
+    """This browser tab, for the tally of guesses."""
+    return str(st.session_state.setdefault("guesser", secrets.token_hex(8)))
+
+
+def hidden(lesson: lessons.Lesson, values: lessons.Values) -> bool:
+    """Whether the picture waits for a guess: the preset of a lesson that asks one, until it was shown."""
+    if lesson.guess is None or values != lesson.preset:
+        return False
+    return not st.session_state.get(f"shown-{lesson.name}", False)
+
+
+def ask_guess(lesson: lessons.Lesson) -> None:
+    """The question before the picture, with a way around it."""
+    assert lesson.guess is not None
+    key = f"guess-{lesson.name}"
+
+    def show(typed: bool) -> None:
+        try:
+            if typed:
+                guesses.give(lesson.name, who(), guesses.parse(str(st.session_state.get(key) or "")))
+        except InputError as error:
+            st.session_state["guess-problem"] = str(error)
+            return
+        st.session_state[f"shown-{lesson.name}"] = True
+
+    with st.container(border=True, key="guess"):
+        st.markdown(f"**Guess first.** {verbatim(lesson.guess.ask)}")
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            st.text_input(f"Your guess, {lesson.guess.unit}", key=key, width=220)
+            st.button(
+                "Show it", key="guess-show", type="primary", icon=":material/visibility:", on_click=show,
+                args=(True,),
+            )  # fmt: skip
+            st.button("Show without a guess", key="guess-skip", type="tertiary", on_click=show, args=(False,))
+        if "guess-problem" in st.session_state:
+            st.error(verbatim(st.session_state.pop("guess-problem")), icon=":material/error:")
+
+
+def compare_guess(lesson: lessons.Lesson, in_class: bool) -> None:
+    """What was guessed beside what came out; in class the tally of all, live."""
+    if lesson.guess is None:
+        return
+    made, _ = lessons.present(lesson, lesson.preset)
+    answer = None if made is None else lesson.draw(made, lesson.preset).answer
+    if answer is None:
+        return
+    mine = guesses.of(lesson.name, who())
+    if mine is not None:
+        st.markdown(f"You guessed **{mine:g}**; it is **{answer:.3g}** {lesson.guess.unit}.")
+    if in_class:
+        _tally(lesson, answer)
+
+
+@st.fragment(run_every=2.0)
+def _tally(lesson: lessons.Lesson, answer: float) -> None:
+    given = guesses.given(lesson.name)
+    if not given or lesson.guess is None:
+        st.caption("Nobody in this class has guessed yet.")
+        return
+    from workbench.figures.teaching import guess_tally
+
+    st.caption(f"{plural(len(given), 'guess', 'guesses')} of this class, and what came out")
+    fig = guess_tally(given, answer, unit=lesson.guess.unit)
+    widgets.figure(fig, f"tally-{lesson.name}", f"{len(given)} guesses beside the answer {answer:.3g}")
 
 
 @st.fragment(run_every=0.5)

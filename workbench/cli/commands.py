@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from workbench.policies.effective import DEFAULT_POLICY
-
 app = typer.Typer(
     name="workbench",
     help="Label less and see why.",
@@ -63,6 +61,9 @@ def serve_app(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
     max_upload_mb: Annotated[int | None, typer.Option(help="Largest upload, in megabytes.")] = None,
+    share: Annotated[
+        bool, typer.Option("--share", help="Listen on another address although there is no log-in.")
+    ] = False,
     trust_code: TrustCode = False,
 ) -> None:
     """Start the app and serve it until stopped."""
@@ -70,7 +71,7 @@ def serve_app(
     from workbench.cli.values import typed
 
     typed(trust_code=trust_code)
-    serve(address, port, open_browser=browser, max_upload_mb=max_upload_mb)
+    serve(address, port, open_browser=browser, max_upload_mb=max_upload_mb, share=share)
 
 
 @app.command()
@@ -80,7 +81,7 @@ def run(
     pool_set: PoolSet = None,
     classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
     settings: Set = None,
-    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = DEFAULT_POLICY,
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
     selector: Selector = "auto",
     initial: Initial = "one-per-class",
     budget: Budget = 60,
@@ -232,7 +233,7 @@ def predict(
 def score(
     pool: Annotated[str, typer.Option(help="A name, a file, or a folder of Parquet files.")],
     model: Annotated[Path, typer.Option(help="A run's bundle, or its model folder.")],
-    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = DEFAULT_POLICY,
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
     top: Annotated[int, typer.Option(help="How many items to print.")] = 100,
     pool_set: PoolSet = None,
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,

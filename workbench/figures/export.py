@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from html import unescape
 from importlib.util import find_spec
 from typing import Any, Literal
 
+import numpy as np
 import plotly.graph_objects as go
 
 from workbench.errors import InputError
@@ -39,6 +43,31 @@ def html(fig: go.Figure, name: str, *, shared: bool = False) -> str:
         include_plotlyjs="directory" if shared else True, full_html=True, div_id=re.sub(r"\W", "-", name)
     )
     return page
+
+
+def numbers(fig: go.Figure) -> str:
+    """The numbers of a figure as CSV: a row a point or a cell, with the name of its line.
+
+    Args:
+        fig: any of our figures; images and the tint of bands are left out.
+
+    Returns:
+        The text; a name that a spreadsheet would take for a formula begins with a quote.
+    """
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\n")
+    write.writerow(("panel", "name", "x", "y", "value"))
+    for trace in fig.data:
+        name = unescape(trace.name or "")
+        start = (trace.xaxis or "x", f"'{name}" if name[:1] in tuple("=+-@") else name)
+        if trace.type in ("heatmap", "contour"):
+            for y, row in zip(trace.y, trace.z, strict=True):
+                write.writerows((*start, x, y, value) for x, value in zip(trace.x, row, strict=True))
+        elif trace.type != "image" and not ("fill" in trace and trace.fill):
+            coloured = "color" in trace.marker and np.ndim(trace.marker.color) == 1
+            values = trace.marker.color if coloured else [""] * len(trace.x)
+            write.writerows((*start, *point) for point in zip(trace.x, trace.y, values, strict=True))
+    return out.getvalue()
 
 
 def why_no_images() -> str:

@@ -452,3 +452,35 @@ def agreement(
         if at["col"] == 1:
             fig.update_yaxes(title=theme.text(name), **at)
     return fig
+
+
+def guess_tally(guesses: Sequence[float], answer: float, *, unit: str = "", height: int = 220) -> go.Figure:
+    """Guesses as stacked dots on a line, with the answer.
+
+    Args:
+        guesses: of a class.
+        answer: what came out.
+        unit: of both.
+        height: in pixels.
+    """
+    if not len(guesses):
+        return theme.empty("Nobody has guessed yet", height)
+    values = np.sort(np.asarray(guesses, dtype=float))
+    low, high = min(float(values[0]), answer), max(float(values[-1]), answer)
+    step = (high - low) / 40 or 1.0
+    columns = np.round((values - low) / step).astype(int)
+    heights = [int((columns[:i] == column).sum()) + 1 for i, column in enumerate(columns)]
+    fig = theme.figure(
+        x=f"Guess, {unit}", height=height, legend=False,
+        x_options={"range": [low - 2 * step, high + 2 * step]},
+        y_options={"visible": False, "range": [0, max(heights) + 1]},
+    )  # fmt: skip
+    fig.add_scatter(
+        x=low + columns * step, y=heights, mode="markers", customdata=values,
+        marker={"size": 14, "color": theme.class_colour(0), "opacity": 0.8},
+        hovertemplate="%{customdata:g}<extra></extra>",
+    )  # fmt: skip
+    fig.add_vline(
+        x=answer, line={"color": theme.class_colour(1), "width": 3}, annotation_text=f"it is {answer:.3g}"
+    )
+    return fig

@@ -1,4 +1,4 @@
-"""Runs of a study and parts of an experiment in other processes: local ones, or those of a Dask cluster.
+"""Runs of a study in other processes: local ones, or those of a Dask cluster.
 
 Workers compute and tell; only the process that called writes anything.
 """
@@ -6,10 +6,10 @@ Workers compute and tell; only the process that called writes anything.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench import work
 from workbench.engine.runtime import prepare
@@ -22,47 +22,6 @@ if TYPE_CHECKING:
     from workbench.pools.pool import Pool
 
 LOST = "Lost the Dask scheduler ({error}). Start it again; finished rounds are kept."
-
-
-def spread(
-    function: Callable[..., Any],
-    jobs: Sequence[Mapping[str, Any]],
-    workers: int,
-    scheduler: str = work.LOCAL,
-    *,
-    should_stop: Callable[[], bool] | None = None,
-    timeout: float = work.TIMEOUT,
-) -> Iterator[tuple[int, Any]]:
-    """Call a function once for each job, in other processes.
-
-    Args:
-        function: at module level, of keyword arguments.
-        jobs: the arguments.
-        workers: local processes, one thread each.
-        scheduler: "processes", or the address of a Dask scheduler.
-        should_stop: asked a few times a second.
-        timeout: seconds to wait for the first worker.
-
-    Yields:
-        (position of the job, result), as they finish.
-
-    Raises:
-        Cancelled: told to stop.
-        InputError: no scheduler, no worker, or a job that kept killing its workers.
-    """
-    work.check_workers(workers)
-    prepare()
-    calls = ((function, dict(job)) for job in jobs)
-    with work.cluster(min(workers, max(len(jobs), 1)), scheduler, timeout) as them:
-        yield from work.spread(
-            them, _call, calls, should_stop=should_stop, killed=lambda index: _died(str(dict(jobs[index])))
-        )
-
-
-def _call(function: Callable[..., Any], job: Mapping[str, Any]) -> Any:
-    """A part, in a worker."""
-    prepare()
-    return function(**job)
 
 
 def _died(what: str) -> str:

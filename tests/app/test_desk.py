@@ -1,0 +1,323 @@
+"""The server's side of the desk: operations in, acknowledgements and cards out, and who may ask."""
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from workbench.app import current
+from workbench.app.desk import routes, tokens
+from workbench.app.desk.cards import encoded
+from workbench.app.desk.routes import class_keys, grid, picture, sync
+from workbench.errors import InputError
+from workbench.sessions import ArrayOracle, Session
+
+_NUMBERS = count()
+
+
+def desk_sync(session: Session, *ops: dict[str, Any], person: str = "ann", **body: Any) -> dict[str, Any]:
+    given = {"ops": list(ops), "want": 4, "have": [], "screen": None, "model": None} | body
+    return sync(session.id, person, given, "token")
+
+
+def operation(kind: str, card: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    about = {} if card is None else {"ask": card["ask"], "item": card["item"]}
+    return {"op": f"op-{next(_NUMBERS)}", "kind": kind, "ms": 900, **about, **more}
+
+
+def answer_next(session: Session, oracle: Callable[[int], str]) -> None:
+    """Answer what the desk shows first, as a person would."""
+    card = desk_sync(session)["queue"][0]
+    reply = desk_sync(session, operation("label", card, **{"class": oracle(card["item"])}))
+    assert [ack["status"] for ack in reply["acks"]] == ["saved"], reply["acks"]
+
+
+@pytest.fixture
+def flowers(home: Path) -> Session:
+    session = Session.create("iris", annotator="ann")
+    current.keep(session)
+    return session
+
+
+def fitted(session: Session, n: int = 8) -> Session:
+    oracle = ArrayOracle(session.pool)
+    for _ in range(n):
+        answer_next(session, oracle)
+    session.refit()
+    return session
+
+
+def table(tmp_path: Path, classes: list[str], rows: int = 60) -> Session:
+    path = tmp_path / "own.csv"
+    path.write_text("a\n" + "".join(f"{i}.5\n" for i in range(rows)))
+    session = Session.create(str(path), classes=classes, annotator="ann")
+    current.keep(session)
+    return session
+
+
+# --- operations ---------------------------------------------------------------------------------
+
+
+def test_an_answer_is_stored_once_and_the_next_cards_come(flowers: Session) -> None:
+    first = desk_sync(flowers)
+    assert len({card["item"] for card in first["queue"]}) == 4
+    given = operation("label", first["queue"][0], **{"class": "versicolor"})
+    have = [card["ask"] for card in first["queue"][1:]]
+    reply = desk_sync(flowers, given, have=have, want=1)
+    assert reply["acks"] == [{"op": given["op"], "status": "saved", "why": ""}]
+    assert len(reply["queue"]) == 1 and reply["queue"][0]["ask"] not in have
+    assert reply["numbers"]["labelled"] == 1 and reply["numbers"]["undoable"]
+    again = desk_sync(flowers, given, have=have, want=0)
+    assert again["acks"][0]["status"] == "saved"
+    assert flowers.state.labels == {first["queue"][0]["item"]: "versicolor"}
+    labels = [e for e in flowers.events if e.kind == "label"]
+    assert len(labels) == 1 and labels[0].payload["seconds"] == 0.9
+
+
+def test_undo_names_what_it_takes_and_the_item_comes_back_first(flowers: Session) -> None:
+    card = desk_sync(flowers)["queue"][0]
+    given = operation("label", card, **{"class": "setosa"})
+    taken_back = operation("undo", target=given["op"])
+    reply = desk_sync(flowers, given, taken_back)
+    assert [ack["status"] for ack in reply["acks"]] == ["saved", "saved"]
+    assert flowers.state.labels == {}
+    assert reply["queue"][0]["item"] == card["item"] and reply["queue"][0]["role"] == "again"
+    # sent again it takes nothing more; one that is no longer the last is refused
+    assert desk_sync(flowers, taken_back)["acks"][0]["status"] == "saved"
+    other = operation("label", reply["queue"][1], **{"class": "setosa"})
+    desk_sync(flowers, other)
+    late = desk_sync(flowers, operation("undo", target=given["op"]))["acks"][0]
+    assert late["status"] == "conflict" and len(flowers.state.labels) == 1
+
+
+def test_an_item_taken_back_and_answered_before_its_new_question_arrives(flowers: Session) -> None:
+    card = desk_sync(flowers)["queue"][0]
+    given = operation("label", card, **{"class": "setosa"})
+    new = {"op": "anew", "kind": "label", "ask": None, "item": card["item"], "class": "virginica"}
+    reply = desk_sync(flowers, given, operation("undo", target=given["op"]), new)
+    assert [ack["status"] for ack in reply["acks"]] == ["saved"] * 3
+    assert flowers.state.labels == {card["item"]: "virginica"}
+
+
+def test_skip_unsure_flag_note_and_asking_again(flowers: Session) -> None:
+    cards = desk_sync(flowers)["queue"]
+    desk_sync(
+        flowers,
+        operation("skip", cards[0]),
+        operation("unsure", cards[1]),
+        operation("flag", item=cards[2]["item"], on=True),
+        operation("note", item=cards[2]["item"], text="look at the stem"),
+    )
+    state = flowers.state
+    assert cards[0]["item"] in state.skipped and cards[1]["item"] in state.unsure
+    assert cards[2]["item"] in state.flagged and state.notes[cards[2]["item"]][0].text == "look at the stem"
+    desk_sync(flowers, operation("requeue"))
+    waiting = {cards[0]["item"], cards[1]["item"]}
+    assert waiting <= {card["item"] for card in desk_sync(flowers, want=8)["queue"]}
+
+
+def test_what_cannot_be_done_is_said_and_the_rest_is_stored(flowers: Session) -> None:
+    cards = desk_sync(flowers)["queue"]
+    reply = desk_sync(
+        flowers,
+        operation("label", cards[0], **{"class": "no such class"}),
+        operation("dance", cards[0]),
+        operation("note", item=10**9, text="x"),
+        operation("label", cards[1], **{"class": "setosa"}),
+        {"op": 5},
+        "nonsense",
+    )
+    assert [ack["status"] for ack in reply["acks"]] == ["refused", "refused", "refused", "saved"]
+    assert all(ack["why"] for ack in reply["acks"][:3])
+    assert list(flowers.state.labels.values()) == ["setosa"]
+
+
+def test_two_people_never_get_one_item_and_undo_their_own(flowers: Session) -> None:
+    ann, bob = desk_sync(flowers)["queue"], desk_sync(flowers, person="bob")["queue"]
+    assert not {card["item"] for card in ann} & {card["item"] for card in bob}
+    desk_sync(flowers, operation("label", ann[0], **{"class": "setosa"}))
+    desk_sync(flowers, operation("label", bob[0], **{"class": "virginica"}), person="bob")
+    desk_sync(flowers, operation("undo", target=None))
+    assert flowers.state.labels == {bob[0]["item"]: "virginica"}
+    assert {vote.annotator for vote in flowers.state.standing.values()} == {"bob"}
+
+
+def test_cards_of_an_older_model_are_given_back_but_not_the_one_on_screen(flowers: Session) -> None:
+    fitted(flowers)
+    before = desk_sync(flowers)
+    have = [card["ask"] for card in before["queue"]]
+    answer = operation("label", before["queue"][0], **{"class": "setosa"})
+    desk_sync(flowers, answer, have=have[1:], screen=have[1], want=0, model=before["numbers"]["model"])
+    flowers.refit()
+    after = desk_sync(flowers, have=have[1:], screen=have[1], want=1, model=before["numbers"]["model"])
+    assert have[1] not in after["gone"]
+    kept_for_measuring = {c["ask"] for c in before["queue"] if c["role"] == "evaluation"}
+    assert set(have[2:]) - kept_for_measuring <= set(after["gone"])
+    assert len(after["queue"]) >= 1 and after["numbers"]["model"] == before["numbers"]["model"] + 1
+
+
+def test_a_grid_is_confirmed_as_one_event_without_the_wrong_ones(flowers: Session) -> None:
+    fitted(flowers, 10)
+    shown = grid(flowers.id, "ann", {"n": 6}, "token")
+    assert 2 <= len(shown["items"]) <= 6
+    asks = [card["ask"] for card in shown["items"]]
+    before = dict(flowers.state.labels)
+    given = operation("grid", asks=asks[1:], rejected=asks[:1], **{"class": shown["class"]})
+    assert desk_sync(flowers, given)["acks"][0]["status"] == "saved"
+    new = {i: name for i, name in flowers.state.labels.items() if i not in before}
+    assert new == {card["item"]: shown["class"] for card in shown["items"][1:]}
+    desk_sync(flowers, operation("undo", target=given["op"]))
+    assert dict(flowers.state.labels) == before
+
+
+# --- cards --------------------------------------------------------------------------------------
+
+
+def test_a_card_says_why_what_the_model_thinks_and_what_is_near(flowers: Session) -> None:
+    fitted(flowers)
+    cards = [c for c in desk_sync(flowers, want=8)["queue"] if c["role"] == "policy"]
+    assert cards
+    for card in cards:
+        assert card["why"] and card["face"]["kind"] == "row"
+        assert card["guess"][0][0] == card["guess_order"][0]
+        assert [p for _, p in card["guess"]] == sorted((p for _, p in card["guess"]), reverse=True)
+        assert len(card["near"]) == 5 and {one["class"] for one in card["near"]} <= set(flowers.classes)
+        assert all(0.0 <= place <= 1.0 for _, _, place in card["face"]["rows"])
+
+
+def test_items_drawn_for_measuring_show_no_guess(home: Path, tmp_path: Path) -> None:
+    session = table(tmp_path, ["low", "high"])
+    for _ in range(20):
+        card = desk_sync(session)["queue"][0]
+        name = "low" if float(session.pool.features[card["item"], 0]) < 30 else "high"
+        desk_sync(session, operation("label", card, **{"class": name}))
+        if len(session.state.labels) == 10:
+            session.refit()
+    measured = [c for c in desk_sync(session, want=12)["queue"] if c["role"] == "evaluation"]
+    assert all("guess" not in card and "near" not in card for card in measured)
+    assert session.state.evaluation
+
+
+def test_pictures_travel_in_the_card_or_are_fetched(home: Path) -> None:
+    session = Session.create("digits", annotator="ann")
+    current.keep(session)
+    card = desk_sync(session)["queue"][0]
+    kind, _, octets = card["face"]["src"].partition(",")
+    assert kind == "data:image/png;base64"
+    shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(octets))))
+    np.testing.assert_array_equal(shown, session.pool.items.show(card["item"]).image)
+    octets, media = picture(session.id, card["item"])
+    assert media == "image/png" and np.asarray(Image.open(io.BytesIO(octets))).shape == shown.shape
+    with pytest.raises(InputError, match="no picture"):
+        picture(session.id, 10**6)
+
+
+def test_images_of_any_range_become_bytes() -> None:
+    for image in (np.full((3, 4), 0.5), np.full((3, 4), 128, np.uint8), np.full((3, 4, 3), 200.0)):
+        assert np.asarray(Image.open(io.BytesIO(encoded(image)))).shape == image.shape
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "**bold** :red[x] $y$ `z`", "x" * 300])
+def test_odd_class_names_travel_as_they_are(home: Path, tmp_path: Path, name: str) -> None:
+    session = table(tmp_path, [name[:120], "other"])
+    reply = desk_sync(session)
+    assert [one["name"] for one in reply["classes"]] == [name[:120], "other"]
+    given = operation("label", reply["queue"][0], **{"class": name[:120]})
+    assert desk_sync(session, given)["acks"][0]["status"] == "saved"
+
+
+def test_a_class_of_one_letter_is_its_own_key_and_forty_have_none(home: Path, tmp_path: Path) -> None:
+    classes, commands = class_keys(table(tmp_path, ["a", "s"]))
+    assert [one["key"] for one in classes] == ["a", "s"]
+    assert commands["skip"] == "Shift+s"
+    classes, _ = class_keys(table(tmp_path, [f"kind {i}" for i in range(40)]))
+    assert {one["key"] for one in classes} == {""}
+
+
+def test_a_pool_of_two_features_shows_its_plane(home: Path) -> None:
+    session = Session.create("three-gaussians", annotator="ann")
+    current.keep(session)
+    reply = desk_sync(session)
+    assert reply["plane"] is not None and len(reply["plane"]["points"]) > 100
+    assert all(0.0 <= value <= 1.0 for value in reply["queue"][0]["at"])
+
+
+# --- who may ask --------------------------------------------------------------------------------
+
+
+def test_a_token_is_for_one_project_one_person_and_half_a_day(home: Path) -> None:
+    token = tokens.issue("p", "ann", now=1000.0)
+    held = tokens.bearer(token, now=1000.0 + 11 * 3600)
+    assert held is not None and (held.project, held.person) == ("p", "ann")
+    assert tokens.bearer(token, now=1000.0 + 13 * 3600) is None
+    assert tokens.bearer(token[:-2] + "xx", now=1000.0) is None
+    body, _, signature = token.partition(".")
+    forged = base64.urlsafe_b64encode(json.dumps(["p", "bob", 10**12]).encode()).decode().rstrip("=")
+    assert tokens.bearer(f"{forged}.{signature}", now=1000.0) is None
+    assert all(tokens.bearer(wrong) is None for wrong in ("", ".", body, "é.é", "a.b.c"))
+    assert (home / "desk.key").stat().st_mode & 0o077 == 0
+
+
+@pytest.fixture
+def client(flowers: Session) -> TestClient:
+    return TestClient(Starlette(routes=routes()), base_url="http://localhost:8501")
+
+
+def post(client: TestClient, session: Session, **headers: str) -> Any:
+    given = {"x-desk-token": tokens.issue(session.id, "ann"), "content-type": "application/json"} | headers
+    body = json.dumps({"ops": [], "want": 1, "have": []})
+    return client.post(f"/api/desk/{session.id}/sync", content=body, headers=given)
+
+
+def test_the_page_itself_is_answered(client: TestClient, flowers: Session) -> None:
+    answered = post(client, flowers, origin="http://localhost:8501", **{"sec-fetch-site": "same-origin"})
+    assert answered.status_code == 200 and len(answered.json()["queue"]) == 1
+    assert answered.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"origin": "http://localhost:9999"}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({"x-desk-token": "forged.token"}, 401),
+        ({"x-desk-token": ""}, 401),
+    ],
+)
+def test_anybody_else_is_refused(
+    client: TestClient,
+    flowers: Session,
+    headers: dict[str, str],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from streamlit import config
+
+    monkeypatch.setattr(
+        config, "get_option", lambda name: ["localhost"] if name == "server.allowedHosts" else None
+    )
+    refused = post(client, flowers, **headers)
+    assert refused.status_code == status and refused.json()["why"]
+    assert not flowers.state.asks
+
+
+def test_a_token_of_another_project_and_a_flood_are_refused(client: TestClient, flowers: Session) -> None:
+    assert post(client, flowers, **{"x-desk-token": tokens.issue("other", "ann")}).status_code == 401
+    headers = {"x-desk-token": tokens.issue(flowers.id, "ann"), "content-type": "application/json"}
+    where = f"/api/desk/{flowers.id}/sync"
+    assert client.post(where, content=b"[" * 300_000, headers=headers).status_code == 413
+    assert client.post(where, content=b"[" * 100_000, headers=headers).status_code == 400
+    assert client.post(where, content=b"[1]", headers=headers).status_code == 400
+    assert client.get(f"/api/desk/{flowers.id}/image/0").status_code == 401

@@ -1,0 +1,168 @@
+"""Cards: all that is needed to show one question, as JSON."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.app import seeing
+
+if TYPE_CHECKING:
+    from workbench.arrays import Array
+    from workbench.pools import Pool
+    from workbench.sessions import Ask, Session
+
+BADGES = {
+    "policy": "chosen by the policy",
+    "evaluation": "for measuring",
+    "cold-start": "to know the pool",
+    "again": "asked again",
+    "overlap": "second opinion",
+    "uniform": "drawn at random",
+}
+INLINE = 6_000  # bytes of a picture that travel in the card
+SMALL = 96  # pixels a side: enlarged without blur
+_GUESSES = 5
+_LISTED = 9
+_NEAR = 5
+_PLANE = 800  # points
+
+
+def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
+    """One question with its face, its reason and what the model thinks.
+
+    Args:
+        session: of the person it is for.
+        ask: the question.
+        picture: address of pictures, with {item} in it.
+
+    Returns:
+        A JSON document; the component draws it without asking further.
+    """
+    found: dict[str, Any] = {
+        "ask": ask.id,
+        "item": ask.item,
+        "id": str(session.pool.items.ids[ask.item]),
+        "role": ask.role,
+        "badge": BADGES.get(ask.role, ask.role),
+        "why": _why(seeing.why(session, ask)),
+        "face": face(session.pool, ask.item, picture),
+    }
+    if session.pool.n_features == 2:
+        found["at"] = _on_plane(session.pool)[ask.item].tolist()
+    model = session.model
+    if model is not None and ask.role != "evaluation":
+        p = model.probabilities[ask.item]
+        order = np.argsort(-p, kind="stable")
+        found["guess"] = [[model.classes[c], round(float(p[c]), 4)] for c in order[:_GUESSES]]
+        found["guess_order"] = [model.classes[c] for c in order[:_LISTED]]
+        classes = session.classes
+        found["near"] = [
+            {"face": face(session.pool, item, picture), "class": classes[code]}
+            for item, code, _ in seeing.nearest_labelled(session, ask.item, _NEAR)
+        ]
+    return found
+
+
+def _why(reason: seeing.Reason) -> str:
+    if not reason.rank:
+        return reason.words
+    place = "The most wanted" if reason.rank == 1 else f"Number {reason.rank:,}"
+    return f"{reason.words} {place} of {reason.n_open:,} open items."
+
+
+def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
+    """How an item looks: a picture, a text, or its row with each value's place in the pool.
+
+    Args:
+        pool: it belongs to.
+        item: its index.
+        picture: address of pictures, with {item} in it.
+    """
+    shown = pool.items.show(item)
+    if shown.kind == "image" and shown.image is not None:
+        height, width = shown.image.shape[:2]
+        found: dict[str, Any] = {"kind": "image", "alt": f"Item {pool.items.ids[item]}"}
+        found["small"] = max(height, width) <= SMALL
+        if found["small"]:
+            octets = encoded(shown.image, "PNG")
+            if len(octets) <= INLINE:
+                return found | {"src": "data:image/png;base64," + base64.b64encode(octets).decode()}
+        return found | {"src": picture.format(item=item)}
+    if shown.text is not None:
+        return {"kind": "text", "text": shown.text}
+    row = dict(shown.row or {})
+    places = _places(pool, item)
+    return {"kind": "row", "rows": [[str(k), plain(v), places.get(k)] for k, v in row.items()]}
+
+
+def plane(session: Session) -> dict[str, Any] | None:
+    """The points of a pool of two features: a sample of all, and the labelled ones with their codes."""
+    from workbench.figures.theme import CATEGORICAL
+
+    pool = session.pool
+    if pool.n_features != 2:
+        return None
+    points = _on_plane(pool)
+    codes = session.state.codes
+    return {
+        "points": points[:: max(1, len(points) // _PLANE)].tolist(),
+        "labelled": [[*points[item].tolist(), code] for item, code in codes.items()],
+        "colours": list(CATEGORICAL),
+    }
+
+
+def _on_plane(pool: Pool) -> Array:
+    """[N, 2] features between 0 and 1."""
+
+    def scaled() -> Array:
+        X = np.asarray(pool.features, dtype=np.float64)
+        low, high = X.min(axis=0), X.max(axis=0)
+        return np.round((X - low) / np.where(high > low, high - low, 1.0), 4)
+
+    return seeing.cached((pool.fingerprint, "plane"), scaled)
+
+
+def encoded(image: Array, form: str = "PNG") -> bytes:
+    """A picture [H, W(, 3)] as the bytes of a file.
+
+    Args:
+        image: in 0..255 or 0..1.
+        form: "PNG" or "JPEG".
+    """
+    from PIL import Image
+
+    values = np.asarray(image)
+    if values.dtype.kind == "f":
+        top = 255.0 if values.max(initial=0.0) <= 1.0 else 255.0 / float(values.max())
+        values = np.clip(values * top, 0, 255)
+    out = io.BytesIO()
+    Image.fromarray(values.astype(np.uint8)).save(out, form, **({"quality": 92} if form == "JPEG" else {}))
+    return out.getvalue()
+
+
+def plain(value: Any) -> str:
+    """A cell as people write it."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _places(pool: Pool, item: int) -> dict[str, float]:
+    """Column -> share of the pool with a smaller value; ties count half."""
+    names = pool.feature_map.columns
+    if len(names) > 400:
+        return {}
+    ranked = seeing.cached((pool.fingerprint, "ranks"), lambda: _sorted(pool))
+    values = np.asarray(pool.features[item], dtype=np.float64)
+    low = [np.searchsorted(column, value, "left") for column, value in zip(ranked, values, strict=True)]
+    high = [np.searchsorted(column, value, "right") for column, value in zip(ranked, values, strict=True)]
+    n = len(ranked[0]) if len(ranked) else 1
+    return {name: round((a + b) / (2 * n), 3) for name, a, b in zip(names, low, high, strict=True)}
+
+
+def _sorted(pool: Pool) -> list[Array]:
+    """Each column's values of at most 20,000 rows, sorted."""
+    step = max(1, len(pool) // 20_000)
+    return list(np.sort(np.asarray(pool.features[::step], dtype=np.float64), axis=0).T)

@@ -1,0 +1,798 @@
+// The desk: one item, its keys, and an outbox that loses nothing.
+//
+// The page's script mounts this component once and leaves it alone. It holds a short queue of cards, answers
+// keys itself and speaks with POST {base}/sync (docs/desk.md): every operation carries an id made here, is kept
+// in localStorage until the server says that it is stored, and may be sent any number of times.
+
+const desks = new Map(); // project -> Desk: outlives reruns of the script and remounts
+const IDLE_LOOK = 3000; // ms between looks at what others did
+const LIMIT = 15000; // ms until a request is given up
+const BATCH = 100; // operations in one request
+
+const make = (tag, properties = {}, ...children) => {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined) continue;
+    if (name === "class") node.className = value;
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name in node && name !== "list") node[name] = value;
+    else node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+};
+
+const newId = () =>
+  [...crypto.getRandomValues(new Uint8Array(9))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+const stored = (key, value) => {
+  try {
+    return value === undefined ? localStorage.getItem(key) : localStorage.setItem(key, value);
+  } catch {
+    return null;
+  }
+};
+
+const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+
+// --------------------------------------------------------------------------------------------- outbox
+
+class Outbox {
+  // Operations not yet acknowledged, in order; each also lies in localStorage.
+  constructor(project) {
+    this.prefix = `desk/${project}/`;
+    this.tab = newId();
+    this.sequence = 0;
+    this.refused = false; // whether the browser keeps nothing
+    this.waiting = new Map(); // operation id -> {key, operation}
+    this.adopt();
+  }
+
+  adopt() {
+    // what a closed or reloaded tab left behind; the server takes each operation once
+    try {
+      const keys = Object.keys(localStorage).filter((key) => key.startsWith(this.prefix)).sort();
+      for (const key of keys) {
+        const operation = JSON.parse(localStorage.getItem(key));
+        if (operation && operation.op && !this.waiting.has(operation.op)) this.waiting.set(operation.op, { key, operation });
+      }
+    } catch {
+      this.refused = true;
+    }
+  }
+
+  add(operation) {
+    const time = String(Date.now()).padStart(14, "0");
+    const key = `${this.prefix}${time}/${this.tab}/${String(this.sequence++).padStart(8, "0")}`;
+    this.waiting.set(operation.op, { key, operation });
+    try {
+      localStorage.setItem(key, JSON.stringify(operation));
+    } catch {
+      this.refused = true;
+    }
+  }
+
+  drop(op) {
+    const found = this.waiting.get(op);
+    if (!found) return;
+    this.waiting.delete(op);
+    try {
+      localStorage.removeItem(found.key);
+    } catch {
+      this.refused = true;
+    }
+  }
+
+  get size() {
+    return this.waiting.size;
+  }
+
+  batch() {
+    return [...this.waiting.values()].slice(0, BATCH).map((entry) => entry.operation);
+  }
+}
+
+// --------------------------------------------------------------------------------------------- faces
+
+const faces = {
+  image: (face, size) => {
+    const picture = make("img", { src: face.src, alt: face.alt || "", class: "picture", decoding: "async" });
+    if (face.small) picture.classList.add("pixels"); // a few pixels wide: enlarged without blur
+    if (size) picture.style.maxHeight = size;
+    return picture;
+  },
+  text: (face) => make("div", { class: "text", textContent: face.text, tabIndex: 0 }),
+  row: (face) => {
+    const body = make("tbody");
+    for (const [name, value, place] of face.rows) {
+      const bar = make("td", { class: "place" });
+      if (place !== null && place !== undefined) {
+        const filled = make("span");
+        filled.style.width = `${Math.round(100 * place)}%`;
+        bar.append(filled);
+        bar.title = `larger than ${Math.round(100 * place)} % of the pool`;
+      }
+      body.append(make("tr", {}, make("th", { scope: "row", textContent: name }), make("td", { textContent: value }), bar));
+    }
+    const head = make("tr", {}, ...["Column", "Value", "Among the pool"].map((name) => make("th", { scope: "col", textContent: name })));
+    return make("div", { class: "row", tabIndex: 0 }, make("table", {}, make("thead", {}, head), body));
+  },
+};
+
+// a pool of two features: the item on its plane, among the others
+const plane = (context, at, size) => {
+  const canvas = make("canvas", { class: "plane", width: 2 * size, height: 2 * size, role: "img", "aria-label": "The item on the pool's plane, ringed" });
+  const paper = canvas.getContext("2d");
+  paper.scale(2, 2);
+  const place = ([x, y]) => [12 + x * (size - 24), size - 12 - y * (size - 24)];
+  const dot = (point, radius, colour, alpha) => {
+    const [x, y] = place(point);
+    paper.globalAlpha = alpha;
+    paper.fillStyle = colour;
+    paper.beginPath();
+    paper.arc(x, y, radius, 0, 2 * Math.PI);
+    paper.fill();
+  };
+  for (const point of context.points) dot(point, 2, "#8a8f98", 0.45);
+  for (const [x, y, code] of context.labelled) dot([x, y], 4, context.colours[code % context.colours.length], 1);
+  const [x, y] = place(at);
+  paper.globalAlpha = 1;
+  paper.strokeStyle = "#d1495b";
+  paper.lineWidth = 2.5;
+  paper.beginPath();
+  paper.arc(x, y, 9, 0, 2 * Math.PI);
+  paper.stroke();
+  dot(at, 3, "#d1495b", 1);
+  return canvas;
+};
+
+const faceOf = (face, size) => (faces[face.kind] || faces.text)(face, size);
+
+// --------------------------------------------------------------------------------------------- the desk
+
+class Desk {
+  constructor(data) {
+    this.data = data;
+    this.outbox = new Outbox(data.project);
+    this.queue = [];
+    this.closed = new Set(); // asks answered here; the server may not know yet
+    this.history = []; // {op, card} of this tab, newest last
+    this.undone = [];
+    this.numbers = null; // the last reply's
+    this.model = null;
+    this.sending = false;
+    this.failures = 0;
+    this.problem = "";
+    this.expired = false;
+    this.shownAt = 0;
+    this.search = "";
+    this.overlay = null;
+    this.parent = null;
+    this.flagged = new Set();
+    this.plane = null; // the pool's points, where it has two features
+    this.hidden = stored("desk-hide-guess") === "1";
+    this.node = make("div", { class: "desk" });
+    this.build();
+    this.listen();
+    this.pump();
+  }
+
+  update(data, trigger) {
+    this.trigger = trigger;
+    const renewed = data.token !== this.data.token;
+    const another = data.person !== this.data.person;
+    this.data = data;
+    const year = 365 * 24 * 3600;
+    document.cookie = `${data.cookie}=${encodeURIComponent(data.person)}; path=/; max-age=${year}; samesite=strict`;
+    if (another) {
+      // somebody else sits down: what the one before did is theirs, and was sent with their token
+      this.queue = [];
+      this.history = [];
+      this.numbers = null;
+      this.pump();
+    }
+    if (renewed && this.expired) {
+      this.expired = false;
+      this.failures = 0;
+      this.pump();
+    }
+  }
+
+  mount(parent) {
+    this.parent = parent;
+    const place = parent.querySelector(".desk-place") || parent;
+    if (this.node.parentNode !== place) place.append(this.node);
+    this.draw();
+  }
+
+  unmount(parent) {
+    if (this.parent === parent) this.parent = null;
+    this.node.remove();
+  }
+
+  get here() {
+    return this.parent !== null && this.node.isConnected;
+  }
+
+  get card() {
+    return this.queue.length ? this.queue[0] : null;
+  }
+
+  get searching() {
+    return this.data.classes.length > this.data.most_buttons;
+  }
+
+  // ------------------------------------------------------------------------------------- parts
+
+  build() {
+    this.head = make("div", { class: "head" });
+    this.title = make("span", { class: "title" });
+    this.badge = make("span", { class: "badge" });
+    this.status = make("span", { class: "status", role: "status" });
+    this.head.append(this.title, this.badge, make("span", { class: "space" }), this.status);
+    this.stage = make("div", { class: "stage" });
+    this.message = make("div", { class: "message", role: "alert", hidden: true });
+    this.answers = make("div", { class: "answers" });
+    this.box = make("input", {
+      class: "search", type: "text", autocomplete: "off", spellcheck: false, "aria-label": "Search classes",
+      oninput: () => { this.search = this.box.value; this.drawAnswers(); },
+      onkeydown: (event) => this.searchKey(event),
+    });
+    this.commands = make("div", { class: "commands" });
+    this.aside = make("div", { class: "aside" });
+    this.live = make("div", { class: "unseen", "aria-live": "polite" });
+    const left = make("div", { class: "left" }, this.head, this.stage, this.message, this.answers, this.commands);
+    this.node.append(left, this.aside, this.live);
+  }
+
+  say(words, kind = "note") {
+    this.message.textContent = words;
+    this.message.hidden = !words;
+    this.message.className = `message ${kind}`;
+    clearTimeout(this.messageTimer);
+    if (words && kind === "note") this.messageTimer = setTimeout(() => this.say(""), 4000);
+  }
+
+  draw() {
+    this.drawCard();
+    this.drawAnswers();
+    this.drawCommands();
+    this.drawStatus();
+  }
+
+  drawCard() {
+    const card = this.card;
+    if (card === this.drawn && this.stage.childNodes.length) return;
+    this.drawn = card;
+    this.stage.replaceChildren();
+    if (!card) {
+      this.title.textContent = "";
+      this.badge.hidden = true;
+      const numbers = this.numbers;
+      const done = numbers && numbers.left === 0;
+      const words = !numbers ? "Getting the first items ..." : done ? "Nothing is left to ask." : "Getting the next item ...";
+      this.stage.append(make("p", { class: "empty", textContent: words }));
+      if (done) {
+        const detail = `${counted(numbers.labelled, "item")} labelled, ${numbers.skipped} skipped, ${numbers.unsure} unsure.`;
+        this.stage.append(make("p", { class: "empty small", textContent: detail }));
+        if (numbers.skipped + numbers.unsure > 0)
+          this.stage.append(make("button", { class: "command", textContent: "Ask the skipped and unsure again", onclick: () => this.send({ kind: "requeue" }) }));
+      }
+      this.drawAside();
+      return;
+    }
+    this.title.textContent = card.id;
+    this.title.title = card.id;
+    this.badge.hidden = !card.badge;
+    this.badge.textContent = card.badge || "";
+    this.badge.className = `badge ${card.role}`;
+    if (!card.node) card.node = faceOf(card.face);
+    this.stage.append(card.node);
+    if (this.plane && card.at) this.stage.append(plane(this.plane, card.at, 300));
+    this.stage.classList.toggle("two", Boolean(this.plane && card.at));
+    this.shownAt = performance.now();
+    this.drawAside();
+    const next = this.queue[1];
+    if (next && !next.node) {
+      next.node = faceOf(next.face); // drawn and decoded before it is needed
+      if (next.node.decode) next.node.decode().catch(() => {});
+    }
+    clearTimeout(this.liveTimer);
+    this.liveTimer = setTimeout(() => { this.live.textContent = `Item ${card.id}. ${card.why || ""}`; }, 250);
+  }
+
+  drawAside() {
+    const card = this.card;
+    this.aside.replaceChildren();
+    if (!card) return;
+    this.aside.append(make("h2", { textContent: "Why this one" }), make("p", { textContent: card.why || "" }));
+    const speaks = card.guess && card.guess.length;
+    if (speaks) {
+      const words = this.hidden ? "Show the model's guess" : "Hide the model's guess";
+      this.aside.append(make("button", {
+        class: "command quiet", textContent: words, title: "So that it does not lead you",
+        onclick: () => { this.hidden = !this.hidden; stored("desk-hide-guess", this.hidden ? "1" : "0"); this.drawAside(); },
+      }));
+    }
+    if (speaks && !this.hidden) {
+      const bars = make("div", { class: "guess" });
+      for (const [name, p] of card.guess) {
+        const bar = make("span", { class: "bar" });
+        bar.style.width = `${Math.max(1, Math.round(100 * p))}%`;
+        bars.append(
+          make("span", { class: "name", textContent: name, title: name }),
+          make("span", { class: "track" }, bar),
+          make("span", { class: "p", textContent: `${Math.round(100 * p)} %` }),
+        );
+      }
+      this.aside.append(make("h3", { textContent: "The model's guess" }), bars);
+    }
+    if (card.near && card.near.length && !this.hidden) {
+      const near = make("div", { class: `near ${card.near[0].face.kind}` });
+      for (const one of card.near)
+        near.append(make("figure", {}, faceOf(one.face), make("figcaption", { textContent: one.class, title: one.class })));
+      this.aside.append(make("h3", { textContent: "Nearest labelled items" }), near);
+    }
+  }
+
+  matches() {
+    // classes that hold every typed word, in any order; the model's guesses first
+    const plain = (name) => name.toLowerCase().replace(/[_\-\s]+/g, " ");
+    const words = plain(this.search).split(" ").filter(Boolean);
+    const order = new Map((this.card?.guess_order || []).map((name, place) => [name, place]));
+    const rank = (name) => (order.has(name) ? order.get(name) : 1e6);
+    return this.data.classes
+      .filter((one) => words.every((word) => plain(one.name).includes(word)))
+      .map((one, place) => ({ ...one, place }))
+      .sort((a, b) => rank(a.name) - rank(b.name) || a.place - b.place);
+  }
+
+  drawAnswers() {
+    const classes = this.data.classes;
+    this.answers.classList.toggle("many", this.searching);
+    if (!this.searching) {
+      const across = classes.length <= 5 ? classes.length : 5;
+      this.answers.style.setProperty("--across", across || 1);
+      this.answers.replaceChildren(...classes.map((one) => this.answerButton(one.name, one.key, one.help)));
+    } else {
+      if (this.box.parentNode !== this.answers) this.answers.replaceChildren(this.box, make("div", { class: "list" }));
+      this.box.placeholder = `Type to search ${classes.length} classes; Enter takes the first`;
+      const found = this.matches().slice(0, 9);
+      this.first = found[0] || null;
+      const list = this.answers.querySelector(".list");
+      list.replaceChildren(...found.map((one, place) => this.answerButton(one.name, String(place + 1), one.help)));
+      if (!found.length) list.append(make("p", { class: "empty small", textContent: "No class has these words." }));
+    }
+  }
+
+  answerButton(name, key, help) {
+    const shown = key && key !== name.toLowerCase() ? make("kbd", { textContent: key }) : null;
+    return make("button", {
+      class: "answer", title: help ? `${name}: ${help}` : name, disabled: !this.card,
+      onclick: () => this.label(name), "data-class": name,
+    }, make("span", { class: "name", textContent: name }), shown);
+  }
+
+  drawCommands() {
+    const keys = this.data.commands;
+    const one = (name, words, act, title, disabled = false) =>
+      make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, make("kbd", { textContent: keys[name] || "" }));
+    const card = this.card;
+    this.commands.replaceChildren(
+      one("skip", "Skip", () => this.answer({ kind: "skip" }), "Set the item aside", !card),
+      one("unsure", "Unsure", () => this.answer({ kind: "unsure" }), "I cannot tell: keep the item, without a label", !card),
+      one("undo", "Undo", () => this.undo(), "Take back my last decision", !this.history.length && !(this.numbers && this.numbers.undoable)),
+      one("redo", "Redo", () => this.redo(), "Put it back", !(this.numbers && this.numbers.redoable)),
+      one("flag", card && this.flagged.has(card.item) ? "Flagged" : "Flag", () => this.flag(), "Needs attention", !card),
+      one("note", "Note", () => this.note(), "A remark about the item", !card),
+      one("grid", "Grid", () => this.grid(), "24 items that the model takes for one class: take out the wrong ones", !(this.numbers && this.numbers.model !== null)),
+      one("help", "Keys", () => this.help(), "The card of keys"),
+    );
+  }
+
+  drawStatus() {
+    const waiting = this.outbox.size;
+    let words = "all saved";
+    if (this.expired) words = "this page must be opened anew; " + (waiting ? `${waiting} kept in this browser` : "nothing is waiting");
+    else if (this.problem) words = `${this.problem}; ${waiting} kept in this browser, trying again`;
+    else if (waiting) words = `saving ${waiting} ...`;
+    if (this.outbox.refused) words += " (this browser keeps nothing: do not close the page while saving)";
+    this.status.textContent = words;
+    this.status.className = `status ${this.expired || this.problem ? "bad" : waiting ? "busy" : "good"}`;
+    const numbers = this.numbers;
+    if (numbers) {
+      const parts = [`${counted(numbers.labelled, "label")} of ${numbers.total.toLocaleString("en")}`];
+      if (numbers.model === null) parts.push("the model speaks after labels of two classes");
+      else parts.push(`model learned from ${numbers.learned}`);
+      this.status.title = parts.join("; ");
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- doing
+
+  send(operation) {
+    const whole = { op: newId(), time: new Date().toISOString(), ...operation };
+    this.outbox.add(whole);
+    this.drawStatus();
+    this.pump();
+    return whole;
+  }
+
+  answer(what) {
+    const card = this.card;
+    if (!card) {
+      this.say("No item is on screen yet: the key was not taken.");
+      return;
+    }
+    this.say("");
+    this.queue.shift();
+    if (card.ask) this.closed.add(card.ask);
+    const ms = Math.round(performance.now() - this.shownAt);
+    const operation = this.send({ ...what, ask: card.ask, item: card.item, ms });
+    this.history.push({ op: operation.op, card });
+    this.undone = [];
+    if (this.history.length > 200) this.history.shift();
+    this.search = this.box.value = "";
+    this.draw();
+    if (this.searching) this.box.focus({ preventScroll: true });
+  }
+
+  label(name) {
+    this.answer({ kind: "label", class: name });
+  }
+
+  accept() {
+    const guess = this.card?.guess?.[0];
+    if (guess && !this.hidden) this.label(guess[0]);
+    else this.say("The model has no guess for this item.");
+  }
+
+  undo() {
+    const last = this.history.pop();
+    if (!last) {
+      if (this.numbers && this.numbers.undoable) this.send({ kind: "undo", target: null });
+      else this.say("Nothing to undo.");
+      return;
+    }
+    this.send({ kind: "undo", target: last.op });
+    if (last.grid) {
+      this.draw();
+      return;
+    }
+    if (last.card.ask) this.closed.delete(last.card.ask);
+    const card = { ...last.card, ask: null, role: "again", badge: "taken back", why: "You took its answer back." };
+    this.queue = [card, ...this.queue.filter((one) => one.item !== card.item)];
+    this.draw();
+  }
+
+  redo() {
+    this.send({ kind: "redo" });
+    if (this.card && this.card.role === "again") this.queue.shift();
+    this.draw();
+  }
+
+  flag() {
+    const card = this.card;
+    if (!card) return;
+    const on = !this.flagged.has(card.item);
+    if (on) this.flagged.add(card.item);
+    else this.flagged.delete(card.item);
+    this.send({ kind: "flag", item: card.item, on });
+    this.drawCommands();
+  }
+
+  // ------------------------------------------------------------------------------------- overlays
+
+  open(title, ...content) {
+    this.close();
+    const before = this.node.getRootNode().activeElement;
+    const panel = make("div", { class: "panel", role: "dialog", "aria-modal": "true", "aria-label": title, tabIndex: -1 },
+      make("div", { class: "panel-head" }, make("h2", { textContent: title }), make("button", { class: "command", textContent: "Close", onclick: () => this.close() }, make("kbd", { textContent: "Esc" }))),
+      ...content);
+    this.overlay = { node: make("div", { class: "overlay", onclick: (event) => { if (event.target === this.overlay?.node) this.close(); } }, panel), before, keys: null };
+    this.node.append(this.overlay.node);
+    panel.focus({ preventScroll: true });
+    return this.overlay;
+  }
+
+  close() {
+    if (!this.overlay) return;
+    this.overlay.node.remove();
+    this.overlay.before?.focus?.({ preventScroll: true });
+    this.overlay = null;
+  }
+
+  zoom() {
+    const card = this.card;
+    if (!card) return;
+    const face = card.face.large ? { ...card.face, src: card.face.large } : card.face;
+    const overlay = this.open(card.id, make("div", { class: "zoomed" }, faceOf(face, "82vh")));
+    overlay.keys = (key) => { if (key === " ") this.close(); return true; };
+  }
+
+  note() {
+    const card = this.card;
+    if (!card) return;
+    const area = make("textarea", { rows: 4, maxLength: 2000, "aria-label": "Note" });
+    const keep = () => {
+      if (area.value.trim()) this.send({ kind: "note", item: card.item, text: area.value.trim() });
+      this.close();
+    };
+    area.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape") this.close();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep();
+    });
+    this.open(`Note on ${card.id}`, area, make("button", { class: "command strong", onclick: keep }, "Keep", make("kbd", { textContent: "Ctrl+Enter" })));
+    area.focus();
+  }
+
+  help() {
+    const keys = this.data.commands;
+    const rows = [
+      ["1 to 9, letters", this.searching ? "the nine classes listed (with Alt while typing)" : "the class on the button"],
+      ["Enter", this.searching ? "the first class of the list" : "accept the model's guess"],
+      [keys.skip, "skip: set the item aside"],
+      [keys.unsure, "unsure: I cannot tell"],
+      [`${keys.undo} or Ctrl+Z`, "take back my last decision"],
+      [keys.redo, "put it back"],
+      [keys.flag, "flag: needs attention"],
+      [keys.note, "note"],
+      [keys.grid, "grid: confirm many at once"],
+      ["Space", "large"],
+      ["Esc", "close"],
+    ];
+    this.open("Keys", make("table", { class: "keys" }, ...rows.map(([key, words]) => make("tr", {}, make("th", { scope: "row" }, make("kbd", { textContent: key })), make("td", { textContent: words })))));
+  }
+
+  async grid() {
+    const reply = await this.post("grid", { n: 24 });
+    if (!reply || !reply.items || !reply.items.length) {
+      this.say(reply?.why || "The model is sure of no further items of one class yet.");
+      return;
+    }
+    const wrong = new Set();
+    const letters = "abcdefghijklmnopqrstuvwx";
+    const tiles = reply.items.map((card, place) => {
+      const tile = make("button", { class: "tile", title: card.id, "aria-pressed": "false" }, faceOf(card.face), make("kbd", { textContent: letters[place] || "" }));
+      tile.addEventListener("click", () => flip(place));
+      return tile;
+    });
+    const confirm = make("button", { class: "command strong" });
+    const flip = (place) => {
+      const item = reply.items[place].item;
+      if (wrong.has(item)) wrong.delete(item);
+      else wrong.add(item);
+      tiles[place].setAttribute("aria-pressed", String(wrong.has(item)));
+      words();
+    };
+    const words = () => confirm.replaceChildren(`Confirm ${counted(reply.items.length - wrong.size, "item")} as ${reply.class}`, make("kbd", { textContent: "Enter" }));
+    const done = () => {
+      const kept = reply.items.filter((card) => !wrong.has(card.item)).map((card) => card.ask);
+      const rejected = reply.items.filter((card) => wrong.has(card.item)).map((card) => card.ask);
+      const operation = this.send({ kind: "grid", class: reply.class, asks: kept, rejected });
+      this.history.push({ op: operation.op, card: null, grid: true });
+      this.close();
+      this.say(`${counted(kept.length, "item")} confirmed as ${reply.class}.`);
+    };
+    confirm.addEventListener("click", done);
+    words();
+    const overlay = this.open(`Which of these are not ${reply.class}?`, make("div", { class: `grid ${reply.items[0].face.kind}` }, ...tiles), confirm);
+    overlay.keys = (key) => {
+      const place = letters.indexOf(key.toLowerCase());
+      if (key === "Enter") done();
+      else if (key.length === 1 && place >= 0 && place < tiles.length) flip(place);
+      else return false;
+      return true;
+    };
+  }
+
+  // ------------------------------------------------------------------------------------- keys
+
+  listen() {
+    window.addEventListener("keydown", (event) => this.key(event), true);
+    window.addEventListener("pagehide", () => this.flush());
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.pump(); });
+    setInterval(() => { if (this.here && !document.hidden) this.pump(true); }, IDLE_LOOK);
+    try {
+      this.channel = new BroadcastChannel(`desk/${this.data.project}`);
+      this.channel.onmessage = (event) => this.drop(event.data.gone || []);
+    } catch {
+      this.channel = null;
+    }
+  }
+
+  key(event) {
+    if (!this.here || event.isComposing || event.repeat) return;
+    if (this.overlay) {
+      if (event.key === "Escape") {
+        this.close();
+        this.take(event);
+      } else if (this.overlay.keys && !event.ctrlKey && !event.metaKey && !event.altKey && this.overlay.keys(event.key)) this.take(event);
+      return;
+    }
+    const target = event.composedPath()[0];
+    if (target === this.box) return; // its own handler
+    if (target instanceof Element && target.closest("input, textarea, select, [contenteditable=true], [role=slider], [role=listbox], [role=menu], [role=dialog], [role=grid], [role=tab], [role=combobox]")) return;
+    if ((event.ctrlKey || event.metaKey) && !event.altKey) {
+      const key = event.key.toLowerCase();
+      if (key === "z" && !event.shiftKey) { this.undo(); this.take(event); }
+      else if (key === "y" || (key === "z" && event.shiftKey)) { this.redo(); this.take(event); }
+      return;
+    }
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (this.searching && event.key.length === 1 && event.key !== " " && event.key !== "?") {
+      if (/[1-9]/.test(event.key)) { this.pick(Number(event.key) - 1); this.take(event); return; }
+      this.box.focus({ preventScroll: true }); // the letter lands in the box
+      return;
+    }
+    if (this.command(event)) this.take(event);
+  }
+
+  pick(place) {
+    const one = this.matches()[place];
+    if (one) this.label(one.name);
+  }
+
+  command(event) {
+    const pressed = event.shiftKey && event.key.length === 1 ? `Shift+${event.key.toLowerCase()}` : event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const found = this.data.classes.find((one) => one.key && one.key === pressed);
+    if (found && !this.searching) { this.label(found.name); return true; }
+    const onButton = this.node.getRootNode().activeElement?.tagName === "BUTTON";
+    if (pressed === "Enter" && !onButton) { this.accept(); return true; }
+    if (pressed === " " && !onButton) { this.zoom(); return true; }
+    if (event.key === "?") { this.help(); return true; }
+    const acts = {
+      skip: () => this.answer({ kind: "skip" }), unsure: () => this.answer({ kind: "unsure" }), undo: () => this.undo(),
+      redo: () => this.redo(), flag: () => this.flag(), note: () => this.note(), grid: () => this.grid(), help: () => this.help(),
+    };
+    for (const [name, key] of Object.entries(this.data.commands))
+      if (key === pressed || key.toLowerCase() === pressed.toLowerCase()) { acts[name]?.(); return true; }
+    return false;
+  }
+
+  searchKey(event) {
+    event.stopPropagation();
+    if (event.isComposing) return;
+    if (event.key === "Enter") {
+      event.preventDefault();
+      if (this.first) this.label(this.first.name);
+    } else if (event.key === "Escape") {
+      this.search = this.box.value = "";
+      this.drawAnswers();
+      this.box.blur();
+    } else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !this.box.value) {
+      event.preventDefault();
+      this.undo();
+    } else if (/^[1-9]$/.test(event.key) && (event.altKey || !this.box.value)) {
+      event.preventDefault();
+      this.pick(Number(event.key) - 1);
+    }
+  }
+
+  take(event) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }
+
+  // ------------------------------------------------------------------------------------- speaking
+
+  drop(gone) {
+    if (!gone.length) return;
+    const shut = new Set(gone);
+    const before = this.card;
+    this.queue = this.queue.filter((card) => !(card.ask && shut.has(card.ask)));
+    if (before !== this.card) this.draw();
+  }
+
+  async post(what, body, keepalive = false) {
+    const control = new AbortController();
+    const timer = setTimeout(() => control.abort(), LIMIT);
+    try {
+      const response = await fetch(`${this.data.base}/${encodeURIComponent(this.data.project)}/${what}`, {
+        method: "POST", keepalive, signal: control.signal, credentials: "same-origin", cache: "no-store",
+        headers: { "content-type": "application/json", "x-desk-token": this.data.token }, body: JSON.stringify(body),
+      });
+      if (response.status === 401) {
+        this.expired = true;
+        this.trigger?.("renew", newId());
+        return null;
+      }
+      if (!response.ok) {
+        const told = await response.json().catch(() => ({}));
+        throw new Error(told.why || `the server answered ${response.status}`);
+      }
+      return await response.json();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  request() {
+    const ahead = this.data.ahead;
+    return {
+      ops: this.outbox.batch(), want: Math.max(0, ahead - this.queue.filter((card) => card.ask).length),
+      have: this.queue.map((card) => card.ask).filter(Boolean), screen: this.card?.ask || null, model: this.model,
+    };
+  }
+
+  async pump(look = false) {
+    if (this.sending || this.expired) return;
+    const body = this.request();
+    if (!look && !body.ops.length && !body.want && this.numbers) return;
+    this.sending = true;
+    try {
+      const reply = await this.post("sync", body);
+      if (reply) this.take_in(reply, body);
+      this.failures = 0;
+      this.problem = "";
+    } catch (error) {
+      this.failures += 1;
+      this.problem = error.name === "AbortError" || error instanceof TypeError ? "no answer from the server" : error.message;
+    } finally {
+      this.sending = false;
+      this.drawStatus();
+    }
+    if (this.failures) {
+      clearTimeout(this.retry);
+      this.retry = setTimeout(() => this.pump(true), Math.min(5000, 250 * 2 ** (this.failures - 1)));
+    } else if (this.outbox.size || (this.queue.length < this.data.ahead && this.numbers && this.numbers.left > this.queue.length && this.got)) {
+      setTimeout(() => this.pump(), 0);
+    }
+  }
+
+  take_in(reply, asked) {
+    for (const ack of reply.acks || []) {
+      this.outbox.drop(ack.op);
+      if (ack.status !== "saved" && ack.why) this.say(ack.why, "bad");
+    }
+    const before = this.card;
+    const gone = new Set(reply.gone || []);
+    if (gone.size) this.channel?.postMessage({ gone: [...gone] });
+    this.queue = this.queue.filter((card, place) => place === 0 || !card.ask || !gone.has(card.ask));
+    if (this.card?.ask && gone.has(this.card.ask) && !(reply.again || []).includes(this.card.item)) this.queue.shift();
+    this.got = 0;
+    for (const card of reply.queue || []) {
+      if (this.closed.has(card.ask)) continue;
+      const same = this.queue.findIndex((one) => one.item === card.item);
+      if (same >= 0) {
+        // the card on screen must not change under the eyes: it only learns its ask
+        this.queue[same].ask = card.ask;
+        continue;
+      }
+      this.got += 1;
+      if (card.role === "again") this.queue.unshift(card);
+      else this.queue.push(card);
+    }
+    if (reply.plane) this.plane = reply.plane;
+    this.numbers = reply.numbers;
+    this.model = reply.numbers.model;
+    const changed = JSON.stringify(reply.classes) !== JSON.stringify(this.data.classes);
+    if (reply.classes && changed) {
+      this.data = { ...this.data, classes: reply.classes, commands: reply.commands };
+    }
+    if (before !== this.card) this.draw();
+    else {
+      if (changed) this.drawAnswers();
+      this.drawCommands();
+    }
+    if (reply.numbers.model !== asked.model || (reply.acks || []).length) this.told?.();
+  }
+
+  flush() {
+    if (!this.outbox.size || this.expired) return;
+    this.post("sync", { ...this.request(), want: 0 }, true).catch(() => {});
+  }
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  let desk = desks.get(data.project);
+  if (!desk) {
+    desk = new Desk(data);
+    desks.set(data.project, desk);
+  }
+  desk.update(data, setTriggerValue);
+  desk.mount(parentElement);
+  return () => desk.unmount(parentElement);
+}

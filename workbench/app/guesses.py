@@ -1,0 +1,62 @@
+"""Guesses of a class, before the picture is shown; kept in this process, the oldest dropped first."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+
+from workbench.errors import InputError
+
+MOST = 500
+"""Guesses kept of each lesson."""
+_GUESSES: dict[str, OrderedDict[str, float]] = {}
+_LOCK = threading.Lock()
+
+
+def parse(text: str) -> float:
+    """The number somebody typed: "62", "62 %", "0,5".
+
+    Raises:
+        InputError: it is none.
+    """
+    found = re.fullmatch(
+        r"\s*(-?\d{1,12}(?:[.,]\d{1,12})?|-?[.,]\d{1,12})\s*(%|nats|of 100|sweeps)?\s*", text
+    )
+    if found is None:
+        raise InputError(f"A guess is a number, such as 62; got {text.strip()[:40]!r}.")
+    return float(found[1].replace(",", "."))
+
+
+def give(lesson: str, who: str, value: float) -> None:
+    """Count a guess; a second one of the same person replaces the first.
+
+    Args:
+        lesson: its name.
+        who: one browser.
+        value: of the guess.
+    """
+    with _LOCK:
+        given = _GUESSES.setdefault(lesson, OrderedDict())
+        given[who] = value
+        given.move_to_end(who)
+        while len(given) > MOST:
+            given.popitem(last=False)
+
+
+def given(lesson: str) -> list[float]:
+    """All guesses of a lesson."""
+    with _LOCK:
+        return list(_GUESSES.get(lesson, {}).values())
+
+
+def of(lesson: str, who: str) -> float | None:
+    """What one browser guessed."""
+    with _LOCK:
+        return _GUESSES.get(lesson, {}).get(who)
+
+
+def clear(lesson: str) -> None:
+    """Begin anew, for the next class."""
+    with _LOCK:
+        _GUESSES.pop(lesson, None)
