@@ -5,6 +5,7 @@ import filecmp
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -292,6 +293,70 @@ def test_values_of_settings() -> None:
     for wrong in (["a"], ["=1"], ["a b=1"], ["a=[1"]):
         with pytest.raises(InputError):
             parse_settings(wrong)
+
+
+# --- places that cannot be used ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("postgresql://u@h:notaport/x", "cannot be read.*postgresql://user@host:5432"),
+        ("notaurl:x", "'notaurl:x' is no address of a database"),
+        ("postgres://h/x", "names 'postgres'. Write postgresql:// in full"),
+        ("postgres://", "names 'postgres'"),
+        ("mysql://h/x", "SQLite or PostgreSQL"),
+        ("sqlite://", "Give the SQLite database a file"),
+    ],
+)
+def test_an_address_that_is_no_database_is_one_sentence(
+    url: str, says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WORKBENCH_DATABASE_URL", url)
+    message = refused(capsys, "projects")
+    assert re.search(says, message) and message.count("\n") == 1
+    assert not list(tmp_path.glob("*:*")), "nothing was made in the present folder"
+
+
+@pytest.mark.parametrize("home_is", ["a file", "below a file"])
+def test_a_home_that_cannot_be_is_one_sentence(
+    home_is: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("")
+    place = tmp_path / "taken" if home_is == "a file" else tmp_path / "taken" / "home"
+    monkeypatch.setenv("WORKBENCH_HOME", str(place))
+    assert "cannot be made" in refused(capsys, "projects")
+
+
+@pytest.mark.parametrize("limit", [0, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_a_full_disk_is_one_sentence_and_nothing_half_is_left(limit: int, tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: some files can be written, some cannot."""
+    resource = pytest.importorskip("resource")
+
+    def small() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    home = dict(os.environ, WORKBENCH_HOME=str(tmp_path / "full"))
+    listed = process("projects", env=home, preexec_fn=small)
+    assert listed.returncode == 2 and "Traceback" not in listed.stderr, listed.stderr
+    assert listed.stderr.count("\n") == 1
+    ran = process("run", *FAST, "--budget", 2, "--out", tmp_path / "out", "-q", preexec_fn=small)
+    if limit == 0:
+        assert ran.returncode == 2 and ("Make room" in ran.stderr or "cannot be written" in ran.stderr)
+    # with room again the same commands work: what was cut short does not stand in the way
+    assert process("projects", env=home).returncode == 0
+    assert process("run", *FAST, "--budget", 2, "--out", tmp_path / "out", "-q").returncode == 0
+
+
+@pytest.mark.parametrize("where", ["file", "folder"])
+def test_a_study_that_is_no_file_is_not_waited_for(
+    where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "study"
+    os.mkfifo(place) if where == "file" else place.mkdir()
+    assert "a file of a few lines" in refused(capsys, "compare", "--study", place)
 
 
 # --- killed, resumed, repeated ----------------------------------------------------------------

@@ -8,6 +8,7 @@ Importing this module costs a tenth of a second: each command imports what it ne
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -43,8 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except Exception as error:
         if debug:
             raise
-        _say(f"{type(error).__name__}: {error} (WORKBENCH_DEBUG=1 shows where.)")
-        code = 1
+        refused = _of_the_machine(error)
+        _say(refused or f"{type(error).__name__}: {error} (WORKBENCH_DEBUG=1 shows where.)")
+        code = 2 if refused else 1
     sys.exit(code)
 
 
@@ -77,6 +79,28 @@ def run(arguments: Sequence[str]) -> int:
         where = getattr(context, "command_path", "workbench")
         raise InputError(f"{describe()}\nSee: {where} --help") from error
     return int(code) if isinstance(code, int) else 0
+
+
+def _of_the_machine(error: Exception) -> str:
+    """What a full disk, a missing permission or a database out of reach means for a person, or ""."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, OSError) and found.errno in _OF_THE_MACHINE:
+            where = f"{found.filename}: " if found.filename else ""
+            return f"{where}{found.strerror}. {_OF_THE_MACHINE[found.errno]}"
+        said = str(getattr(found, "orig", ""))  # SQLAlchemy's way of handing on the driver's error
+        if said and type(found).__name__ in ("OperationalError", "DatabaseError"):
+            return f"The database cannot be used: {' '.join(said.split())[:300]}. {_SPACE}"
+        found = found.__cause__
+    return ""
+
+
+_SPACE = "Make room, or see that it may be written (WORKBENCH_HOME, --out), and give the command again."
+_OF_THE_MACHINE = dict.fromkeys(
+    (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS), _SPACE
+) | dict.fromkeys(
+    (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR), "Name another place, or change who may use it."
+)
 
 
 def _say(message: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import sqlite3
 import zlib
@@ -25,6 +26,7 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
+from workbench.reading import cut, reason
 from workbench.store.events import Event, now
 from workbench.store.fold import fold
 from workbench.store.processes import is_alive, this_process
@@ -707,6 +709,11 @@ def _address(url: str | Path | None) -> str:
         url = os.environ.get("WORKBENCH_DATABASE_URL") or workbench_home() / "workbench.sqlite"
     if isinstance(url, str) and "://" in url:
         return url
+    if isinstance(url, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", url):
+        raise InputError(
+            f"{cut(url)} is no address of a database: write sqlite:////folder/file.sqlite or "
+            "postgresql://user@host/database (WORKBENCH_DATABASE_URL)."
+        )
     path = Path(url).expanduser().resolve()
     return f"sqlite:///{path}"
 
@@ -721,8 +728,10 @@ def _connect(address: str) -> Engine:
     try:
         url = make_url(address)
         if url.get_backend_name() not in ("sqlite", "postgresql"):
+            meant = " Write postgresql:// in full." if url.drivername == "postgres" else ""
             raise InputError(
-                f"The database must be SQLite or PostgreSQL; WORKBENCH_DATABASE_URL names {url.drivername!r}."
+                f"The database must be SQLite or PostgreSQL; WORKBENCH_DATABASE_URL names "
+                f"{url.drivername!r}.{meant}"
             )
         if url.get_backend_name() == "sqlite":
             if not url.database or url.database == ":memory:":
@@ -733,8 +742,13 @@ def _connect(address: str) -> Engine:
         elif url.drivername == "postgresql":
             url = url.set(drivername="postgresql+psycopg")
         engine = create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
-    except (ArgumentError, NoSuchModuleError) as error:
-        raise InputError(f"The database URL cannot be read: {error}") from error
+    except InputError:
+        raise
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise InputError(
+            f"The database URL (WORKBENCH_DATABASE_URL) cannot be read: {reason(error)}. "
+            "Write postgresql://user@host:5432/database."
+        ) from error
     except ImportError as error:
         raise InputError(
             f"PostgreSQL needs psycopg: install workbench-labels[postgresql]. ({error})"
@@ -748,8 +762,8 @@ def _connect(address: str) -> Engine:
         upgrade(engine)
     except SQLAlchemyError as error:
         engine.dispose()
-        reason = str(getattr(error, "orig", None) or error)
-        raise InputError(f"The database {url.render_as_string()} cannot be opened: {reason}") from error
+        said = str(getattr(error, "orig", None) or error)
+        raise InputError(f"The database {url.render_as_string()} cannot be opened: {said}") from error
     return engine
 
 
