@@ -52,7 +52,9 @@ def run(count: int = 1000, seed: int = 0) -> Row:
             if len(str(error)) > 1000:
                 failures.append(f"{name}, {kind}: a message of {len(str(error)):,} characters")
         except Exception as error:
-            if "while a minimum of 1 is required" in str(error):  # scikit-learn's own sentence, by its contract
+            if "while a minimum of 1 is required" in str(
+                error
+            ):  # scikit-learn's own sentence, by its contract
                 refused += 1
                 continue
             failures.append(f"{name}, {kind}: {type(error).__name__}: {str(error)[:160]}")
