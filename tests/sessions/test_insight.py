@@ -12,7 +12,7 @@ from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import Round, RunSpec, insight
-from workbench.sessions.model import Learner, Model
+from workbench.sessions.model import FittedModel, Learner
 from workbench.studies import run
 
 SPEC = RunSpec("three-gaussians", pool_options={"n_items": 200}, classifier=FAKE, policy="margin", budget=10)
@@ -29,7 +29,7 @@ def rounds(pool: Pool) -> list[Round]:
 
 
 @pytest.fixture(scope="module")
-def model(pool: Pool, rounds: list[Round]) -> Model:
+def model(pool: Pool, rounds: list[Round]) -> FittedModel:
     return insight.run_model(SPEC, pool, rounds, 10)
 
 
@@ -46,7 +46,7 @@ def test_the_model_of_a_round_is_the_one_that_was_measured(pool: Pool, rounds: l
         insight.run_model(SPEC, pool, rounds, 11)
 
 
-def test_why_ranks_what_the_policy_would_ask_first(model: Model, pool: Pool) -> None:
+def test_why_ranks_what_the_policy_would_ask_first(model: FittedModel, pool: Pool) -> None:
     askable = model.belief().askable
     values = insight.measure(model, "margin")
     best = int(askable[np.argmax(values[askable])])
@@ -59,7 +59,7 @@ def test_why_ranks_what_the_policy_would_ask_first(model: Model, pool: Pool) -> 
     assert second.rank == 0 and second.n_ranked == askable.size - 1
 
 
-def test_neighbours_are_labelled_and_near(model: Model, pool: Pool) -> None:
+def test_neighbours_are_labelled_and_near(model: FittedModel, pool: Pool) -> None:
     item = int(pool.trainable[0])
     found = insight.nearest(model, item, 4)
     X = model.scaled
@@ -69,12 +69,12 @@ def test_neighbours_are_labelled_and_near(model: Model, pool: Pool) -> None:
     assert insight.nearest(model, int(model.items[0]), 99)[0].item != model.items[0]
 
 
-def test_a_selector_has_no_utilities_but_the_rest_holds(model: Model, pool: Pool) -> None:
+def test_a_selector_has_no_utilities_but_the_rest_holds(model: FittedModel, pool: Pool) -> None:
     said = insight.why(model, int(pool.trainable[0]), "k-means")
     assert np.isnan(said.utility) and said.rank == 0 and said.nearest
 
 
-def test_maps_hold_every_item_or_an_even_sample_with_the_labelled(model: Model) -> None:
+def test_maps_hold_every_item_or_an_even_sample_with_the_labelled(model: FittedModel) -> None:
     whole = insight.pool_map(model, "margin")
     assert whole.items.size == 200 and whole.plane.own and np.isfinite(whole.values).all()
     assert (whole.labels >= 0).sum() == model.n_labelled and whole.test.sum() == model.pool.test.test.size  # type: ignore[union-attr]
@@ -83,7 +83,7 @@ def test_maps_hold_every_item_or_an_even_sample_with_the_labelled(model: Model) 
     np.testing.assert_allclose(part.values, whole.values[part.items], rtol=1e-9)
 
 
-def test_measures_by_name(model: Model) -> None:
+def test_measures_by_name(model: FittedModel) -> None:
     names = insight.measures_of(model)
     assert {"variation-ratio", "entropy", "margin"} <= set(names) and "random" not in names
     for name in names:
@@ -94,7 +94,7 @@ def test_measures_by_name(model: Model) -> None:
         insight.measure(model, "variance:nobody")
 
 
-def test_regions_are_the_models_predictions(model: Model) -> None:
+def test_regions_are_the_models_predictions(model: FittedModel) -> None:
     found = insight.decision_regions(model, size=15, name="variation-ratio")
     assert found.codes.shape == (15, 15) and found.probabilities.shape == (15, 15, 3)
     there = np.array([[found.x[4], found.y[9]]])
@@ -113,7 +113,7 @@ def test_regions_need_two_features() -> None:
     assert not insight.pool_map(flat, "margin").plane.own
 
 
-def test_calibration_is_measured_on_the_test_split_or_what_is_given(model: Model, pool: Pool) -> None:
+def test_calibration_is_measured_on_the_test_split_or_what_is_given(model: FittedModel, pool: Pool) -> None:
     assert pool.test is not None and pool.truth is not None
     found = insight.calibration(model, n_bins=5)
     assert found.n == pool.test.test.size == found.table.count.sum()
@@ -152,12 +152,12 @@ def test_readings_of_the_latents_differ_as_their_definitions_say() -> None:
 
 
 def test_cross_validation_predicts_each_label_by_a_model_that_did_not_see_it(
-    model: Model, pool: Pool
+    model: FittedModel, pool: Pool
 ) -> None:
     seen: list[set[int]] = []
 
     class Watched(Learner):
-        def fit(self, items: Ints, codes: Ints, **more: Any) -> Model:
+        def fit(self, items: Ints, codes: Ints, **more: Any) -> FittedModel:
             seen.append(set(items.tolist()))
             return super().fit(items, codes, **more)
 

@@ -9,8 +9,8 @@ import pytest
 from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
-from workbench.sessions import Progress, Round, RunSpec, labelled_at, simulate
-from workbench.sessions.simulate import sparse
+from workbench.sessions import Checkpoint, Round, RunSpec, labelled_at, simulate
+from workbench.sessions.simulate import drop_states
 from workbench.sessions.start import diverse_items, initial_items
 
 
@@ -71,7 +71,7 @@ def test_a_resumed_run_gives_what_it_would_have_given(iris: Pool, stop: int) -> 
     assert state is not None
     # as it comes back from where it was kept
     kept = [Round.from_json(r.to_json()) for r in begun]
-    rest = rounds_of(iris, "random", progress=Progress(kept, state))
+    rest = rounds_of(iris, "random", progress=Checkpoint(kept, state))
     assert [r.number for r in rest] == list(range(stop, 13))
     assert all(map(same, rest, whole[stop:]))
 
@@ -82,7 +82,7 @@ def test_fits_whose_posterior_was_not_kept_are_done_again(iris: Pool, at: int) -
     state = whole[at].state
     assert state is not None
     kept = [Round.from_json(r.to_json()) for r in whole[:7]]
-    rest = rounds_of(iris, "margin", progress=Progress(kept, state, at))
+    rest = rounds_of(iris, "margin", progress=Checkpoint(kept, state, at))
     assert [r.number for r in rest] == list(range(7, 13))
     assert all(map(same, rest, whole[7:]))
 
@@ -92,18 +92,18 @@ def test_posteriors_are_kept_as_often_as_fits_are_dear(iris: Pool) -> None:
 
     def kept(seconds: float) -> list[int]:
         timed = (replace(r, seconds={"fit": seconds}) for r in whole)
-        return [r.number for r in sparse(iter(timed), every=1.0) if r.state is not None]
+        return [r.number for r in drop_states(iter(timed), every=1.0) if r.state is not None]
 
     assert kept(0.01) == [0, 12]
     assert kept(0.25) == [0, 4, 8, 12]
     assert kept(3.0) == list(range(13))
-    assert all(map(same, sparse(iter(whole), every=0.0), whole))
+    assert all(map(same, drop_states(iter(whole), every=0.0), whole))
 
 
 def test_a_finished_run_has_nothing_to_resume(iris: Pool) -> None:
     whole = rounds_of(iris)
     assert whole[-1].state is not None
-    assert rounds_of(iris, progress=Progress(whole, whole[-1].state)) == []
+    assert rounds_of(iris, progress=Checkpoint(whole, whole[-1].state)) == []
 
 
 def test_each_round_starts_from_the_one_before(iris: Pool) -> None:

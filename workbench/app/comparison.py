@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.figures.curves import Curve
     from workbench.metrics import Ranking
     from workbench.pools.pool import Pool
-    from workbench.sessions import Model
+    from workbench.sessions import FittedModel
     from workbench.sessions.stopping import Advised
     from workbench.store import RunRecord
     from workbench.studies import StudyResult, StudySpec
@@ -292,7 +292,7 @@ def rows_csv(several: Sequence[StudyResult]) -> str:
     return csv_text((*COLUMNS, *MEASURES), [row for one in several for row in one.rows()])
 
 
-def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> Model:
+def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> FittedModel:
     """The model of one round of one run, as it was or fitted again on the labels it had.
 
     Raises:
@@ -304,7 +304,7 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
 
     record = _record(comparison, policy, seed)
 
-    def make() -> Model:
+    def make() -> FittedModel:
         spec = RunSpec.from_json(record.spec)
         rounds = [Round.from_json(r.record) for r in Store.open().rounds(record.id)]
         return run_model(spec, spec.load_pool(), rounds, number)

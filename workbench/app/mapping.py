@@ -16,7 +16,7 @@ from workbench.classifiers.protocols import geometry_of
 if TYPE_CHECKING:
     from workbench.figures.maps import Regions
     from workbench.sessions import Session
-    from workbench.sessions.model import Model
+    from workbench.sessions.model import FittedModel
 
 CLASS_VARIANCE = "class-variance"
 HOVERED = 20_000
@@ -54,12 +54,12 @@ class View:
         title: for people.
     """
 
-    model: Model
+    model: FittedModel
     key: Hashable
     title: str
 
 
-def measures_for(model: Model) -> dict[str, str]:
+def measures_for(model: FittedModel) -> dict[str, str]:
     """The measures this model can serve: name -> title; a policy's utility, or the variance of a class."""
     from workbench.sessions import insight
 
@@ -155,7 +155,7 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
     """
     title = classifier_title(classifier)
 
-    def make() -> Model:
+    def make() -> FittedModel:
         from workbench.sessions.model import Learner
 
         model = base.model
@@ -168,9 +168,9 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
 def _made(
     session: Session,
     key: tuple[Any, ...],
-    make: Callable[[], Model],
+    make: Callable[[], FittedModel],
     title: str,
-    name: Callable[[Model], str],
+    name: Callable[[FittedModel], str],
 ) -> tuple[View | None, Job | None]:
     kind = "model-" + "-".join(map(str, key))
     job = manager().get(session.id, kind)
@@ -179,7 +179,7 @@ def _made(
         return View(job.result, key, name(job.result)), None
     if job is None or job.status == "cancelled":
 
-        def work(job: Job) -> Model:
+        def work(job: Job) -> FittedModel:
             job.report(0.1, "fitting on its labels")
             return make()
 

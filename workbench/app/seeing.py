@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.pools import Pool
     from workbench.sessions import Ask, ProjectState, Session
     from workbench.sessions.insight import Calibration
-    from workbench.sessions.model import Model
+    from workbench.sessions.model import FittedModel
 
 T = TypeVar("T")
 _CACHE: OrderedDict[Hashable, Any] = OrderedDict()
@@ -150,7 +150,7 @@ def _space(session: Session) -> Array:
     return cached((session.id, "first space"), lambda: standardised(pool.features, pool.common_scale))
 
 
-def probability_versions(model: Model) -> dict[str, str]:
+def probability_versions(model: FittedModel) -> dict[str, str]:
     """The ways this model's latents can be read as probabilities: name -> title."""
     from workbench.sessions import insight
 
@@ -159,7 +159,7 @@ def probability_versions(model: Model) -> dict[str, str]:
 
 def calibration(
     owner: str,
-    model: Model,
+    model: FittedModel,
     items: Ints,
     codes: Ints,
     version: str,
@@ -196,7 +196,7 @@ def calibration(
     return cached((owner, model.number, "calibration", version, bins, code, *measured), make)
 
 
-def cross_validation(session: Session, model: Model) -> Job:
+def cross_validation(session: Session, model: FittedModel) -> Job:
     """Predictions for the labelled items by models that did not see them; one job a model.
 
     Args:

@@ -29,7 +29,7 @@ from workbench.exchange.models import save_model
 from workbench.pools.pool import Pool
 from workbench.reading import cut, reading
 from workbench.sessions.rounds import Round
-from workbench.sessions.simulate import Progress
+from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.spec import RunSpec
 from workbench.store.fold import EventFold
 from workbench.store.processes import is_alive, this_process
@@ -122,7 +122,7 @@ class BundleFolder:
             whole = data[: data.rfind(b"\n") + 1]
             return [Round.from_json(json.loads(line)) for line in whole.decode("utf-8").splitlines()]
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> Checkpoint | None:
         """Where an interrupted run stands, or None where nothing was finished yet."""
         rounds = self.rounds_kept(self.folder)
         if not rounds:
@@ -133,7 +133,7 @@ class BundleFolder:
             if not there:
                 raise InputError(f"The unfinished run in {self.folder} has lost its posterior. {ADVICE}")
             data = (self._partial / f"state-{max(there)}.npz").read_bytes()
-            return Progress(rounds, bytes_to_arrays(data), max(there))
+            return Checkpoint(rounds, bytes_to_arrays(data), max(there))
 
     def begin(self) -> None:
         """Make the folder ready for rounds."""

@@ -5,11 +5,11 @@ Importing this package imports neither SQLAlchemy nor a model.
 
 from workbench.sessions.asking import Ask
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.model import Learner, Model
+from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.session import ArrayOracle, Session
-from workbench.sessions.simulate import Progress, simulate
+from workbench.sessions.simulate import Checkpoint, simulate
 from workbench.sessions.spec import RunSpec
 from workbench.store import Event, ProjectState, Store
 
@@ -17,12 +17,12 @@ __all__ = [
     "Acknowledgement",
     "ArrayOracle",
     "Ask",
+    "Checkpoint",
     "Evaluation",
     "Event",
+    "FittedModel",
     "Learner",
-    "Model",
     "Operation",
-    "Progress",
     "ProjectState",
     "Round",
     "RunSpec",

@@ -19,8 +19,8 @@ from workbench.policies.belief import Query
 from workbench.pools.pool import Pool
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
-from workbench.sessions.measure import measures
-from workbench.sessions.model import Callback, Learner, Model, asking_policy
+from workbench.sessions.measure import metrics_of
+from workbench.sessions.model import Callback, FittedModel, Learner, asking_policy
 from workbench.sessions.project import OpenProject
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
@@ -47,7 +47,7 @@ class Turn:
         seconds: wall time of "fit", "score" and "query".
     """
 
-    model: Model
+    model: FittedModel
     figures: Mapping[str, Any]
     tested: Floats | None
     answer: Query | None
@@ -62,8 +62,8 @@ def fit_measure_query(
     number: int,
     previous: Mapping[str, Array] | None,
     held_out: tuple[Ints, Ints],
-    probabilities: Callable[[Model, Ints], Floats],
-    ask: Callable[[Model], Query | None],
+    probabilities: Callable[[FittedModel, Ints], Floats],
+    ask: Callable[[FittedModel], Query | None],
     callback: Callback | None = None,
 ) -> Turn:
     """One turn of the loop, for an oracle and for people alike.
@@ -83,7 +83,7 @@ def fit_measure_query(
     began = perf_counter()
     rows, truth = held_out
     tested = probabilities(model, rows) if rows.size else None
-    figures = measures(truth, np.empty((0, 0)) if tested is None else tested)
+    figures = metrics_of(truth, np.empty((0, 0)) if tested is None else tested)
     scored = perf_counter()
     answer = ask(model)
     seconds = {"fit": model.seconds, "score": scored - began, "query": perf_counter() - scored}
@@ -125,7 +125,7 @@ class Published:
         utilities: [N] the policy's, NaN where it gave none.
     """
 
-    model: Model
+    model: FittedModel
     training: Mapping[int, int]
     keys: tuple[str, ...]
     chosen: Mapping[str, Any]
@@ -238,7 +238,7 @@ class Fits:
                 annotator,
             )
 
-    def model_at(self, number: int) -> Model:
+    def model_at(self, number: int) -> FittedModel:
         """See `Session.model_at`."""
         project = self._project
         record = project.store.round(project.id, number)
@@ -276,7 +276,7 @@ class Fits:
             self._learner = (key, made)
         return self._learner[1]
 
-    def _query(self, model: Model, state: ProjectState, policy: str) -> Query | None:
+    def _query(self, model: FittedModel, state: ProjectState, policy: str) -> Query | None:
         askable = self._questions.askable(state)
         if not askable.size:
             return None
@@ -356,7 +356,7 @@ class Fits:
 
     def _stored(
         self, learner: Learner, arrays: Mapping[str, Array], number: int, items: Ints, codes: Ints
-    ) -> Model | None:
+    ) -> FittedModel | None:
         """The model of a stored state; None, with the reason in `problem`, where it cannot be read.
 
         That a state is another version's is said by its number alone. Any other failure is a fault of

@@ -1,6 +1,6 @@
 """What a page needs computed about one model: why this item, maps, regions, calibration.
 
-NumPy in, plain records out; figures are drawn elsewhere. Everything takes a `Model`: of a person's
+NumPy in, plain records out; figures are drawn elsewhere. Everything takes a `FittedModel`: of a person's
 session (`session.model`, `session.model_at(n)`) or of a run (`run_model`).
 """
 
@@ -20,7 +20,7 @@ from workbench.policies import POLICIES, argmax_probabilities, utilities
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
-from workbench.sessions.model import Learner, Model
+from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.randomness import MEASURE, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
@@ -189,7 +189,7 @@ class Calibration:
         return metrics.brier_parts(self.truth, self.probabilities, self.n_bins, class_code=self.code)
 
 
-def run_model(spec: RunSpec, pool: Pool, rounds: Sequence[Round], number: int) -> Model:
+def run_model(spec: RunSpec, pool: Pool, rounds: Sequence[Round], number: int) -> FittedModel:
     """The model of a round of a run.
 
     Args:
@@ -215,7 +215,7 @@ def run_model(spec: RunSpec, pool: Pool, rounds: Sequence[Round], number: int) -
     return learner.fit(items, codes, number=number)
 
 
-def measures_of(model: Model) -> dict[str, str]:
+def measures_of(model: FittedModel) -> dict[str, str]:
     """The measures a map can be coloured by: policy name -> title.
 
     Args:
@@ -229,7 +229,7 @@ def measures_of(model: Model) -> dict[str, str]:
     }
 
 
-def measure(model: Model, name: str) -> Floats:
+def measure(model: FittedModel, name: str) -> Floats:
     """A policy's utility of every item, also of those that may not be asked.
 
     Args:
@@ -250,7 +250,7 @@ def measure(model: Model, name: str) -> Floats:
     return utilities(name, model.belief(), generator(0, model.number, MEASURE))
 
 
-def utilities_or_none(model: Model, policy: str) -> Floats:
+def utilities_or_none(model: FittedModel, policy: str) -> Floats:
     """[N] a policy's utility of every item; all NaN for a selector, which gives batches and no utilities."""
     try:
         return measure(model, policy)
@@ -259,7 +259,7 @@ def utilities_or_none(model: Model, policy: str) -> Floats:
 
 
 def why(
-    model: Model,
+    model: FittedModel,
     item: int,
     policy: str,
     *,
@@ -289,7 +289,7 @@ def why(
     return Why(item, utility, rank, int(askable.size), top, nearest(model, item, n_nearest))
 
 
-def nearest(model: Model, item: int, k: int = 5) -> tuple[Near, ...]:
+def nearest(model: FittedModel, item: int, k: int = 5) -> tuple[Near, ...]:
     """The k items of the training set nearest to an item, itself left out."""
     places, distances = nearest_among(model.scaled, model.items, item, k)
     return tuple(
@@ -317,7 +317,7 @@ def nearest_among(points: Array, items: Ints, item: int, k: int) -> tuple[Ints, 
 
 
 def pool_map(
-    model: Model, name: str = "variation-ratio", *, plane: Plane | None = None, limit: int = 20_000
+    model: FittedModel, name: str = "variation-ratio", *, plane: Plane | None = None, limit: int = 20_000
 ) -> PoolMap:
     """The pool on a plane, coloured by a measure.
 
@@ -344,7 +344,7 @@ def pool_map(
     )
 
 
-def decision_regions(model: Model, *, size: int = 120, name: str | None = None) -> DecisionRegions:
+def decision_regions(model: FittedModel, *, size: int = 120, name: str | None = None) -> DecisionRegions:
     """What the model predicts over the plane of a pool with two features.
 
     Args:
@@ -376,7 +376,7 @@ def decision_regions(model: Model, *, size: int = 120, name: str | None = None) 
 
 
 def calibration(
-    model: Model,
+    model: FittedModel,
     *,
     n_bins: int = 10,
     class_name: str | None = None,
@@ -415,7 +415,7 @@ def calibration(
     return Calibration(truth, p, n_bins, code)
 
 
-def probability_versions(model: Model) -> dict[str, str]:
+def probability_versions(model: FittedModel) -> dict[str, str]:
     """The ways this model's latents can be read as class probabilities: name -> title.
 
     Args:
@@ -429,7 +429,7 @@ def probability_versions(model: Model) -> dict[str, str]:
     return versions
 
 
-def probabilities_as(model: Model, version: str, items: Ints) -> Floats:
+def probabilities_as(model: FittedModel, version: str, items: Ints) -> Floats:
     """Class probabilities of some items, read in one of the ways of `probability_versions`.
 
     Args:
@@ -458,7 +458,7 @@ def probabilities_as(model: Model, version: str, items: Ints) -> Floats:
     return np.asarray(argmax_probabilities(mean, np.asarray(latent.variance[items], dtype=np.float64)))
 
 
-def cross_validated(model: Model, learner: Learner, *, folds: int = 5) -> tuple[Ints, Ints, Floats]:
+def cross_validated(model: FittedModel, learner: Learner, *, folds: int = 5) -> tuple[Ints, Ints, Floats]:
     """Predictions for the training set by models that did not see the item, where no test labels are.
 
     The labels were asked for because they were hard, so this looks worse than a uniform sample would.
@@ -490,7 +490,7 @@ def cross_validated(model: Model, learner: Learner, *, folds: int = 5) -> tuple[
     return items, codes, p
 
 
-def _elsewhere(model: Model, features: Array) -> Model:
+def _elsewhere(model: FittedModel, features: Array) -> FittedModel:
     """The model looking at other rows than its pool's."""
     none = np.empty(0, dtype=np.int64)
     items = ArrayItems(RowNumbers(len(features)), features, model.pool.feature_map.columns)

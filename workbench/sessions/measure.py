@@ -61,7 +61,7 @@ class Evaluation:
         return cls(n, wrong, p, low, high, source)
 
 
-def measures(truth: Ints, probabilities: Floats) -> dict[str, Any]:
+def metrics_of(truth: Ints, probabilities: Floats) -> dict[str, Any]:
     """The figures of a `Round`.
 
     Args:

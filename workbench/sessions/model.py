@@ -20,12 +20,12 @@ from workbench.policies import POLICIES, Belief
 from workbench.policies.belief import belief_of
 from workbench.policies.effective import Effective, effective_policy
 from workbench.pools.pool import Pool
+from workbench.sessions.latents import PoolLatents
 from workbench.sessions.randomness import FIT, generator
-from workbench.sessions.view import PoolView
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class FittedModel:
     """A fitted classifier and its view of the whole pool; never changes once published.
 
     Attributes:
@@ -36,7 +36,7 @@ class Model:
         items: [n] items it was trained on.
         codes: [n] their class codes.
         seconds: wall time of the fit.
-        view: of the pool, shared by the models of one run; None for a model that stands alone.
+        latents: of the pool, shared by the models of one run; None for a model that stands alone.
     """
 
     pool: Pool
@@ -47,7 +47,7 @@ class Model:
     codes: Ints
     seconds: float = 0.0
     utilities: Floats | None = field(default=None)
-    view: PoolView | None = None
+    latents: PoolLatents | None = None
 
     @property
     def n_labelled(self) -> int:
@@ -59,8 +59,8 @@ class Model:
         """q(f) of every item of the pool, or None for a model without latents."""
         if not protocols.supports_latent(self.estimator):
             return None
-        seen = None if self.view is None else self.view.seen(self.estimator)
-        latent: Latent = self.estimator.predict_latent(self.pool.features) if seen is None else seen
+        found = None if self.latents is None else self.latents.of(self.estimator)
+        latent: Latent = self.estimator.predict_latent(self.pool.features) if found is None else found
         return latent
 
     @cached_property
@@ -142,7 +142,7 @@ class Learner:
         self.options = dict(options or {})
         self.seed = seed
         self.classes = pool.classes if classes is None else classes
-        self.view = PoolView(pool.features)
+        self.latents = PoolLatents(pool.features)
         entry = CLASSIFIERS.get(classifier) if isinstance(classifier, str) else None
         if entry is not None and entry.binary_only and len(self.classes) > 2:
             raise InputError(
@@ -190,7 +190,7 @@ class Learner:
         number: int,
         previous: Mapping[str, Array] | None = None,
         callback: Callback | None = None,
-    ) -> Model:
+    ) -> FittedModel:
         """Fit a round.
 
         Args:
@@ -207,7 +207,7 @@ class Learner:
         began = perf_counter()
         with self._explaining():
             protocols.fit(estimator, self.pool.features[items], codes, callback)
-        return Model(
+        return FittedModel(
             self.pool,
             self.classes,
             estimator,
@@ -215,23 +215,23 @@ class Learner:
             np.asarray(items, dtype=np.int64),
             np.asarray(codes, dtype=np.int64),
             perf_counter() - began,
-            view=self.view,
+            latents=self.latents,
         )
 
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
         """The classifier whose state this is, fitted."""
         return self._prepared(number, measured="geometry.inducing" in state).set_state(state)
 
-    def model(self, state: Mapping[str, Array], number: int, items: Ints, codes: Ints) -> Model:
+    def model(self, state: Mapping[str, Array], number: int, items: Ints, codes: Ints) -> FittedModel:
         """A published model again, from its saved state."""
-        return Model(
+        return FittedModel(
             self.pool,
             self.classes,
             self.restored(state, number),
             number,
             np.asarray(items, dtype=np.int64),
             np.asarray(codes, dtype=np.int64),
-            view=self.view,
+            latents=self.latents,
         )
 
     @contextmanager
@@ -272,7 +272,7 @@ def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: b
     return Geometry.of(features, int(n_inducing), seed, n_mean=int(n_mean), common_scale=common_scale)
 
 
-def asking_policy(model: Model, policy: Any, settings: Mapping[str, Any]) -> Effective:
+def asking_policy(model: FittedModel, policy: Any, settings: Mapping[str, Any]) -> Effective:
     """The policy that asks in a project now; it may look for a class that nobody has seen yet.
 
     Args:

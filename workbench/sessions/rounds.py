@@ -11,7 +11,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 
-MEASURES = ("error", "nll", "brier", "ece", "balanced_error", "macro_f1")
+METRICS = ("error", "nll", "brier", "ece", "balanced_error", "macro_f1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Round:
             "number": self.number,
             "n_labelled": self.n_labelled,
             "n_test": self.n_test,
-            **{name: _plain(getattr(self, name)) for name in MEASURES},
+            **{name: _plain(getattr(self, name)) for name in METRICS},
             "queried": self.queried.tolist(),
             "labels": self.labels.tolist(),
             "utilities": [_plain(u) for u in self.utilities.tolist()],

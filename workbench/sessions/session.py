@@ -20,7 +20,7 @@ from workbench.sessions.answering import CLOSING, Answers, Conflict, checked_id
 from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions
 from workbench.sessions.fitting import Fits, held_out
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.model import Callback, Learner, Model, check_policy
+from workbench.sessions.model import Callback, FittedModel, Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
 from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.project import OpenProject, Transaction
@@ -218,7 +218,7 @@ class Session:
         return int(self._questions.askable(self.state).size)
 
     @property
-    def model(self) -> Model | None:
+    def model(self) -> FittedModel | None:
         """The last published fit, or None before the first."""
         published = self._fits.published()
         return None if published is None else published.model
@@ -233,7 +233,7 @@ class Session:
         """Why the last stored fit could not be taken up; "" where it could."""
         return self._fits.problem
 
-    def model_at(self, number: int) -> Model:
+    def model_at(self, number: int) -> FittedModel:
         """The model of an earlier round.
 
         As it was, for the last round; earlier ones are fitted again on the labels they had, from

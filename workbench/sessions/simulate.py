@@ -15,7 +15,7 @@ from workbench.policies.belief import PolicyFn, Query, Selector
 from workbench.policies.effective import DEFAULT_POLICY, check_share, mix_uniform
 from workbench.pools.pool import Pool
 from workbench.sessions.fitting import fit_measure_query
-from workbench.sessions.model import Callback, Learner, Model, check_policy
+from workbench.sessions.model import Callback, FittedModel, Learner, check_policy
 from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
@@ -26,7 +26,7 @@ KEPT_EVERY = 1.0
 
 
 @dataclass(frozen=True)
-class Progress:
+class Checkpoint:
     """Where an interrupted run stands.
 
     Attributes:
@@ -54,7 +54,7 @@ def simulate(
     test_fraction: float = 0.2,
     uniform_share: float = 0.0,
     selector: str | Selector = "auto",
-    progress: Progress | None = None,
+    progress: Checkpoint | None = None,
     callback: Callback | None = None,
 ) -> Iterator[Round]:
     """Label a pool with its own truth as the oracle.
@@ -116,7 +116,7 @@ def simulate(
         items = start = initial_items(pool, initial, seed)
         codes = start_codes = truth[start]
 
-    def ask(model: Model) -> Query | None:
+    def ask(model: FittedModel) -> Query | None:
         left = min(budget - (items.size - start.size), known.size - items.size, batch)
         if left <= 0:
             return None
@@ -162,7 +162,7 @@ def simulate(
 
 
 def simulate_spec(
-    spec: RunSpec, pool: Pool, progress: Progress | None = None, callback: Callback | None = None
+    spec: RunSpec, pool: Pool, progress: Checkpoint | None = None, callback: Callback | None = None
 ) -> Iterator[Round]:
     """`simulate` with the arguments a spec holds.
 
@@ -188,7 +188,7 @@ def simulate_spec(
     )
 
 
-def sparse(rounds: Iterator[Round], every: float = KEPT_EVERY) -> Iterator[Round]:
+def drop_states(rounds: Iterator[Round], every: float = KEPT_EVERY) -> Iterator[Round]:
     """Rounds without the posteriors that going on can do without.
 
     A posterior can be a thousand times the size of the rest of a round, and writing it may take as

@@ -18,7 +18,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.registry import Entry, Registry, load_own
-from workbench.sessions.model import Callback, Learner, Model
+from workbench.sessions.model import Callback, FittedModel, Learner
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
 
@@ -82,7 +82,9 @@ def stop_set(n_items: int, seed: int = 0, closed: Ints | None = None) -> Ints:
     return np.sort(np.random.default_rng([seed, 0x5709]).choice(rows, STOP_SET, replace=False))
 
 
-def observe(model: Model, watched: Ints, *, error: float = float("nan"), n_test: int = 0) -> Observation:
+def observe(
+    model: FittedModel, watched: Ints, *, error: float = float("nan"), n_test: int = 0
+) -> Observation:
     """What a round's model says of the watched items.
 
     Args:

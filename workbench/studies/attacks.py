@@ -21,7 +21,7 @@ from workbench.studies.calibration import OnProgress
 
 if TYPE_CHECKING:
     from workbench.attacks.robustness import Robustness
-    from workbench.sessions.model import Model
+    from workbench.sessions.model import FittedModel
 
 EXAMPLES = 48
 MAX_LABELS = 5000
@@ -166,7 +166,7 @@ def attack_experiment(
 
 
 def attack_model(
-    spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, report: OnProgress | None = None
+    spec: AttackSpec, model: FittedModel, items: Ints, codes: Ints | None, report: OnProgress | None = None
 ) -> AttackOutcome:
     """Attack a model as it stands.
 
@@ -193,7 +193,7 @@ def attack_model(
 
 
 def _attacked(
-    spec: AttackSpec, model: Model, items: Ints, codes: Ints | None, report: OnProgress
+    spec: AttackSpec, model: FittedModel, items: Ints, codes: Ints | None, report: OnProgress
 ) -> AttackOutcome:
     """Fit the softmax network where one is asked for, then attack and score."""
     from workbench.attacks import measure

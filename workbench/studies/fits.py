@@ -94,7 +94,7 @@ def measured_fit(
     Returns:
         error, nll, brier (0 to 2), ece, and CPU seconds of the fit.
     """
-    from workbench.sessions.measure import measures
+    from workbench.sessions.measure import metrics_of
 
     if kind is not None and kind not in _compiled:
         compile_first(make, X, y)
@@ -103,7 +103,7 @@ def measured_fit(
     began = process_time()
     estimator.fit(X, y)
     seconds = process_time() - began
-    found = measures(y_test, np.asarray(estimator.predict_proba(X_test)))
+    found = metrics_of(y_test, np.asarray(estimator.predict_proba(X_test)))
     return {k: float(found[k]) for k in ("error", "nll", "brier", "ece")} | {"seconds": seconds}
 
 

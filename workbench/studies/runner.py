@@ -11,7 +11,7 @@ from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import BundleFolder, read_bundle
 from workbench.pools.pool import Pool
 from workbench.sessions.rounds import Round
-from workbench.sessions.simulate import Progress
+from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.spec import RunSpec
 from workbench.store.store import Store
 from workbench.studies.workers import RunJob, stream_runs_here
@@ -42,7 +42,7 @@ class Sink(Protocol):
 
     run_id: str | None
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> Checkpoint | None:
         """Where an earlier attempt stands."""
 
     def add(self, finished: Round) -> None:
@@ -162,7 +162,7 @@ def open_sink(
 class _NoSink:
     run_id: str | None = None
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> Checkpoint | None:
         return None
 
     def add(self, finished: Round) -> None:
@@ -177,9 +177,9 @@ class _FolderSink:
 
     def __init__(self, folder: BundleFolder) -> None:
         self._folder = folder
-        self._resumed: Progress | None = None
+        self._resumed: Checkpoint | None = None
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> Checkpoint | None:
         self._resumed = self._folder.progress()
         return self._resumed
 
@@ -222,13 +222,13 @@ class _StoreSink:
             raise InputError(f"Run {run_id} is running already.")
         self.run_id = run_id
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> Checkpoint | None:
         assert self.run_id is not None
         found = self._store.round_state(self.run_id)
         if found is None:
             return None
         number, state = found
-        return Progress([Round.from_json(r.record) for r in self._store.rounds(self.run_id)], state, number)
+        return Checkpoint([Round.from_json(r.record) for r in self._store.rounds(self.run_id)], state, number)
 
     def add(self, finished: Round) -> None:
         assert self.run_id is not None

@@ -28,7 +28,7 @@ from workbench.metrics import (
     paired_tests,
     rank_methods,
 )
-from workbench.sessions.rounds import MEASURES
+from workbench.sessions.rounds import METRICS
 from workbench.studies.study import StudyResult
 
 BASELINE = "random"
@@ -41,7 +41,7 @@ class Curves(NamedTuple):
     Attributes:
         pool: name.
         classifier: name.
-        measure: one of `workbench.sessions.rounds.MEASURES`.
+        measure: one of `workbench.sessions.rounds.METRICS`.
         seeds: [S] those that every policy has finished.
         n_labelled: [R].
         values: policy -> [S, R].
@@ -101,7 +101,7 @@ def curves(result: StudyResult, measure: str = "error") -> list[Curves]:
 
     Args:
         result: of the study.
-        measure: one of `MEASURES`.
+        measure: one of `METRICS`.
 
     Returns:
         One entry for each pool and classifier with at least one such seed.
@@ -109,8 +109,8 @@ def curves(result: StudyResult, measure: str = "error") -> list[Curves]:
     Raises:
         InputError: no such measure.
     """
-    if measure not in MEASURES:
-        raise InputError(f"There is no measure {measure!r}. Known: {', '.join(MEASURES)}.")
+    if measure not in METRICS:
+        raise InputError(f"There is no measure {measure!r}. Known: {', '.join(METRICS)}.")
     spec = result.spec
     by_run = {(one.pool, one.classifier, one.policy, one.seed): rounds for one, rounds in result.runs}
     found = []

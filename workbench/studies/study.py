@@ -19,7 +19,7 @@ from workbench.exchange.files import csv_text, json_text, write_whole
 from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.sessions.model import check_policy
-from workbench.sessions.rounds import MEASURES, Round
+from workbench.sessions.rounds import METRICS, Round
 from workbench.sessions.spec import RunSpec
 from workbench.studies.runner import Sink, open_sink
 from workbench.studies.spec import StudySpec
@@ -57,7 +57,7 @@ class StudyResult:
         return {one.seed: rounds for one, rounds in self.runs if one.policy == policy and rounds}
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """One row a round: pool, classifier, policy, seed, round, labels, then `MEASURES`."""
+        """One row a round: pool, classifier, policy, seed, round, labels, then `METRICS`."""
         return [
             (
                 spec.pool,
@@ -66,7 +66,7 @@ class StudyResult:
                 spec.seed,
                 r.number,
                 r.n_labelled,
-                *(getattr(r, name) for name in MEASURES),
+                *(getattr(r, name) for name in METRICS),
             )
             for spec, rounds in self.runs
             for r in rounds
@@ -175,7 +175,7 @@ def run_study(
         status = "cancelled"
     result = StudyResult(spec, [(planned[i], found[i]) for i in sorted(found) if found[i]], status)
     if place is not None and status == "finished":
-        write_whole(place / "comparison.csv", csv_text((*COLUMNS, *MEASURES), result.rows()))
+        write_whole(place / "comparison.csv", csv_text((*COLUMNS, *METRICS), result.rows()))
     return result
 
 

@@ -15,7 +15,7 @@ from workbench import work
 from workbench.engine.runtime import prepare
 from workbench.errors import Cancelled
 from workbench.sessions.rounds import Round
-from workbench.sessions.simulate import Progress, simulate_spec, sparse
+from workbench.sessions.simulate import Checkpoint, drop_states, simulate_spec
 from workbench.sessions.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class RunJob:
     """
 
     spec: RunSpec
-    progress: Progress | None = None
+    progress: Checkpoint | None = None
 
 
 def stream_runs(
@@ -142,10 +142,10 @@ def simulate_remotely(stopped: Callable[..., bool], job: RunJob) -> Iterator[tup
 
 
 def rounds_of(
-    spec: RunSpec, pool: Pool, progress: Progress | None, callback: Callable[[float, float], bool] | None
+    spec: RunSpec, pool: Pool, progress: Checkpoint | None, callback: Callable[[float, float], bool] | None
 ) -> Iterator[Round]:
     """The rounds a spec has left, with the posteriors that going on needs."""
-    return sparse(simulate_spec(spec, pool, progress, callback))
+    return drop_states(simulate_spec(spec, pool, progress, callback))
 
 
 def pool_of(spec: RunSpec) -> Pool:

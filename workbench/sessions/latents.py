@@ -10,11 +10,11 @@ from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor, View
 from workbench.classifiers.protocols import predictor_of
 
-KEPT_BYTES = 128_000_000
+CACHED_BYTES = 128_000_000
 
 
-class PoolView:
-    """The projection of a pool, kept while points and kernel stand: only the posterior changes.
+class PoolLatents:
+    """The projection of a pool, cached while points and kernel stand: only the posterior changes.
 
     Args:
         features: [N, D] of the pool.
@@ -23,10 +23,10 @@ class PoolView:
     def __init__(self, features: Array) -> None:
         self.features = features
         self._lock = Lock()
-        self._kept: tuple[Predictor, View] | None = None
+        self._cached: tuple[Predictor, View] | None = None
 
-    def seen(self, estimator: Any) -> Latent | None:
-        """Latents of every item from the kept projection, within 1e-5 of the prior variance.
+    def of(self, estimator: Any) -> Latent | None:
+        """Latents of every item from the cached projection, within 1e-5 of the prior variance.
 
         Args:
             estimator: fitted.
@@ -42,16 +42,16 @@ class PoolView:
 
     def _view(self, predictor: Predictor) -> View | None:
         P, B = len(predictor.whitener), len(predictor.points)
-        if len(self.features) * (4 * P + (8 * B if B > P else 0)) > KEPT_BYTES:
+        if len(self.features) * (4 * P + (8 * B if B > P else 0)) > CACHED_BYTES:
             return None
         with self._lock:
-            kept = self._kept
-        if kept is not None and predictor.sees_as(kept[0]):
-            return kept[1]
+            cached = self._cached
+        if cached is not None and predictor.sees_as(cached[0]):
+            return cached[1]
         view = predictor.view(self.features)
         if view is not None:
             with self._lock:
-                self._kept = (predictor, view)
+                self._cached = (predictor, view)
         return view
 
     def __getstate__(self) -> dict[str, Any]:

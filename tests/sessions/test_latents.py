@@ -9,7 +9,7 @@ import pytest
 from workbench.policies import query
 from workbench.policies.variation import variation_ratio
 from workbench.pools import load_pool
-from workbench.sessions import view as view_module
+from workbench.sessions import latents as latents_module
 from workbench.sessions.model import Learner
 
 
@@ -38,7 +38,7 @@ def test_it_says_what_the_classifier_says(
     learner, model, _ = fitted(n, classifier, pool, **options)
     expected = model.estimator.predict_latent(model.pool.features)
     scale = float(np.max(expected.variance))
-    assert learner.view.seen(model.estimator) is not None and model.latent.mean.dtype == np.float32
+    assert learner.latents.of(model.estimator) is not None and model.latent.mean.dtype == np.float32
     assert np.abs(model.latent.variance - expected.variance).max() < 2e-5 * scale
     assert np.abs(model.latent.mean - expected.mean).max() < 2e-5 * max(1.0, np.abs(expected.mean).max())
 
@@ -67,17 +67,17 @@ def test_the_projection_is_made_once_and_again_when_the_kernel_changes(
 
 
 def test_a_pool_too_big_to_keep_goes_back_to_the_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_module, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(latents_module, "CACHED_BYTES", 1000)
     learner, model, _ = fitted(60)
-    assert learner.view.seen(model.estimator) is None
+    assert learner.latents.of(model.estimator) is None
     assert model.latent.mean.dtype == np.float64
 
 
-def test_the_kept_projection_does_not_travel() -> None:
+def test_the_cached_projection_does_not_travel() -> None:
     learner, model, _ = fitted(60)
     assert model.latent is not None
-    again = pickle.loads(pickle.dumps(learner.view))
-    assert again._kept is None and np.array_equal(again.features, learner.pool.features)
+    again = pickle.loads(pickle.dumps(learner.latents))
+    assert again._cached is None and np.array_equal(again.features, learner.pool.features)
 
 
 @pytest.mark.parametrize("k", [1, 20])
