@@ -413,7 +413,7 @@ def upload() -> None:
             st.error(verbatim(error), icon=":material/error:")
             return
         with st.spinner("Opening the pool"):
-            settings = forms.Settings(chosen.classifier, chosen.policy, chosen.seed, chosen.name, classes)
+            settings = replace(chosen, classes=classes)
             forms.start(str(uploads.keep(file.name, data)), settings, options=options)
 
 

@@ -261,6 +261,11 @@ def test_a_share_of_the_questions_is_drawn_uniformly_whatever_the_policy(iris: P
     mixed = list(simulate(iris, FAKE, "margin", budget=30, uniform_share=0.3))
     drawn = [bool(np.isnan(r.utilities).all()) for r in mixed if r.queried.size]
     assert 3 <= sum(drawn) <= 16 and len(drawn) == 30
+    assert [r.uniform.size == 1 for r in mixed if r.queried.size] == drawn
+    assert [Round.from_json(r.to_json()).uniform.tolist() for r in mixed] == [
+        r.uniform.tolist() for r in mixed
+    ]
+    assert "uniform" not in plain[0].to_json()
     first = drawn.index(True)
     assert [r.queried.tolist() for r in plain[:first]] == [r.queried.tolist() for r in mixed[:first]]
     asked = np.concatenate([r.queried for r in mixed])

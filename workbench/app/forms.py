@@ -13,7 +13,7 @@ import streamlit as st
 from workbench.app import current, frame
 from workbench.app.text import verbatim
 from workbench.errors import InputError
-from workbench.policies.effective import DEFAULT_POLICY
+from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Kind
 
 
@@ -26,6 +26,8 @@ class Settings:
         policy: a registry name.
         seed: of everything random.
         name: of the project, or None for the pool's.
+        classes: names to start with, or None for the pool's.
+        uniform_share: share of the questions drawn uniformly, whatever the policy.
     """
 
     classifier: str = "large-margin"
@@ -33,6 +35,7 @@ class Settings:
     seed: int = 0
     name: str | None = None
     classes: tuple[str, ...] | None = field(default=None)
+    uniform_share: float = UNIFORM_SHARE
 
 
 @cache
@@ -138,7 +141,19 @@ def settings(key: str, name: str, kind: Kind, n_classes: int) -> Settings:
         width=160,
         help="The same seed gives the same test split and the same random choices.",
     )
-    return Settings(classifier, policy, int(seed), title.strip() or None)
+    percent = st.number_input(
+        "Random questions, %",
+        min_value=0,
+        max_value=100,
+        value=round(100 * UNIFORM_SHARE),
+        step=5,
+        key=f"{key}-uniform",
+        width=160,
+        help="Drawn uniformly whatever the policy, so that no part of the pool is overlooked; "
+        "the model learns from them.",
+    )
+    called = title.strip() or None
+    return Settings(classifier, policy, int(seed), called, uniform_share=int(percent) / 100)
 
 
 def start(source: Any, chosen: Settings, *, options: Mapping[str, Any] | None = None) -> None:
@@ -159,6 +174,7 @@ def start(source: Any, chosen: Settings, *, options: Mapping[str, Any] | None = 
             classifier=chosen.classifier,
             policy=chosen.policy,
             seed=chosen.seed,
+            uniform_share=chosen.uniform_share,
             classes=chosen.classes,
         )
     except InputError as error:

@@ -522,7 +522,7 @@ def _run_events(pool: Pool, rounds: Sequence[Round]) -> str:
         for item, code, utility in zip(
             r.queried.tolist(), r.labels.tolist(), r.utilities.tolist(), strict=True
         ):
-            tell(r.number, item, code, "policy", utility)
+            tell(r.number, item, code, "uniform" if item in r.uniform else "policy", utility)
     return csv_text(("event", "round", "kind", "item", "id", "class", "role", "utility"), rows)
 
 

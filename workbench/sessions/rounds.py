@@ -32,6 +32,7 @@ class Round:
             this fit saw first. Empty in the last round of a run.
         labels: [k] codes of their answers.
         utilities: [k] the policy's utilities when they were chosen, NaN where it was not asked.
+        uniform: [j] those of `queried` that were drawn uniformly, whatever the policy; mostly none.
         initial: [n] the items labelled before round 0; empty in other rounds.
         initial_labels: [n] their codes.
         seconds: wall time of "fit", "score" and "query".
@@ -51,6 +52,7 @@ class Round:
     queried: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     labels: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     utilities: Floats = field(default_factory=lambda: np.empty(0))
+    uniform: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     initial: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     initial_labels: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -67,6 +69,7 @@ class Round:
             "queried": self.queried.tolist(),
             "labels": self.labels.tolist(),
             "utilities": [_plain(u) for u in self.utilities.tolist()],
+            **({"uniform": self.uniform.tolist()} if self.uniform.size else {}),
             "initial": self.initial.tolist(),
             "initial_labels": self.initial_labels.tolist(),
             "seconds": dict(self.seconds),
@@ -93,6 +96,7 @@ class Round:
                 queried=np.asarray(document["queried"], dtype=np.int64),
                 labels=np.asarray(document["labels"], dtype=np.int64),
                 utilities=np.asarray([_number(u) for u in document["utilities"]], dtype=np.float64),
+                uniform=np.asarray(document.get("uniform", ()), dtype=np.int64),
                 initial=np.asarray(document["initial"], dtype=np.int64),
                 initial_labels=np.asarray(document["initial_labels"], dtype=np.int64),
                 seconds={k: float(v) for k, v in document["seconds"].items()},

@@ -138,15 +138,18 @@ def simulate(
         )
         state = turn.model.state
         asked: Ints = np.empty(0, dtype=np.int64)
+        uniform = asked
         utilities: Floats = np.empty(0)
         if turn.answer is not None:
             asked, utilities = turn.answer.indices, turn.answer.utilities[turn.answer.indices]
+            uniform = asked[:0] if turn.answer.uniform is None else asked[turn.answer.uniform]
         yield Round(
             number=number,
             n_labelled=int(items.size),
             queried=asked,
             labels=truth[asked],
             utilities=utilities,
+            uniform=uniform,
             initial=start if number == 0 else np.empty(0, dtype=np.int64),
             initial_labels=start_codes if number == 0 else np.empty(0, dtype=np.int64),
             seconds=turn.seconds,
