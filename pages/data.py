@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app import current, forms, frame, lost, uploads, widgets
 from workbench.app.cards import picture
-from workbench.app.text import plural, verbatim
+from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS
 
@@ -214,7 +214,7 @@ def problems(report: Any, options: dict[str, Any]) -> None:
     for number, problem in enumerate(ordered):
         icon, colour = MARKS[problem.severity]
         with st.container(border=True, key=f"problem-{number}", gap="xsmall"):
-            st.markdown(f":{colour}[:material/{icon}:] {verbatim(problem.message)}")
+            st.markdown(f":{colour}[:material/{icon}:] {verbatim(for_people(problem.message))}")
             if problem.fixes:
                 with st.container(horizontal=True, key=f"fixes-{number}", gap="small"):
                     for which, fix in enumerate(problem.fixes):
@@ -288,7 +288,7 @@ def upload_images() -> None:
         if pool.kind != "image":
             raise InputError(f"{file.name} holds a table of {plural(len(pool), 'row')}, no images.")
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        st.error(verbatim(for_people(error)), icon=":material/error:")
         if options or "resize=" in str(error) or "mode=" in str(error):
             st.caption("Size and colours above bring all images to one.")
         return
@@ -303,7 +303,7 @@ def upload_images() -> None:
         try:
             classes = None if pool.has_truth else forms.class_names(typed)
         except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
+            st.error(verbatim(for_people(error)), icon=":material/error:")
             return
         with st.spinner("Opening the pool"):
             forms.start(path, replace(settings, classes=classes), options=options)
@@ -339,7 +339,7 @@ def upload() -> None:
     try:
         uploads.check(file.name, data)
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        st.error(verbatim(for_people(error)), icon=":material/error:")
         return
     if st.session_state.get("reading-of") != file.file_id:
         st.session_state["reading-of"], st.session_state["reading"] = file.file_id, {}
@@ -410,7 +410,7 @@ def upload() -> None:
         try:
             classes = None if options.get("target") else forms.class_names(typed)
         except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
+            st.error(verbatim(for_people(error)), icon=":material/error:")
             return
         with st.spinner("Opening the pool"):
             settings = replace(chosen, classes=classes)

@@ -1,6 +1,11 @@
+import re
+from pathlib import Path
+
 import pytest
 
-from workbench.app.text import percent, plural, verbatim
+from workbench.app.text import calibration_verdict, for_people, percent, plural, verbatim
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -33,3 +38,35 @@ def test_counts_and_shares() -> None:
     assert plural(2, "class", "classes") == "2 classes"
     assert percent(0.0834) == "8.3 %"
     assert percent(float("nan")) == percent(None) == "–"
+
+
+def test_messages_lose_python_s_arguments() -> None:
+    message = 'Leave such rows out (missing="drop") or fill them in (missing="impute").'
+    assert for_people(message) == "Leave such rows out or fill them in."
+    assert for_people('missing="drop" leaves them out.') == "“leave rows out” leaves them out."
+    assert for_people("nothing to change") == "nothing to change"
+
+
+@pytest.mark.parametrize(
+    ("confidence", "accuracy", "n", "word"),
+    [(0.9, 0.83, 359, "too sure"), (0.7, 0.83, 359, "too modest"), (0.9, 0.83, 20, "within chance")],
+)
+def test_a_verdict_says_the_direction_and_knows_chance(
+    confidence: float, accuracy: float, n: int, word: str
+) -> None:
+    said = f"Says {100 * confidence:.0f} %, is right 83 %: {word} (n = {n})."
+    assert calibration_verdict(confidence, accuracy, n) == said
+    assert "it is cat in 83 %" in calibration_verdict(confidence, accuracy, n, "cat")
+    assert "within chance" in calibration_verdict(1.0, 1.0, 5)
+
+
+def test_every_term_a_page_explains_is_in_the_glossary() -> None:
+    from workbench.app import glossary
+
+    pages = [*(ROOT / "pages").glob("*.py"), *(ROOT / "workbench" / "app").glob("*.py")]
+    calls = re.findall(r"\bexplain\(([^)]*)\)", "\n".join(p.read_text(encoding="utf-8") for p in pages))
+    used = {name for call in calls for name in re.findall(r'"([^"]+)"', call)}
+    assert {"ECE", "NLL", "inducing point", "latent"} <= used
+    assert all(glossary.explain(name) for name in used)
+    with pytest.raises(KeyError):
+        glossary.explain("no such term")

@@ -10,7 +10,7 @@ import streamlit as st
 
 from workbench.app import current, lost, warm, widgets
 from workbench.app.jobs import manager
-from workbench.app.text import percent, plural, verbatim
+from workbench.app.text import for_people, percent, plural, verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def run(pages: Sequence[Any]) -> None:
         with current.page_run():
             chosen.run()
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        st.error(verbatim(for_people(error)), icon=":material/error:")
     except PageEndsError:
         pass
     # after the page, so that it shows what the page has just done

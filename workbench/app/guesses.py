@@ -53,7 +53,7 @@ def given(lesson: str) -> list[float]:
 def of(lesson: str, who: str) -> float | None:
     """What one browser guessed."""
     with _LOCK:
-        return _GUESSES.get(lesson, {}).get(who)
+        return _GUESSES[lesson].get(who) if lesson in _GUESSES else None
 
 
 def clear(lesson: str) -> None:

@@ -25,6 +25,15 @@ def verbatim(text: object, limit: int | None = None) -> str:
     return _SPECIAL.sub(r"\\\1", plain)
 
 
+_CHOICES = {"drop": "“leave rows out”", "impute": "“fill in”", "error": "“ask me”"}
+
+
+def for_people(message: object) -> str:
+    """A message of the package in the words of the pages: no arguments of Python."""
+    without = re.sub(r' \(missing="\w+"\)', "", str(message))
+    return re.sub(r'missing="(drop|impute|error)"', lambda found: _CHOICES[found[1]], without)
+
+
 def plural(n: int, one: str, many: str | None = None) -> str:
     """A count with its noun: "1 label", "1,200 labels"."""
     return f"{n:,} {one if n == 1 else (many or one + 's')}"
