@@ -496,6 +496,45 @@ def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.Captu
     assert "no policy" in refused(capsys, "score", "--pool", "iris", "--model", out, "--policy", "nope")
 
 
+def test_run_predict_and_score_agree_on_what_a_file_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    images = np.clip(rng.normal(80 + 90 * y[:, None, None], 10, size=(60, 3, 3)), 0, 255).astype(np.uint8)
+    X = rng.normal(3.0 * y[:, None], 1, size=(60, 2))
+    np.savez("rows.npz", features=-X, X=X, y=y)
+    np.savez("images.npz", images=images, y=y)
+    for name in ("rows", "images"):
+        file, run = f"{name}.npz", f"run-{name}"
+        assert call("run", "--pool", file, *FAST[2:], "--budget", "10", "--out", run, "-q") == 0
+        capsys.readouterr()
+        assert call("predict", file, "--model", run) == 0
+        predicted = table(capsys.readouterr().out)
+        assert np.mean([int(row["prediction"]) == code for row, code in zip(predicted, y, strict=True)]) > 0.9
+        assert (
+            call("score", "--pool", file, "--model", run, "--policy", "least-confident", "--top", "40") == 0
+        )
+        best = table(capsys.readouterr().out)
+        confidence = [float(predicted[int(row["row"])]["confidence"]) for row in best]
+        np.testing.assert_allclose([1 - float(row["utility"]) for row in best], confidence, atol=1e-5)
+    (tmp_path / "iris").mkdir()
+    assert call("run", "--pool", "iris", *FAST[2:], "--budget", "8", "--out", "run-iris", "-q") == 0
+    capsys.readouterr()
+    assert call("score", "--pool", "iris", "--model", "run-iris", "--policy", "margin", "--top", "3") == 0
+    out, err = capsys.readouterr()
+    assert len(table(out)) == 3 and "./iris is what lies here" in err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_no_pool_and_a_pipe_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "Name a pool or a file" in refused(capsys, "run", *FAST[2:], "--pool", "", "--out", tmp_path / "a")
+    pipe = ("--pool", tmp_path / "pipe.csv", "--out", tmp_path / "a")
+    assert "a pipe or a device" in refused(capsys, "run", *FAST[2:], *pipe)
+
+
 def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path) -> None:
     session = Session.create("iris", name="flowers", classifier=FAKE, policy="margin", annotator="ann")
     items = session.pool.trainable[:4].tolist()

@@ -444,7 +444,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.on = False
-        self.seen: list[str] = []
+        self.events: list[str] = []
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -453,13 +453,13 @@ class Watch:
         if event == "open":
             mode, flags = args[1], args[2]
             if (isinstance(mode, str) and set(mode) & set("wax+")) or (mode is None and int(flags or 0) & 3):
-                self.seen.append(f"wrote {args[0]}")
+                self.events.append(f"wrote {args[0]}")
         elif event == "import":
             top = str(args[0]).partition(".")[0]
             if top not in sys.modules and top not in sys.stdlib_module_names:
-                self.seen.append(f"imported {args[0]}")
+                self.events.append(f"imported {args[0]}")
         elif event in _STARTS or event in _WRITES or event in _CODE or event in _NET:
-            self.seen.append(f"{event} {str(args)[:100]}")
+            self.events.append(f"{event} {str(args)[:100]}")
 
 
 @cache
@@ -512,7 +512,7 @@ def attempt(reading: Reading, data: bytes, *, limits: bool = True) -> Outcome:
     hook, wrong, said = watch(), "", ""
     measured = limits and _reset_peak()
     before = _memory("VmRSS") if measured else 0
-    hook.seen.clear()
+    hook.events.clear()
     began = time.process_time()  # the processor's seconds: what else the machine does is no fault of a file
     hook.on = True
     try:
@@ -533,8 +533,8 @@ def attempt(reading: Reading, data: bytes, *, limits: bool = True) -> Outcome:
     seconds = time.process_time() - began
     result = None
     used = max(0, _memory("VmHWM") - before) if measured else 0
-    if hook.seen:
-        wrong = "; ".join(hook.seen[:3])
+    if hook.events:
+        wrong = "; ".join(hook.events[:3])
     elif said.count(MARK) > 100 or len(said) > 1100 or "\n" in said.strip():
         wrong = f"a message that repeats the file: {said[:100]!r} ..."
     elif limits and seconds > MOST_SECONDS:
@@ -558,7 +558,7 @@ def run(count: int = 10_000, seed: int = 0) -> Row:
     n_refused = 0
     for reading in readings:  # what a reader imports on first use is no fault of a file
         outcome = attempt(reading, reading.data, limits=False)
-        watch().seen.clear()
+        watch().events.clear()
         if outcome.said or (outcome.wrong and "imported" not in outcome.wrong):
             failures.append(f"sound {reading.name}: {outcome.wrong or outcome.said}")
 

@@ -46,7 +46,7 @@ def test_appended_rows_are_accepted():
     old, ids = fingerprints(TEXT)
     new, new_ids = fingerprints(TEXT + b"w,4,w\n")
     change = compare_fingerprints(old, new, old_ids=ids, new_ids=new_ids)
-    assert (change.n_kept, change.n_appended) == (3, 1)
+    assert (change.n_unchanged, change.n_appended) == (3, 1)
 
 
 def test_a_text_appended_to_a_column_of_numbers_leaves_the_other_rows_alone():

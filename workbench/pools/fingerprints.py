@@ -108,11 +108,11 @@ class FingerprintChange(NamedTuple):
     """What happened to a pool between two readings.
 
     Attributes:
-        n_kept: items that are as they were.
+        n_unchanged: items that are as they were.
         n_appended: items added at the end.
     """
 
-    n_kept: int
+    n_unchanged: int
     n_appended: int
 
 

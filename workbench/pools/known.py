@@ -186,10 +186,10 @@ def load_images(entry: CatalogueEntry, *, features: str = "pixels", n_components
     Raises:
         InputError: not there; says how to get it.
     """
-    from workbench.pools.formats.arrays import load_npz
+    from workbench.pools.formats.arrays import load
 
     path = _needed(entry)
-    pool = load_npz(
+    pool = load(
         File.of(path),
         name=entry.name,
         classes=_IMAGE_CLASSES[entry.name],
@@ -199,32 +199,23 @@ def load_images(entry: CatalogueEntry, *, features: str = "pixels", n_components
     return replace(pool, title=_IMAGE_TITLES[entry.name], notes=(*pool.notes, *_check(path, entry)))
 
 
+_CLOTHES = (
+    "T-shirt",
+    "trousers",
+    "pullover",
+    "dress",
+    "coat",
+    "sandal",
+    "shirt",
+    "sneaker",
+    "bag",
+    "ankle boot",
+)
+_THINGS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _IMAGE_CLASSES: dict[str, tuple[str, ...]] = {
-    "mnist": tuple(str(i) for i in range(10)),
-    "fashion_mnist": (
-        "T-shirt",
-        "trousers",
-        "pullover",
-        "dress",
-        "coat",
-        "sandal",
-        "shirt",
-        "sneaker",
-        "bag",
-        "ankle boot",
-    ),
-    "cifar10_jpeg": (
-        "airplane",
-        "automobile",
-        "bird",
-        "cat",
-        "deer",
-        "dog",
-        "frog",
-        "horse",
-        "ship",
-        "truck",
-    ),
+    "mnist": tuple("0123456789"),
+    "fashion_mnist": _CLOTHES,
+    "cifar10_jpeg": _THINGS,
 }
 _IMAGE_TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10_jpeg": "CIFAR-10 (JPEG)"}
 

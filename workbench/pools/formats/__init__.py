@@ -77,8 +77,8 @@ FORMATS: Registry[FileFormat] = Registry(
             folder="*.parquet",
             magic=b"PAR1",
         ),
-        FileFormat("npz", "workbench.pools.formats.arrays:NPZ_READER", "NPZ", endings=(".npz",)),
-        FileFormat("npy", "workbench.pools.formats.arrays:NPY_READER", "NPY", endings=(".npy",)),
+        FileFormat("npz", "workbench.pools.formats.arrays:READER", "NPZ", endings=(".npz",)),
+        FileFormat("npy", "workbench.pools.formats.arrays:READER", "NPY", endings=(".npy",)),
         FileFormat(
             "libsvm",
             "workbench.pools.formats.libsvm:READER",

@@ -256,7 +256,7 @@ def _labels_of(
     return (archive.texts(key, n) if key and key != layout else None), None
 
 
-def load_npz(
+def load(
     file: File,
     *,
     name: str | None = None,
@@ -269,9 +269,9 @@ def load_npz(
     max_bytes: int = MAX_BYTES,
     max_cells: int = MAX_CELLS,
 ) -> Pool:
-    """Make a pool of an NPZ file.
+    """Make a pool of an NPY or NPZ file.
 
-    It holds X [N, D] or images [N, H, W(, 3)], maybe y [N], classes, ids and feature_names; or
+    An NPZ holds X [N, D] or images [N, H, W(, 3)], maybe y [N], classes, ids and feature_names; or
     x_train, y_train, x_test, y_test, whose split is then the pool's own.
 
     Args:
@@ -292,55 +292,27 @@ def load_npz(
     Raises:
         InputError: what is wrong and what to do.
     """
-    archive = NpzFile(file, max_bytes)
-    values, layout = items_of(archive, x, max_cells)
-    _check_items(values, file.name)
-    y, test = _labels_of(archive, layout, target, len(values))
-    ids = _checked_ids(archive.texts("ids", len(values)), file.name) if "ids" in archive else None
-    named = archive.first_of(_CLASS_NAMES)
-    if classes is None and named:
-        classes = tuple(str(value) for value in archive.texts(named).ravel())
-    columns = archive.first_of(_COLUMN_NAMES)
-    names = tuple(str(value) for value in archive.texts(columns).ravel()) if columns else None
-    return _pool(file, name, values, y, classes, ids, names, test, missing, features, n_components, max_cells)
-
-
-def load_npy(
-    file: File,
-    *,
-    name: str | None = None,
-    classes: tuple[str, ...] | None = None,
-    missing: str = "error",
-    features: str = "pixels",
-    n_components: int = 50,
-    max_bytes: int = MAX_BYTES,
-    max_cells: int = MAX_CELLS,
-) -> Pool:
-    """Make a pool of an NPY file of rows or images; arguments, result and errors as `load_npz`."""
-    values = read_npy(file, max_bytes)
-    _check_items(values, file.name)
-    return _pool(
-        file, name, values, None, classes, None, None, None, missing, features, n_components, max_cells
-    )
-
-
-def _pool(
-    file: File,
-    name: str | None,
-    values: Array,
-    y: Array | None,
-    classes: tuple[str, ...] | None,
-    ids: list[str] | None,
-    names: tuple[str, ...] | None,
-    test: TestSplit | None,
-    missing: str,
-    features: str,
-    n_components: int,
-    max_cells: int,
-) -> Pool:
     label, title = file.name, name or file.stem
     if missing not in ("error", "drop", "impute"):
         raise InputError(f"missing={cut(missing)} is not one of 'error', 'drop', 'impute'.")
+    y: Array | None = None
+    ids: list[str] | None = None
+    names: tuple[str, ...] = ()
+    test: TestSplit | None = None
+    if file.plain_name.endswith(".npy"):
+        values = read_npy(file, max_bytes)
+        _check_items(values, label)
+    else:
+        archive = NpzFile(file, max_bytes)
+        values, layout = items_of(archive, x, max_cells)
+        _check_items(values, label)
+        y, test = _labels_of(archive, layout, target, len(values))
+        ids = _checked_ids(archive.texts("ids", len(values)), label) if "ids" in archive else None
+        named = archive.first_of(_CLASS_NAMES)
+        if classes is None and named:
+            classes = tuple(str(value) for value in archive.texts(named).ravel())
+        columns = archive.first_of(_COLUMN_NAMES)
+        names = tuple(str(value) for value in archive.texts(columns).ravel()) if columns else ()
     truth, known = (None, tuple(classes or ())) if y is None else codes_of(y, classes, label)
     if values.ndim in (3, 4):
         check_cells(label, len(values), int(np.prod(values.shape[1:])), 2 * max_cells, 2 * max_cells)
@@ -351,14 +323,14 @@ def _pool(
         raise InputError(f"features={cut(features)} is for images; {label} holds a table.")
     if values.ndim != 2 or values.shape[1] == 0:
         raise InputError(f"{label} must hold a table [N, D] or images [N, H, W]; got {list(values.shape)}.")
-    if names is not None and len(names) != values.shape[1]:
+    if names and len(names) != values.shape[1]:
         raise InputError(f"{label} names {len(names)} columns but has {values.shape[1]}.")
-    names = names or tuple(f"x{i + 1}" for i in range(values.shape[1]))
     if isinstance(values, np.memmap) and values.dtype.kind == "f":
         check_cells(label, 0, values.shape[1], 0)
     else:
         check_cells(label, values.shape[0], values.shape[1], max_cells)
         values = np.asarray(values, dtype=np.float64)
+    names = names or tuple(f"x{i + 1}" for i in range(values.shape[1]))
     raw = values
     feature_map: TableFeatureMap | None = None
     notes: tuple[str, ...] = ()
@@ -525,5 +497,4 @@ def _stream(path: Path, feature_map: FeatureMap | None, columns: Sequence[str] |
     return NumpySource(path, feature_map)
 
 
-NPZ_READER = Reader(load_npz, _rows, stream=_stream)
-NPY_READER = Reader(load_npy, _rows, stream=_stream)
+READER = Reader(load, _rows, stream=_stream)

@@ -62,7 +62,7 @@ def load(
         n_components: of "pca".
         max_bytes: most bytes of the files once unpacked, and of all images once decoded.
         max_pixels: most pixels of one image, before resizing.
-        max_cells: most pixels x colours of all images together, as they are kept.
+        max_cells: most pixels x colours of all images together, after resizing.
 
     Returns:
         The pool; ids are the paths inside the folder.
@@ -76,7 +76,7 @@ def load(
         raise InputError(f"corrupt={corrupt!r} is not one of 'error', 'drop'.")
     size = _wanted_size(resize)
     folder = _Folder(file, max_bytes)
-    decoded, kept, dropped = _decode_all(folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes))
+    decoded, paths, dropped = _decode_all(folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes))
     notes = []
     if dropped:
         notes.append(f"{_files(len(dropped))} that could not be decoded left out: {listed(dropped, 3)}.")
@@ -88,13 +88,13 @@ def load(
         notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
     if mode:
         notes.append(f"Images turned to {mode}.")
-    truth, classes = _classes_by_folder(file.name, kept, labelled)
+    truth, classes = _classes_by_folder(file.name, paths, labelled)
     return image_pool(
         name or file.stem,
         decoded,
         truth,
         classes,
-        ids=kept,
+        ids=paths,
         features=features,
         n_components=n_components,
         title=file.name,
@@ -161,7 +161,7 @@ def _decode_all(
     max_pixels: int,
     max_cells: int,
 ) -> tuple[Array, list[str], list[str]]:
-    kept: list[str] = []
+    read: list[str] = []
     dropped: list[str] = []
 
     def decoded() -> Iterator[Array]:
@@ -175,15 +175,15 @@ def _decode_all(
                     raise
                 dropped.append(path)
                 continue
-            kept.append(path)
+            read.append(path)
             yield image
 
-    images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, kept)
+    images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, read)
     if len(images) < 2:
         raise InputError(
             f"{folder.label} holds {len(images)} image(s) that can be read; a pool needs at least 2."
         )
-    return images, kept, dropped
+    return images, read, dropped
 
 
 def stack_images(

@@ -38,20 +38,20 @@ def table_pool(table: Examination, stem: str) -> Pool:
         first, *more = table.found.in_the_way
         further = f" ({counted(len(more), 'further problem')} of this kind or another.)" if more else ""
         raise InputError(f"{first.message}{further}")
-    kept = np.flatnonzero(table.keep)
+    rows = np.flatnonzero(table.keep)
     name = table.options.name or stem
     if table.texts is not None:
-        return _text_pool(table, kept, name)
+        return _text_pool(table, rows, name)
     recipe: list[NumberColumn | CategoryColumn] = []
     features = []
     for column in table.columns.values():
         if not column.used:
             continue
-        series = column.series if len(kept) == len(table.frame) else column.series.iloc[kept]
+        series = column.series if len(rows) == len(table.frame) else column.series.iloc[rows]
         if column.as_text:
             texts, _ = read_texts(column.series)
             categories = tuple(sorted(set(map(str, texts[table.keep & ~column.gone]))))
-            entry = CategoryColumn(column.name, categories, bool(column.gone[kept].any()))
+            entry = CategoryColumn(column.name, categories, bool(column.gone[rows].any()))
             recipe.append(entry)
             features.append(entry.read(series, "."))
             continue
@@ -60,54 +60,54 @@ def table_pool(table: Examination, stem: str) -> Pool:
             fill = typical(column.cells.values[~column.gone])
         number = NumberColumn(column.name, fill, table.options.numeric_text == "missing")
         recipe.append(number)
-        features.append(number.encode(series, Numbers(*(part[kept] for part in column.cells))))
+        features.append(number.encode(series, Numbers(*(part[rows] for part in column.cells))))
     feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or ".")
-    frame = table.frame if len(kept) == len(table.frame) else table.frame.iloc[kept]
+    frame = table.frame if len(rows) == len(table.frame) else table.frame.iloc[rows]
     shown = [name for name in table.names if name != table.options.target]
     return Pool(
         name=name,
         kind="table",
         features=np.column_stack(features),
         classes=table.classes,
-        truth=None if table.truth is None else table.truth[kept],
-        items=RowItems(_ids(table, kept), {column: frame[column].array for column in shown}),
+        truth=None if table.truth is None else table.truth[rows],
+        items=RowItems(_ids(table, rows), {column: frame[column].array for column in shown}),
         feature_map=feature_map,
-        fingerprints=_fingerprints(table, shown, kept),
+        fingerprints=_fingerprints(table, shown, rows),
         title=table.raw.name,
-        description=f"{len(kept):,} items from {table.raw.name}.",
+        description=f"{len(rows):,} items from {table.raw.name}.",
         plane=len(feature_map.columns) == 2 and all(isinstance(column, NumberColumn) for column in recipe),
         notes=table.found.notes,
     )
 
 
-def _text_pool(table: Examination, kept: Ints, name: str) -> Pool:
+def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     assert table.texts is not None
     column = str(table.options.text_column)
-    texts = [str(text) for text in table.texts[kept]]
+    texts = [str(text) for text in table.texts[rows]]
     feature_map = TextFeatureMap.of(texts, column)
     return Pool(
         name=name,
         kind="text",
         features=feature_map.transform(texts),
         classes=table.classes,
-        truth=None if table.truth is None else table.truth[kept],
-        items=TextItems(_ids(table, kept), texts),
+        truth=None if table.truth is None else table.truth[rows],
+        items=TextItems(_ids(table, rows), texts),
         feature_map=feature_map,
         fingerprints=fingerprint_words([fingerprint_values(texts)]),
         title=table.raw.name,
-        description=f"{len(kept):,} texts from {table.raw.name}.",
+        description=f"{len(rows):,} texts from {table.raw.name}.",
         common_scale=True,
         notes=(*table.found.notes, f"Features are {len(feature_map.columns)} topics of {column!r}."),
     )
 
 
-def _ids(table: Examination, kept: Ints) -> Sequence[str]:
+def _ids(table: Examination, rows: Ints) -> Sequence[str]:
     if table.ids is not None:
-        return [str(text) for text in table.ids[kept]]
-    return RowNumbers(len(kept)) if len(kept) == len(table.frame) else [str(row) for row in kept]
+        return [str(text) for text in table.ids[rows]]
+    return RowNumbers(len(rows)) if len(rows) == len(table.frame) else [str(row) for row in rows]
 
 
-def _fingerprints(table: Examination, shown: list[str], kept: Ints) -> Array:
+def _fingerprints(table: Examination, shown: list[str], rows: Ints) -> Array:
     words = []
     for name in shown:
         column = table.columns.get(name)
@@ -119,5 +119,5 @@ def _fingerprints(table: Examination, shown: list[str], kept: Ints) -> Array:
         if cells.unreadable.any():
             texts = [plain_text(value) for value in series.array[cells.unreadable]]
             word[cells.unreadable] = fingerprint_values(texts)
-        words.append(word[kept])
+        words.append(word[rows])
     return fingerprint_words(words)
