@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import gpflow
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -248,6 +249,9 @@ def test_options_that_make_no_sense_are_refused(wine):
         ({"batch_size": 0}, "batch_size"),
         ({"inducing": "grid"}, "inducing"),
         ({"kernel": "cosine"}, "kernel"),
+        ({"epochs": 3}, "epochs=3 does nothing in full sweeps"),
+        ({"learning_rate": 0.1}, "does nothing in full sweeps"),
+        ({"kernel": gpflow.kernels.Matern32(), "variance": 2.0}, "variance=2.0 does nothing"),
     ):
         with pytest.raises(InputError, match=message):
             make_classifier("bayesian-svm", **options).fit(X, y)

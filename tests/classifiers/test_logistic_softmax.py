@@ -41,7 +41,7 @@ def test_bounds_against_exact_samples_on_wine(wine):
     assert gibbs.diagnostics_.r_hat < 1.2 and gibbs.diagnostics_.effective_sample_size > 20
     gaps, models = {}, {}
     for bound in ("joint", "mean-field", "plain"):
-        models[bound] = LogisticSoftmaxClassifier(bound, **same).fit(X, y)
+        models[bound] = LogisticSoftmaxClassifier(bound=bound, **same).fit(X, y)
         gaps[bound] = np.abs(models[bound].predict_proba(X_test) - truth).mean()
     assert gaps["plain"] < gaps["joint"] < gaps["mean-field"]
     assert gaps["plain"] < 0.015 and gaps["joint"] < 0.03 and gaps["mean-field"] > 0.08
@@ -91,7 +91,7 @@ def test_minibatches_reach_the_full_fit(wine):
 def test_gpflow_model_agrees(wine):
     X, X_test, y, _ = wine
     for bound in ("joint", "mean-field"):
-        model = LogisticSoftmaxClassifier(bound, prior_mean="log-classes", random_state=0).fit(X, y)
+        model = LogisticSoftmaxClassifier(bound=bound, prior_mean="log-classes", random_state=0).fit(X, y)
         gp = model.gpflow_model_
         mean, variance = (a.numpy() for a in gp.predict_f(model.geometry_.transform(X_test)))
         latent = model.predict_latent(X_test)

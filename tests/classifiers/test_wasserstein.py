@@ -174,9 +174,9 @@ def test_callback_sees_one_rising_fraction_and_stops():
 def test_printed_distance_and_image_networks():
     X, y = load_digits(return_X_y=True)
     X, y = X[:200], y[:200]
-    model = WassersteinClassifier("small", input_shape=(8, 8), **QUICK | {"epochs": 4}).fit(X, y)
+    model = WassersteinClassifier(network="small", input_shape=(8, 8), **QUICK | {"epochs": 4}).fit(X, y)
     assert model.score(X, y) > 0.6
-    copy = WassersteinClassifier("small", input_shape=(8, 8)).set_state(model.get_state())
+    copy = WassersteinClassifier(network="small", input_shape=(8, 8)).set_state(model.get_state())
     np.testing.assert_array_equal(copy.predict_proba(X[:20]), model.predict_proba(X[:20]))
     a, b, ya, yb = split(load_iris)
     printed = WassersteinClassifier(distance="printed", distance_rows=16, batch_size=32, **QUICK).fit(a, ya)
@@ -190,11 +190,12 @@ def test_printed_distance_and_image_networks():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"distance": "other"}, "exact, printed"),
-        ({"calibration": "leave-one-out"}, "'validation' or None"),
-        ({"epsilon": 0.0}, "between 0 and 1"),
+        ({"distance": "other"}, "'exact', 'printed'"),
+        ({"calibration": "leave-one-out"}, "calibration must be one of 'validation'"),
+        ({"epsilon": 1.0}, "between 0 and 1"),
+        ({"calibration": None, "validation_fraction": 0.3}, "does nothing with calibration=None"),
         ({"epochs": 0}, "epochs must be positive"),
-        ({"weight": -1.0}, "weight must not be negative"),
+        ({"weight": -1.0}, "weight must be at least 0"),
         ({"input_shape": (3, 3)}, "4 numbers in all"),
         ({"network": "huge"}, "no network called 'huge'"),
     ],

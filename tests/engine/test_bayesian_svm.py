@@ -6,25 +6,28 @@ import tensorflow as tf
 from scipy.optimize import minimize_scalar
 
 from tests.engine.problems import differences, overlapping, projected
-from workbench.engine.bayesian_svm import hinge
-from workbench.engine.conjugate import (
-    Block,
-    Posterior,
-    Prior,
-    Rows,
-    Schedule,
-    compiled,
-    full_batch,
-    minibatches,
-    objective,
-    start,
-    stochastic,
-)
 from workbench.engine.full_svm import full_gp
 from workbench.engine.kernels import StationaryKernel
+from workbench.engine.likelihoods import BayesianSVM
+from workbench.engine.natural_gradient import (
+    ZERO_MEAN,
+    Block,
+    Drift,
+    Plan,
+    ProjectedRows,
+    Schedule,
+    State,
+    ascend,
+    ascend_stochastic,
+    class_minibatches,
+    compiled,
+    objective,
+)
 from workbench.engine.projection import make_basis, project
 
-NONE = Prior()
+SVM = BayesianSVM()
+FLAGS = ZERO_MEAN.tensors(np.float64)
+hinge = SVM.sites
 
 
 def problem(n=60, n_inducing=12, seed=0, **kernel):
@@ -35,18 +38,18 @@ def problem(n=60, n_inducing=12, seed=0, **kernel):
 
 def converged(block, sweeps=300, tol=1e-13):
     P, C = block.phi.shape[1], block.targets.shape[1]
-    fresh = start(P, C, NONE, np.float64)
-    return full_batch(hinge, [block], fresh, NONE, sweeps=sweeps, tol=tol)
+    fresh = State.prior(P, C)
+    return ascend(SVM, [block], fresh, ZERO_MEAN, sweeps=sweeps, tol=tol)
 
 
 def test_slopes_are_the_derivatives_of_the_value():
     rng = np.random.default_rng(0)
     mean, variance = 2 * rng.standard_normal((5, 3)), rng.uniform(0.05, 3, (5, 3))
     signs = np.where(rng.random((5, 3)) < 0.5, -1.0, 1.0)
-    slope, curvature, _ = hinge(*map(tf.constant, (mean, variance, signs)), None)
+    slope, curvature, _ = hinge(*map(tf.constant, (mean, variance, signs)))
 
     def value(m, v):
-        return float(tf.reduce_sum(hinge(*map(tf.constant, (m, v, signs)), None)[2]))
+        return float(tf.reduce_sum(hinge(*map(tf.constant, (m, v, signs)))[2]))
 
     assert slope.numpy() == pytest.approx(differences(lambda m: value(m, variance), mean), abs=1e-7)
     bend = differences(lambda v: value(mean, v), variance)
@@ -65,7 +68,7 @@ def test_alpha_is_at_its_best():
         options={"xatol": 1e-10},
     )
     assert np.exp(best.x) == pytest.approx(second, rel=1e-5)
-    value = hinge(*(tf.constant([[a]], tf.float64) for a in (mean, variance, sign)), None)[2]
+    value = hinge(*(tf.constant([[a]], tf.float64) for a in (mean, variance, sign)))[2]
     assert float(value[0]) == pytest.approx(-best.fun, abs=1e-9)
 
 
@@ -74,17 +77,17 @@ def test_value_bounds_the_expected_hinge_and_meets_it_without_variance():
     mean, sign = rng.normal(0, 2, (40, 1)), np.where(rng.random((40, 1)) < 0.5, -1.0, 1.0)
     f = mean + np.sqrt(0.7) * rng.standard_normal((40, 20_000))
     expected = (-2 * np.maximum(0, 1 - sign * f)).mean(axis=1)
-    bound = hinge(*map(tf.constant, (mean, np.full_like(mean, 0.7), sign)), None)[2].numpy()
+    bound = hinge(*map(tf.constant, (mean, np.full_like(mean, 0.7), sign)))[2].numpy()
     assert (bound <= expected + 0.03).all()
-    exact = hinge(*map(tf.constant, (mean, np.zeros_like(mean), sign)), None)[2].numpy()
+    exact = hinge(*map(tf.constant, (mean, np.zeros_like(mean), sign)))[2].numpy()
     assert exact == pytest.approx(-2 * np.maximum(0, 1 - sign * mean)[:, 0], abs=1e-5)
 
 
 def test_one_sweep_is_the_papers_update():
     _, block = problem()
-    fit = full_batch(hinge, [block], start(12, 1, NONE, np.float64), NONE, sweeps=1, tol=0)
+    fit = ascend(SVM, [block], State.prior(12, 1), ZERO_MEAN, sweeps=1, tol=0)
     y = block.targets[:, 0]
-    alpha = 1 + block.rest + (block.phi**2).sum(axis=1)  # the prior's (1 - y f)^2
+    alpha = 1 + block.residual + (block.phi**2).sum(axis=1)  # the prior's (1 - y f)^2
     precision = np.eye(12) + block.phi.T @ (alpha[:, None] ** -0.5 * block.phi)
     mean = np.linalg.solve(precision, block.phi.T @ (y * (alpha**-0.5 + 1)))
     assert fit.posterior.precision[0] == pytest.approx(precision, abs=1e-12)
@@ -95,7 +98,7 @@ def test_one_sweep_is_the_papers_update():
 @pytest.mark.parametrize("seed", range(3))
 def test_objective_never_falls(growth, seed):
     _, block = problem(seed=seed, variance=10.0)
-    fit = full_batch(hinge, [block], start(12, 1, NONE, np.float64), NONE, sweeps=80, tol=0, growth=growth)
+    fit = ascend(SVM, [block], State.prior(12, 1), ZERO_MEAN, sweeps=80, tol=0, growth=growth)
     gains = np.diff(fit.trace)
     assert len(gains) > 20
     assert gains.min() >= -1e-8 * abs(fit.objective)
@@ -103,11 +106,11 @@ def test_objective_never_falls(growth, seed):
 
 def test_long_steps_end_where_the_papers_steps_do():
     _, block = problem(variance=10.0)
-    fresh = start(12, 1, NONE, np.float64)
-    slow = full_batch(hinge, [block], fresh, NONE, sweeps=2000, tol=1e-13, growth=1.0)
+    fresh = State.prior(12, 1)
+    slow = ascend(SVM, [block], fresh, ZERO_MEAN, sweeps=2000, tol=1e-13, growth=1.0)
     fast = converged(block)
     assert fast.objective == pytest.approx(slow.objective, rel=1e-9)
-    assert fast.steps < 0.6 * slow.steps
+    assert fast.n_iter < 0.6 * slow.n_iter
 
 
 def test_fixed_point_is_stationary_in_mean_and_covariance():
@@ -115,7 +118,7 @@ def test_fixed_point_is_stationary_in_mean_and_covariance():
     q = converged(block, sweeps=2000, tol=1e-15).posterior
 
     def at(mean, root):
-        return objective(hinge, [block], q._replace(mean=mean, root=root), NONE)
+        return objective(SVM, [block], q._replace(mean=mean, root=root), ZERO_MEAN)
 
     assert np.abs(differences(lambda m: at(m, q.root), q.mean)).max() < 1e-4
     lower = np.tril(differences(lambda r: at(q.mean, r), q.root)[0])
@@ -129,30 +132,30 @@ def test_objective_matches_monte_carlo_of_its_parts():
     kl = 0.5 * (np.trace(S) + (q.mean**2).sum() - 12 - np.linalg.slogdet(S)[1])
     v = q.mean[:, 0] + np.random.default_rng(0).standard_normal((200_000, 12)) @ np.linalg.cholesky(S).T
     slack = 1 - block.targets[:, 0] * (v @ block.phi.T)
-    second = (slack**2).mean(axis=0) + block.rest
+    second = (slack**2).mean(axis=0) + block.residual
     value = (-slack.mean(axis=0) - np.sqrt(second)).sum() - kl
-    assert objective(hinge, [block], q, NONE) == pytest.approx(value, abs=0.05)
+    assert objective(SVM, [block], q, ZERO_MEAN) == pytest.approx(value, abs=0.05)
 
 
 def test_blocks_add_up_to_the_whole():
     _, block = problem()
     parts = [Block(*(a[s] for a in block)) for s in (slice(0, 17), slice(17, 60))]
-    fresh = start(12, 1, NONE, np.float64)
-    whole = full_batch(hinge, [block], fresh, NONE, sweeps=10, tol=0)
-    split = full_batch(hinge, parts, fresh, NONE, sweeps=10, tol=0)
+    fresh = State.prior(12, 1)
+    whole = ascend(SVM, [block], fresh, ZERO_MEAN, sweeps=10, tol=0)
+    split = ascend(SVM, parts, fresh, ZERO_MEAN, sweeps=10, tol=0)
     assert split.trace == pytest.approx(whole.trace, rel=1e-10)
 
 
 def test_rows_project_lazily_when_they_do_not_fit(monkeypatch):
-    from workbench.engine import conjugate
+    from workbench.engine import natural_gradient
 
     X, block = problem()
     kernel = StationaryKernel("squared-exponential", 1.0, 2.0)
     basis = make_basis(X[:12], kernel)
-    monkeypatch.setattr(conjugate, "BLOCK_ROWS", 25)
-    kept = list(Rows(X, block.targets, basis, kernel))
-    monkeypatch.setattr(conjugate, "KEPT_BYTES", 0)
-    lazy = Rows(X, block.targets, basis, kernel)
+    monkeypatch.setattr(natural_gradient, "BLOCK_ROWS", 25)
+    kept = list(ProjectedRows(X, block.targets, basis, kernel))
+    monkeypatch.setattr(natural_gradient, "HELD_BYTES", 0)
+    lazy = ProjectedRows(X, block.targets, basis, kernel)
     for _ in range(2):
         again = list(lazy)
         assert len(again) == len(kept) == 3
@@ -164,10 +167,10 @@ def test_rows_project_lazily_when_they_do_not_fit(monkeypatch):
 
 def test_minibatch_of_everything_with_step_one_is_a_sweep():
     _, block = problem()
-    fresh = start(12, 1, NONE, np.float64)
-    sweep = full_batch(hinge, [block], fresh, NONE, sweeps=1, tol=0)
-    step = stochastic(
-        hinge, [block], 60, fresh, NONE, epochs=1, batch_size=60, class_batch=1,
+    fresh = State.prior(12, 1)
+    sweep = ascend(SVM, [block], fresh, ZERO_MEAN, sweeps=1, tol=0)
+    step = ascend_stochastic(
+        SVM, [block], 60, fresh, ZERO_MEAN, epochs=1, batch_size=60, class_batch=1,
         schedule=Schedule(1.0, 0.0, 1.0, 0.0), rng=np.random.default_rng(0),
     )  # fmt: skip
     assert step.posterior.mean == pytest.approx(sweep.posterior.mean, abs=1e-12)
@@ -178,24 +181,22 @@ def test_minibatches_carry_the_factor_n_over_s():
     # four copies of the data: a minibatch holding one copy, scaled by 4, gives the full update
     _, block = problem(n=20)
     copies = Block(*(np.concatenate([a] * 4) for a in block))
-    fresh = start(12, 1, NONE, np.float64)
-    full = full_batch(hinge, [copies], fresh, NONE, sweeps=1, tol=0)
-    run = compiled(hinge, "float64")
+    fresh = State.prior(12, 1)
+    full = ascend(SVM, [copies], fresh, ZERO_MEAN, sweeps=1, tol=0)
+    run = compiled(SVM, "float64")
     rows = np.arange(20, dtype=np.int32)[None]
-    out = run.scheduled(
-        *copies, *fresh, rows, np.zeros((1, 1), np.int32), np.ones(1), np.float64(80 / 20),
-        tf.constant(False), np.zeros(2),
-    )  # fmt: skip
-    assert out[3].numpy() == pytest.approx(full.posterior.precision, abs=1e-10)
-    assert out[0].numpy() == pytest.approx(full.posterior.mean, abs=1e-10)
+    plan = Plan(rows, np.zeros((1, 1), np.int32), np.float64(80 / 20))
+    out = run.scheduled(copies, fresh, plan, np.ones(1), FLAGS)
+    assert out.precision.numpy() == pytest.approx(full.posterior.precision, abs=1e-10)
+    assert out.mean.numpy() == pytest.approx(full.posterior.mean, abs=1e-10)
 
 
 @pytest.mark.parametrize("schedule", [None, Schedule()], ids=["adaptive", "decaying"])
 def test_stochastic_fits_come_near_the_full_one(schedule):
     _, block = problem(n=400)
     full = converged(block)
-    fit = stochastic(
-        hinge, [block], 400, start(12, 1, NONE, np.float64), NONE, epochs=30, batch_size=20,
+    fit = ascend_stochastic(
+        SVM, [block], 400, State.prior(12, 1), ZERO_MEAN, epochs=30, batch_size=20,
         class_batch=1, schedule=schedule, rng=np.random.default_rng(0),
     )  # fmt: skip
     assert full.objective >= fit.objective > full.objective - 0.03 * abs(full.objective)
@@ -205,18 +206,15 @@ def test_stochastic_fits_come_near_the_full_one(schedule):
 def test_adaptive_rates_stay_in_the_unit_interval_and_shrink():
     _, block = problem(n=400)
     rng = np.random.default_rng(0)
-    run = compiled(hinge, "float64")
-    rows, classes = minibatches(400, 10, 1, 1, rng)
-    state = start(12, 1, NONE, np.float64)
-    drift = (np.zeros((1, 12)), np.zeros((1, 12, 12)), np.array([[0.0], [0.0], [1.0]]))
+    run = compiled(SVM, "float64")
+    rows, classes = class_minibatches(400, 10, 1, 1, rng)
+    state = State.prior(12, 1)
+    drift = Drift(np.zeros((1, 12)), np.zeros((1, 12, 12)), np.array([[0.0], [0.0], [1.0]]))
     windows = []
     for t in range(40):
-        out = run.adaptive(
-            *block, *state, rows[t % 40 : t % 40 + 1], classes[:1], np.float64(40),
-            tf.constant(False), np.zeros(2), *drift, np.float64(10),
-        )  # fmt: skip
-        state, drift = out[:7], out[7:]
-        windows.append(float(drift[2][2, 0]))
+        plan = Plan(rows[t % 40 : t % 40 + 1], classes[:1], np.float64(40))
+        state, drift = run.adaptive(block, state, plan, drift, np.float64(10), FLAGS)
+        windows.append(float(drift.pace[2, 0]))
     # the memory is a plain mean for ten steps; then it grows by less than one a step: 0 < rho < 1
     assert windows[:10] == pytest.approx(np.arange(2, 12))
     steps = np.diff(windows[10:])
@@ -224,10 +222,10 @@ def test_adaptive_rates_stay_in_the_unit_interval_and_shrink():
 
 
 def test_every_item_is_in_an_epoch():
-    rows, classes = minibatches(23, 5, 4, 4, np.random.default_rng(0))
+    rows, classes = class_minibatches(23, 5, 4, 4, np.random.default_rng(0))
     assert rows.shape == (5, 5) and set(rows.ravel()) == set(range(23))
     assert classes.shape == (5, 4)
-    rows, classes = minibatches(23, 5, 4, 2, np.random.default_rng(0))
+    rows, classes = class_minibatches(23, 5, 4, 2, np.random.default_rng(0))
     assert rows.shape == (10, 5) and classes.shape == (10, 2)
     assert all(len(set(c)) == 2 for c in classes)
 
@@ -250,8 +248,8 @@ def test_inducing_points_at_the_data_give_the_full_gp():
     K = kernel(new, X)
     mean = phi_new @ sparse.posterior.mean[:, 0]
     variance = rest_new + ((phi_new @ sparse.posterior.root[0].T) ** 2).sum(axis=1)
-    assert K @ full.weights == pytest.approx(mean, abs=1e-4)
-    assert 2.0 - ((K @ full.factor) ** 2).sum(axis=1) == pytest.approx(variance, abs=1e-4)
+    assert K @ full.posterior.weights == pytest.approx(mean, abs=1e-4)
+    assert 2.0 - ((K @ full.posterior.factor) ** 2).sum(axis=1) == pytest.approx(variance, abs=1e-4)
 
 
 def test_one_against_the_rest_of_two_classes_is_the_binary_model():
@@ -272,7 +270,7 @@ def test_large_margin_gp_of_two_classes_pulls_like_the_binary_model_with_twice_t
     phi, rest, *_ = projected(X, 10, variance=1.0)
     y = np.where(codes == 1, 1.0, -1.0)
     w = (1 + 2 * (rest + (phi**2).sum(axis=1))) ** -0.5
-    _, curvature, _ = hinge(*map(tf.constant, (np.zeros((50, 1)), (1 / w**2 - 1)[:, None], y[:, None])), None)
+    _, curvature, _ = hinge(*map(tf.constant, (np.zeros((50, 1)), (1 / w**2 - 1)[:, None], y[:, None])))
     assert curvature.numpy()[:, 0] == pytest.approx(w)
     binary = (
         np.sqrt(2)
@@ -299,9 +297,9 @@ def test_full_gp_never_falls_and_ecm_climbs_the_svms_posterior():
     for options in ({}, {"growth": 1.0}, {"point_estimate": True, "growth": 1.0}):
         fit = full_gp(K, y, sweeps=150, tol=1e-10, **options)
         assert np.diff(fit.trace).min() >= -1e-8 * abs(fit.objective)
-    f = K @ fit.weights
+    f = K @ fit.posterior.weights
     hinge_loss = np.maximum(0, 1 - y * f).sum()
-    assert fit.objective == pytest.approx(-2 * hinge_loss - 0.5 * fit.weights @ f, rel=1e-6)
+    assert fit.objective == pytest.approx(-2 * hinge_loss - 0.5 * fit.posterior.weights @ f, rel=1e-6)
     # the mode of that posterior: no small change is better
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -314,7 +312,7 @@ def test_full_gp_uses_the_variance_and_ecm_does_not():
     y = np.where(codes == 1, 1.0, -1.0)
     K = StationaryKernel("squared-exponential", 1.0, 5.0)(X, X) + 1e-6 * np.eye(40)
     bayes, ecm = full_gp(K, y), full_gp(K, y, point_estimate=True)
-    assert (bayes.r > ecm.r).mean() > 0.9
+    assert (bayes.posterior.r > ecm.posterior.r).mean() > 0.9
 
 
 def test_full_gp_starts_warm_and_stops_on_request():
@@ -322,28 +320,28 @@ def test_full_gp_starts_warm_and_stops_on_request():
     y = np.where(codes == 1, 1.0, -1.0)
     K = StationaryKernel("squared-exponential", 1.0, 5.0)(X, X) + 1e-6 * np.eye(40)
     cold = full_gp(K, y)
-    warm = full_gp(K, y, r=cold.r)
-    assert warm.steps < cold.steps and warm.objective >= cold.objective - 1e-9
+    warm = full_gp(K, y, r=cold.posterior.r)
+    assert warm.n_iter < cold.n_iter and warm.objective >= cold.objective - 1e-9
     stopped = full_gp(K, y, callback=lambda fraction, value: fraction > 0.01)
-    assert stopped.stopped and stopped.steps < cold.steps
+    assert stopped.stopped and stopped.n_iter < cold.n_iter
 
 
 def test_one_trace_while_the_data_grows():
     tiny = problem(n=30)[1]
     converged(tiny, sweeps=2)
-    run = compiled(hinge, "float64")
+    run = compiled(SVM, "float64")
     for n, P in ((30, 12), (45, 12), (80, 20)):
         _, block = problem(n=n, n_inducing=P)
         converged(block, sweeps=3)
         both = block._replace(targets=np.concatenate([block.targets, -block.targets], axis=1))
         converged(both, sweeps=3)
-    assert run.statistics.experimental_get_tracing_count() == 1
+    assert run.sums.experimental_get_tracing_count() == 1
     assert run.advance.experimental_get_tracing_count() == 1
 
 
 def test_posterior_parts_agree():
     _, block = problem()
-    q: Posterior = converged(block, sweeps=7).posterior
+    q: State = converged(block, sweeps=7).posterior
     precision = np.linalg.inv(q.root[0].T @ q.root[0])
     assert precision == pytest.approx(q.precision[0], rel=1e-8)
     assert q.precision[0] @ q.mean[:, 0] == pytest.approx(q.linear[0], abs=1e-8)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from workbench.engine import whitened
+from workbench.engine import gaussian, whitened
 from workbench.engine.adam import AdamState, adam_step
 from workbench.engine.augmentation import augmented_hinge
 from workbench.engine.fitting import minibatches
@@ -24,19 +24,19 @@ def roots():
 def test_roots_of_both_conventions_stand_for_one_covariance() -> None:
     root = roots()
     covariance = np.swapaxes(root, 1, 2) @ root
-    q_sqrt = whitened.q_sqrt_of(root)
+    q_sqrt = gaussian.q_sqrt_of(root)
     np.testing.assert_allclose(q_sqrt, np.linalg.cholesky(covariance), atol=1e-12)
-    back = whitened.root_of(q_sqrt)
+    back = gaussian.root_of(q_sqrt)
     np.testing.assert_allclose(np.swapaxes(back, 1, 2) @ back, covariance, atol=1e-12)
     assert np.array_equal(back, np.tril(back))
     np.testing.assert_allclose(
-        whitened.precision_of(root) @ covariance, np.tile(np.eye(P), (C, 1, 1)), atol=1e-9
+        gaussian.precision_of(root) @ covariance, np.tile(np.eye(P), (C, 1, 1)), atol=1e-9
     )
 
 
 def test_kl_and_variances_are_gpflows() -> None:
     root, mean, phi = roots(), rng.normal(size=(P, C)), rng.normal(size=(9, P))
-    q_sqrt = whitened.q_sqrt_of(root)
+    q_sqrt = gaussian.q_sqrt_of(root)
     theirs = gpflow.kullback_leiblers.gauss_kl(tf.constant(mean), tf.constant(q_sqrt), None)
     np.testing.assert_allclose(whitened.kl(tf.constant(mean), tf.constant(root)), theirs)
     S = np.swapaxes(root, 1, 2) @ root

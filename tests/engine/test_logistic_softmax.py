@@ -10,24 +10,27 @@ from scipy.special import digamma, expit, gammaln, logsumexp
 from scipy.stats import norm, qmc
 
 from tests.engine.problems import differences, one_hot, overlapping, projected
-from workbench.engine.bayesian_svm import hinge
-from workbench.engine.conjugate import (
-    Block,
-    Prior,
-    Schedule,
-    compiled,
-    full_batch,
-    objective,
-    start,
-    stochastic,
-)
-from workbench.engine.hyperparameters import kernel_gradient
+from workbench.engine.gradient import Hyper, Rows, kernel_gradient
 from workbench.engine.kernels import StationaryKernel
-from workbench.engine.logistic_softmax import BOUNDS, gamma_shape, joint, mean_field, plain
+from workbench.engine.likelihoods import BayesianSVM, LogisticSoftmax
+from workbench.engine.likelihoods.logistic_softmax import BOUNDS, gamma_shape, joint, mean_field
+from workbench.engine.natural_gradient import (
+    ZERO_MEAN,
+    Block,
+    MeanPrior,
+    Plan,
+    Schedule,
+    State,
+    ascend,
+    ascend_stochastic,
+    compiled,
+    objective,
+)
 from workbench.engine.projection import make_basis, project
 
-NONE = Prior()
 CONJUGATE = {"joint": joint, "mean-field": mean_field}
+LIKELIHOODS = {name: LogisticSoftmax(3, name) for name in BOUNDS} | {"hinge": BayesianSVM()}
+JOINT = LIKELIHOODS["joint"]
 
 
 def moments(n=6, n_classes=4, seed=0):
@@ -46,9 +49,9 @@ def problem(n=60, n_classes=3, seed=0, n_inducing=10, **kernel):
     return X, codes, Block(phi, rest, one_hot(codes, n_classes))
 
 
-def run(local, block, prior=NONE, sweeps=400, tol=1e-13, growth=2.0):
-    fresh = start(block.phi.shape[1], block.targets.shape[1], prior, np.float64)
-    return full_batch(local, [block], fresh, prior, sweeps=sweeps, tol=tol, growth=growth)
+def run(likelihood, block, prior=ZERO_MEAN, sweeps=400, tol=1e-13, growth=2.0):
+    fresh = State.prior(block.phi.shape[1], block.targets.shape[1], prior.mean)
+    return ascend(likelihood, [block], fresh, prior, sweeps=sweeps, tol=tol, growth=growth)
 
 
 # ------------------------------------------------------------------------------- local steps
@@ -158,9 +161,9 @@ def test_one_sweep_is_the_closed_form_update(name):
     _, _, block = problem()
     local = CONJUGATE[name]
     m0 = -0.7
-    fit = full_batch(local, [block], start(10, 3, Prior(m0), np.float64), Prior(m0), sweeps=1, tol=0)
+    fit = ascend(LIKELIHOODS[name], [block], State.prior(10, 3, m0), MeanPrior(m0), sweeps=1, tol=0)
     mean = np.full((60, 3), m0)
-    variance = block.rest[:, None] + (block.phi**2).sum(axis=1)[:, None] * np.ones(3)
+    variance = block.residual[:, None] + (block.phi**2).sum(axis=1)[:, None] * np.ones(3)
     c = np.sqrt(mean**2 + variance)
     slope, theta, _ = call(local, mean, variance, block.targets)
     gamma = block.targets - 2 * (slope + theta * mean)
@@ -173,13 +176,13 @@ def test_one_sweep_is_the_closed_form_update(name):
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
-@pytest.mark.parametrize("prior", [NONE, Prior(-1.0, 1.0)], ids=["fixed mean", "learned mean"])
+@pytest.mark.parametrize("prior", [ZERO_MEAN, MeanPrior(-1.0, 1.0)], ids=["fixed mean", "learned mean"])
 def test_bounds_never_fall(name, prior):
     sweeps = 15 if name == "plain" else 80
     for seed in range(1 if name == "plain" else 2):
         _, _, block = problem(n=40, n_classes=4, seed=seed, variance=8.0)
         for growth in (1.0, 2.0):
-            fit = run(BOUNDS[name], block, prior, sweeps=sweeps, growth=growth)
+            fit = run(LIKELIHOODS[name], block, prior, sweeps=sweeps, growth=growth)
             gains = np.diff(fit.trace)
             assert len(gains) >= 5
             assert gains.min() >= -1e-8 * abs(fit.objective)
@@ -188,11 +191,11 @@ def test_bounds_never_fall(name, prior):
 @pytest.mark.parametrize("name", list(BOUNDS))
 def test_fixed_point_is_stationary(name):
     _, _, block = problem(n=12, n_inducing=3)
-    prior = Prior(-1.0, 1.0)
-    q = run(BOUNDS[name], block, prior, sweeps=300).posterior
+    prior = MeanPrior(-1.0, 1.0)
+    q = run(LIKELIHOODS[name], block, prior, sweeps=300).posterior
 
     def at(**change):
-        return objective(BOUNDS[name], [block], q._replace(**change), prior)
+        return objective(LIKELIHOODS[name], [block], q._replace(**change), prior)
 
     tolerance = 2e-3 if name == "plain" else 2e-4
     assert np.abs(differences(lambda m: at(mean=m), q.mean)).max() < tolerance
@@ -204,22 +207,22 @@ def test_fixed_point_is_stationary(name):
 @pytest.mark.parametrize("name", ["joint", "mean-field", "hinge"])
 def test_default_stop_is_close_to_a_long_run(name):
     _, _, block = problem(n=150, n_inducing=30, variance=10.0, length=0.6)
-    local = hinge if name == "hinge" else CONJUGATE[name]
+    likelihood = LIKELIHOODS[name]
     if name == "hinge":
         block = block._replace(targets=2 * block.targets - 1)
-    stopped = run(local, block, sweeps=200, tol=1e-4)
-    long = run(local, block, sweeps=300, tol=0, growth=1.0)
-    assert stopped.steps < 60
+    stopped = run(likelihood, block, sweeps=200, tol=1e-4)
+    long = run(likelihood, block, sweeps=300, tol=0, growth=1.0)
+    assert stopped.n_iter < 60
     assert stopped.objective == pytest.approx(max(long.objective, stopped.objective), rel=1e-3)
 
 
 def test_minibatch_of_everything_with_step_one_is_a_sweep():
     _, _, block = problem()
-    prior = Prior(-1.0, 1.0)
-    fresh = start(10, 3, prior, np.float64)
-    sweep = full_batch(joint, [block], fresh, prior, sweeps=1, tol=0)
-    step = stochastic(
-        joint, [block], 60, fresh, prior, epochs=1, batch_size=60, class_batch=3,
+    prior = MeanPrior(-1.0, 1.0)
+    fresh = State.prior(10, 3, prior.mean)
+    sweep = ascend(JOINT, [block], fresh, prior, sweeps=1, tol=0)
+    step = ascend_stochastic(
+        JOINT, [block], 60, fresh, prior, epochs=1, batch_size=60, class_batch=3,
         schedule=Schedule(1.0, 0.0, 1.0, 0.0), rng=np.random.default_rng(0),
     )  # fmt: skip
     assert step.posterior.mean == pytest.approx(sweep.posterior.mean, abs=1e-12)
@@ -229,26 +232,26 @@ def test_minibatch_of_everything_with_step_one_is_a_sweep():
 @pytest.mark.parametrize("class_batch", [6, 2])
 def test_stochastic_fits_come_near_the_full_one(class_batch):
     _, _, block = problem(n=240, n_classes=6)
-    prior = Prior(-np.log(6), 1.0)
-    full = run(joint, block, prior)
-    fit = stochastic(
-        joint, [block], 240, start(10, 6, prior, np.float64), prior, epochs=25, batch_size=40,
+    prior = MeanPrior(-np.log(6), 1.0)
+    full = run(JOINT, block, prior)
+    fit = ascend_stochastic(
+        JOINT, [block], 240, State.prior(10, 6, prior.mean), prior, epochs=25, batch_size=40,
         class_batch=class_batch, schedule=Schedule(), rng=np.random.default_rng(0),
     )  # fmt: skip
-    start_value = objective(joint, [block], start(10, 6, prior, np.float64), prior)
+    start_value = objective(JOINT, [block], State.prior(10, 6, prior.mean), prior)
     assert full.objective >= fit.objective
     assert full.objective - fit.objective < 0.15 * (full.objective - start_value)
 
 
 def test_class_batch_touches_only_its_classes():
     _, _, block = problem(n_classes=5)
-    fresh = start(10, 5, NONE, np.float64)
-    kernels = compiled(joint, "float64")
+    fresh = State.prior(10, 5)
+    kernels = compiled(JOINT, "float64")
     rows, some = np.arange(60, dtype=np.int32)[None], np.array([[1, 3]], np.int32)
     out = kernels.scheduled(
-        *block, *fresh, rows, some, np.ones(1), np.float64(1), tf.constant(False), np.zeros(2)
+        block, fresh, Plan(rows, some, np.float64(1)), np.ones(1), ZERO_MEAN.tensors(np.float64)
     )
-    moved = np.abs(out[0].numpy()).max(axis=0) > 0
+    moved = np.abs(out.mean.numpy()).max(axis=0) > 0
     assert moved.tolist() == [False, True, False, True, False]
 
 
@@ -260,8 +263,8 @@ def test_callback_sees_the_objective_and_stops():
         seen.append((fraction, value))
         return len(seen) == 3
 
-    fresh = start(10, 3, NONE, np.float64)
-    fit = full_batch(joint, [block], fresh, NONE, sweeps=50, tol=0, callback=stop)
+    fresh = State.prior(10, 3)
+    fit = ascend(JOINT, [block], fresh, ZERO_MEAN, sweeps=50, tol=0, callback=stop)
     assert fit.stopped and fit.objective == seen[-1][1] == fit.trace[-1]
     assert all(0 < fraction <= 1 for fraction, _ in seen)
 
@@ -280,20 +283,33 @@ def test_kernel_gradient_is_the_objectives(name):
         return Block(phi, rest, targets)
 
     theta = np.append(lengths, np.log(3.0))
-    q = run(joint, at(theta), sweeps=30).posterior
-    wanted = differences(lambda t: objective(joint, [at(t)], q, NONE), theta, step=1e-4)
-    by_length, by_variance = kernel_gradient(
-        joint, name, X, X[:8], at(theta), q, theta[:2], float(theta[2]), 1e-6
-    )
-    assert np.append(by_length, by_variance) == pytest.approx(wanted, abs=2e-3)
+    q = run(JOINT, at(theta), sweeps=30).posterior
+    wanted = differences(lambda t: objective(JOINT, [at(t)], q, ZERO_MEAN), theta, step=1e-4)
+    logs = Hyper(theta[:2], theta[2], X[:8])
+    found = kernel_gradient(JOINT, name, Rows(X, targets), logs, q)
+    assert np.append(found.length_scale, found.variance) == pytest.approx(wanted, abs=2e-3)
+
+
+def test_inducing_point_gradient_is_the_objectives():
+    X, codes = overlapping(40, 3)
+    kernel = StationaryKernel("matern52", 1.1, 3.0)
+
+    def at(Z):
+        return Block(*project(X, make_basis(Z, kernel), kernel), one_hot(codes, 3))
+
+    q = run(JOINT, at(X[:4]), sweeps=30).posterior
+    wanted = differences(lambda Z: objective(JOINT, [at(Z)], q, ZERO_MEAN), X[:4].copy(), step=1e-4)
+    logs = Hyper(np.log([1.1]), np.log(3.0), X[:4])
+    found = kernel_gradient(JOINT, "matern52", Rows(X, one_hot(codes, 3)), logs, q)
+    assert found.inducing == pytest.approx(wanted, abs=2e-3)
 
 
 def test_one_trace_while_data_and_classes_grow():
     for n, C, P in ((30, 3, 8), (50, 4, 8), (40, 3, 12)):
         _, _, block = problem(n=n, n_classes=C, n_inducing=P)
-        run(joint, block, sweeps=3)
-    kernels = compiled(joint, "float64")
-    assert kernels.statistics.experimental_get_tracing_count() == 1
+        run(JOINT, block, sweeps=3)
+    kernels = compiled(JOINT, "float64")
+    assert kernels.sums.experimental_get_tracing_count() == 1
     assert kernels.advance.experimental_get_tracing_count() == 1
 
 
@@ -304,8 +320,7 @@ def test_float32_follows_float64():
         kernel = StationaryKernel("squared-exponential", 1.0, 5.0)
         phi, rest = project(X.astype(dtype), make_basis(X[:10], kernel, np.float32), kernel)
         block = Block(phi, rest, one_hot(codes, 3).astype(dtype))
-        for local in CONJUGATE.values():
-            fresh = start(10, 3, NONE, dtype)
-            values.append(full_batch(local, [block], fresh, NONE, sweeps=20, tol=1e-4).objective)
+        for name in CONJUGATE:
+            fresh = State.prior(10, 3, dtype=dtype)
+            values.append(ascend(LIKELIHOODS[name], [block], fresh, ZERO_MEAN, sweeps=20, tol=1e-4).objective)
     assert values[2:] == pytest.approx(values[:2], rel=1e-4)
-    assert plain is BOUNDS["plain"]

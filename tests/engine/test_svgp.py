@@ -7,13 +7,40 @@ import tensorflow as tf
 from scipy.special import log_ndtr as scipy_log_ndtr
 from scipy.special import log_softmax, softmax
 
-from workbench.engine import svgp
+from workbench.classifiers.svgp import LIKELIHOODS, make_likelihood
+from workbench.engine import gradient
+from workbench.engine.gaussian import State, q_sqrt_of, root_of
+from workbench.engine.gpflow_models import as_svgp
+from workbench.engine.gradient import Gaussian, ascend_adam
 from workbench.engine.kernels import StationaryKernel
+from workbench.engine.likelihoods import (
+    BayesianSVM,
+    LargeMargin,
+    LogisticSoftmax,
+    RobustMax,
+    SiteLikelihood,
+    Softmax,
+)
+from workbench.engine.likelihoods import softmax as engine
+from workbench.engine.likelihoods.base import log_ndtr
+from workbench.engine.natural_gradient import (
+    ZERO_MEAN,
+    Block,
+    NaturalGradientAscent,
+    ascend,
+    compiled,
+    objective,
+    trace_count,
+)
 from workbench.engine.projection import make_basis, project
 from workbench.engine.softmax import softmax_probabilities
 from workbench.errors import InputError
 
 C = 3
+
+
+def block_of(X, codes, kernel, basis):
+    return Block(*project(X, basis, kernel), np.eye(C)[codes].astype(X.dtype))
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +51,26 @@ def problem():
     X = rng.normal(size=(60, 2)) + 1.3 * np.eye(3, 2)[codes]
     kernel = StationaryKernel("squared-exponential", 1.2, 4.0)
     basis = make_basis(X[:10], kernel)
-    return X, codes, kernel, basis, svgp.Projected(*project(X, basis, kernel), codes)
+    return X, codes, kernel, basis, block_of(X, codes, kernel, basis)
 
 
-def kernels(name, nodes=None, dtype="float64", n_classes=C):
-    return svgp.compiled(name, n_classes, nodes or svgp.NODES[name], svgp.EPSILON, dtype)
+def sites(likelihood, F, V, codes):
+    """value, slope, curvature in NumPy."""
+    found = likelihood.sites(tf.constant(F), tf.constant(V), tf.one_hot(codes, C, dtype=F.dtype))
+    return found.value.numpy(), found.slope.numpy(), found.curvature.numpy()
+
+
+def elbo(likelihood, block, state):
+    return objective(likelihood, [block], state, ZERO_MEAN)
+
+
+def fit_natural(likelihood, block, state=None, **options):
+    start = State.prior(block.phi.shape[1], C, dtype=block.phi.dtype) if state is None else state
+    return ascend(likelihood, [block], start, **({"growth": 1.5, "longest": 1.0} | options))
+
+
+def prior_of(P):
+    return Gaussian(np.zeros((P, C)), np.tile(np.eye(P), (C, 1, 1)))
 
 
 def moments(n=7, seed=0):
@@ -39,14 +81,14 @@ def moments(n=7, seed=0):
 @pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-9), ("float32", 2e-5)])
 def test_log_ndtr(dtype, tol):
     a = np.concatenate([np.linspace(-60, 12, 500), [-20, -19.999, -20.001, -5, -5.001, -4.999]]).astype(dtype)
-    got = svgp.log_ndtr(tf.constant(a)).numpy()
+    got = log_ndtr(tf.constant(a)).numpy()
     np.testing.assert_allclose(
         got, scipy_log_ndtr(a.astype(float)), rtol=tol, atol=1e-15 if dtype == "float64" else 1e-7
     )
     x = tf.constant(a)
     with tf.GradientTape() as tape:
         tape.watch(x)
-        y = tf.reduce_sum(svgp.log_ndtr(x))
+        y = tf.reduce_sum(log_ndtr(x))
     assert np.isfinite(tape.gradient(y, x).numpy()).all()
 
 
@@ -54,7 +96,7 @@ def test_probit_likelihood_against_sampling_and_finite_differences():
     f = np.array([[0.3, -0.4, 1.0], [2.0, 1.5, -3.0], [-6.0, 0.0, 6.0]])
     y = np.array([0, 1, 0])
     value, gradient, curvature = (
-        x.numpy() for x in svgp._log_probit(tf.constant(f), tf.one_hot(y, C, dtype=tf.float64))
+        x.numpy() for x in engine.log_probit(tf.constant(f), tf.one_hot(y, C, dtype=tf.float64))
     )
     rng = np.random.default_rng(1)
     winners = (f[:2, None, :] + rng.normal(size=(2, 400_000, C))).argmax(-1)
@@ -62,7 +104,7 @@ def test_probit_likelihood_against_sampling_and_finite_differences():
     np.testing.assert_allclose(np.exp(value[:2]), frequency, atol=4 * 0.5 / np.sqrt(400_000))
 
     def log_p(points):
-        return svgp._log_probit(tf.constant(points), tf.one_hot(y, C, dtype=tf.float64))[0].numpy()
+        return engine.log_probit(tf.constant(points), tf.one_hot(y, C, dtype=tf.float64))[0].numpy()
 
     h = 1e-4
     for c in range(C):
@@ -74,15 +116,15 @@ def test_probit_likelihood_against_sampling_and_finite_differences():
     np.testing.assert_allclose(gradient.sum(1), 0, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", svgp.LIKELIHOODS)
+@pytest.mark.parametrize("name", LIKELIHOODS)
 def test_sites_are_gpflows_expectations_and_their_slopes(name):
     F, V, codes = moments()
-    k = kernels(name, nodes=2048 if name == "softmax" else 256 if name == "heaviside" else None)
-    value, g, w = (x.numpy() for x in k.sites(F, V, codes))
+    likelihood = make_likelihood(name, C, {"softmax": 2048, "heaviside": 256}.get(name))
+    value, g, w = sites(likelihood, F, V, codes)
     f, v = tf.constant(F), tf.constant(V)
     with tf.GradientTape() as tape:
         tape.watch([f, v])
-        expected = k.likelihood.variational_expectations(
+        expected = likelihood.variational_expectations(
             tf.zeros([len(F), 0], tf.float64), f, v, codes[:, None]
         )
         total = tf.reduce_sum(expected)
@@ -97,13 +139,20 @@ def test_sites_are_gpflows_expectations_and_their_slopes(name):
         assert (w >= 0).all()
 
 
+def test_robust_max_is_gpflows_up_to_the_floor_of_its_cdf():
+    F, V, codes = moments(40, seed=11)
+    theirs = gpflow.likelihoods.MultiClass(C, invlink=gpflow.likelihoods.RobustMax(C, 1e-3))
+    wanted = theirs.variational_expectations(tf.zeros([40, 0], tf.float64), F, V, codes[:, None])
+    np.testing.assert_allclose(sites(RobustMax(C), F, V, codes)[0], wanted, atol=5e-3)
+
+
 @pytest.mark.parametrize("name", ["softmax", "heaviside"])
 def test_fixed_nodes_agree_with_plain_monte_carlo(name):
     # the same three items on every row of the node table: what a fit averages over
     F, V, codes = (np.repeat(x, 256, axis=0) for x in moments(3, seed=2))
     values = np.stack(
         [
-            kernels(name).sites(F[i : i + 256], V[i : i + 256], codes[i : i + 256])[0].numpy()
+            sites(make_likelihood(name, C), F[i : i + 256], V[i : i + 256], codes[i : i + 256])[0]
             for i in (0, 256, 512)
         ]
     )
@@ -114,7 +163,7 @@ def test_fixed_nodes_agree_with_plain_monte_carlo(name):
         log_p = log_softmax(f, axis=-1)[np.arange(3)[:, None], np.arange(20_000), codes[:, None]]
     else:
         one_hot = np.broadcast_to(np.eye(C)[codes][:, None], f.shape)
-        log_p = svgp._log_probit(tf.constant(f), tf.constant(one_hot))[0].numpy()
+        log_p = engine.log_probit(tf.constant(f), tf.constant(one_hot))[0].numpy()
     error = log_p.std(1) / np.sqrt(20_000)
     np.testing.assert_array_less(np.abs(values.mean(1) - log_p.mean(1)), 5 * error + 0.02)
 
@@ -124,78 +173,75 @@ def test_labels_are_integers():
     F = np.array([[2.0, 0.0, -1.0], [0.0, 1.0, 3.0]])
     codes = np.array([2, 0])
     tiny = np.full_like(F, 1e-20)
-    value = kernels("softmax").sites(F, tiny, codes.astype(np.int32))[0].numpy()
+    value = sites(Softmax(C), F, tiny, codes)[0]
     np.testing.assert_allclose(value, log_softmax(F, axis=1)[[0, 1], codes], rtol=1e-8)
 
 
 def test_node_sets_are_symmetric_with_unit_variance():
-    z = svgp.node_table(4, 16)
+    z = engine.node_table(4, 16)
     assert z.shape == (256, 16, 4)
     np.testing.assert_allclose(z.mean(1), 0, atol=1e-12)
     np.testing.assert_allclose((z**2).mean(1), 1, rtol=1e-12)
     assert not np.allclose(z[0], z[1])
 
 
-@pytest.mark.parametrize("name", svgp.LIKELIHOODS)
+@pytest.mark.parametrize("name", LIKELIHOODS)
 def test_bound_is_that_of_gpflow(problem, name):
-    X, codes, kernel, basis, data = problem
-    k = kernels(name)
+    X, codes, kernel, basis, block = problem
+    likelihood = make_likelihood(name, C)
     rng = np.random.default_rng(4)
-    q = svgp.Variational(
-        rng.normal(size=(10, C)), np.tril(0.1 * rng.normal(size=(C, 10, 10))) + 0.7 * np.eye(10)
-    )
-    model = svgp.gpflow_model(k.likelihood, kernel, basis, q.mean, q.root, len(codes))
-    assert svgp.elbo(k, data, q) == pytest.approx(float(model.elbo((X, codes[:, None]))), rel=1e-9)
+    mean = rng.normal(size=(10, C))
+    q_sqrt = np.tril(0.1 * rng.normal(size=(C, 10, 10))) + 0.7 * np.eye(10)
+    model = as_svgp(likelihood, kernel, basis, mean, q_sqrt, n_rows=len(codes))
+    ours = elbo(likelihood, block, State.of(mean, root_of(q_sqrt)))
+    assert ours == pytest.approx(float(model.elbo((X, codes[:, None]))), rel=1e-9)
     if name == "softmax":  # and with GPflow's own likelihood, up to its random draws
         model.likelihood = gpflow.likelihoods.Softmax(C)
         model.likelihood.num_monte_carlo_points = 20_000
-        assert svgp.elbo(k, data, q) == pytest.approx(float(model.elbo((X, codes[:, None]))), rel=5e-3)
+        assert ours == pytest.approx(float(model.elbo((X, codes[:, None]))), rel=5e-3)
 
 
 def test_a_step_is_gpflows_natural_gradient(problem):
-    X, codes, kernel, basis, data = problem
-    k = kernels("softmax", nodes=4096)
-    fit = svgp.fit_natural(k, data, svgp.prior(10, C), max_iter=1, rate=0.3)  # somewhere off the prior
-    q = fit.posterior
-    model = svgp.gpflow_model(k.likelihood, kernel, basis, q.mean, q.root, len(codes))
+    X, codes, kernel, basis, block = problem
+    likelihood = Softmax(C, 4096)
+    state = fit_natural(likelihood, block, sweeps=1, rate=0.3).posterior  # somewhere off the prior
+    model = as_svgp(likelihood, kernel, basis, state.mean, q_sqrt_of(state.root), n_rows=len(codes))
     gpflow.optimizers.NaturalGradient(gamma=0.2).minimize(
         model.training_loss_closure((X, codes[:, None]), compile=False), [(model.q_mu, model.q_sqrt)]
     )
-    _, linear, gram = k.statistics(data.phi, data.rest, data.codes.astype(np.int32), q.mean, q.root)
-    mean, root, _ = k.advance(
-        q.mean, q.root, svgp._precision(q.root), linear, gram, tf.constant(0.2, tf.float64)
-    )
+    run = compiled(likelihood, "float64")
+    moved, _ = run.advance(state, run.sums(block, state), np.float64(0.2), ZERO_MEAN.tensors(np.float64))
     theirs = model.q_mu.numpy() - model.q_mu.numpy().mean(1, keepdims=True)
-    np.testing.assert_allclose(mean.numpy(), theirs, atol=2e-3)
-    np.testing.assert_allclose(svgp._lower(root.numpy()), model.q_sqrt.numpy(), atol=2e-3)
+    np.testing.assert_allclose(moved.mean.numpy(), theirs, atol=2e-3)
+    np.testing.assert_allclose(q_sqrt_of(moved.root.numpy()), model.q_sqrt.numpy(), atol=2e-3)
 
 
-@pytest.mark.parametrize("name", svgp.LIKELIHOODS)
-def test_bound_never_falls_and_stops_near_the_end(problem, name):
-    data = problem[-1]
-    k = kernels(name)
-    fit = svgp.fit_natural(k, data, svgp.prior(10, C))
+@pytest.mark.parametrize("growth", [1.5, 2.0])
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_bound_never_falls_and_stops_near_the_end(problem, name, growth):
+    block, likelihood = problem[-1], make_likelihood(name, C)
+    options = {"growth": growth, "longest": 1.0 if growth < 2 else 8.0}
+    fit = fit_natural(likelihood, block, **options)
     assert (np.diff(fit.trace) >= -1e-8 * np.abs(fit.trace[1:])).all()
     assert fit.objective > fit.trace[0]
-    assert svgp.elbo(k, data, fit.posterior) == pytest.approx(fit.objective, rel=1e-9)
-    long = svgp.fit_natural(k, data, svgp.prior(10, C), max_iter=300, tol=1e-12)
+    assert elbo(likelihood, block, fit.posterior) == pytest.approx(fit.objective, rel=1e-9)
+    long = fit_natural(likelihood, block, sweeps=300, tol=1e-12, **options)
     assert fit.objective >= long.objective - 1e-3 * abs(long.objective)
     np.testing.assert_allclose(fit.posterior.mean.mean(1), 0, atol=1e-12)
-    again = svgp.fit_natural(k, data, fit.posterior)
-    assert again.steps <= 4
+    again = fit_natural(likelihood, block, fit.posterior, **options)
+    assert len(again.trace) <= 5
     assert again.objective >= fit.objective - 1e-9 * abs(fit.objective)
 
 
 def test_natural_gradients_and_adam_find_the_same_bound(problem):
-    data = problem[-1]
-    k = kernels("softmax")
-    natural = svgp.fit_natural(k, data, svgp.prior(10, C), tol=1e-8)
-    adam = svgp.fit_adam(
-        k, data, svgp.prior(10, C), rate=0.1, epochs=300, batch_size=None, rng=np.random.default_rng(0)
+    block, likelihood = problem[-1], make_likelihood("softmax", C)
+    natural = fit_natural(likelihood, block, tol=1e-8)
+    adam = ascend_adam(
+        likelihood, block, prior_of(10), rate=0.1, epochs=300, batch_size=None, rng=np.random.default_rng(0)
     )
     assert adam.objective == pytest.approx(natural.objective, rel=2e-3)
-    small = svgp.fit_adam(
-        k, data, svgp.prior(10, C), rate=0.03, epochs=150, batch_size=16, rng=np.random.default_rng(0)
+    small = ascend_adam(
+        likelihood, block, prior_of(10), rate=0.03, epochs=150, batch_size=16, rng=np.random.default_rng(0)
     )
     assert small.objective == pytest.approx(natural.objective, rel=2e-2)
     assert small.objective == max(small.trace)
@@ -206,11 +252,10 @@ def test_inducing_points_at_the_data_give_the_full_gp():
     codes = np.arange(24) % C
     X = rng.normal(size=(24, 2)) + 1.5 * np.eye(3, 2)[codes]
     kernel = StationaryKernel("squared-exponential", 1.0, 2.0)
-    data = svgp.Projected(*project(X, make_basis(X, kernel), kernel), codes)
-    k = kernels("softmax", nodes=512)
-    sparse = svgp.fit_natural(k, data, svgp.prior(24, C), tol=1e-9, max_iter=100)
+    likelihood = Softmax(C, 512)
+    sparse = fit_natural(likelihood, block_of(X, codes, kernel, make_basis(X, kernel)), tol=1e-9, sweeps=100)
     full = gpflow.models.VGP(
-        (X, codes[:, None]), gpflow.kernels.SquaredExponential(2.0, 1.0), k.likelihood, num_latent_gps=C
+        (X, codes[:, None]), gpflow.kernels.SquaredExponential(2.0, 1.0), likelihood, num_latent_gps=C
     )
     loss = tf.function(full.training_loss)
     optimiser = gpflow.optimizers.NaturalGradient(gamma=0.5)
@@ -220,83 +265,84 @@ def test_inducing_points_at_the_data_give_the_full_gp():
 
 
 def test_float32_finds_the_same_bound(problem):
-    X, codes, kernel, basis, data = problem
-    basis32 = make_basis(basis.points, kernel, np.float32)
-    single = svgp.Projected(*project(X.astype(np.float32), basis32, kernel), codes)
-    for name in svgp.LIKELIHOODS:
-        wide = svgp.fit_natural(kernels(name), data, svgp.prior(10, C))
-        slim = svgp.fit_natural(kernels(name, dtype="float32"), single, svgp.prior(10, C, np.float32))
+    X, codes, kernel, basis, block = problem
+    single = block_of(X.astype(np.float32), codes, kernel, make_basis(basis.points, kernel, np.float32))
+    for name in LIKELIHOODS:
+        wide = fit_natural(make_likelihood(name, C), block)
+        slim = fit_natural(make_likelihood(name, C), single)
         assert slim.posterior.mean.dtype == np.float32
         assert slim.objective == pytest.approx(wide.objective, rel=2e-2)
 
 
 def test_one_trace_while_data_and_inducing_points_grow():
     rng = np.random.default_rng(6)
-    for name in svgp.LIKELIHOODS:
+    for name in LIKELIHOODS:
         for n, P in ((20, 5), (40, 5), (41, 9), (300, 6)):
-            data = svgp.Projected(rng.normal(size=(n, P)) / 3, rng.uniform(0.1, 1, n), rng.integers(0, C, n))
-            svgp.fit_natural(kernels(name), data, svgp.prior(P, C), max_iter=2)
-        assert svgp.trace_count(name, C) == 1
+            y = np.eye(C)[rng.integers(0, C, n)]
+            block = Block(rng.normal(size=(n, P)) / 3, rng.uniform(0.1, 1, n), y)
+            fit_natural(make_likelihood(name, C), block, sweeps=2)
+        assert trace_count(make_likelihood(name, C)) == 1
 
 
-def test_rows_keep_their_nodes_whatever_the_chunks(problem, monkeypatch):
-    data = problem[-1]
-    long = svgp.Projected(np.tile(data.phi, (12, 1)), np.tile(data.rest, 12), np.tile(data.codes, 12))
-    q = svgp.Variational(0.3 * np.ones((10, C)), svgp.prior(10, C).root)
-    whole = svgp.elbo(kernels("softmax", 62), long, q)
-    svgp.compiled.cache_clear()
-    monkeypatch.setattr(svgp, "_CELLS", 1)
-    assert svgp.elbo(kernels("softmax", 62), long, q) == pytest.approx(whole, rel=1e-12)
-    svgp.compiled.cache_clear()
+def test_rows_keep_their_nodes_whatever_the_chunks(problem):
+    block = problem[-1]
+    long = Block(np.tile(block.phi, (12, 1)), np.tile(block.residual, 12), np.tile(block.targets, (12, 1)))
+    state = State.prior(10, C)._replace(mean=0.3 * np.ones((10, C)))
+    values = []
+    for rows in (None, 256, 512):
+        likelihood = Softmax(C, 62)
+        likelihood.chunk_rows = rows
+        values.append(elbo(likelihood, long, state))
+    assert values[1:] == pytest.approx(values[:1] * 2, rel=1e-12)
 
 
 def test_learning_hyperparameters_raises_the_bound(problem):
     X, codes, _, basis, _ = problem
-    k = kernels("softmax")
-    start = svgp.Hyper(4.0, 1.0, basis.points)  # much too long
-    poor_kernel = StationaryKernel("squared-exponential", 4.0, 1.0)
-    poor = svgp.fit_natural(
-        k,
-        svgp.Projected(*project(X, make_basis(basis.points, poor_kernel), poor_kernel), codes),
-        svgp.prior(10, C),
-    )
-    options = {"rng": np.random.default_rng(0), "rate": 0.1}
-    fit, hyper = svgp.fit_type2(
-        k, X, codes, svgp.prior(10, C), start, inducing=False, rounds=6, max_iter=60, tol=1e-4, **options
-    )
-    assert fit.objective > poor.objective
-    assert hyper.length_scale != 4.0
-    np.testing.assert_array_equal(hyper.inducing, basis.points)
-    moved, hyper = svgp.learn(k, X, codes, poor.posterior, start, epochs=40, batch_size=30, **options)
-    assert hyper.inducing.shape == basis.points.shape
-    assert not np.array_equal(hyper.inducing, basis.points)
-    assert moved.steps == 40
+    likelihood = make_likelihood("softmax", C)
+    start = gradient.Hyper(4.0, 1.0, basis.points)  # much too long
+    kernel = StationaryKernel("squared-exponential", 4.0, 1.0)
+    poor = fit_natural(likelihood, block_of(X, codes, kernel, make_basis(basis.points, kernel)))
+    q = Gaussian(poor.posterior.mean, q_sqrt_of(poor.posterior.root))
+    rows = gradient.Rows(X, np.eye(C)[codes])
+    for move in (False, True):
+        fit, found = gradient.learn(
+            likelihood, kernel.name, rows, q, start, rate=0.1, epochs=40, batch_size=30,
+            move_inducing=move, rng=np.random.default_rng(0),
+        )  # fmt: skip
+        assert fit.n_iter == 40
+        assert found.length_scale != 4.0
+        assert np.array_equal(found.inducing, basis.points) is not move
+        better = StationaryKernel(kernel.name, found.length_scale, found.variance)
+        block = block_of(X, codes, better, make_basis(found.inducing, better))
+        assert fit_natural(likelihood, block).objective > poor.objective
 
 
 def test_callbacks_see_progress_and_stop(problem):
-    data = problem[-1]
+    block, likelihood = problem[-1], make_likelihood("softmax", C)
     seen = []
 
     def stop_at_third(fraction, bound):
         seen.append((fraction, bound))
         return len(seen) == 3
 
-    fit = svgp.fit_natural(kernels("softmax"), data, svgp.prior(10, C), callback=stop_at_third)
+    fit = fit_natural(likelihood, block, callback=stop_at_third)
+    assert fit.stopped
     assert len(seen) == 3
-    assert fit.steps == 3
+    assert len(fit.trace) == 4
     assert fit.objective == seen[-1][1]
     assert [f for f, _ in seen] == sorted(f for f, _ in seen)
     seen.clear()
-    svgp.fit_adam(
-        kernels("softmax"), data, svgp.prior(10, C), rate=0.1, epochs=50, batch_size=None,
+    stopped = ascend_adam(
+        likelihood, block, prior_of(10), rate=0.1, epochs=50, batch_size=None,
         rng=np.random.default_rng(0), callback=stop_at_third,
     )  # fmt: skip
+    assert stopped.stopped
     assert len(seen) == 3
 
 
 def test_unknown_likelihood_is_refused():
     with pytest.raises(InputError, match="softmax, robust-max, heaviside"):
-        svgp.make_likelihood("logit", 3)
+        make_likelihood("logit", 3)
 
 
 @pytest.mark.parametrize("spread", [0.05, 1.0, 20.0])
@@ -319,7 +365,7 @@ def test_softmax_probabilities_at_the_edges():
 
 def test_multinomial_probit_predictions():
     F, V, codes = moments(5, seed=8)
-    likelihood = svgp.make_likelihood("heaviside", C)
+    likelihood = make_likelihood("heaviside", C)
     nothing = tf.zeros([5, 0], tf.float64)
     p, variance = likelihood.predict_mean_and_var(nothing, tf.constant(F), tf.constant(V))
     np.testing.assert_allclose(p.numpy().sum(1), 1, atol=1e-12)
@@ -333,3 +379,113 @@ def test_multinomial_probit_predictions():
     np.testing.assert_allclose(
         likelihood.conditional_mean(nothing, tf.constant(F)).numpy().sum(1), 1, atol=1e-12
     )
+
+
+# ---------------------------------------------------------------------------------- for GPflow's users
+
+
+ALL = {
+    "softmax": Softmax(C),
+    "heaviside": make_likelihood("heaviside", C),
+    "robust-max": RobustMax(C),
+    "logistic-softmax": LogisticSoftmax(C),
+    "large-margin": LargeMargin(C),
+}
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_a_likelihood_alone_trains_anybodys_svgp(problem, name):
+    X, codes, _, basis, _ = problem
+    likelihood, Y = ALL[name], codes[:, None]
+    model = gpflow.models.SVGP(
+        gpflow.kernels.Matern52(), likelihood, basis.points, num_latent_gps=C, num_data=len(X)
+    )
+    before = float(model.elbo((X, Y)))
+    loss = model.training_loss_closure((X, Y))
+    gpflow.optimizers.Scipy().minimize(loss, model.trainable_variables, options={"maxiter": 15})
+    assert float(model.elbo((X, Y))) > before + 5
+    p, _ = model.predict_y(X)
+    np.testing.assert_allclose(p.numpy().sum(1), 1, atol=1e-6)
+    assert (p.numpy().argmax(1) == codes).mean() > 0.55  # classes overlap
+    log_density = model.predict_log_density((X, Y)).numpy()
+    np.testing.assert_allclose(np.exp(log_density), p.numpy()[np.arange(60), codes], rtol=1e-6)
+
+
+def test_the_bayesian_svm_likelihood_trains_anybodys_svgp(problem):
+    X, codes, _, basis, _ = problem
+    signs = np.where(codes == 0, 1.0, -1.0)[:, None]
+    model = gpflow.models.SVGP(gpflow.kernels.Matern52(), BayesianSVM(), basis.points)
+    before = float(model.elbo((X, signs)))
+    NaturalGradientAscent().maximize(model, (X, signs))
+    assert float(model.elbo((X, signs))) > before + 5
+    p, _ = model.predict_y(X)
+    assert ((p.numpy() > 0.5) == (signs > 0)).mean() > 0.7
+    log_density = model.predict_log_density((X, signs)).numpy()
+    np.testing.assert_allclose(np.exp(log_density), np.where(signs > 0, p, 1 - p.numpy())[:, 0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_the_solver_alone_raises_the_bound_of_anybodys_svgp(problem, name):
+    X, codes, _, basis, _ = problem
+    data = (X, codes[:, None])
+    model = gpflow.models.SVGP(gpflow.kernels.RationalQuadratic(), ALL[name], basis.points, num_latent_gps=C)
+    start = float(model.elbo(data))
+    fit = NaturalGradientAscent(growth=1.5).maximize(model, data)
+    assert fit.objective == pytest.approx(float(model.elbo(data)), rel=1e-9)
+    assert fit.objective > start + 5
+    # no small step of GPflow's own improves what is a maximum in q
+    again = NaturalGradientAscent(growth=1.5, tol=1e-9, sweeps=200).maximize(model, data)
+    q = [(model.q_mu, model.q_sqrt)]
+    if name != "robust-max":
+        gpflow.optimizers.NaturalGradient(0.1).minimize(model.training_loss_closure(data, compile=False), q)
+    assert float(model.elbo(data)) <= again.objective + 2e-3 * abs(again.objective)
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_slopes_of_every_likelihood_are_those_of_its_expectation(name):
+    F, V, codes = moments(seed=12)
+    f, v, y = tf.constant(F), tf.constant(V), tf.one_hot(codes, C, dtype=tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch([f, v])
+        value = ALL[name].expectation(f, v, y)
+    df, dv = tape.gradient(value, [f, v])
+    found = ALL[name].sites(f, v, y)
+    np.testing.assert_allclose(found.slope, df, atol=1e-4)
+    if name in ("logistic-softmax", "large-margin"):
+        np.testing.assert_allclose(found.curvature, -2 * dv, atol=1e-8)
+
+
+def test_what_the_solver_is_not_for_is_refused(problem):
+    X, codes, _, basis, _ = problem
+    data = (X, codes[:, None])
+    kernel = gpflow.kernels.Matern52()
+    wrong = {
+        "whiten=True": gpflow.models.SVGP(kernel, Softmax(C), basis.points, num_latent_gps=C, whiten=False),
+        "has no sites": gpflow.models.SVGP(
+            kernel, gpflow.likelihoods.Softmax(C), basis.points, num_latent_gps=C
+        ),
+        "mean function": gpflow.models.SVGP(
+            kernel, Softmax(C), basis.points, num_latent_gps=C, mean_function=gpflow.functions.Constant(1.0)
+        ),
+    }
+    for text, model in wrong.items():
+        with pytest.raises(InputError, match=text):
+            NaturalGradientAscent().maximize(model, data)
+
+
+def test_a_likelihood_of_ones_own_needs_one_formula(problem):
+    block = problem[-1]
+
+    class Quadratic(SiteLikelihood):
+        """-(f - y)^2 / 2, so that q is Gaussian regression."""
+
+        def expectation(self, mean, variance, targets, first=0):
+            return -0.5 * tf.reduce_sum(tf.square(mean - targets) + variance, axis=1)
+
+        probabilities = probabilities_at = log_probability = None
+
+    fit = ascend(Quadratic(C), [block], State.prior(10, C), sweeps=3)
+    precision = np.eye(10) + block.phi.T @ block.phi
+    np.testing.assert_allclose(fit.posterior.precision[1], precision, rtol=1e-9)
+    wanted = np.linalg.solve(precision, block.phi.T @ block.targets)
+    np.testing.assert_allclose(fit.posterior.mean, wanted, atol=1e-9)

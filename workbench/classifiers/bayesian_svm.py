@@ -6,7 +6,7 @@ binary; with more classes each class has one against the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,15 +15,14 @@ from scipy.special import ndtr
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.argmax import argmax_probabilities
-from workbench.classifiers.base import BaseBayesianClassifier, Callback
-from workbench.classifiers.conjugate import ConjugateClassifier
-from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.gp import ClosedFormClassifier, Data, Hyper, KernelClassifier, block_of
 from workbench.classifiers.latent import Latent
+from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Folded, Predictor
-from workbench.engine.full_svm import FullGP, full_gp
-from workbench.engine.kernels import GPflowKernel, Kernel, LinearKernel, StationaryKernel
+from workbench.engine.fitting import FitCallback, FitResult
+from workbench.engine.full_svm import full_gp
+from workbench.engine.kernels import Kernel, LinearKernel
 from workbench.engine.projection import Basis, make_basis
-from workbench.errors import InputError
 
 LINK_NOISE = 2.0
 """Noise variance of each latent in a one-vs-rest argmax: two functions f and -f then give the
@@ -63,7 +62,34 @@ def signs_of(codes: Array, n_classes: int) -> Floats:
     return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
-class BayesianSVMClassifier(ConjugateClassifier):
+@cache
+def _likelihood_of(n_functions: int) -> Any:
+    from workbench.engine.likelihoods import BayesianSVM
+
+    return BayesianSVM(n_functions)
+
+
+@estimator
+class _SVMClassifier(ClosedFormClassifier):
+    """What the sparse machines share: the likelihood, its signs and its probabilities."""
+
+    learning_rate: float | str = "adaptive"
+
+    def _likelihood(self, n_functions: int | None = None) -> Any:
+        return _likelihood_of(n_functions or 1)  # columns do not interact: one trace for any number
+
+    def _targets(self, codes: Ints) -> Floats:
+        return signs_of(codes, len(self.classes_))
+
+    def _n_functions(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _probabilities(self, X: Floats) -> Floats:
+        return svm_probabilities(self._latent(X), self._n_functions() == 1)
+
+
+@estimator
+class BayesianSVMClassifier(_SVMClassifier, KernelClassifier):
     """Bayesian SVM with inducing points; one-vs-rest by itself for more than two classes.
 
     Args:
@@ -72,7 +98,7 @@ class BayesianSVMClassifier(ConjugateClassifier):
         geometry: of the pool; None measures one on X.
         inducing: "k-means++" or "random", where the geometry is measured on X.
         kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`
-            (which then ignores `length_scale_factor` and `variance`).
+            (used as it is: leave `length_scale_factor` and `variance` out).
         length_scale_factor: times the pool's median distance. (The paper's theta is sqrt(2) times
             a length scale.)
         variance: of the kernel.
@@ -101,66 +127,17 @@ class BayesianSVMClassifier(ConjugateClassifier):
         predictor_: NumPy-only latent marginals.
     """
 
-    def __init__(
-        self,
-        *,
-        classes: Any = None,
-        n_inducing: int | None = None,
-        geometry: Geometry | None = None,
-        inducing: str = "k-means++",
-        kernel: Any = "squared-exponential",
-        length_scale_factor: float = 0.6,
-        variance: float = 10.0,
-        hyperparameters: str = "fixed",
-        ard: bool = False,
-        batch_size: int | None = None,
-        learning_rate: float | str = "adaptive",
-        epochs: int = 20,
-        max_sweeps: int = 200,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        dtype: str = "float64",
-        random_state: Any = None,
-    ) -> None:
-        self.classes = classes
-        self.n_inducing = n_inducing
-        self.geometry = geometry
-        self.inducing = inducing
-        self.kernel = kernel
-        self.length_scale_factor = length_scale_factor
-        self.variance = variance
-        self.hyperparameters = hyperparameters
-        self.ard = ard
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.epochs = epochs
-        self.max_sweeps = max_sweeps
-        self.tol = tol
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.random_state = random_state
+    n_inducing: int | None = option(None, at_least=1)
+    inducing: str = option("k-means++", choices=("k-means++", "random"))
+    ard: bool = False
 
-    def _local(self) -> Any:
-        from workbench.engine.bayesian_svm import hinge
-
-        return hinge
-
-    def _targets(self, codes: Ints) -> Floats:
-        return signs_of(codes, len(self.classes_))
-
-    def _n_functions(self) -> int:
-        return 1 if len(self.classes_) == 2 else len(self.classes_)
-
-    def _gpflow_likelihood(self) -> Any:
-        from workbench.engine.conjugate_likelihoods import Hinge
-
-        return Hinge(self._n_functions())
-
-    def _probabilities(self, X: Floats) -> Floats:
-        return svm_probabilities(self._latent(X), self._binary())
+    def _check(self) -> None:
+        super()._check()
+        self._check_kernel()
 
 
-class LinearBayesianSVMClassifier(BayesianSVMClassifier):
+@estimator
+class LinearBayesianSVMClassifier(_SVMClassifier):
     """The Bayesian SVM on the features themselves: f = w'x + b; cost grows with D^2, not N^2.
 
     Args:
@@ -185,80 +162,41 @@ class LinearBayesianSVMClassifier(BayesianSVMClassifier):
         intercept_: [1 or C].
     """
 
-    n_inducing = 1
-    inducing = "k-means++"
-    kernel = "linear"
-    length_scale_factor = 1.0
-    ard = False
+    variance: float = option(1.0, above=0.0)
 
-    def __init__(
-        self,
-        *,
-        classes: Any = None,
-        geometry: Geometry | None = None,
-        variance: float = 1.0,
-        hyperparameters: str = "fixed",
-        batch_size: int | None = None,
-        learning_rate: float | str = "adaptive",
-        epochs: int = 20,
-        max_sweeps: int = 200,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        dtype: str = "float64",
-        random_state: Any = None,
-    ) -> None:
-        self.classes = classes
-        self.geometry = geometry
-        self.variance = variance
-        self.hyperparameters = hyperparameters
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.epochs = epochs
-        self.max_sweeps = max_sweeps
-        self.tol = tol
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.random_state = random_state
+    def _measure(self, X: Floats, n: int) -> Any:
+        return self._resolve_geometry(X, 1)
+
+    def _option_hyper(self, geometry: Any) -> Hyper:
+        return Hyper(1.0, float(self.variance), geometry.inducing)
 
     def _make_kernel(self, length: Any, variance: float) -> Kernel:
         return LinearKernel(variance)
 
-    def _basis(self, kernel: Kernel) -> Basis:
-        assert isinstance(kernel, LinearKernel)
+    def _basis(self, hyper: Hyper) -> Basis:
         # At the origin and the unit vectors the Cholesky factor is known and phi = sqrt(v) (1, x).
         D = len(self.geometry_.shift)
         points = np.concatenate([np.zeros((1, D)), np.eye(D)])
         factor = np.eye(D + 1)
         factor[:, 0] = 1.0
-        factor *= np.sqrt(kernel.variance)
+        factor *= np.sqrt(hyper.variance)
         return Basis(points, factor, solve_triangular(factor, np.eye(D + 1), lower=True).T, 0.0)
 
-    def _starting_kernel(self, geometry: Geometry) -> tuple[Any, float]:
-        _, variance = super()._starting_kernel(geometry)
-        return 1.0, variance
+    def _pack(self, hyper: Hyper) -> Floats:
+        return np.log([hyper.variance])
 
-    def _pack(self, length: Any, variance: float, n_features: int) -> Floats:
-        return np.log([variance])
+    def _unpack(self, theta: Floats, like: Hyper) -> Hyper:
+        return like._replace(variance=float(np.exp(theta[0])))
 
-    def _unpack(self, theta: Floats) -> tuple[Any, float]:
-        return 1.0, float(np.exp(theta[0]))
-
-    def _kernel_gradient(self, scaled: Floats, block: Any, posterior: Any, theta: Floats) -> Floats:
-        from workbench.engine import conjugate
+    def _kernel_gradient(self, data: Data, hyper: Hyper, state: Any, theta: Floats) -> Floats:
+        from workbench.engine.natural_gradient import compiled, moments
 
         # f scales with sqrt(v): d/d log v = sum g F / 2 - sum theta V / 2
-        slope, curvature, _ = conjugate.compiled(self._local(), block.phi.dtype.name).slopes(
-            *block, *posterior[:3]
-        )
-        F = block.phi @ posterior.mean
-        V = np.stack([((block.phi @ R.T) ** 2).sum(axis=1) for R in posterior.root], axis=1)
-        return np.array([0.5 * float((slope * F).numpy().sum() - (curvature * V).numpy().sum())])
-
-    def _gpflow_kernel(self, kernel: Kernel) -> Kernel:
-        import gpflow
-
-        assert isinstance(kernel, LinearKernel)
-        return GPflowKernel(gpflow.kernels.Linear(kernel.variance) + gpflow.kernels.Constant(kernel.variance))
+        block = block_of(self, data, hyper)
+        sites = compiled(self._likelihood(), block.phi.dtype.name).sites(block, state)
+        F, V = (part.numpy() for part in moments(block, state))  # an exact projection has no residual
+        slope, curvature = (part.numpy() for part in sites[:2])
+        return np.array([0.5 * float((slope * F).sum() - (curvature * V).sum())])
 
     @property
     def coef_(self) -> Floats:
@@ -271,7 +209,8 @@ class LinearBayesianSVMClassifier(BayesianSVMClassifier):
         return np.sqrt(self.variance_) * np.asarray(self.mean_[0])
 
 
-class BatchBayesianSVMClassifier(BaseBayesianClassifier):
+@estimator
+class BatchBayesianSVMClassifier(KernelClassifier):
     """The Bayesian SVM without inducing points: O(N^3) a sweep, for small data.
 
     Args:
@@ -295,53 +234,26 @@ class BatchBayesianSVMClassifier(BaseBayesianClassifier):
         predictor_: NumPy-only latent marginals.
     """
 
-    has_latent: ClassVar[bool] = True
     _state_names: ClassVar[tuple[str, ...]] = ("points_", "r_", "weights_", "length_scale_")
     _point_estimate: ClassVar[bool] = False
     _growth: ClassVar[float] = 2.0
 
-    points_: Floats
-    r_: Floats
-    weights_: Floats
-    length_scale_: float
-    predictor_: Predictor
+    max_sweeps: int = option(200, at_least=1)
+    tol: float = option(1e-4, at_least=0.0)
 
-    def __init__(
-        self,
-        *,
-        classes: Any = None,
-        geometry: Geometry | None = None,
-        kernel: Any = "squared-exponential",
-        length_scale_factor: float = 0.6,
-        variance: float = 10.0,
-        max_sweeps: int = 200,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        dtype: str = "float64",
-        random_state: Any = None,
-    ) -> None:
-        self.classes = classes
-        self.geometry = geometry
-        self.kernel = kernel
-        self.length_scale_factor = length_scale_factor
-        self.variance = variance
-        self.max_sweeps = max_sweeps
-        self.tol = tol
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.random_state = random_state
+    points_: Floats = fitted()
+    r_: Floats = fitted()
+    weights_: Floats = fitted()
 
-    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
-        for name in ("length_scale_factor", "variance", "max_sweeps"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
+        self._check_kernel()
         signs = signs_of(codes, len(self.classes_))
         start = self._previous_r(X, signs) if self._warm() and hasattr(self, "r_") else None
         geometry = self._resolve_geometry(X, 1)
         self.points_ = geometry.transform(X)
         self.length_scale_ = self.length_scale_factor * geometry.length_scale
         K = self._covariance()
-        fits: list[FullGP] = []
+        fits: list[FitResult] = []
         n_problems = signs.shape[1]
         for c in range(n_problems):
             report = None if callback is None else _part_of(callback, c, n_problems, fits)
@@ -352,14 +264,14 @@ class BatchBayesianSVMClassifier(BaseBayesianClassifier):
                     callback=report,
                 )
             )  # fmt: skip
-        self.r_ = np.stack([fit.r for fit in fits], axis=1)
-        self.weights_ = np.stack([fit.weights for fit in fits], axis=1)
+        self.r_ = np.stack([fit.posterior.r for fit in fits], axis=1)
+        self.weights_ = np.stack([fit.posterior.weights for fit in fits], axis=1)
         length = max(len(fit.trace) for fit in fits)
         self.objective_trace_ = np.sum(
             [np.pad(fit.trace, (0, length - len(fit.trace)), mode="edge") for fit in fits], axis=0
         )
         self.objective_ = float(sum(fit.objective for fit in fits))
-        self.n_iter_ = max(fit.steps for fit in fits)
+        self.n_iter_ = max(fit.n_iter for fit in fits)
         self._fold()
 
     def _previous_r(self, X: Floats, signs: Floats) -> Floats | None:
@@ -372,19 +284,17 @@ class BatchBayesianSVMClassifier(BaseBayesianClassifier):
         spread = 0.0 if self._point_estimate else variance
         return np.sqrt(np.maximum((1.0 - signs * mean) ** 2 + spread, 1e-6)).astype(np.float64)
 
-    def _make_kernel(self) -> Kernel:
-        if isinstance(self.kernel, str):
-            return StationaryKernel(self.kernel, self.length_scale_, self.variance)
-        return GPflowKernel(self.kernel)
+    def _kernel_at(self) -> Kernel:
+        return self._make_kernel(self.length_scale_, self.variance)
 
     def _covariance(self) -> Floats:
         # the jitter of the sparse models, so that inducing points at the data give this model
-        factor = make_basis(self.points_, self._make_kernel()).factor
+        factor = make_basis(self.points_, self._kernel_at()).factor
         return factor @ factor.T
 
     def _fold(self) -> None:
         K = self._covariance()
-        kernel = self._make_kernel()
+        kernel = self._kernel_at()
         n = len(K)
         factors = [
             solve_triangular(cholesky(K + np.diag(r), lower=True), np.eye(n), lower=True).T for r in self.r_.T
@@ -401,20 +311,24 @@ class BatchBayesianSVMClassifier(BaseBayesianClassifier):
             dtype=self._numpy_dtype(),
         )  # fmt: skip
 
-    def _latent(self, X: Floats) -> Latent:
-        return self.predictor_(X)
-
     def _probabilities(self, X: Floats) -> Floats:
         return svm_probabilities(self._latent(X), self.r_.shape[1] == 1)
 
-    def _set_state(self, state: Mapping[str, Array]) -> None:
-        missing = [name for name in self._state_names if name not in state]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
-        super()._set_state(state)
-        self._fold()
+    def _gpflow_model_of(self) -> Any:
+        from workbench.engine.gpflow_models import as_svgp
+
+        # inducing points at the data: v = L^-1 f, with K = L L'
+        basis = make_basis(self.points_, self._kernel_at())
+        L, K = basis.factor, self._covariance()
+        mean = L.T @ self.weights_
+        roots = [solve_triangular(cholesky(K + np.diag(r), lower=True), L, lower=True) for r in self.r_.T]
+        q_sqrt = np.stack([np.linalg.cholesky(np.eye(len(K)) - A.T @ A) for A in roots])
+        return as_svgp(
+            _likelihood_of(len(roots)), self._kernel_at(), basis, mean, q_sqrt, n_rows=self.n_rows_
+        )
 
 
+@estimator
 class ECMSVMClassifier(BatchBayesianSVMClassifier):
     """Expectation conditional maximisation for the Bayesian SVM (Henao et al. 2014): the competitor.
 
@@ -427,7 +341,7 @@ class ECMSVMClassifier(BatchBayesianSVMClassifier):
     _growth: ClassVar[float] = 1.0
 
 
-def _part_of(callback: Callback, index: int, count: int, done: list[FullGP]) -> Callback:
+def _part_of(callback: FitCallback, index: int, count: int, done: list[FitResult]) -> FitCallback:
     """A callback for one of several problems: fractions of the whole, objectives added up."""
 
     def report(fraction: float, objective: float) -> bool | None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
-from workbench.classifiers.base import BaseBayesianClassifier, Callback
-from workbench.classifiers.conjugate import ConjugateClassifier
-from workbench.classifiers.geometry import Geometry
-from workbench.classifiers.latent import Latent
+from workbench.arrays import Floats, Ints
+from workbench.classifiers.gp import ClosedFormClassifier, KernelClassifier
+from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.kernels import GPflowKernel, Kernel, OffsetKernel, StationaryKernel
+from workbench.engine.fitting import FitCallback
+from workbench.engine.kernels import Kernel, OffsetKernel
 from workbench.engine.projection import make_basis
 from workbench.engine.quadrature import logistic_softmax_probabilities
 from workbench.errors import InputError
@@ -35,7 +34,15 @@ def _prior_of_mean(option: float | str, n_classes: int) -> tuple[float, float | 
     return float(option), None
 
 
-class LogisticSoftmaxClassifier(ConjugateClassifier):
+@cache
+def _likelihood_of(bound: str, n_classes: int) -> Any:
+    from workbench.engine.likelihoods import LogisticSoftmax
+
+    return LogisticSoftmax(n_classes, bound)
+
+
+@estimator
+class LogisticSoftmaxClassifier(ClosedFormClassifier, KernelClassifier):
     """Sparse GP with p(y = k | f) = sigma(f_k) / sum_c sigma(f_c): closed-form updates, calibrated.
 
     Galy-Fajou et al. 2019, "Multi-class Gaussian process classification made conjugate".
@@ -48,7 +55,7 @@ class LogisticSoftmaxClassifier(ConjugateClassifier):
         geometry: of the pool; None measures one on X.
         inducing: "k-means++" or "random", where the geometry is measured on X.
         kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`
-            (which then ignores `length_scale_factor` and `variance`).
+            (used as it is: leave `length_scale_factor` and `variance` out).
         length_scale_factor: times the pool's median distance.
         variance: of the kernel.
         prior_mean: of the latents: "learned" (one per class, around -log C), "log-classes" (-log C),
@@ -80,58 +87,15 @@ class LogisticSoftmaxClassifier(ConjugateClassifier):
         predictor_: NumPy-only latent marginals.
     """
 
-    def __init__(
-        self,
-        bound: str = "joint",
-        *,
-        classes: Any = None,
-        n_inducing: int | None = None,
-        geometry: Geometry | None = None,
-        inducing: str = "k-means++",
-        kernel: Any = "squared-exponential",
-        length_scale_factor: float = 0.6,
-        variance: float = 10.0,
-        prior_mean: float | str = "learned",
-        hyperparameters: str = "fixed",
-        ard: bool = False,
-        batch_size: int | None = None,
-        class_batch: int | None = None,
-        learning_rate: float | str = "decaying",
-        epochs: int = 20,
-        max_sweeps: int = 200,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        dtype: str = "float64",
-        random_state: Any = None,
-    ) -> None:
-        self.bound = bound
-        self.classes = classes
-        self.n_inducing = n_inducing
-        self.geometry = geometry
-        self.inducing = inducing
-        self.kernel = kernel
-        self.length_scale_factor = length_scale_factor
-        self.variance = variance
-        self.prior_mean = prior_mean
-        self.hyperparameters = hyperparameters
-        self.ard = ard
-        self.batch_size = batch_size
-        self.class_batch = class_batch
-        self.learning_rate = learning_rate
-        self.epochs = epochs
-        self.max_sweeps = max_sweeps
-        self.tol = tol
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.random_state = random_state
+    bound: str = option("joint", choices=BOUND_NAMES)
+    n_inducing: int | None = option(None, at_least=1)
+    inducing: str = option("k-means++", choices=("k-means++", "random"))
+    prior_mean: float | str = "learned"
+    ard: bool = False
+    class_batch: int | None = option(None, at_least=1)
 
-    def _local(self) -> Any:
-        from workbench.engine.logistic_softmax import BOUNDS
-
-        return BOUNDS[self.bound]
-
-    def _targets(self, codes: Ints) -> Floats:
-        return (codes[:, None] == np.arange(len(self.classes_))).astype(np.float64)
+    def _likelihood(self, n_functions: int | None = None) -> Any:
+        return _likelihood_of(self.bound, n_functions or 0)  # no bound depends on C: one trace for any
 
     def _prior_of_mean(self) -> tuple[float, float | None]:
         return _prior_of_mean(self.prior_mean, len(self.classes_))
@@ -139,28 +103,21 @@ class LogisticSoftmaxClassifier(ConjugateClassifier):
     def _class_batch(self) -> int:
         return self._n_functions() if self.class_batch is None else self.class_batch
 
-    def _gpflow_likelihood(self) -> Any:
-        from workbench.engine.conjugate_likelihoods import LogisticSoftmax
-
-        return LogisticSoftmax(len(self.classes_), self.bound)
-
-    def _check_options(self) -> None:
-        super()._check_options()
-        if self.bound not in BOUND_NAMES:
-            raise InputError(f"bound must be one of {', '.join(BOUND_NAMES)}; got {self.bound!r}.")
+    def _check(self) -> None:
+        super()._check()
+        self._check_kernel()
         if self.bound == "plain" and (self.batch_size is not None or self.class_batch is not None):
             raise InputError(
                 "bound='plain' uses all rows and classes: leave batch_size and class_batch None."
             )
-        if self.class_batch is not None and self.class_batch < 1:
-            raise InputError(f"class_batch must be at least 1; got {self.class_batch}.")
         self._prior_of_mean()
 
     def _probabilities(self, X: Floats) -> Floats:
         return logistic_softmax_probabilities(*self._latent(X))
 
 
-class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
+@estimator
+class LogisticSoftmaxGibbsClassifier(KernelClassifier):
     """Exact samples of the logistic-softmax GP by Gibbs sampling; no inducing points, O(C N^3) a draw.
 
     Galy-Fajou et al. 2019, section 4.3. Look at `diagnostics_` before trusting the result.
@@ -193,59 +150,31 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
         predictor_: NumPy-only latent moments.
     """
 
-    has_latent: ClassVar[bool] = True
     _state_names: ClassVar[tuple[str, ...]] = (
         "samples_", "noise_", "points_", "length_scale_",
         "r_hat_", "effective_sample_size_", "r_hat_by_item_", "effective_by_item_",
     )  # fmt: skip
 
-    samples_: Floats
-    noise_: Floats
-    points_: Floats
-    length_scale_: float
-    r_hat_: float
-    effective_sample_size_: float
-    r_hat_by_item_: Floats
-    effective_by_item_: Floats
-    predictor_: Predictor
+    prior_mean: float | str = "learned"
+    n_samples: int = option(400, at_least=1)
+    burn_in: int = option(100, at_least=0)
+    n_chains: int = option(2, at_least=1)
+    slice_moves: int = option(3, at_least=0)
 
-    def __init__(
-        self,
-        *,
-        classes: Any = None,
-        geometry: Geometry | None = None,
-        kernel: Any = "squared-exponential",
-        length_scale_factor: float = 0.6,
-        variance: float = 10.0,
-        prior_mean: float | str = "learned",
-        n_samples: int = 400,
-        burn_in: int = 100,
-        n_chains: int = 2,
-        slice_moves: int = 3,
-        warm_start: bool = False,
-        dtype: str = "float64",
-        random_state: Any = None,
-    ) -> None:
-        self.classes = classes
-        self.geometry = geometry
-        self.kernel = kernel
-        self.length_scale_factor = length_scale_factor
-        self.variance = variance
-        self.prior_mean = prior_mean
-        self.n_samples = n_samples
-        self.burn_in = burn_in
-        self.n_chains = n_chains
-        self.slice_moves = slice_moves
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.random_state = random_state
+    samples_: Floats = fitted()
+    noise_: Floats = fitted()
+    points_: Floats = fitted()
+    r_hat_: float = fitted()
+    effective_sample_size_: float = fitted()
+    r_hat_by_item_: Floats = fitted()
+    effective_by_item_: Floats = fitted()
 
     # ------------------------------------------------------------------ fitting
 
-    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         from workbench.engine import logistic_softmax_gibbs as gibbs
 
-        self._check_options()
+        self._check_kernel()
         C, chains = len(self.classes_), int(self.n_chains)
         warm = self._warm() and hasattr(self, "samples_")
         start = self._previous_means(X) if warm else None
@@ -253,7 +182,7 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
         self.points_ = geometry.transform(X)
         self.length_scale_ = self.length_scale_factor * geometry.length_scale
         centre, _ = _prior_of_mean(self.prior_mean, C)
-        basis = make_basis(self.points_, self._make_kernel())
+        basis = make_basis(self.points_, self._kernel_at())
         draws = gibbs.sample(
             basis.factor @ basis.factor.T, codes, C, prior_mean=centre, start=start,
             draws=-(-int(self.n_samples) // chains), burn_in=-(-int(self.burn_in) // (4 if warm else 1)),
@@ -276,42 +205,44 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
         """[N, C] present posterior means at X; the prior mean for classes that are new."""
         centre, _ = _prior_of_mean(self.prior_mean, len(self.classes_))
         means = np.full((len(X), len(self.classes_)), centre)
-        before = {label: c for c, label in enumerate(np.asarray(self._previous_classes).tolist())}
         old = self.predictor_.mean(X)
-        for c, label in enumerate(self.classes_.tolist()):
-            if label in before:
-                means[:, c] = old[:, before[label]]
+        for c, before in self._previous_columns():
+            means[:, c] = old[:, before]
         return means
-
-    def _check_options(self) -> None:
-        for name in ("n_samples", "n_chains", "length_scale_factor", "variance"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
-        for name in ("burn_in", "slice_moves"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name} must not be negative; got {getattr(self, name)}.")
-        _prior_of_mean(self.prior_mean, len(self.classes_))
 
     # ------------------------------------------------------------------ predicting
 
-    def _make_kernel(self) -> Kernel:
-        kernel: Kernel
-        if isinstance(self.kernel, str):
-            kernel = StationaryKernel(self.kernel, self.length_scale_, self.variance)
-        else:
-            kernel = GPflowKernel(self.kernel)
+    def _kernel_at(self) -> Kernel:
+        kernel = self._make_kernel(self.length_scale_, self.variance)
         _, spread = _prior_of_mean(self.prior_mean, len(self.classes_))
         return kernel if spread is None else OffsetKernel(kernel, spread)
 
     def _fold(self) -> None:
-        kernel = self._make_kernel()
+        kernel = self._kernel_at()
         centre, _ = _prior_of_mean(self.prior_mean, len(self.classes_))
-        mean = self.samples_.mean(axis=0)
-        spread = self.samples_ - mean
-        covariance = np.einsum("snc,smc->cnm", spread, spread, optimize=True) / len(spread)
+        mean, covariance = self._moments()
         self.predictor_ = Predictor.from_posterior(
             self.geometry_, kernel, make_basis(self.points_, kernel), mean, covariance,
             mean_offset=centre, dtype=self._numpy_dtype(),
+        )  # fmt: skip
+
+    def _moments(self) -> tuple[Floats, Floats]:
+        """Mean [N, C] and covariance [C, N, N] of the whitened draws."""
+        mean = self.samples_.mean(axis=0)
+        spread = self.samples_ - mean
+        return mean, np.einsum("snc,smc->cnm", spread, spread, optimize=True) / len(spread)
+
+    def _gpflow_model_of(self) -> Any:
+        """The Gaussian of the draws' moments."""
+        from workbench.engine.gpflow_models import as_svgp
+
+        kernel, (mean, covariance) = self._kernel_at(), self._moments()
+        # fewer draws than points leave directions without spread
+        q_sqrt = np.linalg.cholesky(covariance + 1e-12 * np.eye(len(mean)))
+        centre, _ = _prior_of_mean(self.prior_mean, len(self.classes_))
+        return as_svgp(
+            _likelihood_of("joint", len(self.classes_)), kernel, make_basis(self.points_, kernel), mean,
+            q_sqrt, mean_function=np.full(mean.shape[1], centre), n_rows=self.n_rows_,
         )  # fmt: skip
 
     @property
@@ -325,9 +256,6 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
             self.r_hat_by_item_,
             self.effective_by_item_,
         )
-
-    def _latent(self, X: Floats) -> Latent:
-        return self.predictor_(X)
 
     def _probabilities(self, X: Floats) -> Floats:
         from scipy.special import expit
@@ -347,13 +275,6 @@ class LogisticSoftmaxGibbsClassifier(BaseBayesianClassifier):
             s = expit(f)
             out[part] = (s / s.sum(axis=2, keepdims=True)).mean(axis=1)
         return out / out.sum(axis=1, keepdims=True)
-
-    def _set_state(self, state: Mapping[str, Array]) -> None:
-        missing = [name for name in self._state_names if name not in state]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
-        super()._set_state(state)
-        self._fold()
 
 
 def _stratified_normals(n: int, n_classes: int, seed: int) -> Floats:

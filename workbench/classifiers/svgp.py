@@ -1,20 +1,19 @@
-"""Sparse variational GP classifiers on GPflow's SVGP: softmax, robust-max, Heaviside with noise."""
+"""Sparse variational GPs with softmax, robust-max and Heaviside likelihoods: the GP peers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats
 from workbench.classifiers.argmax import argmax_probabilities
-from workbench.classifiers.base import BaseBayesianClassifier, Callback
-from workbench.classifiers.geometry import Geometry
-from workbench.classifiers.latent import Latent
-from workbench.classifiers.predictor import Predictor
-from workbench.engine.kernels import GPflowKernel, Kernel, StationaryKernel
-from workbench.engine.projection import Basis, cached_basis, project
+from workbench.classifiers.gp import Data, Hyper, KernelClassifier, SparseGPClassifier, block_of
+from workbench.classifiers.options import estimator, fitted, option
+from workbench.engine.fitting import FitCallback, FitResult
+from workbench.engine.gaussian import State, q_sqrt_of, root_of
 from workbench.engine.softmax import softmax_probabilities
 from workbench.errors import InputError
 
@@ -22,11 +21,41 @@ LIKELIHOODS = ("softmax", "robust-max", "heaviside")
 OPTIMIZERS = ("natural", "adam", "papers")
 HYPERPARAMETERS = ("fixed", "learned", "learned-with-inducing")
 
-# learning rate, epochs, batch: the papers' (000 and 003, section 5) and one that ends in seconds
+# learning rate, epochs, batch: the papers' (Wistuba & Rawat 2018 and 2019) and one that ends in seconds
 _ADAM = {"adam": (0.1, 200, 2048), "papers": (5e-4, 1000, 256)}
+_SWEEPS, _BRIEF_SWEEPS = 60, 20
 
 
-class SVGPClassifier(BaseBayesianClassifier):
+@cache
+def make_likelihood(name: str, n_classes: int, n_nodes: int | None = None, epsilon: float = 1e-3) -> Any:
+    """The GPflow likelihood behind a name; the same object for the same arguments.
+
+    Args:
+        name: one of `LIKELIHOODS`.
+        n_classes: C >= 2.
+        n_nodes: S for expectations without a closed form; None is the likelihood's default.
+        epsilon: robust-max's share of wrong labels.
+
+    Returns:
+        A `workbench.engine.likelihoods.SiteLikelihood` for integer labels [N, 1].
+
+    Raises:
+        InputError: an unknown name.
+    """
+    from workbench.engine import likelihoods
+
+    nodes = () if n_nodes is None else (n_nodes,)
+    if name == "softmax":
+        return likelihoods.Softmax(n_classes, *nodes)
+    if name == "heaviside":
+        return likelihoods.MultinomialProbit(n_classes, *nodes)
+    if name == "robust-max":
+        return likelihoods.RobustMax(n_classes, epsilon)
+    raise InputError(f"There is no likelihood called {name!r}. Known: {', '.join(LIKELIHOODS)}.")
+
+
+@estimator
+class SVGPClassifier(SparseGPClassifier, KernelClassifier):
     """Sparse variational GP classifier (Hensman et al. 2015), whitened, on GPflow.
 
     Args:
@@ -36,19 +65,18 @@ class SVGPClassifier(BaseBayesianClassifier):
         n_inducing: P; None is 64, 128 from 1,000 labels, 256 from 4,000. A `geometry` decides
             instead where one is given.
         geometry: of the pool; None measures one on X.
-        kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`
-            (which then ignores `length_scale_factor` and `variance`, and cannot be saved).
+        kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel` (used as it
+            is: leave `length_scale_factor` and `variance` out).
         length_scale_factor: times the pool's median distance.
         variance: of the kernel.
         optimizer: "natural" (back-tracked natural gradients, about a dozen sweeps), "adam", or
             "papers" (Adam at 5e-4, 1,000 epochs, batches of 256).
-        hyperparameters: "fixed"; "learned" (length scale and variance with q, type-II
-            likelihood; squared exponential only) or "learned-with-inducing".
+        hyperparameters: "fixed"; "learned" (length scale and variance, type-II likelihood; kernels
+            by name only) or "learned-with-inducing".
         learning_rate: natural: first step size in (0, 1] (None is 1); Adam: its rate (None is .1, or
             the papers').
         max_iter: sweeps (natural, None is 60) or epochs (Adam). None is the optimizer's.
-        batch_size: rows a step, for Adam only; None is the optimizer's
-            (2,048 for "adam").
+        batch_size: rows a step, for Adam only; None is the optimizer's (2,048 for "adam").
         tol: natural gradients stop after two sweeps that gain less than this share of the bound.
         n_nodes: quasi-random nodes per item for expectations of log p(y | f); None is 64 for
             softmax, 16 for heaviside. Robust-max uses none.
@@ -64,247 +92,128 @@ class SVGPClassifier(BaseBayesianClassifier):
             estimates from the last batch.
         n_iter_: sweeps or epochs.
         geometry_: scaling and the inducing points at the start.
-        mean_: [P, C] whitened posterior means, GPflow's q_mu.
-        root_: [C, P, P] their lower triangular square roots, GPflow's q_sqrt.
+        mean_: [P, C] whitened posterior means.
+        root_: [C, P, P] roots of the whitened covariances, root_c' root_c.
         inducing_: [P, D] inducing points, scaled units.
         length_scale_, variance_: of the kernel.
         predictor_: NumPy-only latent marginals.
     """
 
-    has_latent: ClassVar[bool] = True
-    _state_names: ClassVar[tuple[str, ...]] = ("mean_", "root_", "inducing_", "length_scale_", "variance_")
+    _state_names: ClassVar[tuple[str, ...]] = (*SparseGPClassifier._state_names, "inducing_")
 
-    mean_: Floats
-    root_: Floats
-    inducing_: Floats
-    length_scale_: float
-    variance_: float
-    predictor_: Predictor
+    likelihood: str = option("softmax", choices=LIKELIHOODS)
+    n_inducing: int | None = option(None, at_least=1)
+    optimizer: str = option("natural", choices=OPTIMIZERS)
+    hyperparameters: str = option("fixed", choices=HYPERPARAMETERS)
+    learning_rate: float | None = option(None, above=0.0)
+    max_iter: int | None = option(None, at_least=1)
+    batch_size: int | None = option(None, at_least=1, when={"optimizer": ("adam", "papers")})
+    tol: float = option(1e-4, at_least=0.0, when={"optimizer": ("natural",)})
+    n_nodes: int | None = option(None, at_least=2, when={"likelihood": ("softmax", "heaviside")})
+    epsilon: float = option(1e-3, above=0.0, when={"likelihood": ("robust-max",)})
 
-    def __init__(
-        self,
-        likelihood: str = "softmax",
-        *,
-        classes: Any = None,
-        n_inducing: int | None = None,
-        geometry: Geometry | None = None,
-        kernel: Any = "squared-exponential",
-        length_scale_factor: float = 0.6,
-        variance: float = 10.0,
-        optimizer: str = "natural",
-        hyperparameters: str = "fixed",
-        learning_rate: float | None = None,
-        max_iter: int | None = None,
-        batch_size: int | None = None,
-        tol: float = 1e-4,
-        n_nodes: int | None = None,
-        epsilon: float = 1e-3,
-        warm_start: bool = False,
-        dtype: str = "float64",
-        random_state: Any = None,
-    ) -> None:
-        self.likelihood = likelihood
-        self.classes = classes
-        self.n_inducing = n_inducing
-        self.geometry = geometry
-        self.kernel = kernel
-        self.length_scale_factor = length_scale_factor
-        self.variance = variance
-        self.optimizer = optimizer
-        self.hyperparameters = hyperparameters
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.tol = tol
-        self.n_nodes = n_nodes
-        self.epsilon = epsilon
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.random_state = random_state
+    inducing_: Floats = fitted()
 
     # ------------------------------------------------------------------ fitting
 
-    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
-        self._check_options()
-        from workbench.engine.runtime import prepare
-
-        prepare()
-        from workbench.engine import svgp
-
-        start = self._previous_posterior() if self._warm() else None
-        geometry = self._resolve_geometry(X, self.n_inducing or _default_inducing(len(codes)))
-        dtype = self._numpy_dtype()
-        scaled = geometry.transform(X, dtype)
-        length_scale = self.length_scale_factor * geometry.length_scale
-        hyper = svgp.Hyper(length_scale, float(self.variance), geometry.inducing)
-        C = len(self.classes_)
-        if (
-            start is not None
-            and start.inducing.shape == hyper.inducing.shape
-            and (
-                self.hyperparameters != "fixed"
-                or (
-                    start.length_scale == hyper.length_scale
-                    and start.variance == hyper.variance
-                    and np.array_equal(start.inducing, hyper.inducing)
-                )
-            )
-        ):
-            hyper = svgp.Hyper(start.length_scale, start.variance, start.inducing)
-            q = svgp.Variational(start.mean.astype(dtype), start.root.astype(dtype))
-        else:
-            q = svgp.prior(len(hyper.inducing), C, dtype)
-        kernels = svgp.compiled(
-            self.likelihood,
-            C,
-            self.n_nodes or svgp.NODES[self.likelihood],
-            float(self.epsilon),
-            np.dtype(dtype).name,
+    def _likelihood(self, n_functions: int | None = None) -> Any:
+        return make_likelihood(
+            self.likelihood, n_functions or len(self.classes_), self.n_nodes, float(self.epsilon)
         )
-        rng = np.random.default_rng([self._seed(), 0x5169])
-        fit, hyper = self._optimise(svgp, kernels, scaled, codes, q, hyper, rng, callback)
-        self.mean_, self.root_ = fit.posterior
+
+    def _check(self) -> None:
+        self._check_kernel()
+        if self.hyperparameters != "fixed" and not isinstance(self.kernel, str):
+            raise InputError("Only named kernels can be learned; set hyperparameters='fixed'.")
+        if not self.epsilon < 1:
+            raise InputError(f"epsilon must lie between 0 and 1; got {self.epsilon}.")
+
+    def _measure(self, X: Floats, n: int) -> Any:
+        return self._resolve_geometry(X, self.n_inducing or (64 if n < 1000 else 128 if n < 4000 else 256))
+
+    def _keep(self, hyper: Hyper) -> None:
+        super()._keep(hyper)
         self.inducing_ = np.asarray(hyper.inducing, dtype=np.float64)
-        self.length_scale_, self.variance_ = hyper.length_scale, hyper.variance
-        self.objective_ = float(fit.objective)
-        self.objective_trace_ = np.asarray(fit.trace, dtype=np.float64)
-        self.n_iter_ = fit.steps
-        self._fold()
+
+    def _hyper(self) -> Hyper:
+        return Hyper(self.length_scale_, self.variance_, self.inducing_)
+
+    def _moves_inducing(self) -> bool:
+        return self.hyperparameters == "learned-with-inducing"
 
     def _optimise(
-        self,
-        svgp: Any,
-        kernels: Any,
-        scaled: Floats,
-        codes: Ints,
-        q: Any,
-        hyper: Any,
-        rng: np.random.Generator,
-        callback: Callback | None,
-    ) -> tuple[Any, Any]:
-        natural = self.optimizer == "natural"
-        learned = self.hyperparameters != "fixed"
-        move = self.hyperparameters == "learned-with-inducing"
-        sweeps = 60 if self.max_iter is None else self.max_iter
-        if natural and learned:
-            return svgp.fit_type2(
-                kernels, scaled, codes, q, hyper, inducing=move, rate=0.05, rounds=20, max_iter=sweeps,
-                tol=self.tol, rng=rng, callback=callback,
-            )  # fmt: skip
-        if natural:
-            first = 1.0 if self.learning_rate is None else self.learning_rate
-            fit = svgp.fit_natural(
-                kernels, self._data(svgp, scaled, codes, hyper), q,
-                rate=first, max_iter=sweeps, tol=self.tol, callback=callback,
-            )  # fmt: skip
-            return fit, hyper
+        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator,
+        callback: FitCallback | None, brief: bool = False,
+    ) -> FitResult:  # fmt: skip
+        if self.optimizer != "natural":
+            return self._climb_adam(data, hyper, state, rng, callback)
+        from workbench.engine import natural_gradient as engine
+
+        rows = engine.ProjectedRows(
+            *data, self._basis(hyper), self._make_kernel(hyper.length_scale, hyper.variance)
+        )
+        # plain steps: these likelihoods are not conjugate, and longer ones mostly fail
+        return engine.ascend(
+            self._likelihood(), rows, state, rate=self.learning_rate or 1.0, growth=1.5, longest=1.0,
+            sweeps=_BRIEF_SWEEPS if brief else self.max_iter or _SWEEPS, tol=self.tol, callback=callback,
+        )  # fmt: skip
+
+    def _adam_options(self) -> dict[str, Any]:
         rate, epochs, batch = _ADAM[self.optimizer]
-        rate = rate if self.learning_rate is None else self.learning_rate
-        epochs = epochs if self.max_iter is None else self.max_iter
-        batch = batch if self.batch_size is None else self.batch_size
-        options = dict(rate=rate, epochs=epochs, batch_size=batch, rng=rng, callback=callback)
-        if not learned:
-            return svgp.fit_adam(kernels, self._data(svgp, scaled, codes, hyper), q, **options), hyper
-        fit, hyper = svgp.learn(kernels, scaled, codes, q, hyper, train=(True, True, True, move), **options)
+        return {
+            "rate": self.learning_rate or rate,
+            "epochs": self.max_iter or epochs,
+            "batch_size": self.batch_size or batch,
+        }
+
+    def _climb_adam(
+        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator, callback: FitCallback | None
+    ) -> FitResult:
+        from workbench.engine import gradient as engine
+
+        start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
+        block = block_of(self, data, hyper)
+        fit = engine.ascend_adam(
+            self._likelihood(), block, start, rng=rng, callback=callback, **self._adam_options()
+        )
+        return fit._replace(posterior=_state_of(fit.posterior))
+
+    def _learn(
+        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator, callback: FitCallback | None
+    ) -> tuple[FitResult, Hyper]:
+        if self.optimizer == "natural":
+            return super()._learn(data, hyper, state, rng, callback)
+        from workbench.engine import gradient as engine
+        from workbench.engine import natural_gradient
+
+        start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
+        fit, found = engine.learn(
+            self._likelihood(), self.kernel, engine.Rows(*data), start, engine.Hyper(*hyper), rng=rng,
+            move_inducing=self._moves_inducing(), callback=callback, **self._adam_options(),
+        )  # fmt: skip
+        hyper, state = Hyper(*found), _state_of(fit.posterior)
         # the trace holds estimates from batches; the objective is that of all rows
-        value = svgp.elbo(kernels, self._data(svgp, scaled, codes, hyper), fit.posterior)
-        return fit._replace(objective=value), hyper
-
-    def _data(self, svgp: Any, scaled: Floats, codes: Ints, hyper: Any) -> Any:
-        kernel = self._make_kernel(hyper.length_scale, hyper.variance)
-        basis = cached_basis(hyper.inducing, kernel, self._numpy_dtype())
-        return svgp.Projected(*project(scaled, basis, kernel), codes)
-
-    def _previous_posterior(self) -> _Start | None:
-        """The present posterior with its columns in the order of the present classes."""
-        if not hasattr(self, "mean_"):
-            return None
-        P, old = self.mean_.shape
-        before = {label: c for c, label in enumerate(np.asarray(self._previous_classes).tolist())}
-        if old != len(before):
-            return None
-        mean = np.zeros((P, len(self.classes_)))
-        root = np.broadcast_to(np.eye(P), (len(self.classes_), P, P)).copy()
-        for c, label in enumerate(self.classes_.tolist()):
-            if label in before:
-                mean[:, c], root[c] = self.mean_[:, before[label]], self.root_[before[label]]
-        return _Start(mean, root, self.inducing_, self.length_scale_, self.variance_)
-
-    def _check_options(self) -> None:
-        for name, known in (
-            ("likelihood", LIKELIHOODS),
-            ("optimizer", OPTIMIZERS),
-            ("hyperparameters", HYPERPARAMETERS),
-        ):
-            if getattr(self, name) not in known:
-                raise InputError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}.")
-        if self.hyperparameters != "fixed" and self.kernel != "squared-exponential":
-            raise InputError("Only the squared exponential's hyperparameters can be learned; "
-                             "set hyperparameters='fixed' or kernel='squared-exponential'.")  # fmt: skip
-        if self.optimizer == "natural" and self.batch_size is not None:
-            raise InputError("batch_size is for optimizer='adam' or 'papers'; natural sweeps use all rows.")
-        if self.n_nodes is not None and (self.likelihood == "robust-max" or self.n_nodes < 2):
-            raise InputError("n_nodes must be at least 2, and robust-max uses no nodes: leave it None there.")
-        if not 0 < self.epsilon < 1:
-            raise InputError(f"epsilon must lie between 0 and 1; got {self.epsilon}.")
-        for name in ("length_scale_factor", "variance", "learning_rate", "max_iter", "batch_size"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"{name} must be positive; got {value}.")
+        value = natural_gradient.objective(
+            self._likelihood(), [block_of(self, data, hyper)], state, self._mean_prior
+        )
+        return fit._replace(posterior=state, objective=value), hyper
 
     # ------------------------------------------------------------------ predicting
-
-    def _make_kernel(self, length_scale: float, variance: float) -> Kernel:
-        if isinstance(self.kernel, str):
-            return StationaryKernel(self.kernel, length_scale, variance)
-        return GPflowKernel(self.kernel)
-
-    def _basis(self) -> tuple[Kernel, Basis]:
-        kernel = self._make_kernel(self.length_scale_, self.variance_)
-        return kernel, cached_basis(self.inducing_, kernel, self._numpy_dtype())
-
-    def _fold(self) -> None:
-        kernel, basis = self._basis()
-        covariance = self.root_ @ np.swapaxes(self.root_, 1, 2)
-        self.predictor_ = Predictor.from_posterior(
-            self.geometry_, kernel, basis, self.mean_, covariance, dtype=self._numpy_dtype()
-        )
-
-    @property
-    def gpflow_model_(self) -> Any:
-        """The fitted model as a `gpflow.models.SVGP` on scaled features (`geometry_.transform(X)`)."""
-        check_is_fitted(self, "mean_")
-        if not hasattr(self, "_gpflow_model"):
-            from workbench.engine.runtime import prepare
-
-            prepare()
-            from workbench.engine import svgp
-
-            kernel, basis = self._basis()
-            self._gpflow_model = svgp.gpflow_model(
-                svgp.make_likelihood(self.likelihood, len(self.classes_), self.n_nodes, self.epsilon),
-                kernel, basis, self.mean_, self.root_, self.n_rows_,
-            )  # fmt: skip
-        return self._gpflow_model
-
-    def _latent(self, X: Floats) -> Latent:
-        return self.predictor_(X)
 
     def _probabilities(self, X: Floats) -> Floats:
         return likelihood_probabilities(self.likelihood, *self._latent(X), epsilon=self.epsilon)
 
-    def _set_state(self, state: Any) -> None:
-        missing = [name for name in self._state_names if name not in state]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
+    def _set_state(self, state: Mapping[str, Array]) -> None:
+        if {"mean_", "root_", "inducing_"} <= set(state) and "precision_" not in state:
+            # version 0.1.0 saved GPflow's q_sqrt and nothing that follows from it
+            q = State.of(np.asarray(state["mean_"]), root_of(np.asarray(state["root_"])))
+            state = dict(state) | dict(zip(self._posterior_names, q, strict=True))
         super()._set_state(state)
-        self._fold()
 
 
-class _Start:
-    def __init__(self, mean: Floats, root: Floats, inducing: Floats, length_scale: float, variance: float):
-        self.mean, self.root, self.inducing = mean, root, inducing
-        self.length_scale, self.variance = float(length_scale), float(variance)
+def _state_of(q: Any) -> Any:
+    """The solver's state of a posterior in GPflow's parameters."""
+    return State.of(q.mean, root_of(np.tril(q.q_sqrt)))
 
 
 def likelihood_probabilities(
@@ -328,7 +237,3 @@ def likelihood_probabilities(
     p = argmax_probabilities(mean, variance)
     p = (1.0 - epsilon) * p + epsilon / (p.shape[1] - 1) * (1.0 - p)
     return p / p.sum(axis=1, keepdims=True)
-
-
-def _default_inducing(n: int) -> int:
-    return 64 if n < 1000 else 128 if n < 4000 else 256

@@ -8,18 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.classifiers.base import BaseBayesianClassifier, Callback
-from workbench.classifiers.geometry import Geometry
-from workbench.classifiers.latent import Latent
+from workbench.classifiers.gp import GPClassifier
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
+from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.svgp import likelihood_probabilities
-from workbench.engine.kernels import StationaryKernel
+from workbench.engine.fitting import FitCallback, minibatches
+from workbench.engine.kernels import Kernel, StationaryKernel
 from workbench.engine.projection import cached_basis, project
 from workbench.errors import InputError
 
 DISTANCES = ("exact", "printed")
-CALIBRATIONS = (None, "validation")
 TEMPERS = np.geomspace(0.05, 200.0, 49)
 HELD_OUT_FROM = 15  # rows, and five a class: below, a validation split says nothing
 LAST_RATE = 0.05  # learning rates fall linearly to this share
@@ -27,8 +26,9 @@ AGAIN = 0.25  # share of the epochs spent on all rows once the temper is known
 N_INDUCING = 64
 
 
-class WassersteinClassifier(BaseBayesianClassifier):
-    """Gaussian Wasserstein inference (notes 004): q(f_j) = GP(network_j, r_j) near a GP prior in W2.
+@estimator
+class WassersteinClassifier(GPClassifier):
+    """Gaussian Wasserstein inference (Wild et al. 2022): q(f_j) = GP(network_j, r_j) near a GP prior in W2.
 
     Args:
         network: a name in `workbench.engine.networks.NETWORKS`, or "package.module:function" of
@@ -42,7 +42,7 @@ class WassersteinClassifier(BaseBayesianClassifier):
             weight in effect is weight * variance.
         prior_mean: constant mean of the prior.
         epsilon: robust-max's share of wrong labels.
-        distance: "exact" (nuclear norm) or "printed" (the notes' estimate by eigenvalues of a
+        distance: "exact" (nuclear norm) or "printed" (the printed estimate by eigenvalues of a
             product that is not symmetric).
         weight: beta of the distance, against a data term summed over N rows. None is N; 1 is the
             objective as printed, under which variances collapse on overlapping classes.
@@ -72,77 +72,44 @@ class WassersteinClassifier(BaseBayesianClassifier):
         predictor_: latent marginals; NumPy only for network "mlp".
     """
 
-    has_latent: ClassVar[bool] = True
     _state_names: ClassVar[tuple[str, ...]] = (
         "kernel_", "bias_", "root_", "temper_", "tempered_rows_", "network_", "input_shape_",
         "length_scale_", "variance_",
     )  # fmt: skip
 
-    weights_: tuple[Array, ...]
-    kernel_: Floats
-    bias_: Floats
-    root_: Floats
-    temper_: float
-    tempered_rows_: int
-    network_: str
-    input_shape_: Any
-    length_scale_: float
-    variance_: float
-    predictor_: NetworkPredictor
+    network: str = "mlp"
+    input_shape: Any = None
+    n_inducing: int | None = option(None, at_least=1)
+    length_scale_factor: float = option(1.0, above=0.0)
+    variance: float = option(1.0, above=0.0)
+    prior_mean: float = 0.0
+    epsilon: float = option(0.01, above=0.0)
+    distance: str = option("exact", choices=DISTANCES)
+    weight: float | None = option(None, at_least=0.0)
+    start_noise: float = option(1.0, above=0.0)
+    epochs: float = option(30, above=0.0)
+    min_steps: int = option(200, at_least=1)
+    batch_size: int = option(128, at_least=1)
+    distance_rows: int = option(64, at_least=1)
+    learning_rate: float = option(5e-3, above=0.0)
+    root_learning_rate: float = option(2e-2, above=0.0)
+    calibration: str | None = option("validation", choices=("validation",), optional=True)
+    validation_fraction: float = option(0.2, above=0.0, when={"calibration": ("validation",)})
 
-    def __init__(
-        self,
-        network: str = "mlp",
-        *,
-        input_shape: Any = None,
-        classes: Any = None,
-        n_inducing: int | None = None,
-        geometry: Geometry | None = None,
-        length_scale_factor: float = 1.0,
-        variance: float = 1.0,
-        prior_mean: float = 0.0,
-        epsilon: float = 0.01,
-        distance: str = "exact",
-        weight: float | None = None,
-        start_noise: float = 1.0,
-        epochs: float = 30,
-        min_steps: int = 200,
-        batch_size: int = 128,
-        distance_rows: int = 64,
-        learning_rate: float = 5e-3,
-        root_learning_rate: float = 2e-2,
-        calibration: str | None = "validation",
-        validation_fraction: float = 0.2,
-        warm_start: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.network = network
-        self.input_shape = input_shape
-        self.classes = classes
-        self.n_inducing = n_inducing
-        self.geometry = geometry
-        self.length_scale_factor = length_scale_factor
-        self.variance = variance
-        self.prior_mean = prior_mean
-        self.epsilon = epsilon
-        self.distance = distance
-        self.weight = weight
-        self.start_noise = start_noise
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.batch_size = batch_size
-        self.distance_rows = distance_rows
-        self.learning_rate = learning_rate
-        self.root_learning_rate = root_learning_rate
-        self.calibration = calibration
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.random_state = random_state
+    weights_: tuple[Array, ...] = fitted()
+    kernel_: Floats = fitted()
+    bias_: Floats = fitted()
+    root_: Floats = fitted()
+    temper_: float = fitted()
+    tempered_rows_: int = fitted()
+    network_: str = fitted()
+    input_shape_: Any = fitted()
+    variance_: float = fitted()
 
     # ------------------------------------------------------------------ fitting
 
-    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
-        self._check_options()
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
+        self._check()
         from workbench.engine.runtime import prepare
 
         prepare()
@@ -155,8 +122,8 @@ class WassersteinClassifier(BaseBayesianClassifier):
         self.length_scale_ = float(self.length_scale_factor * geometry.length_scale)
         self.variance_ = float(self.variance)
         scaled = geometry.transform(X)
-        phi, rest = project(scaled, *self._basis_and_kernel())
-        rows = wasserstein.Rows(scaled.astype(np.float32), phi, rest, codes)
+        phi, residual = project(scaled, *self._basis_and_kernel())
+        rows = wasserstein.Rows(scaled.astype(np.float32), phi, residual, codes)
         seed, C = self._seed(), len(self.classes_)
         rng = np.random.default_rng([seed, 0x3A55])
         shape = self._shape()
@@ -172,39 +139,38 @@ class WassersteinClassifier(BaseBayesianClassifier):
         held = (
             None if warm or self.calibration is None else _held_out(codes, C, self.validation_fraction, rng)
         )
-        tell = _Progress(callback, [1.0] if held is None else [1.0, AGAIN])
+        report = _Stages(callback, [1.0] if held is None else [1.0, AGAIN])
         if held is None:
             epochs = 0.5 * self.epochs if warm else self.epochs
-            trained = self._train(wasserstein, before if warm else begin(rows), rows, epochs, 1.0, rng, tell)
-            traces, steps = [trained.trace], trained.steps
+            trained = self._train(before if warm else begin(rows), rows, epochs, 1.0, rng, report)
+            traces, steps = [trained.trace], trained.n_iter
         else:
             kept = np.setdiff1d(np.arange(len(codes)), held)
             some = wasserstein.Rows(*(part[kept] for part in rows))
-            trained = self._train(wasserstein, begin(some), some, self.epochs, 1.0, rng, tell)
-            self._keep(trained.state)
+            trained = self._train(begin(some), some, self.epochs, 1.0, rng, report)
+            self._keep(trained.posterior)
             self.temper_ = self._choose_temper(X[held], codes[held])
-            traces, steps = [trained.trace], trained.steps
-            if not tell.stopped:
-                tell.stage += 1
-                trained = self._train(wasserstein, trained.state, rows, AGAIN * self.epochs, 0.5, rng, tell)
+            traces, steps = [trained.trace * (len(codes) / len(kept))], trained.n_iter
+            if not report.stopped:
+                report.stage += 1
+                trained = self._train(trained.posterior, rows, AGAIN * self.epochs, 0.5, rng, report)
                 traces.append(trained.trace)
-                steps += trained.steps
-        self._keep(trained.state)
-        self.objective_ = -len(codes) * float(trained.loss)
-        self.objective_trace_ = -len(codes) * np.concatenate(traces)
+                steps += trained.n_iter
+        self._keep(trained.posterior)
+        self.objective_ = trained.objective
+        self.objective_trace_ = np.concatenate(traces)
         self.n_iter_ = steps
 
     def _train(
         self,
-        engine: Any,
         state: Any,
         rows: Any,
         epochs: float,
         rate: float,
         rng: np.random.Generator,
-        tell: Any,
+        report: Any,
     ) -> Any:
-        from workbench.engine.networks import minibatches
+        from workbench.engine import wasserstein as engine
 
         n = len(rows.codes)
         size = min(int(self.batch_size), n)
@@ -223,7 +189,7 @@ class WassersteinClassifier(BaseBayesianClassifier):
             rates=falling * np.array([self.learning_rate, self.root_learning_rate]),
             n_sub=int(self.distance_rows),
             printed=self.distance == "printed",
-            callback=tell,
+            callback=report,
         )
 
     def _keep(self, state: Any) -> None:
@@ -248,42 +214,30 @@ class WassersteinClassifier(BaseBayesianClassifier):
         """The present posterior with its columns in the order of the present classes."""
         if not hasattr(self, "root_"):
             return None
-        before = {label: c for c, label in enumerate(np.asarray(self._previous_classes).tolist())}
         C, (d, old) = len(self.classes_), self.kernel_.shape
-        if old != len(before) or self.network_ != str(self.network):
+        if old != len(np.asarray(self._previous_classes)) or self.network_ != str(self.network):
             return None
         kernel, bias = np.zeros((d, C)), np.zeros(C)
         root = np.tile(np.eye(self.root_.shape[1]), (C, 1, 1))
-        for c, label in enumerate(self.classes_.tolist()):
-            if label in before:
-                j = before[label]
-                kernel[:, c], bias[c], root[c] = self.kernel_[:, j], self.bias_[j], self.root_[j]
+        for c, j in self._previous_columns():
+            kernel[:, c], bias[c], root[c] = self.kernel_[:, j], self.bias_[j], self.root_[j]
         return engine.State(engine.Mean(self.weights_, kernel, bias), root)
 
-    def _check_options(self) -> None:
-        if self.distance not in DISTANCES:
-            raise InputError(f"distance must be one of {', '.join(DISTANCES)}; got {self.distance!r}.")
-        if self.calibration not in CALIBRATIONS:
-            raise InputError(f"calibration must be 'validation' or None; got {self.calibration!r}.")
+    def _check(self) -> None:
         for name in ("epsilon", "validation_fraction"):
-            if not 0 < getattr(self, name) < 1:
+            if not getattr(self, name) < 1:
                 raise InputError(f"{name} must lie between 0 and 1; got {getattr(self, name)}.")
-        for name in (
-            "length_scale_factor", "variance", "start_noise", "epochs", "min_steps", "batch_size",
-            "distance_rows", "learning_rate", "root_learning_rate",
-        ):  # fmt: skip
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
-        if self.weight is not None and not self.weight >= 0:
-            raise InputError(f"weight must not be negative; got {self.weight}.")
 
     # ------------------------------------------------------------------ predicting
 
     def _shape(self) -> tuple[int, ...]:
         return tuple(np.asarray(self.input_shape_).tolist())
 
-    def _basis_and_kernel(self) -> tuple[Any, StationaryKernel]:
-        kernel = StationaryKernel("squared-exponential", self.length_scale_, self.variance_)
+    def _make_kernel(self, length: Any, variance: float) -> Kernel:
+        return StationaryKernel("squared-exponential", length, variance)
+
+    def _basis_and_kernel(self) -> tuple[Any, Kernel]:
+        kernel = self._make_kernel(self.length_scale_, self.variance_)
         return cached_basis(self.geometry_.inducing, kernel), kernel
 
     def _fold(self) -> None:
@@ -301,9 +255,6 @@ class WassersteinClassifier(BaseBayesianClassifier):
             temper=self.temper_,
         )
 
-    def _latent(self, X: Floats) -> Latent:
-        return self.predictor_(X)
-
     def _robust_max(self, mean: Floats, variance: Floats) -> Floats:
         return likelihood_probabilities("robust-max", mean, np.maximum(variance, FLOOR), epsilon=self.epsilon)
 
@@ -316,19 +267,39 @@ class WassersteinClassifier(BaseBayesianClassifier):
         return super()._state() | {f"weights_.{i}": w for i, w in enumerate(self.weights_)}
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
-        missing = [name for name in (*self._state_names, "weights_.0") if name not in state]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
+        weights = [f"weights_.{i}" for i in range(sum(key.startswith("weights_.") for key in state))]
+        if "weights_.0" not in state:
+            raise InputError(f"This is not a saved {type(self).__name__}: it lacks weights_.0.")
+        self.weights_ = tuple(np.asarray(state[name]) for name in weights)
         super()._set_state(state)
-        count = sum(key.startswith("weights_.") for key in state)
-        self.weights_ = tuple(np.asarray(state[f"weights_.{i}"]) for i in range(count))
-        self._fold()
+
+    def _gpflow_model_of(self) -> Any:
+        """Q as GPflow's model: the network is its mean function, the temper scales its kernel."""
+        import tensorflow as tf
+
+        from workbench.engine.gpflow_models import FunctionMean, as_svgp
+        from workbench.engine.likelihoods import RobustMax
+        from workbench.engine.networks import forward
+
+        shape, weights = self._shape(), [tf.constant(w) for w in self.weights_]
+
+        def mean(scaled: Any) -> Any:
+            features = forward(self.network_, shape, weights, tf.cast(scaled, tf.float32))
+            return tf.cast(features, tf.float64) @ self.kernel_ + self.bias_
+
+        kernel = self._make_kernel(self.length_scale_, self.temper_ * self.variance_)
+        basis = cached_basis(self.geometry_.inducing, kernel)
+        C, P = self.root_.shape[:2]
+        return as_svgp(
+            RobustMax(C, self.epsilon), kernel, basis, np.zeros((P, C)), self.root_,
+            mean_function=FunctionMean(mean), n_rows=self.n_rows_,
+        )  # fmt: skip
 
 
-class _Progress:
+class _Stages:
     """One fraction over several stages of training."""
 
-    def __init__(self, callback: Callback | None, shares: list[float]) -> None:
+    def __init__(self, callback: FitCallback | None, shares: list[float]) -> None:
         self.callback = callback
         self.edges = np.concatenate([[0.0], np.cumsum(shares) / sum(shares)])
         self.stage = 0

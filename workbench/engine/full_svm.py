@@ -1,21 +1,20 @@
-"""The Bayesian SVM without inducing points, and its competitor ECM; NumPy only.
+"""The Bayesian SVM without inducing points, and its competitor ECM; NumPy only (docs/math.md, 3).
 
-Paper 001, section 4.1; Henao et al. 2014 for expectation conditional maximisation, which is the
+Wenzel et al. 2017, section 4.1; Henao et al. 2014 for expectation conditional maximisation, which is the
 same sweep with point estimates of f inside the expectations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from workbench.arrays import Floats
+from workbench.engine.augmentation import augmented_hinge
+from workbench.engine.fitting import FitCallback, FitResult
 from workbench.errors import InputError
-
-FLOOR = {"float64": 1e-12, "float32": 1e-6}  # of Eb2: its inverse square root is a weight
 
 
 class FullGP(NamedTuple):
@@ -27,19 +26,11 @@ class FullGP(NamedTuple):
         weights: [N] (K + diag r)^-1 y (1 + r).
         factor: [N, N] transposed inverse Cholesky factor of K + diag r.
         r: [N] 1 / E[1 / lambda]: what a warm start needs.
-        objective: the bound; for ECM the log posterior of f.
-        trace: [T] of it.
-        steps: sweeps done.
-        stopped: a callback asked to stop.
     """
 
     weights: Floats
     factor: Floats
     r: Floats
-    objective: float
-    trace: Floats
-    steps: int
-    stopped: bool
 
 
 def full_gp(
@@ -51,12 +42,12 @@ def full_gp(
     sweeps: int = 200,
     tol: float = 1e-5,
     growth: float = 2.0,
-    callback: Callable[[float, float], bool | None] | None = None,
-) -> FullGP:
-    """Coordinate ascent on the full GP (paper 001, section 4.1): O(N^3) a sweep.
+    callback: FitCallback | None = None,
+) -> FitResult:
+    """Coordinate ascent on the full GP (Wenzel et al. 2017, section 4.1): O(N^3) a sweep.
 
     With B = K + diag r everything follows from B's Cholesky factor: E f = y (1 + r) - r B^-1 y (1 + r)
-    and var f_n = r_n - r_n^2 (B^-1)_nn. Steps are over-relaxed as in `conjugate.full_batch`, in
+    and var f_n = r_n - r_n^2 (B^-1)_nn. Steps are over-relaxed as in `natural_gradient.ascend`, in
     the natural parameter 1 / r.
 
     Args:
@@ -71,42 +62,40 @@ def full_gp(
         callback: (fraction, objective) -> True to stop.
 
     Returns:
-        The fit of the best sweep.
+        The fit of the best sweep: its posterior is a `FullGP`, its objective the bound, for ECM the log
+        posterior of f.
 
     Raises:
         InputError: K is not positive semi-definite.
     """
     if r is None:
         r = np.ones(len(K)) if point_estimate else np.sqrt(1.0 + np.diagonal(K))
-    best, weight = _full_gp_state(K, signs, 1.0 / r, point_estimate)
-    trace = [best.objective]
+    best, value, weight = _state(K, signs, 1.0 / r, point_estimate)
+    trace = [value]
     rho, small, steps, stopped = 1.0, 0, 1, False
     while steps < sweeps:
         w = 1.0 / best.r
         trial = w + rho * (weight - w)
         steps += 1
-        candidate = None
-        if (trial > 0).all():
-            candidate, next_weight = _full_gp_state(K, signs, trial, point_estimate)
-        if candidate is None or not candidate.objective >= best.objective:
+        found = _state(K, signs, trial, point_estimate) if (trial > 0).all() else None
+        if found is None or not found[1] >= value:
             if rho <= 1.0:
                 break  # a fixed point, up to rounding
             rho = 1.0
             continue
-        gain = candidate.objective - best.objective
-        small = small + 1 if gain < tol * abs(best.objective) else 0
-        best, weight = candidate, next_weight
-        trace.append(best.objective)
+        small = small + 1 if found[1] - value < tol * abs(value) else 0
+        best, value, weight = found
+        trace.append(value)
         rho = min(8.0, growth * rho)
-        if callback is not None and callback(steps / sweeps, best.objective):
+        if callback is not None and callback(steps / sweeps, value):
             stopped = True
             break
         if small == 2:
             break
-    return best._replace(trace=np.asarray(trace), steps=steps, stopped=stopped)
+    return FitResult(best, value, np.asarray(trace), steps, stopped)
 
 
-def _full_gp_state(K: Floats, signs: Floats, w: Floats, point_estimate: bool) -> tuple[FullGP, Floats]:
+def _state(K: Floats, signs: Floats, w: Floats, point_estimate: bool) -> tuple[FullGP, float, Floats]:
     """q(f) for given E[1 / lambda] = w [N], its objective, and the next w."""
     r = 1.0 / w
     try:
@@ -117,16 +106,13 @@ def _full_gp_state(K: Floats, signs: Floats, w: Floats, point_estimate: bool) ->
     weights = cho_solve((lower, True), signs * (1.0 + r))
     mean = signs * (1.0 + r) - r * weights
     inverse = np.einsum("ij,ij->j", root, root)  # diagonal of B^-1
-    slack = 1.0 - signs * mean
     fit = float(weights @ mean)  # f' K^-1 f
-    floor = FLOOR["float64"]
     if point_estimate:
-        second = np.maximum(slack**2, floor)
-        value = -2.0 * float(np.maximum(slack, 0.0).sum()) - 0.5 * fit
+        hinge = augmented_hinge(1.0 - signs * mean, 0.0)
+        value = -2.0 * float(np.maximum(hinge.margin, 0.0).sum()) - 0.5 * fit
     else:
-        second = np.maximum(slack**2 + np.maximum(r - r * r * inverse, 0.0), floor)
+        hinge = augmented_hinge(1.0 - signs * mean, np.maximum(r - r * r * inverse, 0.0))
         # tr(K^-1 S) = sum r_n B^-1_nn,  log |K| / |S| = log |B| - sum log r
         log_det = 2.0 * float(np.log(np.diagonal(lower)).sum()) - float(np.log(r).sum())
-        kl = 0.5 * (float(r @ inverse) + fit - len(K) + log_det)
-        value = float((-slack - np.sqrt(second)).sum()) - kl
-    return FullGP(weights, root.T, r, value, np.zeros(0), 0, False), second**-0.5
+        value = -float(hinge.bound.sum()) - 0.5 * (float(r @ inverse) + fit - len(K) + log_det)
+    return FullGP(weights, root.T, r), value, hinge.weight

@@ -1,4 +1,6 @@
-"""Generalised variational inference in function space with the Wasserstein distance (notes 004).
+"""Generalised variational inference in function space with the Wasserstein distance (docs/math.md, 6).
+
+The method of Wild et al. 2022.
 
 Prior P_j = GP(m_P, k) and posterior Q_j = GP(network_j, r_j), independent over classes j, with
 
@@ -18,7 +20,7 @@ that matrix; it is real, and bounded also where singular values vanish.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -27,14 +29,14 @@ import tensorflow as _tensorflow
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.engine.adam import AdamState, adam_step
+from workbench.engine.fitting import FitCallback, FitResult
+from workbench.engine.kernels import stationary
+from workbench.engine.likelihoods.softmax import robust_max_term, wins
 from workbench.engine.networks import Shape, forward, layer_norm, n_features, template
-from workbench.engine.svgp import log_ndtr
 from workbench.errors import InputError
 
 # its type stubs do not know AutoGraph's loops
 tf: Any = _tensorflow
-
-Callback = Callable[[float, float], bool | None]
 
 DENSE = "mlp"  # the registered network of dense layers
 NODES = 20
@@ -75,13 +77,13 @@ class Rows(NamedTuple):
     Attributes:
         scaled: [N, D] float32 scaled features, for the network.
         phi: [N, P] whitened features.
-        rest: [N] prior variance that the inducing points do not explain.
+        residual: [N] prior variance that the inducing points do not explain.
         codes: [N] classes.
     """
 
     scaled: Array
     phi: Array
-    rest: Array
+    residual: Array
     codes: Ints
 
 
@@ -97,22 +99,6 @@ class Prior(NamedTuple):
     mean: float
     length_scale: float
     variance: float
-
-
-class Trained(NamedTuple):
-    """What training ends with.
-
-    Attributes:
-        state: the best met.
-        loss: its mean loss per row.
-        trace: [T] mean losses per row, one for each share of the steps.
-        steps: done.
-    """
-
-    state: State
-    loss: float
-    trace: Floats
-    steps: int
 
 
 # ---------------------------------------------------------------------------------- the distance
@@ -156,7 +142,7 @@ def nuclear_norm(M: Any) -> Any:
 
 @tf.custom_gradient
 def printed_root_sum(A: Any) -> Any:
-    """sum_s sqrt(lambda_s(A)) of a product that is not symmetric, as notes 004 print it.
+    """sum_s sqrt(lambda_s(A)) of a product that is not symmetric, as the notes on image data print it.
 
     Eigenvalues of such a product may come out complex or negative: real parts are taken and cut
     at zero inside the square root. The gradient is that of the eigenvalues kept.
@@ -201,11 +187,11 @@ def covariance_distance(K: Any, phi: Any, root: Any) -> Any:
         [C], >= 0 up to rounding.
     """
     n = tf.cast(tf.shape(K)[0], K.dtype)
-    rest = K - tf.matmul(phi, phi, transpose_b=True)
+    residual = K - tf.matmul(phi, phi, transpose_b=True)
     half = _matrix_root(K)
-    base = tf.matmul(half, tf.matmul(rest, half))
+    base = tf.matmul(half, tf.matmul(residual, half))
     spread = tf.matmul(phi[None], root)  # [C, n, P]
-    trace = tf.linalg.trace(rest) + tf.reduce_sum(tf.square(spread), axis=(1, 2))
+    trace = tf.linalg.trace(residual) + tf.reduce_sum(tf.square(spread), axis=(1, 2))
     cross = trace_root(0.5 * (base + tf.transpose(base)), tf.matmul(half[None], spread))
     return (tf.linalg.trace(K) + trace - 2.0 * cross) / n
 
@@ -223,35 +209,15 @@ def printed_covariance_distance(K: Any, phi: Any, root: Any, n_sub: Any) -> Any:
         [C]; not a distance, and it can be negative.
     """
     n, s = tf.cast(tf.shape(K)[0], K.dtype), tf.cast(n_sub, K.dtype)
-    rest = K - tf.matmul(phi, phi, transpose_b=True)
+    residual = K - tf.matmul(phi, phi, transpose_b=True)
     spread = tf.matmul(phi[None], root)
-    R = rest[None, :n_sub] + tf.matmul(spread[:, :n_sub], spread, transpose_b=True)  # r(X_S, X)
-    trace = tf.linalg.trace(rest) + tf.reduce_sum(tf.square(spread), axis=(1, 2))
+    R = residual[None, :n_sub] + tf.matmul(spread[:, :n_sub], spread, transpose_b=True)  # r(X_S, X)
+    trace = tf.linalg.trace(residual) + tf.reduce_sum(tf.square(spread), axis=(1, 2))
     sums = printed_root_sum(tf.matmul(R, K[None, :, :n_sub]))
     return (tf.linalg.trace(K) + trace) / n - 2.0 * sums / tf.sqrt(n * s)
 
 
 # ---------------------------------------------------------------------------------- the data term
-
-
-def largest(mean: Any, variance: Any, codes: Any) -> Any:
-    """S(x_n, y_n): the probability that class y_n has the largest latent, by Gauss-Hermite in logs.
-
-    Args:
-        mean: [n, C].
-        variance: [n, C], > 0; its square root scales the latents.
-        codes: [n] y_n.
-
-    Returns:
-        [n].
-    """
-    x, w = np.polynomial.hermite_e.hermegauss(NODES)
-    nodes, weights = tf.constant(x, mean.dtype), tf.constant(np.log(w / w.sum()), mean.dtype)
-    s = tf.sqrt(variance)
-    own = tf.gather(mean, codes[:, None], batch_dims=1) + tf.gather(s, codes[:, None], batch_dims=1) * nodes
-    log_cdf = log_ndtr((own[:, None, :] - mean[:, :, None]) / s[:, :, None])
-    others = tf.one_hot(codes, tf.shape(mean)[1], on_value=0.0, off_value=1.0, dtype=mean.dtype)
-    return tf.exp(tf.reduce_logsumexp(tf.reduce_sum(log_cdf * others[:, :, None], axis=1) + weights, axis=1))
 
 
 def data_term(mean: Any, variance: Any, codes: Any, epsilon: Any) -> Any:
@@ -263,10 +229,8 @@ def data_term(mean: Any, variance: Any, codes: Any, epsilon: Any) -> Any:
         codes: [n].
         epsilon: share of wrong labels.
     """
-    S = largest(mean, variance, codes)
-    rivals = tf.cast(tf.shape(mean)[1] - 1, mean.dtype)
-    epsilon = tf.cast(epsilon, mean.dtype)
-    return S * tf.math.log(1.0 - epsilon) + (1.0 - S) * tf.math.log(epsilon / rivals)
+    targets = tf.one_hot(codes, tf.shape(mean)[1], dtype=mean.dtype)
+    return robust_max_term(wins(mean, variance, targets, NODES), epsilon, tf.shape(mean)[1])
 
 
 # ---------------------------------------------------------------------------------- training
@@ -336,7 +300,7 @@ def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
         tf.TensorSpec((None,), tf.int32),
     )
 
-    def objective(variables: Any, x: Any, phi: Any, rest: Any, y: Any, n_sub: Any, options: Any) -> Any:
+    def objective(variables: Any, x: Any, phi: Any, residual: Any, y: Any, n_sub: Any, options: Any) -> Any:
         """Mean over rows; options: m_P, length scale, variance, beta / N, epsilon."""
         m_P, length, variance, beta, epsilon = tf.unstack(options)
         *weights, kernel, bias, raw = variables
@@ -347,13 +311,11 @@ def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
             features = tf.cast(forward(network, input_shape, weights, x), f64)
         mean = tf.matmul(features, kernel) + bias
         spread = tf.matmul(phi[None], root)
-        r = rest[:, None] + tf.transpose(tf.reduce_sum(tf.square(spread), axis=2))
+        r = residual[:, None] + tf.transpose(tf.reduce_sum(tf.square(spread), axis=2))
         fit = tf.reduce_mean(data_term(mean, tf.maximum(r, FLOOR), y, epsilon))
         some = tf.shape(x)[0] if printed else tf.minimum(n_sub, tf.shape(x)[0])
         z = tf.cast(x[:some], f64) / length
-        norms = tf.reduce_sum(z * z, 1)
-        squares = norms[:, None] + norms - 2.0 * tf.matmul(z, z, transpose_b=True)
-        K = variance * tf.exp(-0.5 * tf.maximum(squares, 0.0))
+        K = stationary("squared-exponential", z, z, variance, tf)
         K = tf.linalg.set_diag(K, tf.fill([some], variance))
         if printed:
             parts = printed_covariance_distance(K, phi, root, tf.minimum(n_sub, some))
@@ -364,18 +326,18 @@ def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
 
     @tf.function(
         input_signature=[
-            spec, AdamState(spec, spec, tf.TensorSpec((), f32)), *data, tf.TensorSpec((None, None), tf.int32),
+            spec, AdamState.spec(spec), *data, tf.TensorSpec((None, None), tf.int32),
             tf.TensorSpec((None, 2), f32), tf.TensorSpec((), tf.int32), tf.TensorSpec((5,), f64),
         ]
     )  # fmt: skip
-    def run(variables, state, scaled, phi, rest, codes, rows, rates, n_sub, options):  # type: ignore[no-untyped-def]
+    def run(variables, state, scaled, phi, residual, codes, rows, rates, n_sub, options):  # type: ignore[no-untyped-def]
         total = tf.zeros((), f64)
         for i in tf.range(tf.shape(rows)[0]):
             some = rows[i]
             with tf.GradientTape() as tape:
                 tape.watch(variables)
                 loss = objective(
-                    variables, tf.gather(scaled, some), tf.gather(phi, some), tf.gather(rest, some),
+                    variables, tf.gather(scaled, some), tf.gather(phi, some), tf.gather(residual, some),
                     tf.gather(codes, some), n_sub, options,
                 )  # fmt: skip
             slopes = tape.gradient(loss, variables)
@@ -405,8 +367,8 @@ def train(
     rates: Floats,
     n_sub: int,
     printed: bool = False,
-    callback: Callback | None = None,
-) -> Trained:
+    callback: FitCallback | None = None,
+) -> FitResult:
     """Minimise the objective by Adam over network and L_j.
 
     Args:
@@ -425,7 +387,8 @@ def train(
             about fifty shares when there are many); True stops.
 
     Returns:
-        The state at the end of the share of steps with the least mean loss.
+        The fit: its posterior is the `State` at the end of the share of steps with the least mean
+        loss, its objective and trace are minus the loss of all rows, as estimated from the shares.
 
     Raises:
         InputError: training diverged.
@@ -434,11 +397,14 @@ def train(
     values: Any = tuple(tf.convert_to_tensor(v) for v in (*state.mean.weights, *state.mean[1:], state.root))
     adam: Any = AdamState.start([v.numpy() for v in values])
     N = len(data.codes)
-    held = [tf.convert_to_tensor(v) for v in (data.scaled, data.phi, data.rest, data.codes.astype(np.int32))]
+    held = [
+        tf.convert_to_tensor(v) for v in (data.scaled, data.phi, data.residual, data.codes.astype(np.int32))
+    ]
     options = np.array([prior.mean, prior.length_scale, prior.variance, weight / N, epsilon])
     share, done = max(LEAST_SHARE, -(-len(rows) // 50)), 0
     best, keep = np.inf, values
     trace: list[float] = []
+    stopped = False
     while done < len(rows):
         part = slice(done, min(done + share, len(rows)))
         steps = rows[part].astype(np.int32), rates[part].astype(np.float32)
@@ -453,8 +419,9 @@ def train(
         done = part.stop
         if trace[-1] <= best:
             best, keep = trace[-1], values
-        if callback is not None and callback(done / len(rows), -N * trace[-1]):
+        stopped = callback is not None and bool(callback(done / len(rows), -N * trace[-1]))
+        if stopped:
             break
     arrays = [v.numpy() for v in keep]
     after = State(Mean(tuple(arrays[:-3]), arrays[-3], arrays[-2]), np.tril(arrays[-1]))
-    return Trained(after, best, np.asarray(trace), done)
+    return FitResult(after, -N * best, -N * np.asarray(trace), done, stopped)

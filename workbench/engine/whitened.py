@@ -1,19 +1,15 @@
 """The whitened sparse GP in TensorFlow: pieces that every solver traces into its own graph.
 
-One convention for q(v_c) = N(mean_c, S_c) everywhere in the engine (docs/math.md, 1): means are
-[P, C], and `root` [C, P, P] holds triangular R_c with S_c = R_c' R_c, the inverse Cholesky factor
-of a precision. GPflow keeps q_sqrt, lower triangular L_c with S_c = L_c L_c'; `q_sqrt_of` and
-`root_of` go from one to the other, and L_c' is an upper triangular R_c.
+Posteriors are those of `workbench.engine.gaussian`: means [P, C], roots R_c [C, P, P] with
+S_c = R_c' R_c. The transpose of GPflow's q_sqrt is such a root, upper triangular.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from workbench.arrays import Floats
 from workbench.engine.kernels import stationary
 
 
@@ -104,29 +100,3 @@ def inverse_root(precision: Any) -> Any:
     return tf.linalg.triangular_solve(
         tf.linalg.cholesky(precision), tf.broadcast_to(eye, tf.shape(precision)), lower=True
     )
-
-
-def q_sqrt_of(root: Floats) -> Floats:
-    """GPflow's q_sqrt: lower triangular L_c with a positive diagonal and L_c L_c' = R_c' R_c.
-
-    Args:
-        root: [C, P, P] roots of any shape.
-    """
-    upper = np.linalg.qr(np.asarray(root, dtype=np.float64), mode="r")  # R_c = Q U, S_c = U'U
-    signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)
-    return np.tril(np.swapaxes(upper * signs[:, :, None], 1, 2)).astype(root.dtype)
-
-
-def root_of(q_sqrt: Floats) -> Floats:
-    """Lower triangular R_c with R_c' R_c = L_c L_c', for GPflow's q_sqrt [C, P, P]."""
-    turned = np.asarray(q_sqrt, dtype=np.float64)[:, ::-1, ::-1]  # reversed rows and columns: U U' = L L'
-    upper = np.linalg.qr(np.swapaxes(turned, 1, 2), mode="r")
-    signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)
-    lower = (upper * signs[:, :, None])[:, ::-1, ::-1]
-    return np.tril(lower).astype(q_sqrt.dtype)
-
-
-def precision_of(root: Floats) -> Floats:
-    """[C, P, P] precisions S_c^-1 of triangular roots [C, P, P]."""
-    inverse = np.linalg.inv(np.asarray(root, dtype=np.float64))
-    return np.matmul(inverse, np.swapaxes(inverse, 1, 2))

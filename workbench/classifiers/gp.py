@@ -1,0 +1,505 @@
+"""What the GP classifiers share: kernel, predictor, state, GPflow model; and sparse ones their fits."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers.base import BaseBayesianClassifier
+from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.latent import Latent
+from workbench.classifiers.options import estimator, fitted, option
+from workbench.classifiers.predictor import Predictor
+from workbench.engine.fitting import FitCallback, FitResult
+from workbench.engine.gaussian import State, q_sqrt_of
+from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel
+from workbench.engine.projection import Basis, cached_basis, project
+from workbench.errors import InputError
+
+_HYPER_ROWS = 4000  # rows at a time, and in all for a step between minibatches
+_HYPER_STEPS = 30
+_HYPER_REACH = np.log(30.0)  # learned values stay within this factor of the options' ones
+
+
+def refuse_unused(model: Any, names: tuple[str, ...], why: str) -> None:
+    """Refuse options that were given but do nothing.
+
+    Args:
+        model: the estimator.
+        names: options that have no effect.
+        why: "with ...", for the message.
+
+    Raises:
+        InputError: names the first that is not at its default.
+    """
+    defaults = {field.name: field.default for field in fields(model)}
+    for name in names:
+        value = getattr(model, name)
+        if value is not defaults[name] and value != defaults[name]:
+            raise InputError(f"{name}={value!r} does nothing {why}. Leave it out.")
+
+
+@estimator
+class GPClassifier(BaseBayesianClassifier):
+    """Base of classifiers whose latents have a GP prior; see its subclasses for the options."""
+
+    has_latent: ClassVar[bool] = True
+
+    geometry: Geometry | None = None
+    variance: float = option(10.0, above=0.0)
+    warm_start: bool = False
+    dtype: str = "float64"
+
+    length_scale_: Any = fitted()
+    predictor_: Any = fitted()
+
+    @abstractmethod
+    def _make_kernel(self, length: Any, variance: float) -> Kernel:
+        """The covariance function on scaled features."""
+
+    @abstractmethod
+    def _fold(self) -> None:
+        """Make `predictor_` of the fitted arrays."""
+
+    @abstractmethod
+    def _gpflow_model_of(self) -> Any:
+        """The fitted model as GPflow's."""
+
+    def _previous_columns(self) -> list[tuple[int, int]]:
+        """(column, its column in the present state) of the classes that both know."""
+        before = {label: c for c, label in enumerate(np.asarray(self._previous_classes).tolist())}
+        return [(c, before[label]) for c, label in enumerate(self.classes_.tolist()) if label in before]
+
+    def _latent(self, X: Floats) -> Latent:
+        return self.predictor_(X)
+
+    def _set_state(self, state: Mapping[str, Array]) -> None:
+        missing = [name for name in self._state_names if name not in state]
+        if missing:
+            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
+        super()._set_state(state)
+        self._fold()
+
+    @property
+    def gpflow_model_(self) -> Any:
+        """The fitted model as a `gpflow.models.SVGP` on scaled features (`geometry_.transform(X)`)."""
+        check_is_fitted(self, "predictor_")
+        if not hasattr(self, "_gpflow_model"):
+            from workbench.engine.runtime import prepare
+
+            prepare()
+            self._gpflow_model = self._gpflow_model_of()
+        return self._gpflow_model
+
+
+@estimator
+class KernelClassifier(GPClassifier):
+    """A GP classifier with a kernel by name, or any GPflow kernel as it is."""
+
+    kernel: Any = "squared-exponential"
+    length_scale_factor: float = option(0.6, above=0.0)
+
+    def _check_kernel(self) -> None:
+        if isinstance(self.kernel, str):
+            if self.kernel not in KERNELS:
+                raise InputError(f"kernel must be one of {', '.join(KERNELS)}, or a gpflow.kernels.Kernel; "
+                                 f"got {self.kernel!r}.")  # fmt: skip
+        else:
+            as_kernel(self.kernel)
+            refuse_unused(
+                self, ("length_scale_factor", "variance"), "with a kernel object, which is used as it is"
+            )
+
+    def _make_kernel(self, length: Any, variance: float) -> Kernel:
+        if isinstance(self.kernel, str):
+            return StationaryKernel(self.kernel, length, variance)
+        return as_kernel(self.kernel)
+
+
+class Hyper(NamedTuple):
+    """What the projection is made with.
+
+    Attributes:
+        length_scale: one, or [D].
+        variance: of the kernel.
+        inducing: [P, D] inducing points, scaled units.
+    """
+
+    length_scale: Any
+    variance: float
+    inducing: Floats
+
+
+class Data(NamedTuple):
+    """What a fit is of.
+
+    Attributes:
+        scaled: [N, D] scaled features.
+        targets: [N, C] one-hot, or signs.
+    """
+
+    scaled: Floats
+    targets: Floats
+
+
+@estimator
+class SparseGPClassifier(GPClassifier):
+    """Base of sparse GP classifiers on the solvers of the engine.
+
+    A subclass says which likelihood, what its targets are, and how q is fitted at a given kernel.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = (
+        "mean_", "root_", "prior_mean_", "precision_", "linear_", "cross_", "totals_",
+        "length_scale_", "variance_",
+    )  # fmt: skip
+    _posterior_names: ClassVar[tuple[str, ...]] = _state_names[:7]
+
+    hyperparameters: str = option("fixed", choices=("fixed", "learned"))
+
+    mean_: Floats = fitted()
+    root_: Floats = fitted()
+    prior_mean_: Floats = fitted()
+    variance_: float = fitted()
+    kernel_trace_: Floats = fitted()
+
+    # ------------------------------------------------------------------ for subclasses
+
+    @abstractmethod
+    def _likelihood(self, n_functions: int | None = None) -> Any:
+        """The likelihood; the same object for the same options, unless a number of latents is asked for."""
+
+    @abstractmethod
+    def _optimise(
+        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator,
+        callback: FitCallback | None, brief: bool = False,
+    ) -> FitResult:  # fmt: skip
+        """Fit q at the given kernel; `brief` between two steps of the kernel's own."""
+
+    def _targets(self, codes: Ints) -> Floats:
+        """[N, functions] what the likelihood compares f with: one-hot."""
+        return (codes[:, None] == np.arange(len(self.classes_))).astype(np.float64)
+
+    def _prior_of_mean(self) -> tuple[float, float | None]:
+        """Centre and variance of the latents' prior mean; variance None keeps it fixed."""
+        return 0.0, None
+
+    def _n_functions(self) -> int:
+        return len(self.classes_)
+
+    def _minibatched(self) -> bool:
+        """Whether fits between kernel steps take minibatches."""
+        return False
+
+    def _check(self) -> None:
+        """Refuse options that do not fit together."""
+
+    # ------------------------------------------------------------------ fitting
+
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
+        self._check()
+        from workbench.engine.natural_gradient import MeanPrior
+        from workbench.engine.runtime import prepare
+
+        prepare()
+        geometry = self._measure(X, len(codes))
+        data = Data(geometry.transform(X, self._numpy_dtype()), self._targets(codes))
+        self._mean_prior = MeanPrior(*self._prior_of_mean())
+        hyper = self._starting_hyper(geometry)
+        state = self._starting_state(len(self._basis(hyper).points))
+        rng = np.random.default_rng([self._seed(), 0xC0])
+        if self.hyperparameters == "fixed":
+            fit = self._optimise(data, hyper, state, rng, callback)
+        else:
+            fit, hyper = self._learn(data, hyper, state, rng, callback)
+        for name, value in zip(self._posterior_names, fit.posterior, strict=True):
+            setattr(self, name, value)
+        self._keep(hyper)
+        self.objective_, self.objective_trace_ = float(fit.objective), np.asarray(fit.trace, np.float64)
+        self.n_iter_ = max(1, fit.n_iter)
+        self._fold()
+
+    def _measure(self, X: Floats, n: int) -> Geometry:
+        """The geometry of the fit."""
+        count = getattr(self, "n_inducing", None) or default_inducing(n)
+        return self._resolve_geometry(X, count, method=getattr(self, "inducing", "k-means++"))
+
+    def _keep(self, hyper: Hyper) -> None:
+        self.length_scale_, self.variance_ = hyper.length_scale, float(hyper.variance)
+
+    def _hyper(self) -> Hyper:
+        """The fitted kernel's values and the inducing points."""
+        return Hyper(self.length_scale_, self.variance_, self.geometry_.inducing)
+
+    def _option_hyper(self, geometry: Geometry) -> Hyper:
+        """The kernel's values as the options say."""
+        length = getattr(self, "length_scale_factor", 1.0) * geometry.length_scale
+        return Hyper(length, float(self.variance), geometry.inducing)
+
+    def _starting_hyper(self, geometry: Geometry) -> Hyper:
+        """What to begin with: the options', or on a warm start what was learned."""
+        begin = self._option_hyper(geometry)
+        learned = self.hyperparameters != "fixed" and self._warm() and hasattr(self, "length_scale_")
+        if learned and np.size(self.length_scale_) in (1, len(geometry.shift)):
+            before = self._hyper()
+            return before if before.inducing.shape == begin.inducing.shape else begin
+        return begin
+
+    def _starting_state(self, n_inducing: int) -> Any:
+        """The prior, or on a warm start the present posterior, its columns moved to their classes."""
+        dtype = self._numpy_dtype()
+        fresh = State.prior(n_inducing, self._n_functions(), self._mean_prior.mean, dtype)
+        if not self._warm() or not hasattr(self, "mean_") or len(self.mean_) != n_inducing:
+            return fresh
+        pairs = self._previous_columns()
+        if self._n_functions() == 1 or self.mean_.shape[1] == 1:  # one latent stands for a pair of classes
+            same = self._n_functions() == self.mean_.shape[1] == 1 and pairs == [(0, 0), (1, 1)]
+            pairs = [(0, 0)] if same else []
+        for name, new in zip(self._posterior_names, fresh, strict=True):
+            old = np.asarray(getattr(self, name), dtype=dtype)
+            for c, b in pairs:
+                if name in ("mean_", "totals_"):
+                    new[:, c] = old[:, b]
+                else:
+                    new[c] = old[b]
+        return fresh
+
+    # ------------------------------------------------------------------ learning the kernel
+
+    def _learn(
+        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator, callback: FitCallback | None
+    ) -> tuple[FitResult, Hyper]:
+        """Type-II maximum likelihood (docs/math.md, 2 and 3).
+
+        With full sweeps: L-BFGS on the objective with q at its best, which has the gradient of the
+        objective at that q. With minibatches: an epoch, then a step of Adam, in turn (Wenzel et al. 2017).
+        """
+        theta, centre = self._pack(hyper), self._pack(self._option_hyper(self.geometry_))
+        n_logs = len(centre) if not self._moves_inducing() else len(centre) - hyper.inducing.size
+        reach = np.concatenate([np.full(n_logs, _HYPER_REACH), np.full(len(centre) - n_logs, np.inf)])
+        search = _KernelSearch(self, data, hyper, state, rng, callback)
+        try:
+            search.climb(np.clip(theta, centre - reach, centre + reach), centre - reach, centre + reach)
+            stopped = False
+        except _StoppedError:
+            stopped = True
+        self.kernel_trace_ = np.exp(np.stack(search.visited)[:, :n_logs])
+        best, found = search.best, self._unpack(search.best_theta, hyper)
+        traces, steps = search.traces, search.steps
+        if not stopped:
+            last = None if callback is None else lambda part, value: callback(0.8 + 0.2 * part, value)
+            best = self._optimise(data, found, best.posterior, rng, last)
+            traces, steps = [*traces, best.trace], steps + best.n_iter
+        return best._replace(trace=np.concatenate(traces), n_iter=steps, stopped=stopped), found
+
+    def _moves_inducing(self) -> bool:
+        return False
+
+    def _pack(self, hyper: Hyper) -> Floats:
+        """What is learned as one vector: logarithms, then inducing points where they move."""
+        n_features = len(self.geometry_.shift)
+        lengths = np.broadcast_to(hyper.length_scale, n_features if getattr(self, "ard", False) else 1)
+        logs = np.log(np.append(lengths, hyper.variance))
+        return np.append(logs, hyper.inducing) if self._moves_inducing() else logs
+
+    def _unpack(self, theta: Floats, like: Hyper) -> Hyper:
+        points = like.inducing
+        if self._moves_inducing():
+            theta, flat = np.split(theta, [len(theta) - points.size])
+            points = flat.reshape(points.shape)
+        values = np.exp(theta)
+        return Hyper(float(values[0]) if len(values) == 2 else values[:-1], float(values[-1]), points)
+
+    def _kernel_gradient(self, data: Data, hyper: Hyper, state: Any, theta: Floats) -> Floats:
+        """Gradient of the rows' objective with respect to `theta`."""
+        from workbench.engine import gradient as engine
+
+        size = len(theta) - (hyper.inducing.size if self._moves_inducing() else 0)
+        logs = engine.Hyper(theta[: size - 1], theta[size - 1], hyper.inducing)
+        found = engine.kernel_gradient(self._likelihood(), self.kernel, engine.Rows(*data), logs, state)
+        parts = found if self._moves_inducing() else found[:2]
+        return np.concatenate([np.ravel(part) for part in parts])
+
+    # ------------------------------------------------------------------ predicting
+
+    def _basis(self, hyper: Hyper) -> Basis:
+        return cached_basis(
+            hyper.inducing, self._make_kernel(hyper.length_scale, hyper.variance), self._numpy_dtype()
+        )
+
+    def _covariance(self) -> Floats:
+        root = np.asarray(self.root_, dtype=np.float64)
+        return np.matmul(root.transpose(0, 2, 1), root)
+
+    def _fold(self) -> None:
+        hyper = self._hyper()
+        self.predictor_ = Predictor.from_posterior(
+            self.geometry_, self._make_kernel(hyper.length_scale, hyper.variance), self._basis(hyper),
+            self.mean_, self._covariance(), mean_offset=self.prior_mean_, binary=self._n_functions() == 1,
+            dtype=self._numpy_dtype(),
+        )  # fmt: skip
+
+    def _gpflow_model_of(self) -> Any:
+        from workbench.engine.gpflow_models import as_svgp
+
+        hyper = self._hyper()
+        return as_svgp(
+            self._likelihood(self._n_functions()), self._make_kernel(hyper.length_scale, hyper.variance),
+            self._basis(hyper), self.mean_, q_sqrt_of(np.asarray(self.root_, dtype=np.float64)),
+            mean_function=self.prior_mean_, n_rows=self.n_rows_,
+        )  # fmt: skip
+
+
+@estimator
+class ClosedFormClassifier(SparseGPClassifier):
+    """Base of sparse classifiers fitted by full sweeps or by stochastic natural gradients."""
+
+    batch_size: int | None = option(None, at_least=1)
+    learning_rate: float | str = "decaying"
+    epochs: int = option(20, at_least=1)
+    max_sweeps: int = option(200, at_least=1)
+    tol: float = option(1e-4, at_least=0.0)
+
+    def _class_batch(self) -> int:
+        """Classes updated a step."""
+        return self._n_functions()
+
+    def _minibatched(self) -> bool:
+        return self.batch_size is not None
+
+    def _check(self) -> None:
+        rate = self.learning_rate
+        if isinstance(rate, str):
+            if rate not in ("adaptive", "decaying"):
+                raise InputError(f"learning_rate must be 'adaptive', 'decaying' or a number; got {rate!r}.")
+        elif not 0 < rate <= 1:
+            raise InputError(f"learning_rate must lie in (0, 1]; got {rate}.")
+        if self.batch_size is None and getattr(self, "class_batch", None) is None:
+            refuse_unused(self, ("learning_rate", "epochs"), "in full sweeps: it is for a batch_size")
+        if not isinstance(getattr(self, "kernel", ""), str) and self.hyperparameters == "learned":
+            raise InputError("Only named kernels can be learned; set hyperparameters='fixed'.")
+        if getattr(self, "ard", False) and self.hyperparameters == "fixed":
+            raise InputError("ard=True needs hyperparameters='learned'.")
+
+    def _optimise(
+        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator,
+        callback: FitCallback | None, brief: bool = False,
+    ) -> FitResult:  # fmt: skip
+        from workbench.engine import natural_gradient as engine
+
+        n, kernel = len(data.scaled), self._make_kernel(hyper.length_scale, hyper.variance)
+        shuffle = rng if self.batch_size is not None else None
+        rows = engine.ProjectedRows(data.scaled, data.targets, self._basis(hyper), kernel, shuffle)
+        whole = self.batch_size is None or self.batch_size >= n
+        if whole and self._class_batch() >= self._n_functions():
+            return engine.ascend(
+                self._likelihood(), rows, state, self._mean_prior, callback=callback,
+                sweeps=20 if brief else self.max_sweeps, tol=1e-4 if brief else self.tol,
+            )  # fmt: skip
+        schedule = None
+        if self.learning_rate == "decaying":
+            schedule = engine.Schedule()
+        elif self.learning_rate != "adaptive":
+            schedule = engine.Schedule(float(self.learning_rate), 0.0, 1.0, 0.0)
+        return engine.ascend_stochastic(
+            self._likelihood(), rows, n, state, self._mean_prior, epochs=1 if brief else self.epochs,
+            batch_size=self.batch_size or n, class_batch=self._class_batch(), schedule=schedule, rng=rng,
+            callback=callback,
+        )  # fmt: skip
+
+
+class _StoppedError(Exception):
+    """A callback asked to stop while hyperparameters were sought."""
+
+
+class _KernelSearch:
+    """The objective as a function of the kernel's values, with q fitted at each."""
+
+    def __init__(
+        self, model: SparseGPClassifier, data: Data, hyper: Hyper, state: Any,
+        rng: np.random.Generator, callback: FitCallback | None,
+    ) -> None:  # fmt: skip
+        self.model, self.data, self.hyper, self.state = model, data, hyper, state
+        self.rng, self.callback = rng, callback
+        self.traces: list[Floats] = []
+        self.visited: list[Floats] = []
+        self.steps = 0
+        self.best = FitResult(state, -np.inf, np.zeros(0), 0)
+        self.best_theta = model._pack(hyper)
+
+    def climb(self, theta: Floats, low: Floats, high: Floats) -> None:
+        """Search from `theta` within bounds; `best` and `best_theta` are what it finds."""
+        if self.model._minibatched():
+            self._adam(theta, low, high)
+            return
+        from scipy.optimize import minimize
+
+        minimize(
+            self._loss, theta, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
+            options={"maxiter": _HYPER_STEPS, "maxfun": 2 * _HYPER_STEPS, "ftol": 1e-5, "gtol": 1e-2},
+        )  # fmt: skip
+
+    def _fit(self, theta: Floats) -> float:
+        """Fit q at these values, from the last q; the objective."""
+        hyper = self.model._unpack(theta, self.hyper)
+        fit = self.model._optimise(self.data, hyper, self.state, self.rng, None, brief=True)
+        self.state = fit.posterior
+        self.traces.append(fit.trace)
+        self.visited.append(np.array(theta))
+        self.steps += fit.n_iter
+        if fit.objective > self.best.objective:
+            self.best, self.best_theta = fit, np.array(theta)
+        done = 0.8 * min(1.0, len(self.visited) / (2 * _HYPER_STEPS))
+        if self.callback is not None and self.callback(done, self.best.objective):
+            raise _StoppedError
+        return float(fit.objective)
+
+    def _gradient(self, theta: Floats, some: Array | slice) -> Floats:
+        """Derivative of the objective of some rows with respect to theta, at the present q."""
+        few = Data(*(part[some] for part in self.data))
+        return self.model._kernel_gradient(few, self.model._unpack(theta, self.hyper), self.state, theta)
+
+    def _loss(self, theta: Floats) -> tuple[float, Floats]:
+        """Minus the objective and its gradient over all rows."""
+        value = self._fit(theta)
+        slope = np.zeros(len(theta))
+        for first in range(0, len(self.data.scaled), _HYPER_ROWS):
+            slope -= self._gradient(theta, slice(first, first + _HYPER_ROWS))
+        return -value, slope
+
+    def _adam(self, theta: Floats, low: Floats, high: Floats) -> None:
+        """Epochs and steps of Adam in turn, until steps are below 1 %."""
+        from workbench.engine.adam import AdamState, adam_step
+
+        n, rate, quiet = len(self.data.scaled), 0.2, 0
+        state = AdamState.start([theta])
+        for _ in range(_HYPER_STEPS):
+            self._fit(theta)
+            some = np.arange(n) if n <= _HYPER_ROWS else self.rng.choice(n, _HYPER_ROWS, replace=False)
+            gradient = self._gradient(theta, some) * (n / len(some))
+            (after,), state = adam_step([theta], [-gradient], state, [rate])
+            moved = np.clip(np.asarray(after), low, high)
+            quiet = quiet + 1 if np.abs(moved - theta).max() < 0.01 else 0
+            theta, rate = moved, 0.93 * rate
+            if quiet == 3:
+                break
+
+
+def default_inducing(n: int) -> int:
+    """Inducing points for n labels when nobody says: 64, and 128 from 1,000."""
+    return 64 if n < 1000 else 128
+
+
+def block_of(model: SparseGPClassifier, data: Data, hyper: Hyper) -> Any:
+    """All rows, projected, as one `workbench.engine.natural_gradient.Block` of arrays."""
+    from workbench.engine.natural_gradient import Block
+
+    kernel = model._make_kernel(hyper.length_scale, hyper.variance)
+    phi, residual = project(data.scaled, model._basis(hyper), kernel)
+    return Block(phi, residual, data.targets.astype(data.scaled.dtype))
