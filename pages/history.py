@@ -43,6 +43,9 @@ WORDS = {
     "resolved": "decided",
     "undo": "undo",
     "redo": "redo",
+    "confirmed": "confirmed",
+    "requeued": "to be asked again",
+    "model-changed": "model changed",
     "round": "fit",
 }
 MOST = 5000
@@ -127,7 +130,7 @@ def events_table(session: Any, state: Any) -> None:
 
     rows = []
     for event in reversed(session.events):
-        if event.kind == "asked":
+        if event.kind in ("asked", "released"):
             continue
         payload = event.payload
         what = ""
@@ -141,6 +144,14 @@ def events_table(session: Any, state: Any) -> None:
             what = f"{payload['class']} → {payload['into']}"
         elif event.kind == "imported":
             what = f"{plural(len(payload['labels']), 'label')} from {payload.get('source', 'a file')}"
+        elif event.kind == "confirmed":
+            what = (
+                f"{class_of(session, state, str(payload['class']))}, {plural(len(payload['items']), 'item')}"
+            )
+        elif event.kind == "requeued":
+            what = plural(len(payload["items"]), "item")
+        elif event.kind == "model-changed":
+            what = f"{payload['classifier']}, {payload['policy']}"
         elif event.kind == "note":
             what = str(payload["text"])
         elif event.kind == "round":

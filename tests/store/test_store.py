@@ -13,6 +13,7 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from workbench.errors import InputError
+from workbench.sessions import Session
 from workbench.store import Event, Store
 from workbench.store.migrations import HEAD, config
 from workbench.store.schema import metadata
@@ -346,4 +347,8 @@ def test_a_database_of_version_010_is_brought_up_to_date(tmp_path: Path) -> None
         assert summary.n_labelled is None and opened.n_labelled(summary) > 0
         assert summary.changed == max(e.time for e in events)
         assert opened.item_ids(summary.id) is None
+        counted = opened.n_labelled(summary)
+        Session.open(summary.id, store=opened)
+        (again,) = [p for p in opened.projects() if p.id == summary.id]
+        assert again.n_labelled == counted and opened.item_ids(summary.id)
     opened.close()

@@ -274,8 +274,8 @@ def write_project_bundle(folder: Path | str, session: Session) -> None:
         save_model(
             place / "model",
             model.state,
-            classifier=session.settings["classifier"],
-            options=session.settings["options"],
+            classifier=session.fitted_with["classifier"],
+            options=session.fitted_with["options"],
             classes=model.classes,
             feature_map=session.pool.feature_map,
             n_labelled=model.n_labelled,

@@ -34,7 +34,9 @@ class OpenProject:
         self._rounds: list[Round] = []
         self._rounds_read = 0
         self._pinned = threading.local()
-        self.state()
+        state = self.state()
+        if record.n_labelled is None:
+            store.count_labelled(record.id, state.n_labelled)
 
     @property
     def id(self) -> str:

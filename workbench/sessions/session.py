@@ -224,6 +224,12 @@ class Session:
         return None if published is None else published.model
 
     @property
+    def fitted_with(self) -> Mapping[str, Any]:
+        """Classifier, options and policy of the published fit; the present settings before the first."""
+        published = self._fits.published()
+        return self.settings if published is None else published.chosen
+
+    @property
     def stale(self) -> bool:
         """Whether a refit would see labels, classes or settings that the published model has not seen."""
         return self._fits.is_stale()

@@ -290,6 +290,7 @@ class Store:
             dict(pool),
             dict(settings),
             now(),
+            n_labelled=fold(events).n_labelled,
             fingerprints=np.asarray(fingerprints, dtype=np.uint64),
             feature_map=dict(feature_map),
             has_item_ids=item_ids is not None,
@@ -304,6 +305,7 @@ class Store:
                     fingerprints=record.fingerprints.astype("<u8").tobytes(),
                     feature_map=dict(feature_map),
                     created=record.created,
+                    n_labelled=record.n_labelled,
                     changed=record.created,
                     item_ids=None if item_ids is None else _pack_ids(item_ids),
                 )
@@ -336,6 +338,13 @@ class Store:
         with self._read() as connection:
             rows = connection.execute(query.order_by(c.created.desc(), c.id)).all()
         return [ProjectSummary(*row[:-1], row.changed or "") for row in rows]
+
+    def count_labelled(self, project_id: str, n_labelled: int) -> None:
+        """Say how many items have a label, where nobody has said it since an older version."""
+        c = (t := _tables()).projects.c
+        where = (c.id == project_id, c.n_labelled.is_(None))
+        with self._write() as connection:
+            connection.execute(t.projects.update().where(*where).values(n_labelled=n_labelled))
 
     def n_labelled(self, project: ProjectSummary) -> int:
         """Items with a label: as the list says, else (nothing recorded since an older version) counted."""
