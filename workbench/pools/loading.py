@@ -168,7 +168,8 @@ def inspect_table(
     inspect = format_of(file).reader.inspect
     if inspect is None:
         raise InputError(f"{file.name} is no table with names on its columns; open it with load_pool.")
-    return inspect(file, preview, **options)
+    with reading(file.name):
+        return inspect(file, preview, **options)
 
 
 def read_rows(source: str | Path | bytes, *, file_name: str | None = None, **options: Any) -> Any:

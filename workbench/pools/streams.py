@@ -15,6 +15,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.pools.formats import format_of
 from workbench.pools.formats.files import File
+from workbench.reading import reading
 
 if TYPE_CHECKING:
     from workbench.arrays import Array
@@ -146,13 +147,15 @@ def open_source(
         file = File.of(source)
         entry = format_of(file)
         if entry.reader.stream is not None:
-            return entry.reader.stream(file.path, feature_map, columns)
+            with reading(file.name):
+                return entry.reader.stream(file.path, feature_map, columns)
         if feature_map is None:
             raise InputError(
                 f"{file.name} cannot be streamed: that takes NPY, NPZ, Parquet or a folder of Parquet parts. "
                 "Load it with load_pool(...) and score the pool, or convert it."
             )
-        return ArraySource(transformed(feature_map, entry.reader.rows(file), 0))
+        with reading(file.name):
+            return ArraySource(transformed(feature_map, entry.reader.rows(file), 0))
     if isinstance(source, np.ndarray):
         return ArraySource(source, feature_map)
     if hasattr(source, "features") and hasattr(source, "items"):
