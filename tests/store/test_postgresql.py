@@ -66,7 +66,7 @@ def test_writers_of_one_project_take_turns(store: Store) -> None:
     def work() -> None:
         for i in range(10):
             with store.recording(session.id) as recorder:
-                recorder.add(Event.note(i, str(len(recorder.seen))))
+                recorder.add(Event.note(i, str(len(recorder.missed))))
 
     threads = [threading.Thread(target=work) for _ in range(5)]
     for thread in threads:

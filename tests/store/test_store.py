@@ -165,7 +165,7 @@ def test_threads_lose_nothing_and_see_events_in_order(store: Store) -> None:
     def work(name: str) -> None:
         for i in range(10):
             with store.recording(id_) as recorder:
-                recorder.add(Event("note", {"item": i, "text": str(len(recorder.seen))}, annotator=name))
+                recorder.add(Event("note", {"item": i, "text": str(len(recorder.missed))}, annotator=name))
 
     threads = [threading.Thread(target=work, args=(f"t{t}",)) for t in range(6)]
     for thread in threads:
@@ -184,14 +184,14 @@ def test_rounds_keep_the_last_posterior_unless_told_otherwise(store: Store) -> N
     for n in range(3):
         store.save_round(run, n, {"n": n}, {"x": np.full(2, n)})
     assert [r.record for r in store.rounds(run)] == [{"n": 0}, {"n": 1}, {"n": 2}]
-    assert store.states_kept(run) == [2]
+    assert store.stored_states(run) == [2]
     found = store.round_state(run)
     assert found is not None and found[0] == 2 and found[1]["x"].tolist() == [2, 2]
     assert store.round_state(run, 1) is None
     other = store.start_run({"a": 1}, "print").id
     for n in range(3):
         store.save_round(other, n, {"n": n}, {"x": np.full(2, n)}, keep_states=True)
-    assert store.states_kept(other) == [0, 1, 2]
+    assert store.stored_states(other) == [0, 1, 2]
     store.delete_run(other)
     assert store.rounds(other) == [] and [r.id for r in store.runs()] == [run]
 
@@ -329,7 +329,7 @@ def test_a_round_gets_the_next_number_when_it_is_written(store: Store) -> None:
         (1, {"number": 1, "n": 1}),
         (2, {"number": 2, "n": 2}),
     ]
-    assert store.states_kept(id_) == [2]
+    assert store.stored_states(id_) == [2]
     assert store.round(id_, 1) == {"number": 1, "n": 1} and store.round(id_, 9) is None
     with pytest.raises(RuntimeError), store.recording(id_) as recorder:
         recorder.add_round({}, {})

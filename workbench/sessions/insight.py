@@ -436,7 +436,7 @@ def probabilities_as(model: FittedModel, version: str, items: Ints) -> Floats:
         model: of the round.
         version: "own" is predict_proba; "plain" is softmax of the latent means, as if no temperature
             had been fitted; "argmax" is how often a draw of the latents is largest at each class,
-            which speaks of the functions and not of the label (MATH.md 8).
+            which speaks of the functions and not of the label (docs/math.md, 8).
         items: [n] indices into the pool.
 
     Returns:

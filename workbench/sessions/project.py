@@ -93,7 +93,7 @@ class OpenProject:
             transaction = None
             try:
                 with self.store.recording(self.id, self._fold.last_event) as recorder:
-                    self._fold.extend(recorder.seen)
+                    self._fold.extend(recorder.missed)
                     transaction = Transaction(recorder, self._fold)
                     yield transaction
                     if recorder.added:

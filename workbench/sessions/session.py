@@ -394,7 +394,7 @@ class Session:
             ask_id: from `ask`.
             event: a class name; or `Event.label(class)`, `Event.skip()`, `Event.unsure()`; or
                 `Event.flag(...)` or `Event.note(...)` about the item, which leave the question open.
-            operation: an id of the caller's, stored in the event: the same one told again is True, and
+            operation: an id of the caller's, stored in the event: told again it is True, and
                 nothing is repeated.
 
         Returns:

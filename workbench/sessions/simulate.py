@@ -21,8 +21,8 @@ from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
 from workbench.sessions.start import answerable, initial_items
 
-KEPT_EVERY = 1.0
-"""Seconds of fitting after which another posterior is kept."""
+STATE_EVERY = 1.0
+"""Seconds of fitting after which another posterior is stored."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def simulate_spec(
     )
 
 
-def drop_states(rounds: Iterator[Round], every: float = KEPT_EVERY) -> Iterator[Round]:
+def drop_states(rounds: Iterator[Round], every: float = STATE_EVERY) -> Iterator[Round]:
     """Rounds without the posteriors that going on can do without.
 
     A posterior can be a thousand times the size of the rest of a round, and writing it may take as

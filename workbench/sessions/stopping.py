@@ -413,5 +413,5 @@ def advise(history: History, rule: str | Callable[[History], Advice], **options:
         if stop and first is None:
             first = history[end - 1].number
     values = getattr(function, "values", None)
-    seen = np.empty(0) if values is None else values(history)
-    return Advised(name, stop, reason, seen, first, getattr(function, "limit", None))
+    given = np.empty(0) if values is None else values(history)
+    return Advised(name, stop, reason, given, first, getattr(function, "limit", None))

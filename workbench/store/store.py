@@ -407,7 +407,7 @@ class Store:
 
         Args:
             project_id: the project.
-            after: the recorder's `seen` holds events with ids above this one.
+            after: the recorder's `missed` holds events with ids above this one.
 
         Yields:
             The recorder. An exception in the block rolls everything back.
@@ -632,7 +632,7 @@ class Store:
             row = connection.execute(query.order_by(t.rounds.c.number.desc()).limit(1)).one_or_none()
         return None if row is None else (int(row.number), bytes_to_arrays(row.state))
 
-    def states_kept(self, owner: str) -> list[int]:
+    def stored_states(self, owner: str) -> list[int]:
         """Numbers of the rounds whose posterior is stored."""
         from sqlalchemy import select
 
@@ -664,15 +664,15 @@ class Recorder:
     """Adds events to one project inside one transaction; made by `Store.recording`.
 
     Attributes:
-        seen: events others recorded since the caller's last look, oldest first.
+        missed: events others recorded since the caller's last look, oldest first.
         added: events recorded through this object, with id and time.
         n_labelled: items with a label after them, for the list of projects; None where nobody counted.
     """
 
-    def __init__(self, connection: Connection, project_id: str, seen: list[Event]) -> None:
+    def __init__(self, connection: Connection, project_id: str, missed: list[Event]) -> None:
         self._connection = connection
         self._project_id = project_id
-        self.seen = seen
+        self.missed = missed
         self.added: list[Event] = []
         self.n_labelled: int | None = None
 
