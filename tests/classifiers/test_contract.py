@@ -36,8 +36,11 @@ BRIEF = QUICK | {
 }
 # a network's own checks run among its tests, with the steps they need
 OWN_CHECKS = {"large-margin-net", "softmax-net"}
-# at their full length these take minutes
-SLOW = {"logistic-softmax-gibbs", "svgp-robust-max", "svgp-heaviside", "wasserstein"}
+# one name of each family: the checks look at the estimator, which likelihoods share
+CHECKED = [
+    name for name, entry in CLASSIFIERS.items()
+    if name not in OWN_CHECKS and name == next(n for n, e in CLASSIFIERS.items() if e.target == entry.target)
+]  # fmt: skip
 
 
 def make(name, **options):
@@ -332,12 +335,6 @@ def test_callbacks_report_progress_and_stop_cleanly(name):
 # ------------------------------------------------------------------ scikit-learn
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN_CHECKS])
+@pytest.mark.parametrize("name", CHECKED)
 def test_scikit_learns_checks(name):
     check_estimator(make_classifier(name, random_state=0, **BRIEF.get(name, {})), on_skip=None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(SLOW))
-def test_scikit_learns_checks_in_full(name):
-    check_estimator(make_classifier(name, random_state=0), on_skip=None)

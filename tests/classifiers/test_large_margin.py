@@ -317,3 +317,37 @@ def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noi
         taken[name] = len(model.wide_mean_) > 0
         assert taken[name] or wide.left_out.brier.mean() > small.left_out.brier.mean()
     assert taken == {"overlapping": False, "digits": True}
+
+
+def test_what_was_left_out_is_there_after_a_fit_and_says_more_with_more_labels():
+    from workbench.classifiers.protocols import supports_leave_one_out
+
+    X, y = overlapping(900, 3, seed=2)
+    few, many = (LargeMarginClassifier(n_mean=0, random_state=0).fit(X[:n], y[:n]) for n in (12, 900))
+    assert supports_leave_one_out(many) and many.left_out_.rows.shape == many.left_out_.log_likelihood.shape
+    assert len(many.left_out_.rows) == 600 and np.all(many.left_out_.log_likelihood <= 0)
+    assert many.left_out_.log_likelihood.mean() > few.left_out_.log_likelihood.mean()
+    assert many.left_out_.beta == many.beta_
+    honest = np.log(many.predict_proba(X)[np.arange(900), y]).mean()
+    assert many.left_out_.log_likelihood.mean() == pytest.approx(honest, abs=0.05)
+    assert not supports_leave_one_out(LargeMarginClassifier(calibration=None).fit(X[:12], y[:12]))
+    many.set_params(calibration=None).fit(X, y)
+    assert not supports_leave_one_out(many)
+
+
+@pytest.mark.parametrize("options", [{"epochs": 5}, {"batch_size": 32}, {"solver": "adam", "max_sweeps": 3}])
+def test_options_of_another_solver_are_refused(options):
+    X, y = overlapping(30, 3)
+    with pytest.raises(InputError, match="does nothing with solver="):
+        LargeMarginClassifier(**options).fit(X, y)
+
+
+def test_a_fit_changes_no_option():
+    X, y = overlapping(60, 3)
+    model = LargeMarginClassifier(
+        calibration="cross-validated", hyperparameters="map", n_mean=0, random_state=0
+    )
+    before = model.get_params()
+    seen = []
+    model.fit(X, y, callback=lambda *_: seen.append(model.get_params() == before) and None)
+    assert seen and all(seen) and model.get_params() == before

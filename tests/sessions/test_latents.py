@@ -50,13 +50,13 @@ def test_the_projection_is_made_once_and_again_when_the_kernel_changes(
     made = []
     from workbench.classifiers.predictor import Predictor
 
-    original = Predictor.view
+    original = Predictor.projected
 
     def counted(self: Any, X: Any) -> Any:
         made.append(1)
         return original(self, X)
 
-    monkeypatch.setattr(Predictor, "view", counted)
+    monkeypatch.setattr(Predictor, "projected", counted)
     assert model.latent is not None
     second = learner.fit(items[:50], model.codes[:50], number=1, previous=model.state)
     assert second.latent is not None and len(made) == 1

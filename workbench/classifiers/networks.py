@@ -16,6 +16,7 @@ from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
+from workbench.engine.fitting import minibatches
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -129,11 +130,9 @@ class _NetworkClassifier(BaseBayesianClassifier):
 
     def _schedule(self, n: int, epochs: float, rng: np.random.Generator) -> tuple[Ints, Floats]:
         """Minibatches [T, B] and falling learning rates [T], as shares of the first."""
-        from workbench.engine import networks as engine
-
         size = min(int(self.batch_size), n)
         steps = max(round(epochs * n / size), int(self.min_steps)) if epochs > 0 else 0
-        rows = engine.minibatches(n, size, steps, rng)
+        rows = minibatches(n, size, steps, rng)
         return rows, np.linspace(1.0, LAST_RATE, steps)
 
     def _softmax_network(self, X: Floats, codes: Ints, epochs: float, report: Any) -> Any:

@@ -26,17 +26,17 @@ _BLOCKS = 4  # a triangular root in so many steps: 5/8 of the flops
 _COLUMNS = 512  # at a time: what comes out of a product stays in the cache
 
 
-class View(NamedTuple):
-    """Rows as a predictor's points and kernel see them, whatever the posterior.
+class Projection(NamedTuple):
+    """Rows projected on a predictor's points by its kernel, whatever the posterior.
 
     Attributes:
         phi: [P, N] whitened features, float32.
-        rest: [N] variance the points leave open, kt, float32.
+        residual: [N] variance the points leave open, float32.
         kernel_block: [N, B] k(x, points), where the mean has more points than the variance; else None.
     """
 
     phi: Floats
-    rest: Floats
+    residual: Floats
     kernel_block: Floats | None
 
 
@@ -224,13 +224,13 @@ class Predictor:
         result: Floats = np.matmul(left.transpose(0, 2, 1), right) + between
         return np.repeat(0.5 * result, 2, axis=0) if self.binary else result
 
-    def view(self, X: Array) -> View | None:
-        """What `seen` needs of raw features X [N, D]; None for a kernel that is not stationary."""
+    def projected(self, X: Array) -> Projection | None:
+        """What `latent_at` needs of raw features X [N, D]; None for a kernel that is not stationary."""
         if not isinstance(self.kernel, StationaryKernel):
             return None
         P, wide = len(self.whitener), len(self.points) > len(self.whitener)
         phi = np.empty((P, len(X)), dtype=np.float32)
-        rest = np.empty(len(X), dtype=np.float32)
+        residual = np.empty(len(X), dtype=np.float32)
         kernel_block = np.empty((len(X), len(self.points)), dtype=self.dtype) if wide else None
         block = self._block()
         for start in range(0, len(X), CHUNK):
@@ -240,27 +240,27 @@ class Predictor:
                 kernel_block[rows] = K
             part = K[:, :P] @ self.whitener
             phi[:, rows] = part.T
-            rest[rows] = np.maximum(self.kernel.variance - np.einsum("np,np->n", part, part), 0.0)
-        return View(phi, rest, kernel_block)
+            residual[rows] = np.maximum(self.kernel.variance - np.einsum("np,np->n", part, part), 0.0)
+        return Projection(phi, residual, kernel_block)
 
-    def seen(self, view: View) -> Latent:
+    def latent_at(self, projection: Projection) -> Latent:
         """Latent mean and variance [N, C] of rows whose projection is known, in float32.
 
         Args:
-            view: by a predictor of the same points and kernel, see `sees_as`.
+            projection: by a predictor of the same points and kernel, see `projects_like`.
         """
-        if view.kernel_block is None:
+        if projection.kernel_block is None:
             weights = solve_triangular(self.whitener.astype(np.float64, copy=False), self.mean_weights)
-            mean = (weights.T.astype(np.float32) @ view.phi).T
+            mean = (weights.T.astype(np.float32) @ projection.phi).T
         else:
-            mean = (view.kernel_block @ self.mean_weights).astype(np.float32)
+            mean = (projection.kernel_block @ self.mean_weights).astype(np.float32)
         mean = np.ascontiguousarray(mean + self.mean_offset.astype(np.float32))
-        variance = _quadratic_forms(view.phi, self.roots.astype(np.float32)) + view.rest
+        variance = _quadratic_forms(projection.phi, self.roots.astype(np.float32)) + projection.residual
         variance = np.ascontiguousarray(variance.T)
         return Latent(*_both_sides(mean, variance)) if self.binary else Latent(mean, variance)
 
-    def sees_as(self, other: Predictor) -> bool:
-        """Whether a view made by the other predictor serves this one."""
+    def projects_like(self, other: Predictor) -> bool:
+        """Whether a projection made by the other predictor serves this one."""
         if self is other:
             return True
         mine, theirs = self.kernel, other.kernel

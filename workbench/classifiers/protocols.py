@@ -97,10 +97,9 @@ class SupportsMeasuring(Classifier, Protocol):
 
 
 class SupportsLeaveOneOut(Classifier, Protocol):
-    """Predictions of labelled rows as if their labels had not been there."""
+    """A fit that says how well it foretells its own rows as if their labels had not been there."""
 
-    def leave_one_out(self, X: Array, y: Array) -> LeaveOneOut:
-        """Of the rows that the model was fitted on."""
+    left_out_: LeaveOneOut
 
 
 class LeaveOneOut(Protocol):
@@ -208,7 +207,7 @@ def supports_network(model: Any) -> TypeGuard[SupportsNetwork]:
 
 def supports_leave_one_out(model: Any) -> TypeGuard[SupportsLeaveOneOut]:
     """Whether it can foretell labelled rows without their labels."""
-    return _has(model, "leave_one_out")
+    return _has(model, "left_out_")
 
 
 def supports_callback(estimator: Any) -> TypeGuard[SupportsCallback]:

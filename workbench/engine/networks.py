@@ -6,10 +6,10 @@ is plain arrays that copy, pickle and save exactly. The output of every network 
 a LayerNorm without parameters: it keeps the features of a large-margin head at one length, where a
 single length scale means something.
 
-The large-margin head in front of it (papers 000 and 003: LMGP-DNN; MATH.md section 10) maximises
+The large-margin head in front of it (LMGP-DNN, Wistuba & Rawat 2018, 2019; docs/math.md, 10) maximises
 
     sum_n [ -tau log sum_t exp(g_nt / tau) ] - KL(q || p),  g = d + sqrt(a),
-    d = 1 + F_t - F_y,  a = d^2 + 2 kt + V_t + V_y,
+    d = 1 + F_t - F_y,  a = d^2 + 2 r + V_t + V_y,
 
 over the network's weights, the inducing points Z and q(v_c) = N(m_c, L_c L_c'), by Adam.
 """
@@ -27,8 +27,9 @@ from keras import layers
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.engine.adam import AdamState, adam_step
-from workbench.engine.augmentation import augmented_hinge, rival_margins, tempered_maximum
-from workbench.engine.whitened import project
+from workbench.engine.augmentation import rival_hinges, tempered_maximum, without_own
+from workbench.engine.fitting import minibatches as minibatches
+from workbench.engine.whitened import kl, project
 from workbench.errors import InputError
 from workbench.pools.features.network import Layer
 from workbench.registry import Entry, Registry, load_own
@@ -344,34 +345,29 @@ def head_moments(head: Head, kernel: Any, features: Any) -> tuple[Any, Any, Any]
         kernel: [2] variance and length scale of the squared exponential.
         features: [n, d] float64.
     """
-    Phi, kt = project("squared-exponential", features, head.points, kernel[1], kernel[0], JITTER)
-    B = tf.matmul(Phi[None], _lower(head.factor))  # [C, n, P]
-    return tf.matmul(Phi, head.mean), tf.transpose(tf.reduce_sum(B * B, 2)), kt
+    phi, residual = project("squared-exponential", features, head.points, kernel[1], kernel[0], JITTER)
+    B = tf.matmul(phi[None], _lower(head.factor))  # [C, n, P]
+    return tf.matmul(phi, head.mean), tf.transpose(tf.reduce_sum(B * B, 2)), residual
 
 
-def margin_loss(mean: Any, share: Any, kt: Any, codes: Any, tau: Any) -> Any:
+def margin_loss(mean: Any, share: Any, residual: Any, codes: Any, tau: Any) -> Any:
     """[n] minus the objective's term of each row: tempered maximum over rivals of g.
 
     Args:
         mean: [n, C].
         share: [n, C] q's share of the variance.
-        kt: [n].
+        residual: [n] what the points leave open.
         codes: [n] true classes.
         tau: temperature over rivals.
     """
-    own = tf.one_hot(codes, tf.shape(mean)[1], on_value=True, off_value=False)
-    d = rival_margins(mean, tf.gather(mean, codes[:, None], batch_dims=1))
-    variance = 2.0 * kt[:, None] + share + tf.gather(share, codes[:, None], batch_dims=1)
-    g = augmented_hinge(d, variance, tf).bound
-    return tempered_maximum(tf.where(own, tf.cast(-np.inf, g.dtype), g), tau)
+    own = tf.one_hot(codes, tf.shape(mean)[1], dtype=mean.dtype)
+    hinge = rival_hinges(mean, share + residual[:, None], own, tf)
+    return tempered_maximum(without_own(hinge.bound, own, tf), tau)
 
 
 def head_kl(head: Head) -> Any:
     """KL(q || p) over all classes."""
-    lower = _lower(head.factor)
-    log_det = 2.0 * tf.reduce_sum(tf.linalg.diag_part(head.factor))
-    size = tf.cast(tf.size(head.mean), tf.float64)
-    return 0.5 * (tf.reduce_sum(lower * lower) + tf.reduce_sum(head.mean**2) - size - log_det)
+    return kl(head.mean, _lower(head.factor))
 
 
 # --------------------------------------------------------------------------- training
@@ -410,9 +406,6 @@ def compiled(network: str, input_shape: Shape) -> Compiled:
         tf.TensorSpec((None, None, None), tf.float64),
     )
 
-    def adam_spec(variables: tuple[Any, ...]) -> AdamState:
-        return AdamState(variables, variables, tf.TensorSpec((), f32))
-
     one = tf.TensorSpec((None,), f32)
     data_spec = (one, one, tf.TensorSpec((None, None), f32), tf.TensorSpec((None,), tf.int32))
     rows_spec = tf.TensorSpec((None, None), tf.int32)
@@ -437,7 +430,7 @@ def compiled(network: str, input_shape: Shape) -> Compiled:
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
         return loss, tape.gradient(loss, variables)
 
-    @tf.function(input_signature=[softmax_spec, adam_spec(softmax_spec), *data_spec, rows_spec, one])
+    @tf.function(input_signature=[softmax_spec, AdamState.spec(softmax_spec), *data_spec, rows_spec, one])
     def softmax(variables, state, shift, scale, X, codes, rows, rates):  # type: ignore[no-untyped-def]
         total = tf.constant(0.0)
         for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
@@ -464,7 +457,7 @@ def compiled(network: str, input_shape: Shape) -> Compiled:
     @tf.function(
         input_signature=[
             joint_spec,
-            adam_spec(joint_spec),
+            AdamState.spec(joint_spec),
             tf.TensorSpec((2,), tf.float64),
             *data_spec,
             rows_spec,
@@ -525,21 +518,6 @@ def chunk_rows(network: str, input_shape: Shape, most: int = 128) -> int:
     """
     widest = max(int(np.prod(layer.output.shape[1:])) for layer in template(network, input_shape).layers)
     return int(np.clip(_FLOATS_PER_CALL // widest, 16, most))
-
-
-def minibatches(n: int, batch: int, steps: int, rng: np.random.Generator) -> Ints:
-    """[steps, B] rows: passes in random order, one after the other, cut into batches.
-
-    Args:
-        n: rows in all.
-        batch: B at most.
-        steps: how many batches.
-        rng: of the orders.
-    """
-    size = min(batch, n)
-    passes = -(-steps * size // n)
-    order = np.concatenate([rng.permutation(n) for _ in range(max(passes, 1))])
-    return order[: steps * size].reshape(steps, size).astype(np.int32)
 
 
 class Trained(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.arrays import Array
 from workbench.classifiers.latent import Latent
-from workbench.classifiers.predictor import Predictor, View
+from workbench.classifiers.predictor import Predictor, Projection
 from workbench.classifiers.protocols import predictor_of
 
 CACHED_BYTES = 128_000_000
@@ -23,7 +23,7 @@ class PoolLatents:
     def __init__(self, features: Array) -> None:
         self.features = features
         self._lock = Lock()
-        self._cached: tuple[Predictor, View] | None = None
+        self._cached: tuple[Predictor, Projection] | None = None
 
     def of(self, estimator: Any) -> Latent | None:
         """Latents of every item from the cached projection, within 1e-5 of the prior variance.
@@ -37,22 +37,22 @@ class PoolLatents:
         predictor = predictor_of(estimator)
         if not isinstance(predictor, Predictor):
             return None
-        view = self._view(predictor)
-        return None if view is None else predictor.seen(view)
+        projection = self._projection(predictor)
+        return None if projection is None else predictor.latent_at(projection)
 
-    def _view(self, predictor: Predictor) -> View | None:
+    def _projection(self, predictor: Predictor) -> Projection | None:
         P, B = len(predictor.whitener), len(predictor.points)
         if len(self.features) * (4 * P + (8 * B if B > P else 0)) > CACHED_BYTES:
             return None
         with self._lock:
             cached = self._cached
-        if cached is not None and predictor.sees_as(cached[0]):
+        if cached is not None and predictor.projects_like(cached[0]):
             return cached[1]
-        view = predictor.view(self.features)
-        if view is not None:
+        projection = predictor.projected(self.features)
+        if projection is not None:
             with self._lock:
-                self._cached = (predictor, view)
-        return view
+                self._cached = (predictor, projection)
+        return projection
 
     def __getstate__(self) -> dict[str, Any]:
         return {"features": self.features}
