@@ -30,7 +30,7 @@ def _nll(p: Any, y: Any) -> float:
 def _robust_max(
     data: tuple[Any, ...], n_inducing: int, seconds: float, every: float
 ) -> list[tuple[float, float]]:
-    """GPflow's SVGP with the robust-max likelihood under Adam, batches of 200 as in paper 002.
+    """GPflow's SVGP with the robust-max likelihood under Adam, batches of 200 as in Galy-Fajou et al. 2019.
 
     Returns (process seconds spent training, test NLL) now and then.
     """

@@ -23,7 +23,7 @@ def hinge(mean: Any, variance: Any, codes: Any) -> Any:
 
 
 def objective(mean: Any, variance: Any, codes: Any) -> Any:
-    """Eb + sqrt(Eb2) for the rival of largest mean [n]: the large-margin model's loss (MATH.md section 2)."""
+    """Eb + sqrt(Eb2) for the rival of largest mean [n]: the large-margin model's loss (docs/math.md, 2)."""
     rival = tf.argmax(_rivals(mean, codes), 1, output_type=tf.int32)
     d = 1.0 + _own(mean, rival) - _own(mean, codes)
     return d + tf.sqrt(d * d + _own(variance, rival) + _own(variance, codes))
@@ -32,7 +32,7 @@ def objective(mean: Any, variance: Any, codes: Any) -> Any:
 def adaptive(mean: Any, variance: Any, codes: Any) -> Any:
     """How surely the best wrong class t is the largest [n].
 
-    The smallest over j of (mu_t - mu_j) / sqrt(s_t^2 + s_j^2), MATH.md section 10.
+    The smallest over j of (mu_t - mu_j) / sqrt(s_t^2 + s_j^2), docs/math.md, 10.
     """
     winner = tf.argmax(_rivals(mean, codes), 1, output_type=tf.int32)
     gap = _own(mean, winner)[:, None] - mean

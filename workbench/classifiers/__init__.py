@@ -63,7 +63,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             f"{_HERE}.large_margin:LargeMarginClassifier",
             "Large-margin GP",
             "Multi-class Bayesian SVM with closed-form sweeps; fast, warm starts, good first choice.",
-            source="Large-margin Gaussian processes for multi-class active learning (papers 000, 003)",
+            source="Wistuba & Rawat 2018, 2019",
             cost="about 10 ms a warm fit at 100 labels, a tenth of a second at 1,500",
         ),
         ClassifierEntry(
@@ -71,7 +71,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             f"{_HERE}.bayesian_svm:BayesianSVMClassifier",
             "Bayesian SVM",
             "Binary Bayesian SVM with inducing points; one-vs-rest for more classes.",
-            source="Bayesian nonlinear support vector machines (paper 001)",
+            source="Wenzel et al. 2017",
             cost="like the large-margin GP",
         ),
         ClassifierEntry(
@@ -79,7 +79,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             f"{_HERE}.bayesian_svm:BatchBayesianSVMClassifier",
             "Bayesian SVM, full GP",
             "The Bayesian SVM without inducing points, for small data.",
-            source="paper 001, batch form",
+            source="Wenzel et al. 2017, batch form",
             cost="cubic in the number of labels",
         ),
         ClassifierEntry(
@@ -87,7 +87,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             f"{_HERE}.bayesian_svm:LinearBayesianSVMClassifier",
             "Bayesian SVM, linear",
             "The Bayesian SVM on the features themselves.",
-            source="paper 001, linear form",
+            source="Wenzel et al. 2017, linear form",
             cost="linear in the number of labels",
         ),
         ClassifierEntry(
@@ -95,7 +95,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             f"{_HERE}.logistic_softmax:LogisticSoftmaxClassifier",
             "Logistic-softmax GP",
             "Conjugate multi-class GP with calibrated probabilities on overlapping data.",
-            source="Multi-class GP classification made conjugate (paper 002)",
+            source="Galy-Fajou et al. 2019",
             cost="15 to 40 closed-form sweeps",
         ),
         ClassifierEntry(
@@ -103,7 +103,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             f"{_HERE}.logistic_softmax:LogisticSoftmaxGibbsClassifier",
             "Logistic-softmax GP, Gibbs",
             "Exact samples of the same model, for small data.",
-            source="paper 002, Gibbs sampler",
+            source="Galy-Fajou et al. 2019, Gibbs sampler",
             cost="cubic in the number of labels, for every sample",
         ),
         ClassifierEntry(
@@ -146,7 +146,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             f"{_HERE}.networks:LargeMarginNetClassifier",
             "Large-margin GP on a network",
             "A convolutional network's features under a large-margin GP, trained together.",
-            source="papers 000, 003: LMGP-DNN",
+            source="Wistuba & Rawat 2018, 2019: LMGP-DNN",
             cost="minutes",
             image_only=True,
         ),
@@ -155,7 +155,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             f"{_HERE}.networks:SoftmaxNetClassifier",
             "Softmax network",
             "The same network with a softmax output, for comparison.",
-            source="baseline of papers 000, 003",
+            source="baseline of Wistuba & Rawat 2018, 2019",
             cost="minutes",
             has_latent=False,
             image_only=True,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -57,11 +57,12 @@ def option(
     return dataclasses.field(default=default, metadata={"rule": rule})
 
 
-def fitted() -> Any:
+def fitted(*, init: Literal[False] = False) -> Any:
     """An attribute that `fit` sets: declared for readers, no option."""
-    return dataclasses.field(init=False)
+    return dataclasses.field(init=init)
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(option, fitted))
 def estimator(cls: type[T]) -> type[T]:
     """Give a class a keyword-only constructor of its options and those of its bases."""
     return dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)

@@ -1,6 +1,6 @@
 """Latent marginals without TensorFlow: what scoring, maps, workers and saved models use.
 
-With S_c = I - U_c U_c' the projection's remainder cancels (MATH.md section 7):
+With S_c = I - U_c U_c' the projection's remainder cancels (docs/math.md, 7):
 mean = k(x, Z) W_0 and variance_c = k_nn - |k(x, Z) W_c|^2, where W_c = L^-T U_c has only as many
 columns as class c has learnt directions.
 """
