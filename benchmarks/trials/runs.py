@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import filecmp
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -72,7 +70,7 @@ def _run(out: Path, seconds: float | None) -> float | None:
     )
     timer = None
     if seconds is not None:
-        timer = threading.Timer(seconds, lambda: os.kill(process.pid, signal.SIGKILL))
+        timer = threading.Timer(seconds, process.kill)
         timer.start()
     code = process.wait()
     if timer is not None:
