@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -23,28 +24,25 @@ _ARGUMENTS = (
 
 
 def run(count: int = 50, seed: int = 0) -> Row:
-    """Kill `count` processes of runs, each after a random share of the time a whole one takes."""
+    """Kill `count` processes of runs, each when so and so much of the rounds' file is written."""
     rng = np.random.default_rng(seed)
     failures: list[str] = []
-    resumed = landed = 0
+    killed = 0
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        whole, cut = place / "whole", place / "cut"
-        took = _run(whole, None)
-        tried = 0
-        while tried < count:
+        whole, cut = Path(folder) / "whole", Path(folder) / "cut"
+        size = _run(whole, None)
+        if size == 0:
+            return Row("runs killed outright, bytes compared", 0, 1, failures=("the whole run failed",))
+        for tried in range(1, count + 1):
+            ended = _run(cut, int(rng.integers(1, size))) > 0
+            killed += not ended
             # one bundle survives several kills, until it is finished
-            tried += 1
-            share = float(rng.uniform(0.3, 1.1))
-            done = _run(cut, share * took) is not None
-            landed += not done
-            resumed += (cut / ".partial" / "rounds.jsonl").exists()
-            if done or tried % 4 == 0 or tried == count:
-                if _run(cut, None) is None:
+            if ended or tried % 3 == 0 or tried == count:
+                if _run(cut, None) == 0:
                     failures.append(f"{tried}: the command does not finish after kills")
                 failures += [f"{tried}: {line}" for line in differences(whole, cut)]
                 shutil.rmtree(cut, ignore_errors=True)
-    notes = f"{landed:,} were killed before they ended, {resumed:,} of them in the middle of the rounds"
+    notes = f"{killed:,} died in the middle of their rounds"
     return Row("runs killed outright, bytes compared", count, len(failures), notes, tuple(failures[:20]))
 
 
@@ -57,22 +55,23 @@ def differences(whole: Path, other: Path) -> list[str]:
     return lines + [f"{name} differs" for name in [*differ[1], *differ[2]] if name not in _VARY]
 
 
-def _run(out: Path, seconds: float | None) -> float | None:
-    """Seconds a run took; None where it was killed, or failed."""
-    from time import perf_counter
+def _run(out: Path, limit: int | None) -> int:
+    """Run, or kill the run once its file of rounds is longer than `limit` bytes.
 
-    began = perf_counter()
+    Returns:
+        The most bytes the file was seen to have; 0 where the run was killed, or failed.
+    """
     process = subprocess.Popen(
         [sys.executable, "-m", "workbench", *_ARGUMENTS, str(out)],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    timer = None
-    if seconds is not None:
-        timer = threading.Timer(seconds, process.kill)
-        timer.start()
-    code = process.wait()
-    if timer is not None:
-        timer.cancel()
-    return perf_counter() - began if code == 0 else None
+    rounds, most = out / ".partial" / "rounds.jsonl", 1
+    while process.poll() is None:
+        with contextlib.suppress(OSError):
+            most = max(most, rounds.stat().st_size)
+        if limit is not None and most > limit:
+            process.kill()
+        time.sleep(0.001)
+    return most if process.returncode == 0 else 0
