@@ -402,7 +402,7 @@ def hostile() -> Iterator[Reading]:
         ("deep.jsonl", "jsonl", b'{"id": "0", "label": ' + b"[" * 1_000_000),
         ("lines.jsonl", "jsonl", b"{}\n" * 60_000_000),
         ("deep.json", "coco", b"[" * 10_000_000),
-        ("lists.json", "label-studio", b"[" + b"[]," * 13_000_000 + b"[]]"),
+        ("lists.json", "label-studio", b"[" + b"[]," * 11_000_000 + b"[]]"),
         ("too-many-lists.json", "label-studio", b"[" + b"[]," * 60_000_000 + b"[]]"),
         ("digits.json", "coco", b'{"images": ' + b"9" * 100_000 + b"}"),
         ("labels.csv", "csv", b"id,label\n" + b"1,a\n" * 45_000_000),

@@ -23,7 +23,7 @@ from workbench.reading import cut, listed, parse_json, reading
 IMPORTS = ("csv", "parquet", "jsonl", "npz", "label-studio", "coco")
 MAX_IMPORT = 200 << 20
 MAX_LABELS = 2_000_000
-MAX_JSON = 40 << 20
+MAX_JSON = 32 << 20
 """Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
 
 _FILE = "The file"
