@@ -192,6 +192,17 @@ def test_every_point_of_the_map_carries_its_item() -> None:
     assert items == list(range(30))
 
 
+def test_the_map_s_hover_has_the_details_and_a_selection_can_be_taken_back() -> None:
+    points, values, labels = map_arrays()
+    details = [f"row {i}" for i in range(30)]
+    fig = pool_map(points, values=values, labels=labels, classes="abc", details=details, revision=3)
+    assert all(row[4] == f"row {row[0]}" for t in fig.data for row in t.customdata)
+    assert "customdata[4]" in fig.data[0].hovertemplate and fig.layout.selectionrevision == 3
+    # what is not selected keeps its strength
+    assert all(t.unselected.marker.opacity == (t.marker.opacity or 1) for t in fig.data)
+    assert fig.layout.margin.t >= 70, "the tool bar has a place of its own above the legend"
+
+
 def test_the_map_draws_regions_under_the_points() -> None:
     points, _, labels = map_arrays()
     grid = np.linspace(-1, 1, 4)

@@ -29,7 +29,8 @@ BASE = (
     # small text and the text of figures at 4.5 to 1 or better
     "[data-testid=stCaptionContainer], [data-testid=stCaptionContainer] p { color: inherit; opacity: 1; }"
     "[data-testid=stCaptionContainer] > p { opacity: 0.8; }"
-    ".js-plotly-plot .infolayer text, .js-plotly-plot .xtick text, .js-plotly-plot .ytick text"
+    ".js-plotly-plot .hoverlayer text, .js-plotly-plot .bartext, .js-plotly-plot .infolayer text,"
+    " .js-plotly-plot .xtick text, .js-plotly-plot .ytick text"
     " { fill: currentColor !important; }"
 )
 DARK = "[data-selected=true] p, [data-testid=stSliderThumbValue] p { color: #8FC0F5; }"

@@ -52,6 +52,7 @@ def pool_map(
     names: Sequence[object] | None = None,
     details: Sequence[str] | None = None,
     asked: Sequence[int] = (),
+    ringed_as: str = "asked now",
     revision: int = 0,
     regions: Regions | None = None,
     axes: tuple[str, str] = ("", ""),
@@ -71,6 +72,7 @@ def pool_map(
         names: [N] names of the items, for the hover.
         details: [N] further words for the hover, escaped, lines parted by <br>.
         asked: items now being asked about, ringed.
+        ringed_as: what the ring means, for the legend.
         revision: another number takes back what a person selected.
         regions: decision regions behind the points.
         axes: titles of the two axes.
@@ -102,14 +104,13 @@ def pool_map(
 
     def hover(items: Ints) -> Array:
         who = [theme.text(names[i], 40) if names is not None else f"item {i}" for i in items]
-        if details is not None:
-            who = [f"{one}</b><br>{details[i]}<b>" for one, i in zip(who, items, strict=True)]
+        more = [""] * len(items) if details is None else [details[i] for i in items]
         shown = np.full(len(items), np.nan) if values is None else np.asarray(values, dtype=float)[items]
         told = [f"{v:.3f}" if np.isfinite(v) else "–" for v in shown]
         given = theme.labels_of(classes, labels[items].tolist())
-        return np.array(list(zip(items.tolist(), who, told, given, strict=True)), dtype=object)
+        return np.array(list(zip(items.tolist(), who, told, given, more, strict=True)), dtype=object)
 
-    words = "<b>%{customdata[1]}</b>"
+    words = "<b>%{customdata[1]}</b>" + ("" if details is None else "<br>%{customdata[4]}")
     if values is not None:
         words += f"<br>{theme.text(measure).lower()} %{{customdata[2]}}"
     open_items = keep[labels[keep] < 0]
@@ -148,10 +149,10 @@ def pool_map(
                 x=points[ring, 0],
                 y=points[ring, 1],
                 mode="markers",
-                name="asked now",
+                name=ringed_as,
                 marker={"size": 20, "symbol": "circle-open", "color": "#D1495B", "line": {"width": 3}},
                 customdata=hover(ring),
-                hovertemplate=words + "<br>asked now<extra></extra>",
+                hovertemplate=f"{words}<br>{ringed_as}<extra></extra>",
             )
         )
     parts.corner(fig, f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn")
