@@ -126,7 +126,7 @@ def delete(record: Any) -> None:
         "Export them first on the History page if you may want them again."
     )
     with st.container(horizontal=True):
-        if st.button("Delete for good", type="primary", key="delete-for-good"):
+        if st.button("Delete for good", key="delete-for-good", icon=":material/delete_forever:"):
             from workbench.store import Store
 
             if record.id == current.project_id():
@@ -134,7 +134,7 @@ def delete(record: Any) -> None:
             current.forget(record.id)
             Store.open().delete_project(record.id)
             st.rerun()
-        if st.button("Keep it", key="keep-it"):
+        if st.button("Keep it", type="primary", key="keep-it"):
             st.rerun()
 
 

@@ -63,7 +63,8 @@ def progress_line(session: Any) -> None:
     if state.evaluation:
         measured = len(state.codes) - mine
         parts.append(f"evaluation set: {measured:,} of {len(state.evaluation):,} answered")
-    st.markdown(" · ".join(parts))
+    came = taken_over(session)
+    st.markdown(" · ".join([*parts, came] if came else parts))
 
 
 def knows_all(pool: Any) -> bool:
@@ -150,12 +151,43 @@ def classes_popover(session: Any) -> None:
         with st.form("add-class", border=False, clear_on_submit=True):
             name = st.text_input("A new class", max_chars=120)
             if st.form_submit_button("Add"):
-                try:
-                    session.add_class(name)
-                except InputError as error:
-                    st.error(verbatim(error))
-                else:
-                    st.rerun()
+                changed(lambda: session.add_class(name))
+        with st.form("rename-class", border=False, clear_on_submit=True):
+            old = st.selectbox("Class", session.classes, key="class-to-change")
+            new = st.text_input("Its new name", max_chars=120)
+            if st.form_submit_button("Rename"):
+                changed(lambda: session.rename_class(old, new))
+        if len(session.classes) > 2:
+            with st.form("merge-class", border=False):
+                gone = st.selectbox("Count all labels of", session.classes, key="class-to-merge")
+                into = st.selectbox("as", session.classes, index=1, key="class-merged-into")
+                st.caption("The first one disappears. Undo takes the merge back.")
+                if st.form_submit_button("Merge"):
+                    changed(lambda: session.merge_class(gone, into))
+
+
+def changed(change: Any) -> None:
+    """Change the classes and draw the page anew, or say why not."""
+    try:
+        change()
+    except InputError as error:
+        st.error(verbatim(error))
+    else:
+        st.rerun()
+
+
+def taken_over(session: Any) -> str:
+    """What came with the pool's own column, where it knows some of the classes."""
+    pool = session.pool
+    if pool.truth is None or not pool.has_truth or knows_all(pool):
+        return ""
+    learned = int((pool.truth[pool.trainable] >= 0).sum())
+    measured = 0 if pool.test is None else len(pool.test.test)
+    parts = [f"{learned:,} to learn from"]
+    if measured:
+        parts.append(f"{measured:,} to measure on")
+    unknown = int((pool.truth < 0).sum())
+    return f"{plural(learned + measured, 'label')} taken over: {', '.join(parts)}; {unknown:,} to ask"
 
 
 @st.fragment(run_every=2.0)

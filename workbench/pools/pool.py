@@ -169,8 +169,9 @@ class Pool:
             fraction: share of items in the test part, in (0, 1).
 
         Returns:
-            A pool whose `test` is set. Classes with a single member stay in training; without
-            truth the split is uniform. A split given by the source is kept as it is.
+            A pool whose `test` is set. Classes with a single member stay in training; items whose class
+            is not known are never measured on where others' are; without truth the split is
+            uniform. A split given by the source is kept as it is.
 
         Raises:
             InputError: a fraction outside (0, 1), or too few items to split.
@@ -183,16 +184,19 @@ class Pool:
         if n < 2:
             raise InputError(f"Pool {self.name!r} has {n} item(s); a test split needs at least 2.")
         rng = np.random.default_rng([seed, 0x7E57])
-        groups = np.zeros(n, dtype=np.int64) if self.truth is None else np.asarray(self.truth)
+        groups = (
+            np.asarray(self.truth) if self.truth is not None and self.has_truth else np.zeros(n, np.int64)
+        )
+        known = np.flatnonzero(groups >= 0)
         test: list[Ints] = []
-        for code in np.unique(groups):
+        for code in np.unique(groups[known]):
             members = rng.permutation(np.flatnonzero(groups == code))
             # at least one member of every class stays where it can be asked about
             take = min(round(fraction * len(members)), len(members) - 1)
             test.append(members[:take])
         chosen = np.sort(np.concatenate(test))
         if chosen.size == 0:
-            chosen = np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
+            chosen = np.sort(rng.permutation(known)[: max(1, round(fraction * len(known)))])
         mask = np.ones(n, dtype=bool)
         mask[chosen] = False
         return replace(self, test=TestSplit(seed, fraction, np.flatnonzero(mask), chosen))

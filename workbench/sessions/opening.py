@@ -14,6 +14,7 @@ from workbench.errors import InputError
 from workbench.policies.effective import check_share
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.pool import Pool, TestSplit
+from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.taxonomy import class_names
 from workbench.store import Event, ProjectRecord, Store
@@ -47,7 +48,7 @@ def create_project(
             "The share of items that several people label must lie in [0, 1], and these are at least "
             f"two; got {overlap} and {people}."
         )
-    if loaded.has_truth and loaded.test is None:
+    if loaded.has_truth and loaded.test is None and _measurable(loaded, test_fraction):
         loaded = loaded.split(seed, test_fraction)
     check_policy(policy, classifier)
     names = class_names(loaded.classes if classes is None else classes)
@@ -57,7 +58,7 @@ def create_project(
         "options": dict(options),
         "policy": policy,
         "seed": seed,
-        "evaluation_share": 0.0 if loaded.has_truth else evaluation_share,
+        "evaluation_share": 0.0 if loaded.test is not None else evaluation_share,
         "uniform_share": uniform_share,
         "seeks_missing": True,
         "test": None if loaded.test is None else _pack(loaded.test, len(loaded)),
@@ -80,6 +81,16 @@ def create_project(
         loaded.items.ids,
     )
     return record, loaded
+
+
+def _measurable(pool: Pool, fraction: float) -> bool:
+    """Whether a test split of the known items would be large enough to tell anything.
+
+    Of a table with a few labels all are for learning; the error is measured on questions drawn for it.
+    """
+    assert pool.truth is not None
+    n_known = int((pool.truth >= 0).sum())
+    return n_known == len(pool) or fraction * n_known >= ENOUGH
 
 
 def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[ProjectRecord, Pool]:

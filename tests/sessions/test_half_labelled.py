@@ -1,0 +1,54 @@
+"""A table of which some rows have a class: these are learnt from, the others are asked about."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.sessions import Session
+from workbench.store import Store
+
+
+def half_labelled(tmp_path: Path, n_known: int, n_unknown: int) -> Path:
+    rng = np.random.default_rng(0)
+    lines = ["a,b,class"]
+    for i in range(n_known + n_unknown):
+        a, b = rng.normal(size=2) + 2.0 * (i % 2)
+        lines.append(f"{a:.4f},{b:.4f},{'xy'[i % 2] if i < n_known else ''}")
+    path = tmp_path / "half.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(tmp_path / "w.sqlite")
+
+
+def test_every_row_without_a_class_can_be_asked_about_and_none_is_measured_on(
+    tmp_path: Path, store: Store
+) -> None:
+    path = half_labelled(tmp_path, 300, 700)
+    session = Session.create(str(path), target="class", annotator="ann", store=store)
+    pool = session.pool
+    assert pool.truth is not None and pool.test is not None
+    unknown = np.flatnonzero(pool.truth < 0)
+    assert len(unknown) == 700
+    assert (pool.truth[pool.test.test] >= 0).all() and len(pool.test.test) == 60
+    assert set(unknown) <= set(pool.trainable)
+    assert session.n_left == 700
+    assert len(session.state.codes) == 240
+    measured, codes = session.held_out()
+    assert len(measured) == 60 and set(codes) == {0, 1}
+
+
+def test_few_labels_are_all_for_learning_and_the_error_is_measured_on_questions(
+    tmp_path: Path, store: Store
+) -> None:
+    path = half_labelled(tmp_path, 40, 200)
+    session = Session.create(str(path), target="class", annotator="ann", store=store)
+    assert session.pool.test is None and session.n_left == 200
+    assert len(session.state.codes) == 40
+    assert session.settings["evaluation_share"] == pytest.approx(0.1)
+    roles = {ask.role for ask in session.ask(60)}
+    assert "evaluation" in roles
