@@ -483,6 +483,23 @@ def test_imported_labels_bring_their_classes_and_go_with_one_undo(start: Start) 
         session.import_labels([(1000, "setosa")], "x")
 
 
+def test_imported_labels_of_the_test_split_are_never_learnt_from(
+    start: Start, store: Store, iris: Pool
+) -> None:
+    session = start()
+    assert session.pool.test is not None
+    test = session.pool.test.test[:20].tolist()
+    truth = np.asarray(iris.truth)
+    session.import_labels([(i, iris.classes[truth[i]]) for i in test], "all.csv")
+    assert session.state.n_labelled == 20 and not session.stale and session.refit() is None
+    answer(session, iris, 8)
+    assert session.stale and session.refit() is not None and not session.stale
+    assert session.model is not None and not set(session.model.items.tolist()) & set(test)
+    assert session.state.n_labelled == 28
+    again = Session.open(session.id, store=store)
+    assert not again.stale and again.model_at(0).n_labelled == 8
+
+
 def test_rows_may_be_appended_and_nothing_else(start: Start, store: Store, iris: Pool) -> None:
     def rows(which: list[int] | slice) -> Pool:
         assert iris.truth is not None

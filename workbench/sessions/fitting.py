@@ -132,12 +132,12 @@ class Published:
     queue: Ints
     utilities: Floats
 
-    def is_of(self, state: ProjectState, chosen: Mapping[str, Any]) -> bool:
-        """Whether a refit would give nothing new."""
+    def is_of(self, state: ProjectState, training: Mapping[int, int], chosen: Mapping[str, Any]) -> bool:
+        """Whether a refit on this training set would give nothing new."""
         return (
             self.keys == state.keys
             and self.model.classes == state.classes
-            and (self.training is state.training or self.training == state.training)
+            and (self.training is training or self.training == training)
             and self.chosen == chosen
         )
 
@@ -161,6 +161,9 @@ class Fits:
         self._restoring = threading.Lock()
         self._refitting = threading.Lock()
         self._learner: tuple[Any, Learner] | None = None
+        split = project.pool.test
+        self._test = frozenset() if split is None else frozenset(split.test.tolist())
+        self._learnt: tuple[Mapping[int, int], Mapping[int, int]] | None = None
         self.problem = ""
 
     def published(self, state: ProjectState | None = None) -> Published | None:
@@ -182,20 +185,21 @@ class Fits:
     def is_stale(self) -> bool:
         """Whether a refit would see labels, classes or settings that the published model has not seen."""
         state = self._project.state()
-        if len(state.trained_classes) < 2:
+        training = self._training(state)
+        if len(set(training.values())) < 2:
             return False
         published = self.published(state)
-        return published is None or not published.is_of(state, self._chosen(state))
+        return published is None or not published.is_of(state, training, self._chosen(state))
 
     def refit(self, annotator: str, callback: Callback | None = None) -> Round | None:
         """See `Session.refit`."""
         with self._refitting:
             project = self._project
             state = project.state()
-            if len(state.trained_classes) < 2:
+            training = self._training(state)
+            if len(set(training.values())) < 2:
                 return None
             chosen = self._chosen(state)
-            training = state.training
             items = np.fromiter(training, dtype=np.int64, count=len(training))
             codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
             before = self.published(state)
@@ -254,6 +258,19 @@ class Fits:
         return learner.fit(items, codes, number=int(record.get("stream", number)))
 
     # --- inside -------------------------------------------------------------------------------
+
+    def _training(self, state: ProjectState) -> Mapping[int, int]:
+        """What a model may learn from: the project's labels but those of the test split.
+
+        These come with files of labels; they stay labels and are measured on by the pool's own truth.
+        """
+        training = state.training
+        if self._learnt is None or self._learnt[0] is not training:
+            learnt = training
+            if not self._test.isdisjoint(training):
+                learnt = {item: code for item, code in training.items() if item not in self._test}
+            self._learnt = (training, learnt)
+        return self._learnt[1]
 
     def _chosen(self, state: ProjectState) -> dict[str, Any]:
         settings = self._project.settings(state)
@@ -383,7 +400,8 @@ class Fits:
             earlier = project.store.rounds(project.id, until=int(record["number"]))
             return _training_of_deltas([r.record for r in earlier])
         last = int(record["events"])
-        training = fold(e for e in project.events() if e.id <= last).training
+        state = fold(e for e in project.events() if e.id <= last)
+        training = {item: code for item, code in state.training.items() if item not in self._test}
         items = np.fromiter(training, dtype=np.int64, count=len(training))
         codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
         if _digest(items, codes) != record["training"]:

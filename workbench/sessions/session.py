@@ -566,7 +566,7 @@ class Session:
             source: where they come from, for the record.
 
         Raises:
-            InputError: no such item, or one of the test split.
+            InputError: no such item. One of the test split is labelled and never learnt from.
         """
         pairs = [(self._answers.checked(item), str(name)) for item, name in labels]
         with self._project.recording() as transaction:
