@@ -17,6 +17,7 @@ from workbench.exchange.imports import IMPORTS, format_of
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
+from workbench.sessions.operations import Operation
 from workbench.store import Store
 
 
@@ -90,8 +91,26 @@ def test_parquet_and_jsonl_hold_the_same_table(start: Callable[..., Session]) ->
     labelled(session)
     rows = label_table(session)
     frame = pd.read_parquet(io.BytesIO(export_labels(session, "parquet")))
-    assert frame.to_dict("records") == rows
+    there = frame.astype(object).where(frame.notna(), None)
+    assert there.to_dict("records") == rows
     assert [json.loads(line) for line in export_labels(session, "jsonl").decode().splitlines()] == rows
+
+
+def test_label_studio_tasks_name_no_account_and_keep_who_and_when(start: Callable[..., Session]) -> None:
+    session = start("iris")
+    labelled(session)
+    tasks = json.loads(export_labels(session, "label-studio"))
+    # a Label Studio that does not know the account refuses the whole file
+    assert all("completed_by" not in task["annotations"][0] for task in tasks)
+    assert {task["data"]["annotator"] for task in tasks} == {"ann"} and all(t["data"]["time"] for t in tasks)
+
+
+def test_a_label_says_how_it_came_about(start: Callable[..., Session]) -> None:
+    session = start("iris")
+    ask = session.ask()[0]
+    session.tell_many([Operation("op", "label", ask=ask.id, label="setosa", more={"seconds": 1.5})])
+    (row,) = label_table(session)
+    assert (row["role"], row["seconds"], row["model_labels"], row["round"]) == (ask.role, 1.5, 0, None)
 
 
 def test_huggingface_names_its_classes_in_the_schema(start: Callable[..., Session]) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.exchange import StoredLabels, export_labels, label_table
+from workbench.exchange.labels import COLUMNS
 from workbench.sessions import Session
 from workbench.store import Store
 
@@ -70,8 +71,8 @@ def test_labels_are_exported_without_the_pool(session: Session, store: Store, fi
         Session.open(session.id, store=store)
     stored = StoredLabels.of(session.id, store)
     rows = label_table(stored)
-    names = ("item", "id", "label", "annotator", "time", "set", "note")
-    assert rows == [{name: row[name] for name in names} for row in with_pool]
+    assert rows == [{name: row[name] for name in COLUMNS} for row in with_pool]
+    assert {row["role"] for row in rows} <= {"cold-start", "policy", "evaluation", "uniform", "map"}
     assert {row["id"] for row in rows} <= {f"r{i}" for i in range(40)}
     assert [r["label"] for r in csv.DictReader(export_labels(stored).decode().splitlines())] == [
         r["label"] for r in rows

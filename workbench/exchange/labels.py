@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.files import csv_text, json_text
-from workbench.store import ProjectState, Store, fold
+from workbench.store import Event, ProjectState, Store, fold
 from workbench.store.state import arrays_to_bytes
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ FORMATS = {
     "coco": ".json",
 }
 NEED_POOL = ("npz", "coco")
-COLUMNS = ("item", "id", "label", "annotator", "time", "set", "note")
+_WHOLE, _NUMBERS = ("item", "round", "model_labels"), ("utility", "seconds")
+_GIVEN = ("role", "policy", "utility", "round", "seconds", "model_labels")
+COLUMNS = ("item", "id", "label", "annotator", "time", "set", *_GIVEN, "flag", "note")
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,20 @@ class StoredLabels:
     Attributes:
         state: of the project.
         ids: [N] the source's ids; None for a project of version 0.1.0 that was not opened since.
+        events: all of the project's, oldest first.
         pool: None.
     """
 
     state: ProjectState
     ids: Sequence[str] | None
+    events: Sequence[Event] = ()
     pool: None = None
 
     @classmethod
     def of(cls, project_id: str, store: Store) -> StoredLabels:
         """What the database knows of a project's labels."""
-        return cls(fold(store.events(project_id)), store.item_ids(project_id))
+        events = store.events(project_id)
+        return cls(fold(events), store.item_ids(project_id), events)
 
 
 def label_table(session: Session | StoredLabels) -> list[dict[str, Any]]:
@@ -62,9 +67,12 @@ def label_table(session: Session | StoredLabels) -> list[dict[str, Any]]:
 
     Returns:
         For each: item (index), id, label, annotator, time, set ("training", or "evaluation" for items
-        never trained on), note; then the columns of the item itself, for tables and texts.
+        never trained on); how it came about: role of the question, policy and utility that chose it, round of
+        the model, seconds the person took, how many labels the model had seen; flag, note; then the
+        columns of the item itself, for tables and texts.
     """
     state, pool = session.state, session.pool
+    payloads = {event.id: event.payload for event in session.events}
     ids = pool.items.ids if pool is not None else session.ids  # type: ignore[union-attr]
     rows = []
     for item in sorted(state.labels):
@@ -76,6 +84,8 @@ def label_table(session: Session | StoredLabels) -> list[dict[str, Any]]:
             "annotator": vote.annotator,
             "time": vote.time,
             "set": "evaluation" if item in state.evaluation else "training",
+            **_provenance(payloads.get(vote.event, {}), vote.role),
+            "flag": state.flagged.get(item, "") or ("flagged" if item in state.flagged else ""),
             "note": " | ".join(note.text for note in state.notes.get(item, ())),
         }
         if pool is None:
@@ -89,6 +99,19 @@ def label_table(session: Session | StoredLabels) -> list[dict[str, Any]]:
         row |= {name if name not in COLUMNS else f"source_{name}": value for name, value in own.items()}
         rows.append(row)
     return rows
+
+
+def _provenance(payload: Mapping[str, Any], role: str) -> dict[str, Any]:
+    """How a label came about, as far as its event says; None where it does not."""
+    rounds = payload.get("round", -1)
+    return {
+        "role": role or str(payload.get("source", "")),
+        "policy": payload.get("policy", ""),
+        "utility": payload.get("utility"),
+        "round": None if rounds is None or rounds < 0 else int(rounds),
+        "seconds": payload.get("seconds"),
+        "model_labels": payload.get("n_labelled"),
+    }
 
 
 def export_labels(session: Session | StoredLabels, format: str = "csv") -> bytes:
@@ -147,8 +170,10 @@ def _arrow(session: Session | StoredLabels, classes: Sequence[str] | None = None
         values = [row.get(name) for row in rows]
         if name == "label" and classes is not None:
             arrays.append(pa.array([classes.index(v) for v in values], type=pa.int64()))
-        elif name == "item":
+        elif name in _WHOLE:
             arrays.append(pa.array(values, type=pa.int64()))
+        elif name in _NUMBERS:
+            arrays.append(pa.array(values, type=pa.float64()))
         elif name in COLUMNS:
             arrays.append(pa.array(values, type=pa.string()))
         else:
@@ -202,18 +227,15 @@ def _write_npz(session: Session) -> bytes:
 def _write_label_studio(session: Session | StoredLabels) -> bytes:
     tasks = []
     for row in label_table(session):
-        about = {name: value for name, value in row.items() if name not in ("label", "annotator", "time")}
+        about = {name: value for name, value in row.items() if name != "label"}
         choice = {
             "from_name": "label",
             "to_name": "item",
             "type": "choices",
             "value": {"choices": [row["label"]]},
         }
-        annotation = {
-            "completed_by": {"email": row["annotator"]},
-            "created_at": row["time"],
-            "result": [choice],
-        }
+        # who and when travel in the task's data: Label Studio refuses annotators it does not know
+        annotation = {"created_at": row["time"], "result": [choice]}
         tasks.append({"id": row["item"], "data": about, "annotations": [annotation]})
     return json_text(tasks).encode("utf-8")
 
