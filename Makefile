@@ -8,7 +8,7 @@ ARGS ?=
 # a file's tests stay in one process, the browsers' share one too
 PARALLEL ?= -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: run test check bench screenshots lessons lock clean
+.PHONY: run test check bench screenshots lessons lock clean audit
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp
@@ -31,6 +31,13 @@ screenshots: .venv/dev.stamp
 # What the lessons show when they open; run it again when their computation changes.
 lessons: .venv/dev.stamp
 	$(BIN)/python -m workbench.app.lessons data/lessons.npz
+
+# Known weaknesses of the pinned dependencies; asks a public database, so it needs the network.
+audit: .venv/dev.stamp
+	@$(BIN)/python -c 'import pip_audit' 2>/dev/null || { \
+	  echo "make audit needs pip-audit, which is not installed: $(PIP) install pip-audit" >&2; exit 2; }
+	@$(BIN)/python -m pip_audit --disable-pip --no-deps -r requirements.lock || { \
+	  echo "Weak dependencies are listed above; if there is no list, the database could not be reached." >&2; exit 1; }
 
 # Writes exact pins of everything the extras pull in; names and versions only.
 lock: .venv/dev.stamp

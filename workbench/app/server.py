@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app import warm
+from workbench.app import logs, warm
 from workbench.app.jobs import manager
 from workbench.errors import InputError
+from workbench.store.store import workbench_home
 
 HERE = Path(__file__).resolve().parent
 MAIN = HERE.parent / "main.py"
@@ -154,10 +156,14 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
     leave_keras_alone()
     # what this process writes (uploads, exports, logs, the database) is for its owner only
     os.umask(0o077)
+    log = logs.start(workbench_home())
     if os.environ.get("WORKBENCH_WARM", "1") != "0":
         threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
     yield
     manager().shutdown(timeout=5.0)
+    if log is not None:
+        logging.getLogger().removeHandler(log)
+        log.close()
 
 
 def on_script_error(error: Exception) -> bool:
