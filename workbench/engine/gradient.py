@@ -79,8 +79,13 @@ def expected(likelihood: SiteLikelihood, block: Block, mean: Any, root: Any, m0:
     return tf.reduce_sum(likelihood.expectation(f, v, block.targets))
 
 
+def _upper(q: Gaussian) -> Any:
+    """The root of q that is the transpose of its q_sqrt."""
+    return tf.linalg.matrix_transpose(tf.linalg.band_part(q.q_sqrt, -1, 0))
+
+
 def _bound(likelihood: SiteLikelihood, block: Block, q: Gaussian, scale: Any) -> Any:
-    upper = tf.linalg.matrix_transpose(tf.linalg.band_part(q.q_sqrt, -1, 0))
+    upper = _upper(q)
     return scale * expected(likelihood, block, q.mean, upper) - kl(q.mean, upper)
 
 
@@ -136,6 +141,24 @@ def _compiled(likelihood: SiteLikelihood, dtype_name: str, kernel: str | None) -
     return run
 
 
+@lru_cache(maxsize=64)
+def _compiled_bound(likelihood: SiteLikelihood, dtype_name: str) -> tuple[Any, Any]:
+    """The expectation of a block under a `Gaussian`, and its KL from the prior."""
+    dtype = tf.as_dtype(dtype_name)
+    matrix, q_spec = tf.TensorSpec((None, None), dtype), tf.TensorSpec((None, None, None), dtype)
+    block_spec, spec = Block(matrix, tf.TensorSpec((None,), dtype), matrix), Gaussian(matrix, q_spec)
+
+    @tf.function(input_signature=[block_spec, spec])
+    def expectation(block, q):  # type: ignore[no-untyped-def]
+        return expected(likelihood, block, q.mean, _upper(q))
+
+    @tf.function(input_signature=[spec])
+    def penalty(q):  # type: ignore[no-untyped-def]
+        return kl(q.mean, _upper(q))
+
+    return expectation, penalty
+
+
 def _reports(n: int, size: int, epochs: int, rng: np.random.Generator) -> Iterator[tuple[Ints, int]]:
     """(rows [T, B], epochs done) between two reports."""
     steps, every, done = max(1, n // size), max(1, epochs // REPORTS), 0
@@ -175,11 +198,12 @@ def ascend_adam(
     run = _compiled(likelihood, np.dtype(dtype).name, None)
     held = Block(*(tf.convert_to_tensor(part) for part in data))
 
+    expectation, penalty = _compiled_bound(likelihood, np.dtype(dtype).name)
+    size = likelihood.chunk_rows or n
+    parts = [Block(*(part[i : i + size] for part in held)) for i in range(0, n, size)]
+
     def whole(q: Any) -> float:
-        size = likelihood.chunk_rows or n
-        parts = (Block(*(part[i : i + size] for part in held)) for i in range(0, n, size))
-        upper = tf.linalg.matrix_transpose(tf.linalg.band_part(q[1], -1, 0))
-        return float(sum(expected(likelihood, part, q[0], upper) for part in parts) - kl(q[0], upper))
+        return sum(float(expectation(part, Gaussian(*q))) for part in parts) - float(penalty(Gaussian(*q)))
 
     variables: Any = tuple(tf.convert_to_tensor(np.asarray(part, dtype)) for part in start)
     state: Any = AdamState.start(variables)
