@@ -31,7 +31,7 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
         page.wait_for_selector(f".st-key-{key} .plot-container")
     assert page.locator("[class*=st-key-example-]").count() == 8
     names = page.locator(".st-key-detection-curves .legendtext").all_text_contents()
-    assert names[:2] == ["Variation ratio", "Entropy"]
+    assert names[0] == "Variation ratio" and "Entropy" in names
 
     # another detector, another attack, successful attacks only
     page.get_by_role("radio", name="Entropy").or_(page.get_by_role("button", name="Entropy")).first.click()
