@@ -1,4 +1,4 @@
-"""Gaussian Wasserstein inference: distances, gradients, the data term and the errata of notes 004."""
+"""Gaussian Wasserstein inference: distances, gradients, the data term and the errata of the GWI notes."""
 
 import numpy as np
 import pytest

@@ -138,7 +138,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             f"{_HERE}.wasserstein:WassersteinClassifier",
             "Gaussian Wasserstein",
             "A network's mean with a GP's uncertainty, matched by the Wasserstein distance.",
-            source="Gaussian Wasserstein inference (notes 004)",
+            source="the GWI notes; Wild et al. 2022",
             cost="a few hundred network steps: seconds",
         ),
         ClassifierEntry(

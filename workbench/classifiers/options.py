@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -57,12 +57,11 @@ def option(
     return dataclasses.field(default=default, metadata={"rule": rule})
 
 
-def fitted(*, init: Literal[False] = False) -> Any:
+def fitted() -> Any:
     """An attribute that `fit` sets: declared for readers, no option."""
-    return dataclasses.field(init=init)
+    return dataclasses.field(init=False)
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(option, fitted))
 def estimator(cls: type[T]) -> type[T]:
     """Give a class a keyword-only constructor of its options and those of its bases."""
     return dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
