@@ -11,10 +11,13 @@ from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.features.numbers import NumberMap
 from workbench.pools.features.pixels import MAX_IMAGE_FEATURES, ImageFeatureMap, size_text
+from workbench.pools.features.shapes import SMALLEST, ShapesFeatureMap
 from workbench.pools.fingerprints import fingerprint_rows
 from workbench.pools.items import ArrayItems, ImageItems, RowNumbers
-from workbench.pools.pool import FeatureMap, Pool, TestSplit
+from workbench.pools.pool import FeatureMap, Items, Pool, TestSplit
+from workbench.reading import cut
 
+IMAGE_FEATURES = ("pixels", "shapes", "pca")
 _PCA_ROWS = 20_000
 _PCA_NUMBERS = 16_000_000  # of rows of many pixels, which a decomposition holds five times over
 
@@ -104,7 +107,8 @@ def image_pool(
         classes: their names.
         ids: [N] ids, or None for row numbers.
         test: the source's own split.
-        features: "pixels" in [0, 1], "pca", or the path of a saved `NetworkFeatureMap` (.json).
+        features: "pixels" in [0, 1], "shapes" learnt from the images (pixels below 12 a side), "pca", or
+            the path of a saved `NetworkFeatureMap` (.json).
         n_components: of "pca".
         title: one line.
         notes: what was done on the way.
@@ -124,14 +128,27 @@ def image_pool(
         )
     if len(images) < 2:
         raise InputError("A pool needs at least 2 images; got 1.")
-    from_network = str(features).lower().endswith(".json")
-    if features not in ("pixels", "pca") and not from_network:
-        raise InputError(
-            f"features={features!r} is not one of 'pixels', 'pca', or the file (.json) of a network's "
-            "feature map."
-        )
+    check_image_features(features)
+    from_network = features.lower().endswith(".json")
     images, white = _in_range(images)
     shape = tuple(int(n) for n in images.shape[1:])
+    if features == "shapes" and max(shape[:2]) >= SMALLEST:
+        learnt, found = ShapesFeatureMap.learn(images, white)
+        return shapes_pool(
+            name,
+            ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white),
+            learnt,
+            found,
+            fingerprint_rows(images),
+            truth,
+            classes,
+            test=test,
+            title=title,
+            description=_images_text(len(images), shape),
+            notes=notes,
+        )
+    if features == "shapes":
+        notes = (*notes, f"Features are the pixels: below {SMALLEST} pixels a side there are no shapes.")
     if int(np.prod(shape)) > MAX_IMAGE_FEATURES:
         raise InputError(
             f"Images of {size_text(shape)} have {int(np.prod(shape)):,} features; the limit is "
@@ -152,8 +169,7 @@ def image_pool(
         fingerprints=fingerprint_rows(images),
         test=test,
         title=title or name,
-        description=f"{len(images):,} {'grey' if len(shape) == 2 else 'colour'} images of "
-        f"{shape[0]} x {shape[1]} pixels.",
+        description=_images_text(len(images), shape),
         common_scale=True,
         notes=notes,
     )
@@ -162,6 +178,61 @@ def image_pool(
     from workbench.pools.features.network import NetworkFeatureMap, with_network
 
     return with_network(pool, NetworkFeatureMap.read(features))
+
+
+def check_image_features(features: str) -> None:
+    """Refuse features that images do not have.
+
+    Raises:
+        InputError: says which they have.
+    """
+    if features not in IMAGE_FEATURES and not str(features).lower().endswith(".json"):
+        raise InputError(
+            f"features={cut(features)} is not one of {', '.join(map(repr, IMAGE_FEATURES))}, or the file "
+            "(.json) of a network's feature map."
+        )
+
+
+def shapes_pool(
+    name: str,
+    items: Items,
+    feature_map: ShapesFeatureMap,
+    features: Array,
+    fingerprints: Array,
+    truth: Ints | None,
+    classes: tuple[str, ...],
+    *,
+    test: TestSplit | None = None,
+    title: str = "",
+    description: str = "",
+    notes: tuple[str, ...] = (),
+) -> Pool:
+    """A pool of images with shapes as features; the arguments are those of `Pool`."""
+    height, width = feature_map.canvas
+    return Pool(
+        name=name,
+        kind="image",
+        features=features,
+        classes=classes,
+        truth=truth,
+        items=items,
+        feature_map=feature_map,
+        fingerprints=fingerprints,
+        test=test,
+        title=title or name,
+        description=description,
+        common_scale=True,
+        notes=(
+            *notes,
+            f"Features are {len(feature_map.columns)} shapes learnt from the images at {height} x {width} "
+            "pixels; shown are the originals.",
+        ),
+    )
+
+
+def _images_text(n: int, shape: Sequence[int]) -> str:
+    colours = "grey" if len(shape) == 2 else "colour"
+    return f"{n:,} {colours} images of {shape[0]} x {shape[1]} pixels."
 
 
 def _in_range(images: Array) -> tuple[Array, float]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,12 +18,13 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.building import image_pool
+from workbench.pools.building import check_image_features, image_pool, shapes_pool
 from workbench.pools.features.pixels import size_text
+from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap, shrunk
 from workbench.pools.formats import Reader
 from workbench.pools.formats.files import MAX_BYTES, File, check_size
 from workbench.pools.labels import class_order
-from workbench.pools.pool import Pool
+from workbench.pools.pool import Pool, Shown
 from workbench.reading import cut, listed, reading
 
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
@@ -31,6 +34,8 @@ MAX_PIXELS = 25_000_000
 MAX_NUMBERS = 100_000_000
 """Most pixels x colours of all images together: their features take four bytes each."""
 MAX_FILES = 200_000
+MAX_PHOTO_BYTES = 64 << 30
+"""Most bytes of the files of photos that are read one at a time."""
 _JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
@@ -55,14 +60,16 @@ def load(
         name: of the pool; None takes the file's.
         labelled: whether an image's folder is its class; None says yes when there are two folders or
             more and no image lies outside them.
-        resize: one side, or (height, width), to bring every image to; None refuses mixed sizes.
-        mode: "grey" or "colour" to bring every image to; None refuses a mixture.
+        resize: one side, or (height, width), to bring every image to; None refuses mixed sizes. Not for
+            shapes, which take any sizes.
+        mode: "grey" or "colour" to bring every image to; None refuses a mixture. Not for shapes.
         corrupt: files that cannot be decoded: "error" or "drop".
-        features: "pixels", "pca" or the path of a network's feature map.
+        features: "pixels", "shapes", "pca" or the path of a network's feature map. With shapes images are
+            decoded when they are shown, never held together.
         n_components: of "pca".
         max_bytes: most bytes of the files once unpacked, and of all images once decoded.
         max_pixels: most pixels of one image, before resizing.
-        max_cells: most pixels x colours of all images together, after resizing.
+        max_cells: most pixels x colours of all images together, after resizing; for features of pixels.
 
     Returns:
         The pool; ids are the paths inside the folder.
@@ -75,15 +82,21 @@ def load(
     if corrupt not in ("error", "drop"):
         raise InputError(f"corrupt={corrupt!r} is not one of 'error', 'drop'.")
     size = _wanted_size(resize)
-    folder = _Folder(file, max_bytes)
+    check_image_features(features)
+    # photos are read one at a time: only an upload, which is held in memory, is limited
+    shapes = features == "shapes"
+    folder = _Folder(file, MAX_PHOTO_BYTES if shapes and max_bytes == MAX_BYTES else max_bytes)
+    if shapes:
+        if size or mode:
+            raise InputError(
+                "resize= and mode= are for features of pixels; shapes take images as they are. Leave them "
+                'out, or say features="pixels".'
+            )
+        pool = _photo_pool(folder, file, name, labelled, corrupt, max_pixels)
+        if pool is not None:
+            return pool
     decoded, paths, dropped = _decode_all(folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes))
-    notes = []
-    if dropped:
-        notes.append(f"{_files(len(dropped))} that could not be decoded left out: {listed(dropped, 3)}.")
-    if folder.ignored:
-        notes.append(
-            f"{_files(len(folder.ignored))} that are no images ignored: {listed(folder.ignored, 3)}."
-        )
+    notes = _left_out(folder, dropped)
     if size:
         notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
     if mode:
@@ -102,9 +115,121 @@ def load(
     )
 
 
-def rows(file: File) -> Array:
-    """The images [N, H, W(, 3)], by path."""
-    return _decode_all(_Folder(file, MAX_BYTES), None, None, "error", MAX_PIXELS, MAX_NUMBERS)[0]
+def _left_out(folder: _Folder, dropped: Sequence[str]) -> list[str]:
+    notes = []
+    if dropped:
+        notes.append(f"{_files(len(dropped))} that could not be decoded left out: {listed(dropped, 3)}.")
+    if folder.ignored:
+        notes.append(
+            f"{_files(len(folder.ignored))} that are no images ignored: {listed(folder.ignored, 3)}."
+        )
+    return notes
+
+
+def _photo_pool(
+    folder: _Folder, file: File, name: str | None, labelled: bool | None, corrupt: str, max_pixels: int
+) -> Pool | None:
+    """A pool of photos with shapes as features; None where the images are too small for shapes."""
+    copies: list[Array] = []
+    paths: list[str] = []
+    dropped: list[str] = []
+    fingerprints: list[int] = []
+    for path in folder.paths:
+        data = folder.read(path)
+        try:
+            copy = decode_image(data, f"{folder.label}: {cut(path)}", max_pixels=max_pixels, side=SIDE)
+        except InputError:
+            if corrupt == "error":
+                raise
+            dropped.append(path)
+            continue
+        copies.append(copy)
+        paths.append(path)
+        fingerprints.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
+    if len(copies) < 2:
+        raise _too_few(folder, len(copies))
+    if max(max(copy.shape[:2]) for copy in copies) < SMALLEST:
+        return None
+    truth, classes = _classes_by_folder(file.name, paths, labelled)
+    feature_map, features = ShapesFeatureMap.learn(copies)
+    return shapes_pool(
+        name or file.stem,
+        PhotoItems(paths, Photos(folder, paths, max_pixels)),
+        feature_map,
+        features,
+        np.array(fingerprints, dtype=np.uint64),
+        truth,
+        classes,
+        title=file.name,
+        description=f"{len(paths):,} images.",
+        notes=tuple(_left_out(folder, dropped)),
+    )
+
+
+def rows(file: File) -> Photos:
+    """The images by path, decoded when asked for; as an array [N, H, W(, 3)] where they are of one size."""
+    folder = _Folder(file, MAX_PHOTO_BYTES)
+    return Photos(folder, folder.paths, MAX_PIXELS)
+
+
+@dataclass(frozen=True)
+class Photos(Sequence[Array]):
+    """The images of a folder or a zip, each decoded when it is asked for.
+
+    Attributes:
+        folder: that holds them.
+        paths: [N] theirs inside it.
+        max_pixels: most pixels of one.
+        side: longest side to bring each to; None keeps them as they are.
+    """
+
+    folder: _Folder
+    paths: Sequence[str]
+    max_pixels: int = MAX_PIXELS
+    side: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return replace(self, paths=self.paths[index])
+        path = self.paths[index]
+        label = f"{self.folder.label}: {cut(path)}"
+        return decode_image(self.folder.read(path), label, max_pixels=self.max_pixels, side=self.side)
+
+    def small(self, side: int) -> Photos:
+        """The same images, brought to `side` pixels on their longest side as they are decoded."""
+        return replace(self, side=side)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """All of them [N, H, W(, 3)].
+
+        Raises:
+            InputError: images of different sizes or modes, or too many pixels.
+        """
+        images = stack_images(iter(self), len(self), self.folder.label, MAX_NUMBERS, self.paths)
+        return images if dtype is None else images.astype(dtype)
+
+
+@dataclass(frozen=True)
+class PhotoItems:
+    """Photos shown as they are in their files.
+
+    Attributes:
+        ids: [N] paths.
+        photos: the same, decoded when asked for.
+    """
+
+    ids: Sequence[str]
+    photos: Photos
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def show(self, index: int) -> Shown:
+        """Photo `index`, uint8, of its own size and mode."""
+        return Shown("image", image=self.photos[int(index)])
 
 
 READER = Reader(load, rows)
@@ -180,10 +305,12 @@ def _decode_all(
 
     images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, read)
     if len(images) < 2:
-        raise InputError(
-            f"{folder.label} holds {len(images)} image(s) that can be read; a pool needs at least 2."
-        )
+        raise _too_few(folder, len(images))
     return images, read, dropped
+
+
+def _too_few(folder: _Folder, n: int) -> InputError:
+    return InputError(f"{folder.label} holds {n} image(s) that can be read; a pool needs at least 2.")
 
 
 def stack_images(
@@ -242,6 +369,7 @@ def decode_image(
     size: tuple[int, int] | None = None,
     mode: str | None = None,
     max_pixels: int = MAX_PIXELS,
+    side: int | None = None,
 ) -> Array:
     """Decode one image file, its size checked before its pixels.
 
@@ -251,6 +379,7 @@ def decode_image(
         size: (height, width) to bring it to.
         mode: "grey" or "colour" to bring it to; None keeps what it is.
         max_pixels: most pixels before resizing.
+        side: longest side of a small copy; larger images are averaged down to it, others stay.
 
     Returns:
         [H, W] or [H, W, 3] uint8; transparency is laid on white.
@@ -271,6 +400,8 @@ def decode_image(
                 "Make it smaller, or leave it out."
             )
         image: Any = picture
+        if side is not None:
+            picture.draft(None, (4 * side, 4 * side))  # JPEG: an eighth of the work
         if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
             image = image.convert("RGBA")
             image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
@@ -279,7 +410,11 @@ def decode_image(
         if image.mode.startswith("I"):  # 16 bits: keep the upper eight
             image = Image.fromarray((np.asarray(image, dtype=np.int64) >> 8).clip(0, 255).astype(np.uint8))
         image = image.convert("L" if mode == "grey" or (mode is None and grey) else "RGB")
-        if size is not None and image.size != (size[1], size[0]):
+        if side is not None:
+            size = shrunk(height, width, side)
+            if image.size != (size[1], size[0]):
+                image = image.resize((size[1], size[0]), Image.Resampling.BOX)
+        elif size is not None and image.size != (size[1], size[0]):
             image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
         return np.asarray(image, dtype=np.uint8)
 

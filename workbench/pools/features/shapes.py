@@ -1,0 +1,395 @@
+"""Images as features made from the pool itself: gradients (HOG) beside learned patches, no download."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
+from workbench.pools.features.packing import pack, unpack
+
+SIDE = 32
+PATCH = 6
+SMALLEST = 12
+_CELL = 4
+_PATCHES = 100_000
+_PATCHES_AN_IMAGE = 200
+_CENTRES = 256
+_AXES = 128
+_FIT_ROWS = 10_000
+_STRIDE_ONE = 20_000
+_LEAST_DEVIATION = 0.02
+_VARIANCE_FLOOR = 0.01
+_CHUNK = 64
+_MOST_PIXELS = 512 * 512
+
+
+class Block(NamedTuple):
+    """How one kind of feature joins the others: (values - mean) / deviation, then unit length.
+
+    Attributes:
+        mean: [d] over the pool.
+        deviation: [d] sqrt(variance + .01 of the mean variance).
+    """
+
+    mean: Floats
+    deviation: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ShapesFeatureMap:
+    """Photos to 128 numbers: gradients and k-means patches, joined and projected (docs/math.md, 12).
+
+    The features see a small copy of each image; what is shown stays the original.
+
+    Attributes:
+        canvas: (height, width) of the copy.
+        colour: whether the copy is in colour.
+        white: the value of white in raw images; 255 for 8 bits.
+        stride: pixels between patches.
+        patch_mean: [p] mean of the contrast-normalised patches, p = 36 (108 in colour).
+        whitening: [p, p] their ZCA transform.
+        centres: [K, p] k-means centres of whitened patches.
+        gradients: how the HOG block joins.
+        patches: how the patch block joins.
+        mean: [d] mean of the joined blocks.
+        axes: [n, d] their principal axes.
+    """
+
+    canvas: tuple[int, int]
+    colour: bool
+    white: float
+    stride: int
+    patch_mean: Floats
+    whitening: Floats
+    centres: Floats
+    gradients: Block
+    patches: Block
+    mean: Floats
+    axes: Floats
+    shows_pixels: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(f"shape_{i + 1}" for i in range(len(self.axes)))
+
+    @classmethod
+    def learn(
+        cls, images: Array | Sequence[Array], white: float = 255.0, side: int = SIDE, seed: int = 0
+    ) -> tuple[ShapesFeatureMap, Floats]:
+        """Learn patches and axes from a pool's images; the features come with them at no further cost.
+
+        Args:
+            images: [N, H, W(, 3)], or N images [h, w(, 3)] of any sizes and modes, in [0, white].
+            white: the value of white.
+            side: longest side of the copies that the features see, in pixels.
+            seed: of the drawing of patches and rows.
+
+        Returns:
+            The map and the images' features [N, n] float32; the same images always give the same ones.
+
+        Raises:
+            InputError: images smaller than 12 pixels a side, or a side below that.
+        """
+        from sklearn.cluster import MiniBatchKMeans
+        from threadpoolctl import threadpool_limits
+
+        canvas, colour = _canvas(images, side)
+        if min(canvas) < SMALLEST:
+            raise InputError(
+                f"Images of {canvas[1]} x {canvas[0]} pixels are too small for shapes; from {SMALLEST} x "
+                f'{SMALLEST} on they have some. Use their pixels: features="pixels".'
+            )
+        rng = np.random.default_rng([seed, len(images)])
+        rows = np.sort(rng.permutation(len(images))[:_FIT_ROWS])
+        copies = np.stack([_copy(images[row], canvas, colour, white) for row in rows])
+        raw = _drawn_patches(copies, rng)
+        patch_mean, whitening = _zca(raw)
+        kmeans = MiniBatchKMeans(
+            min(_CENTRES, max(2, len(raw) // 10)), batch_size=2048, n_init=1, random_state=seed
+        )
+        with threadpool_limits(1):  # its batches are small: threads would wait for each other
+            centres = kmeans.fit((raw - patch_mean) @ whitening).cluster_centers_.astype(np.float32)
+        del raw
+        stride = 1 if len(images) <= _STRIDE_ONE else 2
+        hog = np.concatenate([_hog(part) for part in _chunks(copies)])
+        code = np.concatenate(
+            [_patch_code(part, patch_mean, whitening, centres, stride) for part in _chunks(copies)]
+        )
+        blocks = _block(hog), _block(code)
+        joined = np.concatenate([_joined(hog, blocks[0]), _joined(code, blocks[1])], axis=1)
+        mean, axes = _principal_axes(joined)
+        found = cls(canvas, colour, float(white), stride, patch_mean, whitening, centres, *blocks, mean, axes)
+        features = np.empty((len(images), len(axes)), np.float32)
+        features[rows] = found._projected(joined)
+        others = np.setdiff1d(np.arange(len(images)), rows)
+        for start in range(0, len(others), _CHUNK):
+            part = others[start : start + _CHUNK]
+            features[part] = found._features([images[row] for row in part])
+        return found, features
+
+    def transform(self, rows: Any) -> Array:
+        """Images to features.
+
+        Args:
+            rows: [N, H, W(, 3)] images, the same laid flat [N, H * W(* 3)] at the canvas' size, or N
+                images of any sizes, values in [0, white]; such as are decoded when asked for have
+                `small(side)`.
+
+        Returns:
+            [N, n] float32 of length 1.
+
+        Raises:
+            InputError: what is no image.
+        """
+        if hasattr(rows, "small"):
+            images: Any = rows.small(max(self.canvas))
+        elif isinstance(rows, (list, tuple)):
+            images = rows
+        else:
+            images = self._unflattened(np.asarray(rows))
+        out = np.empty((len(images), len(self.axes)), np.float32)
+        for start in range(0, len(images), _CHUNK):
+            some = range(start, min(start + _CHUNK, len(images)))
+            out[start : start + _CHUNK] = self._features([images[row] for row in some])
+        return out
+
+    def _features(self, images: Sequence[Array]) -> Floats:
+        part = np.stack([_copy(image, self.canvas, self.colour, self.white) for image in images])
+        code = _patch_code(part, self.patch_mean, self.whitening, self.centres, self.stride)
+        hog = _joined(_hog(part), self.gradients)
+        return self._projected(np.concatenate([hog, _joined(code, self.patches)], axis=1))
+
+    def _projected(self, joined: Floats) -> Floats:
+        return _unit((joined - self.mean) @ self.axes.T)
+
+    def _unflattened(self, images: Array) -> Array:
+        if images.dtype.kind not in "fiub" or images.ndim not in (2, 3, 4):
+            raise InputError(
+                f"Images must be numbers [N, H, W] or [N, H, W, 3]; got shape {list(images.shape)}."
+            )
+        if images.ndim > 2:
+            return images
+        shape = (*self.canvas, 3) if self.colour else self.canvas
+        if images.shape[1] != int(np.prod(shape)):
+            raise InputError(
+                f"Rows of {images.shape[1]} values are not images of {self.canvas[1]} x {self.canvas[0]} "
+                "pixels."
+            )
+        return images.reshape(-1, *shape)
+
+    def to_json(self) -> dict[str, Any]:
+        """The map as a JSON document; arrays as base64 of little-endian float32."""
+        return {
+            "kind": "shapes",
+            "canvas": list(self.canvas),
+            "colour": self.colour,
+            "white": self.white,
+            "stride": self.stride,
+            **{name: pack(getattr(self, name)) for name in _ARRAYS},
+            **{name: [pack(part) for part in getattr(self, name)] for name in _BLOCKS},
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> ShapesFeatureMap:
+        """Rebuild from `to_json`."""
+        height, width = document["canvas"]
+        found = cls(
+            canvas=(int(height), int(width)),
+            colour=bool(document["colour"]),
+            white=float(document["white"]),
+            stride=int(document["stride"]),
+            **{name: unpack(document[name]) for name in _ARRAYS},
+            **{name: Block(*map(unpack, document[name])) for name in _BLOCKS},
+        )
+        if not 0 < height * width <= _MOST_PIXELS or not 0 < found.white < np.inf or found.stride < 1:
+            raise ValueError("its canvas is none")
+        found._features([np.zeros(found.canvas, np.uint8)])  # raises where its parts do not fit each other
+        return found
+
+
+_ARRAYS = ("patch_mean", "whitening", "centres", "mean", "axes")
+_BLOCKS = ("gradients", "patches")
+
+
+def _canvas(images: Array | Sequence[Array], side: int) -> tuple[tuple[int, int], bool]:
+    """Size and mode of the copies: the pool's own size shrunk to `side`; a square where sizes differ."""
+    if side < SMALLEST:
+        raise InputError(f"Shapes need a side of at least {SMALLEST} pixels; got {side}.")
+    shapes = {image.shape for image in images} if isinstance(images, (list, tuple)) else {images.shape[1:]}
+    colour = any(len(shape) == 3 for shape in shapes)
+    sizes = {shape[:2] for shape in shapes}
+    if len(sizes) > 1:
+        return (side, side), colour
+    height, width = sizes.pop()
+    size = shrunk(height, width, side)
+    # strips get a square around them, in which patches have room
+    return (size if min(size) >= SMALLEST else (max(size), max(size))), colour
+
+
+def shrunk(height: int, width: int, side: int) -> tuple[int, int]:
+    """The size of an image brought to `side` on its longest side; smaller ones stay."""
+    factor = min(1.0, side / max(height, width))
+    return max(1, round(height * factor)), max(1, round(width * factor))
+
+
+def _checked(image: Array) -> Floats:
+    """An image as float32, or an error that says what it is."""
+    values = np.asarray(image)
+    grey_or_colour = values.ndim == 2 or (values.ndim == 3 and values.shape[2] == 3)
+    if values.dtype.kind not in "fiub" or not grey_or_colour or 0 in values.shape:
+        raise InputError(
+            f"An image must be numbers [H, W] or [H, W, 3]; got {values.dtype} of {list(values.shape)}."
+        )
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise InputError("An image has pixels that are not finite numbers. Correct it or leave it out.")
+    return values.astype(np.float32)
+
+
+def _copy(image: Array, canvas: tuple[int, int], colour: bool, white: float) -> Floats:
+    """One image [h, w(, 3)] on the canvas, in [0, 1]: aspect kept, the rest filled with its border's mean."""
+    values = _checked(image) / np.float32(white)
+    if values.ndim == 3 and not colour:
+        values = values @ np.asarray([0.299, 0.587, 0.114], np.float32)
+    if values.ndim == 2 and colour:
+        values = np.repeat(values[..., None], 3, axis=2)
+    if values.shape[:2] == canvas:
+        return values
+    height, width = values.shape[:2]
+    factor = min(canvas[0] / height, canvas[1] / width)
+    size = max(1, min(canvas[0], round(height * factor))), max(1, min(canvas[1], round(width * factor)))
+    small = _resized(values, size)
+    if size == canvas:
+        return small
+    border = np.concatenate([small[0], small[-1], small[:, 0], small[:, -1]]).mean(axis=0)
+    out = np.empty((*canvas, *values.shape[2:]), np.float32)
+    out[:] = border
+    top, left = (canvas[0] - size[0]) // 2, (canvas[1] - size[1]) // 2
+    out[top : top + size[0], left : left + size[1]] = small
+    return out
+
+
+def _resized(values: Floats, size: tuple[int, int]) -> Floats:
+    """Box average to [*size(, 3)]."""
+    from PIL import Image
+
+    planes = values[..., None] if values.ndim == 2 else values
+    box = Image.Resampling.BOX
+    parts = [
+        np.asarray(Image.fromarray(planes[..., c]).resize(size[::-1], box)) for c in range(planes.shape[2])
+    ]
+    return parts[0] if values.ndim == 2 else np.stack(parts, axis=2)
+
+
+def _chunks(copies: Floats) -> Iterator[Floats]:
+    for start in range(0, len(copies), _CHUNK):
+        yield copies[start : start + _CHUNK]
+
+
+def _hog(copies: Floats) -> Floats:
+    """[n, d] oriented gradients: cells of 4, nine bins, blocks of 2 x 2 (Dalal & Triggs 2005)."""
+    from skimage.feature import hog
+
+    axis = -1 if copies.ndim == 4 else None
+    return np.stack(
+        [
+            hog(copy, 9, (_CELL, _CELL), (2, 2), "L2-Hys", channel_axis=axis).astype(np.float32)
+            for copy in copies
+        ]
+    )
+
+
+def _windows(copies: Floats, stride: int) -> Floats:
+    """[n, h, w, p] contrast-normalised patches."""
+    if copies.ndim == 3:
+        copies = copies[..., None]
+    view = np.lib.stride_tricks.sliding_window_view(copies, (PATCH, PATCH), axis=(1, 2))
+    view = view[:, ::stride, ::stride]
+    return _normalised(view.reshape(*view.shape[:3], -1))
+
+
+def _normalised(patches: Floats) -> Floats:
+    centred = patches - patches.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(_VARIANCE_FLOOR))
+
+
+def _drawn_patches(copies: Floats, rng: np.random.Generator) -> Floats:
+    """[at most 100,000, p] normalised patches drawn evenly over the images, flat ones left out."""
+    planes = copies[..., None] if copies.ndim == 3 else copies
+    n, height, width = planes.shape[:3]
+    size = min(_PATCHES, _PATCHES_AN_IMAGE * n)
+    rows = rng.integers(n, size=size)
+    tops = rng.integers(height - PATCH + 1, size=size)
+    lefts = rng.integers(width - PATCH + 1, size=size)
+    steps = np.arange(PATCH)
+    drawn = planes[
+        rows[:, None, None], tops[:, None, None] + steps[:, None], lefts[:, None, None] + steps
+    ]  # [n, 6, 6, channels]
+    # the same order as `_windows`: channels first
+    flat = np.moveaxis(drawn, 3, 1).reshape(size, -1)
+    lively = flat[flat.std(axis=1) > _LEAST_DEVIATION]
+    if len(lively) < 10 * PATCH:
+        lively = flat
+    return _normalised(lively)
+
+
+def _zca(patches: Floats) -> tuple[Floats, Floats]:
+    """Mean [p] and ZCA transform [p, p] with a tenth of the mean eigenvalue as its floor."""
+    mean = patches.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.cov((patches - mean).T.astype(np.float64)))
+    values = np.maximum(values, 0.0)
+    scales = 1.0 / np.sqrt(values + 0.1 * max(values.mean(), 1e-12))
+    return mean, ((vectors * scales) @ vectors.T).astype(np.float32)
+
+
+def _patch_code(
+    copies: Floats, patch_mean: Floats, whitening: Floats, centres: Floats, stride: int
+) -> Floats:
+    """[n, 4 K] activations max(0, mean distance - distance) averaged over quadrants (Coates & Ng 2011)."""
+    z = (_windows(copies, stride) - patch_mean) @ whitening
+    squares = (z**2).sum(axis=-1, keepdims=True) + (centres**2).sum(axis=1) - 2.0 * (z @ centres.T)
+    distance = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
+    code = np.maximum(distance.mean(axis=-1, keepdims=True) - distance, 0.0)
+    middle_row, middle_column = code.shape[1] // 2, code.shape[2] // 2
+    quadrants = [
+        part.mean(axis=(1, 2))
+        for half in (code[:, :middle_row], code[:, middle_row:])
+        for part in (half[:, :, :middle_column], half[:, :, middle_column:])
+    ]
+    return np.concatenate(quadrants, axis=1)
+
+
+def _block(values: Floats) -> Block:
+    variance = values.var(axis=0)
+    deviation = np.sqrt(variance + 0.01 * variance.mean() + 1e-12)
+    return Block(values.mean(axis=0), deviation.astype(np.float32))
+
+
+def _joined(values: Floats, block: Block) -> Floats:
+    return _unit((values - block.mean) / block.deviation)
+
+
+def _unit(values: Floats) -> Floats:
+    length = np.linalg.norm(values, axis=1, keepdims=True)
+    return values / np.where(length > 1e-12, length, 1.0)
+
+
+def _principal_axes(values: Floats) -> tuple[Floats, Floats]:
+    """Mean [d] and principal axes [n, d], signs fixed."""
+    from scipy.linalg import eigh
+
+    mean = values.mean(axis=0)
+    centred = values - mean
+    n = min(_AXES, len(values) - 1, values.shape[1])
+    wide = len(values) < values.shape[1]
+    products = centred @ centred.T if wide else centred.T @ centred
+    _, vectors = eigh(products, subset_by_index=(len(products) - n, len(products) - 1))
+    axes = (centred.T @ vectors).T[::-1] if wide else vectors[:, ::-1].T
+    axes = _unit(axes)
+    signs = np.sign(axes[np.arange(n), np.abs(axes).argmax(axis=1)])
+    return mean, np.asarray(axes * signs[:, None], dtype=np.float32)
