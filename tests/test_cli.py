@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.pools.test_images import zipped
+from tests.pools.test_shapes import photos
 from tests.sessions.fakes import FAKE, PAUSING
 from workbench import cli
 from workbench.cli.values import parse_settings
@@ -494,6 +496,24 @@ def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.Captu
     )
     assert len(table(capsys.readouterr().out)) == 3
     assert "no policy" in refused(capsys, "score", "--pool", "iris", "--model", out, "--policy", "nope")
+
+
+def test_photos_of_any_sizes_are_run_predicted_and_scored_by_their_shapes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bars.zip").write_bytes(zipped(photos(40)))
+    assert call("run", "--pool", "bars.zip", *FAST[2:], "--budget", "12", "--out", "out", "-q") == 0
+    capsys.readouterr()
+    assert json.loads(Path("out/run.json").read_text())["spec"]["pool_options"] == {"features": "shapes"}
+    assert call("predict", "bars.zip", "--model", "out") == 0
+    predicted = [row["prediction"] for row in table(capsys.readouterr().out)]
+    truth = [path.split("/")[0] for path in sorted(photos(40))]
+    assert np.mean([a == b for a, b in zip(predicted, truth, strict=True)]) > 0.85
+    assert call("score", "--pool", "bars.zip", "--model", "out", "--top", "5") == 0
+    assert len(table(capsys.readouterr().out)) == 5
+    message = refused(capsys, "run", "--pool", "bars.zip", "--pool-set", "features=pixels", *FAST[2:])
+    assert "mixes" in message
 
 
 def test_run_predict_and_score_agree_on_what_a_file_holds(

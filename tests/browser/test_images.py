@@ -57,6 +57,12 @@ def test_images_of_ones_own_are_looked_at_resized_on_request_and_labelled(page: 
     page.wait_for_selector(".st-key-upload-images")
     file = {"name": "pets.zip", "mimeType": "application/zip", "buffer": stream.getvalue()}
     page.locator(".st-key-upload-images input[type=file]").set_input_files([file])
+    # shapes take any sizes; pixels need one
+    page.wait_for_selector("text=/12 images/", timeout=4 * PATIENCE)
+    settled(page)
+    assert "shapes learnt from the images" in page.inner_text("[data-testid=stMain]")
+    page.locator(".st-key-images-features input").click()
+    page.locator("[role=option]", has_text="Raw pixels").click()
     page.wait_for_selector("[data-testid=stAlert]")
     assert "Bring them together" in page.inner_text("[data-testid=stAlert]")
     page.locator(".st-key-images-size input").click()

@@ -101,6 +101,7 @@ def run(
     """Label a pool with its own truth as the oracle, and print how the error falls."""
     from workbench.cli.runs import run_once
     from workbench.cli.values import parse_settings, typed
+    from workbench.pools import with_learnt_features
     from workbench.sessions.spec import RunSpec
 
     options = parse_settings(settings or [])
@@ -108,7 +109,7 @@ def run(
     spec = RunSpec(
         pool=pool,
         target=target,
-        pool_options=parse_settings(pool_set or [], "--pool-set"),
+        pool_options=with_learnt_features(pool, parse_settings(pool_set or [], "--pool-set")),
         classifier=classifier,
         options=options,
         policy=policy,

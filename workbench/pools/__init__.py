@@ -11,7 +11,14 @@ from workbench.pools.features.network import NetworkFeatureMap, with_network
 from workbench.pools.fingerprints import compare_fingerprints
 from workbench.pools.formats import FORMATS
 from workbench.pools.generators import overlapping_probabilities, three_gaussians_probabilities
-from workbench.pools.loading import POOLS, PoolEntry, inspect_table, load_pool, read_rows
+from workbench.pools.loading import (
+    POOLS,
+    PoolEntry,
+    inspect_table,
+    load_pool,
+    read_rows,
+    with_learnt_features,
+)
 from workbench.pools.pool import FeatureMap, Items, Pool, Shown, TestSplit
 from workbench.pools.projection import Plane, project
 from workbench.pools.tables.options import TableOptions
@@ -42,5 +49,6 @@ __all__ = [
     "project",
     "read_rows",
     "three_gaussians_probabilities",
+    "with_learnt_features",
     "with_network",
 ]

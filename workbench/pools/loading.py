@@ -136,6 +136,30 @@ def load_pool(source: str | Path | bytes, *, file_name: str | None = None, **opt
         return call_with_options(entry.reader.load, f"A file like {file.name!r}", options, file)
 
 
+def with_learnt_features(
+    source: str | Path | bytes, options: Mapping[str, Any], *, file_name: str | None = None
+) -> dict[str, Any]:
+    """Options of `load_pool` for a new project: features learnt from the pool, unless a person chose.
+
+    `load_pool` itself keeps its defaults, so that what was made with them opens as it was.
+
+    Args:
+        source: as for `load_pool`.
+        options: as a person gave them.
+        file_name: name of an upload.
+
+    Returns:
+        The options, with features="shapes" for a zip or a folder of images; anything else as it is.
+    """
+    given = dict(options)
+    if isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source)):
+        return given
+    chosen = {"features", "n_components", "resize", "mode"} & set(given)
+    if not chosen and format_of(File.of(source, file_name)).name == "images":
+        given["features"] = "shapes"
+    return given
+
+
 def is_named(source: str) -> bool:
     """Whether a text names a pool that comes with the program or a known set, rather than a file.
 

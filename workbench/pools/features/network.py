@@ -180,6 +180,11 @@ def pixels_of(pool: Pool) -> ImageFeatureMap:
         InputError: not a pool of images.
     """
     if not isinstance(pool.items, ImageItems):
+        if pool.kind == "image":
+            raise InputError(
+                f"The photos of pool {pool.name!r} have no common size, which a network needs. Open it with "
+                'features="pixels", and resize= where sizes differ.'
+            )
         raise InputError(f"Pool {pool.name!r} holds no images, so a network for images has nothing to read.")
     return ImageFeatureMap(tuple(int(n) for n in pool.items.images.shape[1:]), pool.items.white)
 

@@ -281,7 +281,7 @@ def load(
         target: name of the array of classes, when it is none of the usual ones.
         classes: names of the classes, in the order of the codes.
         missing: rows with NaN or infinities: "error", "drop" or "impute" the median (tables only).
-        features: "pixels", "pca" or the path of a network's feature map, for images.
+        features: "pixels", "shapes", "pca" or the path of a network's feature map, for images.
         n_components: of "pca".
         max_bytes: most bytes of an array once unpacked.
         max_cells: most numbers in X (floats that are mapped may be more).

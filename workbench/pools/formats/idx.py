@@ -39,7 +39,7 @@ def load(
         name: of the pool.
         labels: the file of labels; None looks beside the images ("images-idx3" -> "labels-idx1").
         classes: names of the classes, in the order of the codes.
-        features: "pixels", "pca" or the path of a network's feature map.
+        features: "pixels", "shapes", "pca" or the path of a network's feature map.
         n_components: of "pca".
         max_bytes: most bytes once unpacked.
 
