@@ -1,0 +1,54 @@
+"""What the texts of the repository point at is in the repository."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import ROOT, tracked_texts
+
+PAGES = sorted(path for path in tracked_texts() if path.suffix == ".md" and path.is_file())
+CODE = sorted(path for path in tracked_texts() if path.suffix == ".py" and path.is_file())
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as the hosting platforms make them."""
+    heads = re.findall(r"^#+ +(.+?) *$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        led = (page.parent / name).resolve() if name else page
+        assert led.exists(), f"{page.name} links to {target}"
+        if anchor and led.suffix == ".md":
+            assert anchor in anchors(led), f"{page.name} links to {target}, which has no such heading"
+
+
+def test_no_text_cites_what_a_reader_cannot_open() -> None:
+    wrong = []
+    patterns = [r"\bMATH\.m" + "d", r"\bDESIGN\.m" + "d", r"\bpapers? 00" + r"\d", r"\.\./share" + "d"]
+    for path in (*PAGES, *CODE):
+        text = path.read_text(encoding="utf-8")
+        wrong += [f"{path.relative_to(ROOT)}: {p}" for p in patterns if re.search(p, text)]
+        for cited in re.findall(r"\bdocs/[\w/-]+\.md", text):
+            if not (ROOT / cited).is_file():
+                wrong.append(f"{path.relative_to(ROOT)}: {cited}")
+    assert wrong == []
+
+
+def test_sections_of_the_mathematics_that_code_cites_exist() -> None:
+    sections = re.findall(
+        r"^## (\d+)\. ", (ROOT / "docs" / "math.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    cited = {
+        number
+        for path in CODE
+        for number in re.findall(r"docs/math\.md, (\d+)", path.read_text(encoding="utf-8"))
+    }
+    assert cited <= set(sections), cited - set(sections)
