@@ -209,6 +209,6 @@ with tools, st.container(horizontal=True, horizontal_alignment="right"):
     model_popover(session)
     classes_popover(session)
 desk.mount(session)
+progress(session)
 if session.pool.has_truth and knows_all(session.pool):
     oracle_controls(session)
-progress(session)

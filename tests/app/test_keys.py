@@ -1,6 +1,6 @@
 import pytest
 
-from workbench.app.keys import MAX_BUTTONS, RESERVED, keys_for
+from workbench.app.keys import MAX_BUTTONS, keys_for
 
 
 def test_digits_have_their_own_keys() -> None:
@@ -14,14 +14,13 @@ def test_named_classes_have_one_to_nine_and_zero() -> None:
 def test_more_than_ten_classes_have_letters_too() -> None:
     keys = keys_for([f"class {i}" for i in range(20)])
     assert len(set(keys.classes)) == 20
-    assert not RESERVED & set(keys.classes)
     assert not set(keys.classes) & set(keys.commands.values())
 
 
-def test_the_alphabet_keeps_its_letters_but_the_reserved_ones() -> None:
+def test_the_alphabet_keeps_its_letters() -> None:
     letters = [chr(c) for c in range(ord("A"), ord("Z") + 1)]
     keys = keys_for(letters)
-    own = {name.lower() for name in letters} - RESERVED
+    own = {name.lower() for name in letters}
     assert {k for k in keys.classes if k.isalpha()} == own
     assert len(set(keys.classes)) == 26
     letters_of = {"skip": "s", "unsure": "u", "undo": "z", "redo": "y", "flag": "f", "note": "n", "grid": "g"}
@@ -33,8 +32,7 @@ def test_too_many_classes_are_searched_instead() -> None:
 
 
 @pytest.mark.parametrize("classes", [["a", "A"], ["é", "ü"], ["**x**", "<script>"], ["c", "r"], ["1", "one"]])
-def test_keys_are_never_shared_nor_reserved(classes: list[str]) -> None:
+def test_keys_are_never_shared(classes: list[str]) -> None:
     keys = keys_for(classes)
     assert len(set(keys.classes)) == len(classes)
-    assert not RESERVED & set(keys.classes)
     assert not set(keys.classes) & set(keys.commands.values())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# Streamlit keeps C and R for itself.
-RESERVED = frozenset("cr")
 COMMANDS = {
     "skip": "s",
     "unsure": "u",
@@ -18,7 +16,7 @@ COMMANDS = {
     "help": "?",
 }
 _DIGITS = "1234567890"
-_LETTERS = "abdefghijklmnopqtvwx"
+_LETTERS = "abcdefghijklmnopqrtvwx"
 MAX_BUTTONS = len(_DIGITS) + len(_LETTERS)
 
 
@@ -62,4 +60,4 @@ def keys_for(classes: Sequence[str]) -> Keys:
 
 
 def _is_key(name: str) -> bool:
-    return len(name) == 1 and name.isascii() and name.isalnum() and name.lower() not in RESERVED
+    return len(name) == 1 and name.isascii() and name.isalnum()

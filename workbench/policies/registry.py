@@ -71,7 +71,7 @@ class PolicyEntry(Entry):
 
     def sentence(self, utility: float) -> str:
         """What a utility says about its item, for people."""
-        return (self.says or self.title + " is {0:.3f}.").format(utility)
+        return (self.says or self.title + " is {0:.3f}.").format(utility, -utility)
 
 
 _U = "workbench.policies.rowwise:"
@@ -135,6 +135,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             source="Scheffer et al. 2001",
             most=0.0,
             high="the two best classes are close",
+            says="The model's two best classes are only {1:.2f} apart for it.",
         ),
         PolicyEntry(
             "margin-in-deviations",
