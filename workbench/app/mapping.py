@@ -225,8 +225,8 @@ def over_plane(session: Session, view: View, where: Layout) -> tuple[Regions, Fl
 def inducing_points(view: View, where: Layout) -> Floats | None:
     """[P, 2] where the model's inducing points lie on the plane; None for a model without any."""
     geometry = geometry_of(view.model.estimator)
-    if geometry is None or not len(geometry.inducing):
-        return None
+    if geometry is None or not len(geometry.inducing) or geometry.representation is not None:
+        return None  # points among categories or ranks have no place among the raw features
     return where.place(np.asarray(geometry.inducing) * geometry.scale + geometry.shift)
 
 

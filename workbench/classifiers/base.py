@@ -281,8 +281,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     def _given_geometry(self, X: Floats) -> Geometry | None:
         """The option `geometry`, which must be of X's features."""
         given: Geometry | None = getattr(self, "geometry", None)
-        if given is not None and given.shift.shape[0] != X.shape[1]:
-            raise InputError(f"The geometry is for {given.shift.shape[0]} features and X has {X.shape[1]}.")
+        if given is not None and given.n_features != X.shape[1]:
+            raise InputError(f"The geometry is for {given.n_features} features and X has {X.shape[1]}.")
         return given
 
     def _resolve_geometry(
@@ -305,7 +305,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         given, present = self._given_geometry(X), getattr(self, "geometry_", None)
         if given is not None:
             self.geometry_ = given
-        elif not (self._warm() and present is not None and present.shift.shape[0] == X.shape[1]):
+        elif not (self._warm() and present is not None and present.n_features == X.shape[1]):
             self.geometry_ = Geometry.of(X, n_inducing, self._seed(), n_mean=n_mean, method=method)
         return self.geometry_
 

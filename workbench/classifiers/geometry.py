@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats
+from workbench.classifiers.representation import MAKERS, Representation
 from workbench.engine.runtime import prepare
 from workbench.errors import InputError
 
@@ -34,6 +35,8 @@ class Geometry(NamedTuple):
         length_scale: median distance between items, in scaled units. Models multiply it by their
             own factor (`length_scale_factor`).
         clip: scaled features are cut at +-clip; infinite for pixels.
+        representation: how the raw columns are written before that; None as they are.
+        alternatives: the same pool in other representations.
     """
 
     shift: Floats
@@ -42,6 +45,40 @@ class Geometry(NamedTuple):
     mean_inducing: Floats
     length_scale: float
     clip: float
+    representation: Representation | None = None
+    alternatives: tuple[Geometry, ...] = ()
+
+    @property
+    def n_features(self) -> int:
+        """D, of raw features."""
+        return len(self.shift) if self.representation is None else self.representation.n_features
+
+    @property
+    def common_scale(self) -> bool:
+        """Whether all features share one unit (pixels)."""
+        return not np.isfinite(self.clip)
+
+    @property
+    def name(self) -> str:
+        """Of the representation."""
+        return "numbers" if self.representation is None else self.representation.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the representations at hand, the present one first."""
+        return (self.name, *(other.name for other in self.alternatives))
+
+    def select(self, name: str) -> Geometry:
+        """The pool in another of its representations; this one is then among the alternatives.
+
+        Args:
+            name: one of `names`.
+        """
+        if name == self.name:
+            return self
+        (chosen,) = (other for other in self.alternatives if other.name == name)
+        rest = (self._replace(alternatives=()), *(other for other in self.alternatives if other is not chosen))
+        return chosen._replace(alternatives=rest)
 
     @classmethod
     def of(
@@ -54,6 +91,7 @@ class Geometry(NamedTuple):
         common_scale: bool = False,
         clip: float = 2.0,
         method: str = "k-means++",
+        representations: bool = False,
     ) -> Geometry:
         """Measure a pool.
 
@@ -65,6 +103,8 @@ class Geometry(NamedTuple):
             common_scale: one scale for all features (pixels) instead of a z-score for each.
             clip: z-scores are cut at +-clip; ignored with `common_scale`.
             method: "k-means++" (with Lloyd steps) or "random" (a subset of the rows).
+            representations: measure the pool in other representations too, where it has columns for
+                them and no common scale.
 
         Returns:
             The geometry.
@@ -88,10 +128,28 @@ class Geometry(NamedTuple):
         sample = np.asarray(features[rows], dtype=np.float64)
         shift, scale = _common(sample) if common_scale else _z_score(sample)
         limit = np.inf if common_scale else float(clip)
-        scaled = _scaled(sample, shift, scale, limit)
-        inducing = _centres(scaled, n_inducing, rng, method)
-        extra = _extra_centres(scaled, inducing, n_mean, rng, method)
-        return cls(shift, scale, inducing, extra, _median_distance(scaled, rng), limit)
+
+        def measured(rows: Floats, shift: Floats, scale: Floats, rng: np.random.Generator) -> Geometry:
+            scaled = _scaled(rows, shift, scale, limit)
+            inducing = _centres(scaled, n_inducing, rng, method)
+            extra = _extra_centres(scaled, inducing, n_mean, rng, method)
+            return cls(shift, scale, inducing, extra, _median_distance(scaled, rng), limit)
+
+        first = measured(sample, shift, scale, rng)
+        if common_scale or not representations:
+            return first
+        others: list[Geometry] = []
+        for number, make in enumerate(MAKERS.values(), start=1):
+            representation = make(sample)
+            if representation is None:
+                continue
+            written = representation.transform(sample)
+            shift, scale = _z_score(written)
+            other = measured(
+                written, shift, representation.spread(scale), np.random.default_rng([seed, 0x6E0, number])
+            )
+            others.append(other._replace(representation=representation))
+        return first._replace(alternatives=tuple(others))
 
     def transform(self, X: Array, dtype: type | np.dtype | str = np.float64) -> Floats:
         """Raw features [N, D] to scaled, clipped features [N, D].
@@ -103,29 +161,64 @@ class Geometry(NamedTuple):
         Raises:
             InputError: D is not the pool's.
         """
-        if X.shape[1] != self.shift.shape[0]:
+        if X.shape[1] != self.n_features:
             raise InputError(
                 f"These features have {X.shape[1]} columns; the geometry was made from "
-                f"{self.shift.shape[0]}. Use the pool the geometry came from."
+                f"{self.n_features}. Use the pool the geometry came from."
             )
-        scaled = _scaled(np.asarray(X, dtype=np.float64), self.shift, self.scale, self.clip)
+        written = np.asarray(X, dtype=np.float64)
+        if self.representation is not None:
+            written = self.representation.transform(written)
+        scaled = _scaled(written, self.shift, self.scale, self.clip)
         return scaled.astype(dtype, copy=False)
 
     def to_arrays(self) -> dict[str, Array]:
         """Plain arrays, for saving; `from_arrays` is the way back."""
-        return {name: np.asarray(value) for name, value in self._asdict().items()}
+        arrays = {name: np.asarray(getattr(self, name)) for name in _ARRAYS}
+        if self.representation is not None:
+            arrays |= prefixed("representation", self.representation.to_arrays())
+        for number, other in enumerate(self.alternatives):
+            arrays |= prefixed(f"alternative{number}", other.to_arrays())
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Geometry:
         """The geometry that `to_arrays` took apart."""
+        others: list[Geometry] = []
+        while part := within(f"alternative{len(others)}", arrays):
+            others.append(cls.from_arrays(part))
+        written = within("representation", arrays)
         return cls(
-            np.asarray(arrays["shift"], dtype=np.float64),
-            np.asarray(arrays["scale"], dtype=np.float64),
-            np.asarray(arrays["inducing"], dtype=np.float64),
-            np.asarray(arrays["mean_inducing"], dtype=np.float64),
-            float(arrays["length_scale"]),
-            float(arrays["clip"]),
+            *(np.asarray(arrays[name], dtype=np.float64) for name in _ARRAYS[:4]),
+            *(float(arrays[name]) for name in _ARRAYS[4:]),
+            Representation.from_arrays(written) if written else None,
+            tuple(others),
         )
+
+
+_ARRAYS = ("shift", "scale", "inducing", "mean_inducing", "length_scale", "clip")
+
+
+def prefixed(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Arrays under names that begin with a prefix and a dot."""
+    return {f"{prefix}.{name}": value for name, value in arrays.items()}
+
+
+def within(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays whose names begin with a prefix and a dot, by the rest of their names."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): value for name, value in arrays.items() if name.startswith(start)}
+
+
+def with_points(geometry: Geometry, points: Floats) -> Geometry:
+    """The geometry with further inducing points, those left out that are there already.
+
+    Args:
+        geometry: of a pool.
+        points: [n, D] in scaled units.
+    """
+    more = _apart(_distinct(np.asarray(points, dtype=np.float64)), geometry.inducing)
+    return geometry._replace(inducing=np.concatenate([geometry.inducing, more]))
 
 
 def _scaled(X: Floats, shift: Floats, scale: Floats, clip: float) -> Floats:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import calibration as cal
+from workbench.classifiers import choice as choosing
 from workbench.classifiers.base import BaseBayesianClassifier, Callback
+from workbench.classifiers.choice import Candidate, Choice
 from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
-from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
@@ -37,6 +40,11 @@ SOLVERS = ("sweeps", "natural-gradient", "adam")
 STOCHASTIC = {"solver": SOLVERS[1:]}
 CALIBRATIONS = ("leave-one-out", "cross-validated")
 LEARNING = ("type-II", "map")
+CHOOSING: dict[str, tuple[Any, ...]] = {
+    "solver": SOLVERS[:1], "kernel": KERNELS, "input_scaling": (None,), "select_length_scale": (False,),
+    "hyperparameters": (None,), "calibration": CALIBRATIONS[:1],
+}  # fmt: skip
+"""Other options and the values of theirs beside which a geometry can be chosen."""
 
 
 class _KernelFit(NamedTuple):
@@ -75,6 +83,10 @@ class LargeMarginClassifier(BaseBayesianClassifier):
 
     Args:
         classes: all classes there can be, in the order of the columns; from y unless given.
+        choice: "auto": every ten labels, from two a class on, the model chooses how columns are written
+            (numbers, categories, ranks), how features are stretched, its smoothness, a linear part, an
+            intercept and whether labelled items join the inducing points, by the leave-one-out
+            likelihood; "fixed": none of it. For few labels that grow; warm starts keep the choice.
         n_inducing: P; None for 64, or for a number by the labels when `n_mean` is 0 (64, 128 from
             1,000 labels, 256 from 4,000).
         n_mean: further centres for the mean alone; 0 for none. They are left out where the
@@ -123,6 +135,9 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         left_out_: `calibration.LeftOut`: how well the fit foretells rows it did not see, and at what beta;
             not there with `calibration=None`, nor in a state.
         stopped_: whether a callback ended the fit early.
+        choice_: with `choice="auto"` the last `choice.Choice`, None before the first; `str` of it is a
+            sentence for people.
+        choices_: all of them, in order.
     """
 
     has_latent: ClassVar[bool] = True
@@ -131,6 +146,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
     )  # fmt: skip
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "left_out_")
 
+    choice: str = option("fixed", choices=("fixed", "auto"), when=CHOOSING)
     n_inducing: int | None = option(None, at_least=1)
     n_mean: int = option(N_MEAN, at_least=0)
     geometry: Geometry | None = None
@@ -166,6 +182,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
     geometry_: Geometry = fitted()
     left_out_: cal.LeftOut = fitted()
     stopped_: bool = fitted()
+    choices_: tuple[Choice, ...] = fitted()
 
     # ------------------------------------------------------------------ geometry
 
@@ -187,6 +204,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         geometry = Geometry.of(
             features, points, seed, n_mean=self.n_mean, common_scale=common_scale, clip=self.clip,
             method="k-means++" if given else self.inducing,
+            representations=self.choice == "auto" and not given,
         )  # fmt: skip
         if not given:
             return geometry
@@ -202,14 +220,23 @@ class LargeMarginClassifier(BaseBayesianClassifier):
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
         self._check_kernel()
-        if self.geometry is not None or (self._warm() and hasattr(self, "geometry_")):
+        chosen = self.choice == "auto" and self._warm() and bool(self.__dict__.get("choices_"))
+        if chosen:
+            pass  # the present geometry is the chosen one
+        elif self.geometry is not None or (self._warm() and hasattr(self, "geometry_")):
             self._resolve_geometry(X, N_INDUCING)
         else:
             self.geometry_ = self.measure(X, self._seed(), self.common_scale)
-        scaled = self.geometry_.transform(X, self._numpy_dtype())
+        if not chosen:
+            self.choices_ = ()
         report = Progress(callback)
-        kernel = self._first_kernel(scaled, codes)
-        best = self._fit_at(kernel, scaled, codes, self._start(), report.part(0.0, 0.8))
+        found = self._look(X, codes, report) if self.choice == "auto" else None
+        scaled = self.geometry_.transform(X, self._numpy_dtype())
+        if found is not None:
+            kernel, start = found.kernel, found.fit.posterior
+        else:
+            kernel, start = self.kernel_ if chosen else self._first_kernel(scaled, codes), self._start()
+        best = self._fit_at(kernel, scaled, codes, start, report.part(0.0, 0.8))
         if self.select_length_scale and not report.stopped and self._enough(codes):
             best = self._select(best, scaled, codes, report)
         self.kernel_ = best.kernel
@@ -245,14 +272,65 @@ class LargeMarginClassifier(BaseBayesianClassifier):
             length = lengths_by_f(length, f_statistics(scaled, codes), self.geometry_.inducing)
         return StationaryKernel(self.kernel, length, float(self.variance))
 
+    @property
+    def choice_(self) -> Choice | None:
+        """The last choice of a geometry."""
+        choices = self.__dict__.get("choices_", ())
+        return choices[-1] if choices else None
+
+    def _look(self, X: Floats, codes: Ints, report: Progress) -> _KernelFit | None:
+        """Choose the geometry, if it is time to; sets `geometry_` and gives the fit to start from."""
+        last = self.choice_
+        n = len(codes)
+        if len(np.unique(codes)) < 2 or not choosing.due(n, len(self.classes_), last.labels if last else 0):
+            return None
+        rows: Any = slice(None)
+        if n > choosing.ROWS:
+            rows = np.sort(np.random.default_rng([self._draw, 4]).choice(n, choosing.ROWS, replace=False))
+        few, few_codes = X[rows], codes[rows]
+        pool = self.geometry_
+        if last is not None and last.n_labelled_points:
+            pool = pool._replace(inducing=pool.inducing[: -last.n_labelled_points])
+        fits: dict[Candidate, tuple[Geometry, _KernelFit]] = {}
+
+        def judge(candidate: Candidate) -> cal.LeftOut:
+            geometry = pool.select(candidate.representation)
+            scaled = geometry.transform(few, self._numpy_dtype())
+            kernel = candidate.kernel(
+                self.kernel, self.length_scale_factor * geometry.length_scale, float(self.variance),
+                geometry, scaled, few_codes,
+            )  # fmt: skip
+            if candidate.labelled:
+                geometry = with_points(geometry, scaled[: choosing.LABELLED])
+            self.geometry_ = geometry
+            fit = self._fit_at(kernel, scaled, few_codes, None, Progress(None), rough=True)
+            fit = self._judged(fit, few_codes)
+            assert fit.left_out is not None
+            fits[candidate] = geometry, fit
+            return fit.left_out
+
+        try:
+            choice = choosing.look(
+                last.candidate if last else Candidate(), choosing.steps(pool), judge, n
+            )
+            self.geometry_, best = fits[choice.candidate]
+        except BaseException:
+            self.geometry_ = pool
+            raise
+        extra = len(self.geometry_.inducing) - len(pool.select(choice.candidate.representation).inducing)
+        self.choices_ = (*self.choices_, replace(choice, n_labelled_points=extra))
+        return best
+
     def _fit_at(
-        self, kernel: Kernel, scaled: Floats, codes: Ints, start: Any, report: Progress, learn: bool = True
-    ) -> _KernelFit:
+        self, kernel: Kernel, scaled: Floats, codes: Ints, start: Any, report: Progress, learn: bool = True,
+        rough: bool = False,
+    ) -> _KernelFit:  # fmt: skip
         """Everything but calibration, at one kernel (which is learnt on the way if asked)."""
         if learn := learn and self.hyperparameters is not None and isinstance(kernel, StationaryKernel):
             kernel, start = self._learn(kernel, scaled, codes, start, report.part(0.0, 0.5))
         basis, wide = self._basis(kernel), self._wide_basis(kernel) if self._enough(codes) else None
-        tol = self.tol if wide is None else 50.0 * self.tol  # the wide mean takes over from there
+        # the wide mean takes over from there, or the fit that follows
+        tol = self.tol if wide is None and not rough else 50.0 * self.tol
         rows = np.arange(len(codes))
         limit = len(codes) if wide is None else WIDE_BYTES // (len(wide.points) * scaled.itemsize)
         if wide is not None and len(codes) <= limit:
@@ -444,14 +522,15 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         )  # fmt: skip
 
     def _state(self) -> dict[str, Array]:
-        kernel = {f"kernel.{key}": value for key, value in self.kernel_.to_arrays().items()}
-        return super()._state() | kernel
+        state = super()._state() | prefixed("kernel", self.kernel_.to_arrays())
+        if self.choices_:
+            state["choices_"] = np.asarray(choosing.to_text(self.choices_))
+        return state
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
         super()._set_state(state)
-        self.kernel_ = kernel_from_arrays(
-            {key.removeprefix("kernel."): value for key, value in state.items() if key.startswith("kernel.")}
-        )
+        self.kernel_ = kernel_from_arrays(within("kernel", state))
+        self.choices_ = choosing.from_text(str(state["choices_"])) if "choices_" in state else ()
 
     @property
     def gpflow_model_(self) -> Any:

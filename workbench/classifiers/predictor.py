@@ -16,9 +16,10 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.geometry import Geometry, prefixed, within
 from workbench.classifiers.latent import Latent
-from workbench.engine.kernels import Kernel, StationaryKernel, kernel_from_arrays
+from workbench.classifiers.representation import Representation
+from workbench.engine.kernels import GPflowKernel, Kernel, StationaryKernel, kernel_from_arrays
 from workbench.engine.projection import CHUNK, Basis
 
 _ARRAYS = ("shift", "scale", "clip", "points", "mean_weights", "mean_offset", "whitener", "binary")
@@ -67,6 +68,7 @@ class Predictor:
         whitener: [P, P] L^-T of the first P points.
         folded, roots: the covariances in two forms, each made from the other when it is asked for.
         binary: one latent f, answered as (-f/2, +f/2).
+        representation: the geometry's, applied before the scaling.
     """
 
     def __init__(
@@ -84,8 +86,10 @@ class Predictor:
         roots: Floats | None = None,
         binary: bool = False,
         dtype: Any = np.float64,
+        representation: Representation | None = None,
     ) -> None:
         self.dtype = np.dtype(dtype)
+        self.representation = representation
         self.shift, self.scale, self.clip = shift, scale, float(clip)
         self.kernel = kernel
         self.points = points.astype(self.dtype, copy=False)
@@ -169,11 +173,15 @@ class Predictor:
             roots=roots,
             binary=binary,
             dtype=dtype,
+            representation=geometry.representation,
         )
 
     def scaled(self, X: Array) -> Floats:
         """[N, D] features as the kernel sees them."""
-        scaled = (np.asarray(X, dtype=np.float64) - self.shift) / self.scale
+        written = np.asarray(X, dtype=np.float64)
+        if self.representation is not None:
+            written = self.representation.transform(written)
+        scaled = (written - self.shift) / self.scale
         if np.isfinite(self.clip):
             np.clip(scaled, -self.clip, self.clip, out=scaled)
         return scaled.astype(self.dtype, copy=False)
@@ -225,8 +233,8 @@ class Predictor:
         return np.repeat(0.5 * result, 2, axis=0) if self.binary else result
 
     def projected(self, X: Array) -> Projection | None:
-        """What `latent_at` needs of raw features X [N, D]; None for a kernel that is not stationary."""
-        if not isinstance(self.kernel, StationaryKernel):
+        """What `latent_at` needs of raw features X [N, D]; None for a kernel that has no description."""
+        if isinstance(self.kernel, GPflowKernel):
             return None
         P, wide = len(self.whitener), len(self.points) > len(self.whitener)
         phi = np.empty((P, len(X)), dtype=np.float32)
@@ -235,12 +243,14 @@ class Predictor:
         block = self._block()
         for start in range(0, len(X), CHUNK):
             rows = slice(start, start + CHUNK)
-            K = block(self.scaled(X[rows]))
+            scaled = self.scaled(X[rows])
+            K = block(scaled)
             if kernel_block is not None:
                 kernel_block[rows] = K
             part = K[:, :P] @ self.whitener
             phi[:, rows] = part.T
-            residual[rows] = np.maximum(self.kernel.variance - np.einsum("np,np->n", part, part), 0.0)
+            prior = self.kernel.diagonal(scaled)
+            residual[rows] = np.maximum(prior - np.einsum("np,np->n", part, part), 0.0)
         return Projection(phi, residual, kernel_block)
 
     def latent_at(self, projection: Projection) -> Latent:
@@ -263,12 +273,10 @@ class Predictor:
         """Whether a projection made by the other predictor serves this one."""
         if self is other:
             return True
-        mine, theirs = self.kernel, other.kernel
+        if isinstance(self.kernel, GPflowKernel) or isinstance(other.kernel, GPflowKernel):
+            return False
         return (
-            isinstance(mine, StationaryKernel)
-            and isinstance(theirs, StationaryKernel)
-            and (mine.name, mine.variance, self.clip, self.dtype)
-            == (theirs.name, theirs.variance, other.clip, other.dtype)
+            (self.clip, self.dtype) == (other.clip, other.dtype)
             and len(self.whitener) == len(other.whitener)
             and all(
                 a is b or np.array_equal(a, b)
@@ -276,9 +284,10 @@ class Predictor:
                     (self.points, other.points),
                     (self.shift, other.shift),
                     (self.scale, other.scale),
-                    (mine.length_scale, theirs.length_scale),
                 )
             )
+            and _same(self.kernel.to_arrays(), other.kernel.to_arrays())
+            and _same(_written(self), _written(other))
         )
 
     def _block(self) -> Any:
@@ -311,19 +320,31 @@ class Predictor:
         """
         arrays = {name: np.asarray(getattr(self, name)) for name in _ARRAYS} | self.folded._asdict()
         arrays["dtype"] = np.asarray(self.dtype.name)
-        return arrays | {f"kernel.{key}": value for key, value in self.kernel.to_arrays().items()}
+        return arrays | prefixed("kernel", self.kernel.to_arrays()) | prefixed("representation", _written(self))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Predictor:
         """The predictor that `to_arrays` took apart."""
-        kernel = kernel_from_arrays(
-            {k.removeprefix("kernel."): v for k, v in arrays.items() if k.startswith("kernel.")}
-        )
+        kernel = kernel_from_arrays(within("kernel", arrays))
+        written = within("representation", arrays)
         values: dict[str, Any] = {name: np.asarray(arrays[name]) for name in _ARRAYS}
         values["clip"] = float(values["clip"])
         values["binary"] = bool(values["binary"])
         values["folded"] = Folded(*(np.asarray(arrays[name]) for name in Folded._fields))
+        values["representation"] = Representation.from_arrays(written) if written else None
         return cls(kernel=kernel, dtype=str(np.asarray(arrays["dtype"])), **values)
+
+
+def _written(predictor: Predictor) -> dict[str, Array]:
+    """The arrays of a predictor's representation; none where columns are taken as they are."""
+    return {} if predictor.representation is None else predictor.representation.to_arrays()
+
+
+def _same(a: Mapping[str, Array], b: Mapping[str, Array]) -> bool:
+    return a is b or (
+        a.keys() == b.keys()
+        and all(np.array_equal(a[k], b[k], equal_nan=a[k].dtype.kind == "f") for k in a)
+    )
 
 
 def _both_sides(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:

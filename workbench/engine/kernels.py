@@ -173,6 +173,36 @@ class LinearKernel:
 
 
 @dataclass(frozen=True)
+class SlopedKernel:
+    """k(x, z) + slope * x'z / length_scale^2: a linear function beside a stationary k.
+
+    Attributes:
+        inner: k.
+        slope: prior variance of the linear function's weights, in units of the length scale.
+    """
+
+    inner: StationaryKernel
+    slope: float
+
+    def __call__(self, X: Floats, Z: Floats) -> Floats:
+        """K [N, P] between X [N, D] and Z [P, D], in X's precision."""
+        length: Floats = np.asarray(self.inner.length_scale, dtype=X.dtype)
+        A, B = X / length, Z.astype(X.dtype, copy=False) / length
+        K = self.inner.of_scaled(A, B, np.einsum("pd,pd->p", B, B))
+        K += X.dtype.type(self.slope) * (A @ B.T)
+        return K
+
+    def diagonal(self, X: Floats) -> Floats:
+        """[N] values k(x, x)."""
+        A = X / np.asarray(self.inner.length_scale, dtype=X.dtype)
+        return self.inner.diagonal(X) + X.dtype.type(self.slope) * np.einsum("nd,nd->n", A, A)
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Plain arrays, for saving."""
+        return self.inner.to_arrays() | {"slope": np.asarray(self.slope)}
+
+
+@dataclass(frozen=True)
 class OffsetKernel:
     """k(x, z) + offset: a GP with covariance k around an unknown constant of variance `offset`.
 
@@ -201,9 +231,12 @@ class OffsetKernel:
         return self.inner.to_arrays() | {"offset": np.asarray(self.offset)}
 
 
-def kernel_from_arrays(arrays: Mapping[str, Array]) -> StationaryKernel | LinearKernel | OffsetKernel:
+DescribedKernel = StationaryKernel | LinearKernel | SlopedKernel | OffsetKernel
+
+
+def kernel_from_arrays(arrays: Mapping[str, Array]) -> DescribedKernel:
     """The kernel that `to_arrays` took apart."""
-    kernel: StationaryKernel | LinearKernel
+    kernel: StationaryKernel | LinearKernel | SlopedKernel
     name = str(np.asarray(arrays["name"]))
     if name == "linear":
         kernel = LinearKernel(float(arrays["variance"]))
@@ -212,6 +245,8 @@ def kernel_from_arrays(arrays: Mapping[str, Array]) -> StationaryKernel | Linear
         kernel = StationaryKernel(
             name, float(length) if length.ndim == 0 else length, float(arrays["variance"])
         )
+        if "slope" in arrays:
+            kernel = SlopedKernel(kernel, float(arrays["slope"]))
     return OffsetKernel(kernel, float(arrays["offset"])) if "offset" in arrays else kernel
 
 
@@ -266,7 +301,7 @@ class GPflowKernel:
         object.__setattr__(self, "kernel", state["kernel"])
 
 
-def as_kernel(kernel: Any) -> StationaryKernel | LinearKernel | OffsetKernel | GPflowKernel:
+def as_kernel(kernel: Any) -> DescribedKernel | GPflowKernel:
     """What the engine evaluates for a GPflow kernel.
 
     Args:
@@ -327,6 +362,9 @@ def to_gpflow(kernel: Kernel) -> Any:
         return kernel.kernel
     if isinstance(kernel, OffsetKernel):
         return to_gpflow(kernel.inner) + gpflow.kernels.Constant(kernel.offset)
+    if isinstance(kernel, SlopedKernel):
+        slopes = kernel.slope / np.asarray(kernel.inner.length_scale) ** 2
+        return to_gpflow(kernel.inner) + gpflow.kernels.Linear(slopes)
     if isinstance(kernel, LinearKernel):
         return gpflow.kernels.Linear(kernel.variance) + gpflow.kernels.Constant(kernel.variance)
     if isinstance(kernel, StationaryKernel):

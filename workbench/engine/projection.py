@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, solve_triangular
 
 from workbench.arrays import Floats
-from workbench.engine.kernels import Kernel, StationaryKernel
+from workbench.engine.kernels import GPflowKernel, Kernel
 from workbench.errors import InputError
 
 CHUNK = 2048  # rows at a time: the kernel block stays in the cache
@@ -53,17 +53,18 @@ def cached_basis(points: Floats, kernel: Kernel, dtype: Any = np.float64) -> Bas
 
     Args:
         points: [P, D] inducing points, scaled units.
-        kernel: covariance function; objects other than `StationaryKernel` are not remembered.
+        kernel: covariance function; GPflow's objects are not remembered.
         dtype: the precision the basis will be used in.
 
     Returns:
         The basis; do not write into it.
     """
-    if not isinstance(kernel, StationaryKernel):
+    if isinstance(kernel, GPflowKernel):
         return make_basis(points, kernel, dtype)
     digest = sha1(np.ascontiguousarray(points).tobytes(), usedforsecurity=False)
-    digest.update(np.asarray(kernel.length_scale, dtype=np.float64).tobytes())
-    digest.update(f"{kernel.name}|{kernel.variance!r}|{np.dtype(dtype).name}|{points.shape}".encode())
+    for name, value in kernel.to_arrays().items():
+        digest.update(f"|{name}={value!s}|".encode() if value.dtype.kind == "U" else name.encode() + value.tobytes())
+    digest.update(f"{np.dtype(dtype).name}|{points.shape}".encode())
     key = digest.digest()
     with _CACHE_LOCK:
         if key in _CACHE:

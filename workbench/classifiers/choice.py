@@ -1,0 +1,221 @@
+"""Choosing a large-margin model's geometry by what it foretells of labels it did not see (docs/math.md, 11).
+
+One look goes from the present candidate along one factor at a time (columns, scale, linear part,
+intercept, basis) and moves only where the leave-one-out log-likelihood is clearly better.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+import numpy as np
+
+from workbench.arrays import Floats, Ints
+from workbench.classifiers.calibration import LeftOut, clearly_less
+from workbench.classifiers.feature_scaling import lengths_by_f, shrunk_f_statistics
+from workbench.classifiers.geometry import Geometry
+from workbench.engine.kernels import DescribedKernel, OffsetKernel, SlopedKernel, StationaryKernel
+from workbench.errors import InputError
+
+EVERY = 10  # labels between two looks; a tenth of the labels from 100 on
+A_CLASS = 2  # labels a class before the first look
+ROWS = 1000  # a look is taken at no more labels than this
+LABELLED = 128  # at most so many labelled items join the basis
+_STANDARD_ERRORS = 0.5
+_OFFSET = 10.0
+_WIDER = 5.0 / 3.0  # .6 to 1.0 of the median distance
+_SAID = {"numbers": "columns as numbers", "one-hot": "columns as categories", "normal-scores": "columns by rank"}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One geometry a model can have.
+
+    Attributes:
+        representation: "numbers", "one-hot" or "normal-scores".
+        stretch: features are stretched by this power of their shrunk F statistic.
+        length: times the model's own length scale.
+        linear: half of the kernel is linear.
+        intercept: each latent has an unknown constant.
+        labelled: the labelled items are inducing points beside the pool's centres.
+    """
+
+    representation: str = "numbers"
+    stretch: float = 0.0
+    length: float = 1.0
+    linear: bool = False
+    intercept: bool = False
+    labelled: bool = False
+
+    def __str__(self) -> str:
+        parts = [_SAID[self.representation]]
+        if self.stretch:
+            parts.append("stretched by the labels" if self.stretch > 0.25 else "stretched a little by the labels")
+        if self.length != 1.0:
+            parts.append("smoother")
+        if self.linear:
+            parts.append("half linear")
+        if self.intercept:
+            parts.append("+ intercept")
+        if self.labelled:
+            parts.append("+ labelled items")
+        return ", ".join(parts)
+
+    def kernel(
+        self, name: str, length: float, variance: float, geometry: Geometry, scaled: Floats, codes: Ints
+    ) -> DescribedKernel:
+        """Its covariance function on the geometry's scaled features.
+
+        Args:
+            name: of the stationary kernel.
+            length: the model's own length scale.
+            variance: of the kernel, without the intercept.
+            geometry: of the pool in this candidate's representation.
+            scaled: [N, D] labelled rows.
+            codes: [N] their classes.
+        """
+        lengths: float | Floats = length * self.length
+        if self.stretch:
+            statistics = shrunk_f_statistics(scaled, codes)
+            lengths = lengths_by_f(length * self.length, statistics, geometry.inducing, self.stretch)
+        kernel: DescribedKernel = StationaryKernel(name, lengths, variance * (0.5 if self.linear else 1.0))
+        if self.linear:
+            squares = ((geometry.inducing / lengths) ** 2).sum(axis=1)
+            kernel = SlopedKernel(kernel, 0.5 * variance / max(float(squares.mean()), 1e-12))
+        return OffsetKernel(kernel, _OFFSET) if self.intercept else kernel
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one look found.
+
+    Attributes:
+        labels: how many there were.
+        candidate: the one in use from here on.
+        loss: minus its mean leave-one-out log-likelihood.
+        plain_loss: that of columns as numbers and nothing else.
+        moved: whether it is another than before.
+        failed: candidates that could not be fitted, and why.
+        n_labelled_points: labelled items among its inducing points, the last ones.
+    """
+
+    labels: int
+    candidate: Candidate
+    loss: float
+    plain_loss: float
+    moved: bool
+    failed: dict[str, str] = field(default_factory=dict)
+    n_labelled_points: int = 0
+
+    def __str__(self) -> str:
+        said = f"{self.candidate}; leave-one-out {self.loss:.2f}"
+        if self.candidate != Candidate():
+            said += f" against {self.plain_loss:.2f}"
+        return said + "".join(f"; left out: {name} ({why})" for name, why in self.failed.items())
+
+
+def due(n: int, n_classes: int, last: int) -> bool:
+    """Whether it is time for a look.
+
+    Args:
+        n: labels.
+        n_classes: declared.
+        last: labels at the last look, 0 for none.
+    """
+    return n >= A_CLASS * n_classes and n >= last + max(EVERY, last // 10)
+
+
+def steps(geometry: Geometry) -> list[Callable[[Candidate], Iterator[Candidate]]]:
+    """The factors that mean something for a pool: what to try beside the best so far."""
+    ranges: list[list[dict[str, object]]] = []
+    if not geometry.common_scale:
+        ranges.append([{"representation": name} for name in sorted(geometry.names)])
+        scales = [(0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (0.0, _WIDER)]
+    else:  # one unit for all features: to stretch some of them or to rewrite them makes no sense
+        scales = [(0.0, 1.0), (0.0, _WIDER)]
+    ranges.append([{"stretch": stretch, "length": length} for stretch, length in scales])
+    ranges += [[{name: False}, {name: True}] for name in ("linear", "intercept", "labelled")]
+
+    def others(values: list[dict[str, object]]) -> Callable[[Candidate], Iterator[Candidate]]:
+        def tried(best: Candidate) -> Iterator[Candidate]:
+            for value in values:
+                other = replace(best, **value)  # type: ignore[arg-type]
+                if other != best:
+                    yield other
+
+        return tried
+
+    return [others(values) for values in ranges if len(values) > 1]
+
+
+def look(
+    present: Candidate,
+    factors: Sequence[Callable[[Candidate], Iterator[Candidate]]],
+    judge: Callable[[Candidate], LeftOut],
+    labels: int,
+) -> Choice:
+    """Compare candidates and choose.
+
+    Args:
+        present: the one in use.
+        factors: `steps` of the pool.
+        judge: fits a candidate and says how well it foretells the labels, all on the same rows.
+        labels: how many there are.
+
+    Returns:
+        The choice; the present candidate where nothing is clearly better.
+
+    Raises:
+        InputError: not even plain numbers could be fitted.
+    """
+    plain = Candidate()
+    found: dict[Candidate, Floats] = {}
+    failed: dict[str, str] = {}
+
+    def loss(candidate: Candidate) -> Floats | None:
+        if candidate not in found:
+            try:
+                losses = -judge(candidate).log_likelihood
+            except (InputError, ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+                failed[str(candidate)] = str(error) or type(error).__name__
+                return None
+            if not np.isfinite(losses).all():
+                failed[str(candidate)] = "its likelihood is not finite"
+                return None
+            found[candidate] = losses
+        return found[candidate]
+
+    base = loss(plain)
+    best, best_loss = present, loss(present)
+    if best_loss is None:
+        best, best_loss = plain, base
+    if best_loss is None or base is None:
+        raise InputError(f"The model cannot be fitted to these labels: {next(iter(failed.values()))}")
+
+    def try_out(candidate: Candidate) -> None:
+        nonlocal best, best_loss
+        losses = loss(candidate)
+        assert best_loss is not None
+        if losses is not None and clearly_less(losses, best_loss, _STANDARD_ERRORS):
+            best, best_loss = candidate, losses
+
+    try_out(plain)
+    for others in factors:
+        for candidate in list(others(best)):
+            try_out(candidate)
+    return Choice(
+        labels, best, float(best_loss.mean()), float(base.mean()), moved=best != present, failed=failed
+    )
+
+
+def to_text(choices: Sequence[Choice]) -> str:
+    """Choices as one JSON text; `from_text` is the way back."""
+    return json.dumps([asdict(choice) for choice in choices], sort_keys=True)
+
+
+def from_text(text: str) -> tuple[Choice, ...]:
+    """The choices that `to_text` wrote."""
+    made = json.loads(text)
+    return tuple(Choice(**(one | {"candidate": Candidate(**one["candidate"])})) for one in made)
