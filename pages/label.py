@@ -65,6 +65,9 @@ def progress_line(session: Any) -> None:
         parts.append(f"evaluation set: {measured:,} of {len(state.evaluation):,} answered")
     came = taken_over(session)
     st.markdown(" · ".join([*parts, came] if came else parts))
+    choice = None if model is None else getattr(model.estimator, "choice_", None)
+    if choice is not None:
+        st.caption(f"The model sees {verbatim(choice)}. Chosen at {choice.labels:,} labels.")
 
 
 def knows_all(pool: Any) -> bool:

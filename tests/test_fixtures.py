@@ -17,7 +17,7 @@ from workbench.studies import StudySpec, run, run_study
 
 OLD = Path(__file__).resolve().parent / "fixtures" / "v010"
 EXPECTED = json.loads((OLD / "expected.json").read_text(encoding="utf-8"))
-OPTIONS = {"n_inducing": 16}
+OPTIONS = {"n_inducing": 16, "choice": "fixed"}  # what documents of that version mean
 
 
 @pytest.fixture

@@ -62,17 +62,20 @@ def baseline(session: Session, budget: int) -> tuple[Points, Job | None]:
 
         def work(job: Job) -> Points:
             from workbench.sessions import simulate
+            from workbench.sessions.spec import with_choice
 
             runs: Points = []
+            classifier = session.settings["classifier"]
+            options = with_choice(classifier, session.settings["options"], "fixed")
             for seed in range(BASELINE_SEEDS):
                 labels: list[int] = []
                 errors: list[float] = []
                 runs.append((labels, errors))
                 rounds = simulate(
                     session.pool,
-                    session.settings["classifier"],
+                    classifier,
                     "random",
-                    options=session.settings["options"],
+                    options=options,
                     budget=budget,
                     batch=2,
                     seed=seed,

@@ -123,8 +123,11 @@ def _network_mean(predictor: NetworkPredictor, name: str) -> Target:
 
 def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     kernel = predictor.kernel
-    if not isinstance(kernel, StationaryKernel):
-        raise InputError(f"{name} uses a kernel object of its own; attacks know the named kernels only.")
+    if not isinstance(kernel, StationaryKernel) or predictor.representation is not None:
+        raise InputError(
+            f"{name} uses a kernel or columns of its own; attacks know the named kernels on plain numbers "
+            "only. A large-margin model that chose them can be fitted again with choice=fixed."
+        )
     dtype = predictor.dtype
     n_latent = predictor.mean_weights.shape[1]
     factors, ranks, raises, raise_ranks = predictor.folded

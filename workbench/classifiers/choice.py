@@ -26,7 +26,11 @@ LABELLED = 128  # at most so many labelled items join the basis
 _STANDARD_ERRORS = 0.5
 _OFFSET = 10.0
 _WIDER = 5.0 / 3.0  # .6 to 1.0 of the median distance
-_SAID = {"numbers": "columns as numbers", "one-hot": "columns as categories", "normal-scores": "columns by rank"}
+_SAID = {
+    "numbers": "columns as numbers",
+    "one-hot": "columns as categories",
+    "normal-scores": "columns by rank",
+}
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,9 @@ class Candidate:
     def __str__(self) -> str:
         parts = [_SAID[self.representation]]
         if self.stretch:
-            parts.append("stretched by the labels" if self.stretch > 0.25 else "stretched a little by the labels")
+            parts.append(
+                "stretched by the labels" if self.stretch > 0.25 else "stretched a little by the labels"
+            )
         if self.length != 1.0:
             parts.append("smoother")
         if self.linear:

@@ -6,7 +6,6 @@ import numpy as np
 
 from workbench.arrays import Floats, Ints
 
-
 PSEUDO_ROWS = 5.0  # of no effect: they pull F to 1 while there are few labels
 
 

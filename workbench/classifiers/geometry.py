@@ -77,7 +77,10 @@ class Geometry(NamedTuple):
         if name == self.name:
             return self
         (chosen,) = (other for other in self.alternatives if other.name == name)
-        rest = (self._replace(alternatives=()), *(other for other in self.alternatives if other is not chosen))
+        rest = (
+            self._replace(alternatives=()),
+            *(other for other in self.alternatives if other is not chosen),
+        )
         return chosen._replace(alternatives=rest)
 
     @classmethod

@@ -320,7 +320,9 @@ class Predictor:
         """
         arrays = {name: np.asarray(getattr(self, name)) for name in _ARRAYS} | self.folded._asdict()
         arrays["dtype"] = np.asarray(self.dtype.name)
-        return arrays | prefixed("kernel", self.kernel.to_arrays()) | prefixed("representation", _written(self))
+        return (
+            arrays | prefixed("kernel", self.kernel.to_arrays()) | prefixed("representation", _written(self))
+        )
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Predictor:
@@ -342,8 +344,7 @@ def _written(predictor: Predictor) -> dict[str, Array]:
 
 def _same(a: Mapping[str, Array], b: Mapping[str, Array]) -> bool:
     return a is b or (
-        a.keys() == b.keys()
-        and all(np.array_equal(a[k], b[k], equal_nan=a[k].dtype.kind == "f") for k in a)
+        a.keys() == b.keys() and all(np.array_equal(a[k], b[k], equal_nan=a[k].dtype.kind == "f") for k in a)
     )
 
 

@@ -42,7 +42,9 @@ class Representation(NamedTuple):
             codes = np.isfinite(self.values)
             found[:, codes] = found[:, codes] == self.values[codes]
             return found
-        return np.stack([np.interp(X[:, d], self.knots[d], self.scores[d]) for d in range(X.shape[1])], axis=1)
+        return np.stack(
+            [np.interp(X[:, d], self.knots[d], self.scores[d]) for d in range(X.shape[1])], axis=1
+        )
 
     def spread(self, scale: Floats) -> Floats:
         """[D'] scales for its columns: the indicators of a raw column share one, as the parts of one column.

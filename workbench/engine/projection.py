@@ -63,7 +63,7 @@ def cached_basis(points: Floats, kernel: Kernel, dtype: Any = np.float64) -> Bas
         return make_basis(points, kernel, dtype)
     digest = sha1(np.ascontiguousarray(points).tobytes(), usedforsecurity=False)
     for name, value in kernel.to_arrays().items():
-        digest.update(f"|{name}={value!s}|".encode() if value.dtype.kind == "U" else name.encode() + value.tobytes())
+        digest.update(name.encode() + np.asarray(value).tobytes())
     digest.update(f"{np.dtype(dtype).name}|{points.shape}".encode())
     key = digest.digest()
     with _CACHE_LOCK:

@@ -25,11 +25,11 @@ TITLES = {
 # ratio: they estimate it from samples
 SETTINGS: dict[int, tuple[dict[str, Any], tuple[str, ...], str]] = {
     4: (
-        {"n_inducing": 4, "n_mean": 0},
+        {"n_inducing": 4, "n_mean": 0, "choice": "fixed"},
         ("variation-ratio-mc", "entropy-of-means", "variation-ratio", "margin", "random"),
         "variation-ratio-mc",
     ),
-    64: ({}, ("variation-ratio", "entropy-of-means", "margin", "random"), "variation-ratio"),
+    64: ({"choice": "fixed"}, ("variation-ratio", "entropy-of-means", "margin", "random"), "variation-ratio"),
 }
 
 

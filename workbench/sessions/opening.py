@@ -16,6 +16,7 @@ from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.pool import Pool, TestSplit
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
+from workbench.sessions.spec import with_choice
 from workbench.sessions.taxonomy import class_names
 from workbench.store import Event, ProjectRecord, Store
 
@@ -52,6 +53,7 @@ def create_project(
         loaded = loaded.split(seed, test_fraction)
     check_policy(policy, classifier)
     names = class_names(loaded.classes if classes is None else classes)
+    options = with_choice(classifier, options)
     Learner(loaded, classifier, options, seed=seed, classes=names)
     settings: dict[str, Any] = {
         "classifier": classifier,

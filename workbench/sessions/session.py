@@ -25,6 +25,7 @@ from workbench.sessions.opening import create_project, open_pool, relocate
 from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.project import OpenProject, Transaction
 from workbench.sessions.rounds import Round
+from workbench.sessions.spec import with_choice, without_fixed
 from workbench.sessions.taxonomy import key_of, new_key, new_name
 from workbench.store import Event, ProjectRecord, ProjectState, Store
 
@@ -604,8 +605,8 @@ class Session:
         # What the project's record names stays marked: only what is given here is vouched for.
         name, chooses = classifier or now["classifier"], policy or now["policy"]
         same = name == now["classifier"]
-        given = dict(now["options"]) if options is None and same else dict(options or {})
-        if same and given == now["options"] and chooses == now["policy"]:
+        given = dict(now["options"]) if options is None and same else with_choice(name, options or {})
+        if same and without_fixed(given) == without_fixed(now["options"]) and chooses == now["policy"]:
             return None
         check_policy(chooses, name)
         Learner(self.pool, name, given, seed=int(now["seed"]), classes=self.classes)

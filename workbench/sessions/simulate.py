@@ -18,7 +18,7 @@ from workbench.sessions.fitting import fit_measure_query
 from workbench.sessions.model import Callback, FittedModel, Learner, check_policy
 from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
-from workbench.sessions.spec import RunSpec
+from workbench.sessions.spec import RunSpec, with_choice
 from workbench.sessions.start import answerable, initial_items
 
 STATE_EVERY = 1.0
@@ -66,7 +66,8 @@ def simulate(
         pool: with truth. Its test split is made from the seed unless it has one.
         classifier: a registry name, "package.module:Class", or an unfitted estimator.
         policy: a registry name, "package.module:function", or a function.
-        options: of the classifier.
+        options: of the classifier; the large-margin model chooses its geometry unless they say
+            `choice="fixed"`.
         budget: labels asked for, the initial ones not counted.
         batch: how many at a time.
         initial: as in `RunSpec`.
@@ -95,7 +96,7 @@ def simulate(
         raise InputError(f"The batch must be at least 1 and the budget not negative; got {batch}, {budget}.")
     assert pool.truth is not None and pool.test is not None
     truth = np.asarray(pool.truth)
-    learner = Learner(pool, classifier, options, seed=seed)
+    learner = Learner(pool, classifier, with_choice(classifier, options or {}), seed=seed)
     test = pool.test.test[truth[pool.test.test] >= 0]
     unanswerable = np.setdiff1d(pool.trainable, known)
 

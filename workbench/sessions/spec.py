@@ -11,6 +11,40 @@ from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, check_share
 from workbench.registry import from_file
 
+_CHOOSER = "large-margin"
+# options that say what a choice of the geometry would choose, or how it would be judged
+_CHOSEN = (
+    "kernel",
+    "solver",
+    "input_scaling",
+    "select_length_scale",
+    "hyperparameters",
+    "calibration",
+    "geometry",
+)
+
+
+def with_choice(classifier: Any, options: Mapping[str, Any], otherwise: str = "auto") -> dict[str, Any]:
+    """Options that say whether the model chooses its geometry.
+
+    What is new lets it (`choice="auto"`) unless the options leave nothing to choose; documents written
+    before there was a choice, which do not say, mean "fixed".
+
+    Args:
+        classifier: a registry name, or anything else.
+        options: of the classifier.
+        otherwise: "auto" or "fixed", where they do not say.
+    """
+    given = dict(options)
+    if classifier == _CHOOSER and "choice" not in given:
+        given["choice"] = "fixed" if any(name in given for name in _CHOSEN) else otherwise
+    return given
+
+
+def without_fixed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as documents hold them: a fixed geometry goes without saying, as before there was a choice."""
+    return {k: v for k, v in options.items() if (k, v) != ("choice", "fixed")}
+
 
 @dataclass(frozen=True)
 class RunSpec:
@@ -21,7 +55,7 @@ class RunSpec:
         target: the column that holds the classes, for files.
         pool_options: further options of `load_pool`.
         classifier: a registry name or "package.module:Class".
-        options: of the classifier.
+        options: of the classifier; with "choice", "auto" for a new large-margin model.
         policy: a registry name or "package.module:function".
         selector: how a batch is chosen: a registry name, "package.module:function" or "auto".
         initial: the labels before round 0: "one-per-class", "diverse", "diverse:N", "random" or
@@ -64,6 +98,7 @@ class RunSpec:
             raise InputError(
                 f"Options must be numbers, texts, true/false or lists of them: {error}."
             ) from error
+        object.__setattr__(self, "options", with_choice(self.classifier, self.options))
 
     @property
     def n_rounds(self) -> int:
@@ -96,7 +131,7 @@ class RunSpec:
         """A JSON document; `from_json` is the way back."""
         document = asdict(self)
         document["pool_options"] = dict(self.pool_options)
-        document["options"] = dict(self.options)
+        document["options"] = without_fixed(self.options)
         if not self.uniform_share:  # as earlier versions wrote it
             del document["uniform_share"]
         return document
@@ -120,7 +155,9 @@ class RunSpec:
         if unknown:
             raise InputError(f"A run has no {unknown[0]!r}. It has: {', '.join(sorted(known))}.")
         try:
-            return cls(**from_file(dict(document), where, trust_code=trust_code))
+            given = from_file(dict(document), where, trust_code=trust_code)
+            classifier = given.get("classifier", cls.classifier)
+            return cls(**given | {"options": with_choice(classifier, given.get("options", {}), "fixed")})
         except TypeError as error:
             raise InputError(f"This is not a run's specification: {error}.") from error
 

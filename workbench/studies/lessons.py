@@ -326,7 +326,7 @@ def looked(policy: str, seed: int, budget: int = 40, report: OnProgress = _quiet
     for place, name in enumerate(names):
         items: list[int] = []
         error: list[float] = []
-        options = {"length_scale_factor": 1.0, "variance": 1.0}
+        options = {"length_scale_factor": 1.0, "variance": 1.0, "choice": "fixed"}
         for made in simulate(pool, "large-margin", name, options=options, budget=budget, seed=seed):
             if made.number == 0:
                 initial = made.initial

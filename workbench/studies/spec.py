@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.sessions.spec import RunSpec
+from workbench.sessions.spec import RunSpec, with_choice
 
 MAX_RUNS = 100_000
 
@@ -24,7 +24,7 @@ class StudySpec:
         classifiers: registry names or "package.module:Class".
         policies: registry names or "package.module:function".
         seeds: 0, 1, ..., seeds - 1.
-        options: of every classifier.
+        options: of every classifier; "choice" of the large-margin model alone.
         target: the column that holds the classes, for files.
         pool_options: further options of `load_pool`.
         selector: as in `RunSpec`.
@@ -63,6 +63,8 @@ class StudySpec:
         runs = self.seeds * len(self.pools) * len(self.classifiers) * len(self.policies)
         if runs > MAX_RUNS:
             raise InputError(f"A comparison has at most {MAX_RUNS:,} runs; got {min(runs, 10**18):,}.")
+        if "large-margin" in self.classifiers:
+            object.__setattr__(self, "options", with_choice("large-margin", self.options))
         self.runs()
 
     def runs(self) -> list[RunSpec]:
@@ -73,7 +75,7 @@ class StudySpec:
                 target=self.target,
                 pool_options=self.pool_options,
                 classifier=classifier,
-                options=self.options,
+                options=self._options(classifier),
                 policy=policy,
                 selector=self.selector,
                 initial=self.initial,
@@ -87,3 +89,8 @@ class StudySpec:
             for classifier in self.classifiers
             for policy in self.policies
         ]
+
+    def _options(self, classifier: str) -> dict[str, Any]:
+        """Those of one classifier."""
+        chooses = classifier == "large-margin" or "large-margin" not in self.classifiers
+        return {k: v for k, v in self.options.items() if chooses or k != "choice"}

@@ -20,7 +20,7 @@ from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.sessions.model import check_policy
 from workbench.sessions.rounds import METRICS, Round
-from workbench.sessions.spec import RunSpec
+from workbench.sessions.spec import RunSpec, with_choice, without_fixed
 from workbench.studies.runner import Sink, open_sink
 from workbench.studies.spec import StudySpec
 from workbench.studies.workers import RunJob, pool_of, stream_runs, stream_runs_here
@@ -324,6 +324,7 @@ def folder_name(spec: RunSpec) -> str:
 def study_document(spec: StudySpec) -> dict[str, Any]:
     """A JSON document of a study; `study_from` is the way back."""
     document = {f.name: getattr(spec, f.name) for f in fields(spec)}
+    document["options"] = without_fixed(spec.options)
     return {
         k: list(v) if isinstance(v, tuple) else dict(v) if hasattr(v, "items") else v
         for k, v in document.items()
@@ -331,7 +332,12 @@ def study_document(spec: StudySpec) -> dict[str, Any]:
 
 
 def study_from(
-    document: Any, name: str = "study", *, where: str = "The study", trust_code: bool = False
+    document: Any,
+    name: str = "study",
+    *,
+    where: str = "The study",
+    trust_code: bool = False,
+    stored: bool = True,
 ) -> StudySpec:
     """A study from a JSON or TOML document; code it names is refused on use.
 
@@ -340,6 +346,8 @@ def study_from(
         name: where the document has none.
         where: what held the document, for messages.
         trust_code: let it name code that is neither registered nor installed.
+        stored: it is a study as `study_document` wrote it: one that says nothing of a choice is of a
+            fixed geometry. A person's document is a new study.
 
     Returns:
         The study.
@@ -379,6 +387,8 @@ def study_from(
         if key in kinds and (not isinstance(value, kinds[key]) or isinstance(value, bool)):
             raise InputError(f"The setting {key} of a study cannot be {cut(value)}.")
     named = {k: from_file(v, where, trust_code=trust_code) for k, v in given.items()}
+    if stored and "large-margin" in named.get("classifiers", StudySpec.classifiers):
+        named["options"] = with_choice("large-margin", named.get("options", {}), "fixed")
     return StudySpec(**{"name": name, **named})
 
 
@@ -406,7 +416,7 @@ def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
     """
     place = Path(path).expanduser()
     document = _read_document(place, tomllib.loads, "TOML")
-    return study_from(document, place.stem, where=f"The study {place}", trust_code=trust_code)
+    return study_from(document, place.stem, where=f"The study {place}", trust_code=trust_code, stored=False)
 
 
 def _read_document(path: Path, parse: Callable[[str], Any] = json.loads, form: str = "JSON") -> Any:
