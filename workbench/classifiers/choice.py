@@ -86,10 +86,11 @@ class Candidate:
         if self.stretch:
             statistics = shrunk_f_statistics(scaled, codes)
             lengths = lengths_by_f(length * self.length, statistics, geometry.inducing, self.stretch)
-        kernel: DescribedKernel = StationaryKernel(name, lengths, variance * (0.5 if self.linear else 1.0))
+        curved = StationaryKernel(name, lengths, variance * (0.5 if self.linear else 1.0))
+        kernel: DescribedKernel = curved
         if self.linear:
             squares = ((geometry.inducing / lengths) ** 2).sum(axis=1)
-            kernel = SlopedKernel(kernel, 0.5 * variance / max(float(squares.mean()), 1e-12))
+            kernel = SlopedKernel(curved, 0.5 * variance / max(float(squares.mean()), 1e-12))
         return OffsetKernel(kernel, _OFFSET) if self.intercept else kernel
 
 

@@ -169,7 +169,7 @@ class Geometry(NamedTuple):
                 f"These features have {X.shape[1]} columns; the geometry was made from "
                 f"{self.n_features}. Use the pool the geometry came from."
             )
-        written = np.asarray(X, dtype=np.float64)
+        written: Floats = np.asarray(X, dtype=np.float64)
         if self.representation is not None:
             written = self.representation.transform(written)
         scaled = _scaled(written, self.shift, self.scale, self.clip)
@@ -191,9 +191,16 @@ class Geometry(NamedTuple):
         while part := within(f"alternative{len(others)}", arrays):
             others.append(cls.from_arrays(part))
         written = within("representation", arrays)
+        shift, scale, inducing, mean_inducing = (
+            np.asarray(arrays[name], dtype=np.float64) for name in _ARRAYS[:4]
+        )
         return cls(
-            *(np.asarray(arrays[name], dtype=np.float64) for name in _ARRAYS[:4]),
-            *(float(arrays[name]) for name in _ARRAYS[4:]),
+            shift,
+            scale,
+            inducing,
+            mean_inducing,
+            float(arrays["length_scale"]),
+            float(arrays["clip"]),
             Representation.from_arrays(written) if written else None,
             tuple(others),
         )

@@ -178,7 +178,7 @@ class Predictor:
 
     def scaled(self, X: Array) -> Floats:
         """[N, D] features as the kernel sees them."""
-        written = np.asarray(X, dtype=np.float64)
+        written: Floats = np.asarray(X, dtype=np.float64)
         if self.representation is not None:
             written = self.representation.transform(written)
         scaled = (written - self.shift) / self.scale

@@ -66,11 +66,10 @@ class Representation(NamedTuple):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Representation:
         """The representation that `to_arrays` took apart."""
-        return cls(
-            str(np.asarray(arrays["name"])),
-            *(np.asarray(arrays[name]) for name in ("columns", "values", "knots", "scores")),
-            int(arrays["n_features"]),
+        columns, values, knots, scores = (
+            np.asarray(arrays[name]) for name in ("columns", "values", "knots", "scores")
         )
+        return cls(str(np.asarray(arrays["name"])), columns, values, knots, scores, int(arrays["n_features"]))
 
 
 def one_hot(sample: Floats) -> Representation | None:
