@@ -1,0 +1,78 @@
+"""Who chooses: what is new lets the model choose its geometry, what was written before keeps a fixed one."""
+
+import json
+
+import numpy as np
+import pytest
+
+from workbench.pools import load_pool
+from workbench.sessions import ArrayOracle, Checkpoint, RunSpec, Session, simulate
+from workbench.sessions.spec import with_choice
+from workbench.store import Store
+from workbench.studies import StudySpec
+from workbench.studies.study import load_study, study_document, study_from
+
+SPEC = RunSpec("iris", policy="margin", budget=22, seed=1, options={"n_inducing": 16})
+
+
+def test_a_new_run_chooses_and_an_old_document_does_not():
+    assert SPEC.options["choice"] == "auto"
+    assert SPEC.to_json()["options"] == {"n_inducing": 16, "choice": "auto"}
+    assert RunSpec.from_json(SPEC.to_json()) == SPEC
+    old = RunSpec.from_json({"pool": "iris", "options": {"n_inducing": 16}})
+    assert old.options["choice"] == "fixed"
+    assert old.to_json()["options"] == {"n_inducing": 16}
+    assert RunSpec.from_json({"pool": "iris"}).options == {"choice": "fixed"}
+    assert RunSpec("iris", classifier="logistic-regression").options == {}
+
+
+@pytest.mark.parametrize("name", ["kernel", "solver", "input_scaling", "hyperparameters", "calibration"])
+def test_nothing_is_left_to_choose_where_options_say_it(name):
+    assert with_choice("large-margin", {name: None})["choice"] == "fixed"
+
+
+def test_studies_too(tmp_path):
+    new = StudySpec("s", classifiers=("large-margin", "logistic-regression"), seeds=1)
+    assert {run.classifier: run.options.get("choice") for run in new.runs()} == {
+        "large-margin": "auto",
+        "logistic-regression": None,
+    }
+    assert study_from(json.loads(json.dumps(study_document(new)))) == new
+    old = study_document(new) | {"options": {}}
+    assert study_from(old).options == {"choice": "fixed"}
+    assert study_document(study_from(old)) == old
+    written = tmp_path / "mine.toml"
+    written.write_text('pools = ["iris"]\n', encoding="utf-8")
+    assert load_study(written).options == {"choice": "auto"}
+
+
+def test_an_interrupted_run_goes_on_to_the_same_bytes():
+    pool = SPEC.load_pool()
+    arguments = (pool, "large-margin", "margin")
+    options = {"options": SPEC.options, "budget": SPEC.budget, "seed": SPEC.seed}
+    whole = list(simulate(*arguments, **options))
+    assert json.loads(str(whole[-1].state["choices_"]))
+    for at, cut in ((12, 13), (3, 14)):  # after a choice; before it, so that it is made again
+        progress = Checkpoint(whole[:cut], whole[at].state, at)
+        rest = list(simulate(*arguments, **options, progress=progress))
+        assert [one.number for one in rest] == [one.number for one in whole[cut:]]
+        for one, other in zip(rest, whole[cut:], strict=True):
+            np.testing.assert_array_equal(one.queried, other.queried)
+            assert all(one.state[k].tobytes() == other.state[k].tobytes() for k in other.state)
+
+
+def test_a_project_stores_the_choice_and_opens_with_it(tmp_path):
+    store = Store.open(tmp_path / "w.sqlite")
+    pool = load_pool("iris")
+    session = Session.create("iris", store=store, seed=1, options={"n_inducing": 16}, annotator="ann")
+    assert session.settings["options"]["choice"] == "auto"
+    oracle = ArrayOracle(session.pool)
+    for _ in range(14):
+        session.step(oracle)
+    choice = session.model.estimator.choice_
+    assert choice is not None
+    again = Session.open(session.id, store=store, annotator="ann")
+    assert again.model.estimator.choice_ == choice
+    np.testing.assert_array_equal(again.model.probabilities, session.model.probabilities)
+    assert len(again.model.probabilities) == len(pool)
+    store.close()
