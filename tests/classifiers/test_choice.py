@@ -89,10 +89,10 @@ def test_state_and_predictor_keep_the_choice(chosen):
     np.testing.assert_array_equal(again.predict_proba(X), chosen.predict_proba(X))
     stored = Predictor.from_arrays(chosen.predictor_.to_arrays())
     np.testing.assert_allclose(stored.mean(X), chosen.predictor_.mean(X))
-    assert stored.sees_as(chosen.predictor_)
-    view = stored.view(X)
+    assert stored.projects_like(chosen.predictor_)
+    view = stored.projected(X)
     assert view is not None
-    np.testing.assert_allclose(stored.seen(view).variance, chosen.predict_latent(X).variance, atol=1e-3)
+    np.testing.assert_allclose(stored.latent_at(view).variance, chosen.predict_latent(X).variance, atol=1e-3)
 
 
 def test_a_restored_fit_goes_on_to_the_same_bytes(chosen):
@@ -119,7 +119,7 @@ def test_between_choices_kernel_and_points_stand(chosen):
     model = LargeMarginClassifier(choice="auto", random_state=0, warm_start=True, classes=[0, 1, 2])
     model.set_state(chosen.get_state()).fit(X[:33], y[:33])
     assert model.choices_ == chosen.choices_
-    assert model.predictor_.sees_as(chosen.predictor_)
+    assert model.predictor_.projects_like(chosen.predictor_)
 
 
 def test_all_candidates_equal_keeps_the_present_one():
