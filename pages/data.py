@@ -368,7 +368,7 @@ def upload() -> None:
     if st.session_state.get("reading-of") != file.file_id:
         st.session_state["reading-of"], st.session_state["reading"] = file.file_id, {}
     options: dict[str, Any] = dict(st.session_state["reading"])
-    from workbench.pools import inspect_table
+    from workbench.pools import inspect_table, with_learnt_features
 
     report = inspect_table(data, file_name=file.name, **options)
     names = [c.name for c in report.columns]
@@ -438,7 +438,8 @@ def upload() -> None:
             return
         with st.spinner("Opening the pool"):
             settings = replace(chosen, classes=classes)
-            forms.start(str(uploads.keep(file.name, data)), settings, options=options)
+            path = str(uploads.keep(file.name, data))
+            forms.start(path, settings, options=with_learnt_features(path, options))
 
 
 widgets.style(

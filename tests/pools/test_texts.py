@@ -1,9 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 
 from tests.pools.helpers import needs
 from workbench.errors import InputError
-from workbench.pools import feature_map_from_json, inspect_table, load_pool, read_rows
+from workbench.pools import feature_map_from_json, inspect_table, load_pool, read_rows, with_learnt_features
 
 SUBJECTS = {"money": ["bank", "card", "fee", "pay"], "weather": ["rain", "sun", "wind", "cloud"]}
 
@@ -79,3 +81,74 @@ def test_bank_questions_are_told_apart():
     model = NearestCentroid().fit(pool.features[train], pool.truth[train])
     assert len(pool.classes) == 77
     assert model.score(pool.features[test], pool.truth[test]) > 0.55
+
+
+CHINESE = ("我的银行卡费用是多少", "为什么我的卡被收取费用", "今天北京会下雨吗", "明天的天气有风和雨吗")
+
+
+def pieces(**options):
+    options = {"text_column": "question", "target": "kind", "text_features": "pieces", **options}
+    return load_pool(table(), file_name="q.csv", **options)
+
+
+def test_pieces_of_words_are_replayed_through_json_and_know_words_half_spelt():
+    pool = pieces()
+    assert pool.kind == "text" and pool.common_scale
+    np.testing.assert_allclose(np.linalg.norm(pool.features, axis=1), 1, rtol=1e-5)
+    document = json.loads(json.dumps(pool.feature_map.to_json()))
+    assert document["kind"] == "pieces"
+    again = feature_map_from_json(document)
+    np.testing.assert_array_equal(again.transform(pool.items.texts), pool.features)
+    rows = read_rows(b"question\nclouds winds raining\nqqqq\n", file_name="n.csv")
+    features = again.transform(rows)
+    assert (features[1] == 0).all()
+    centres = np.stack([pool.features[pool.truth == k].mean(axis=0) for k in (0, 1)])
+    assert pool.classes[int((features[0] @ centres.T).argmax())] == "weather"
+    topics = load_pool(table(), file_name="q.csv", text_column="question", target="kind").feature_map
+    assert (topics.transform(["clouds winds raining"]) == 0).all(), "topics know whole words only"
+    with pytest.raises(InputError, match="damaged"):
+        feature_map_from_json(document | {"n_axes": 3})
+    with pytest.raises(InputError, match="Row 2 holds 3"):
+        again.transform(["rain", 3])
+
+
+def test_texts_without_spaces_have_pieces():
+    lines = [
+        f"{i},{CHINESE[i % 4]}{chr(0x4E00 + 37 * i)},{'天气' if i % 4 > 1 else '银行'}" for i in range(24)
+    ]
+    data = "\n".join(["id,t,y", *lines]).encode()
+    with pytest.raises(InputError, match="nothing to compare"):
+        load_pool(data, file_name="t.csv", text_column="t", target="y")
+    pool = load_pool(data, file_name="t.csv", text_column="t", target="y", text_features="pieces")
+    assert not pool.feature_map.words and pool.feature_map.pieces
+    new = pool.feature_map.transform(["上海明天会下雨吗", "银行收取多少费用"])
+    centres = np.stack([pool.features[pool.truth == k].mean(axis=0) for k in (0, 1)])
+    assert [pool.classes[k] for k in (new @ centres.T).argmax(axis=1)] == ["天气", "银行"]
+
+
+def test_many_classes_have_more_axes_and_old_texts_their_topics():
+    rng = np.random.default_rng(0)
+    made = [f"c{i % 77},{' '.join(f'w{w}' for w in rng.integers(0, 900, 8))} k{i % 77}" for i in range(700)]
+    data = "\n".join(["y,t", *made]).encode()
+    shared = {"file_name": "t.csv", "text_column": "t"}
+    assert load_pool(data, **shared, target="y", text_features="pieces").n_features == 512
+    assert load_pool(data, **shared, exclude=["y"], text_features="pieces").n_features == 256
+    assert load_pool(data, **shared, target="y").feature_map.columns[0] == "topic_1"
+    with pytest.raises(InputError, match="'topics', 'pieces'"):
+        load_pool(data, **shared, text_features="words")
+    with pytest.raises(InputError, match="nothing to compare"):
+        load_pool(b"t\na\nb\nc\n", **shared, text_features="pieces")
+
+
+def test_new_projects_learn_their_features_and_a_choice_stands(tmp_path):
+    file = tmp_path / "q.csv"
+    file.write_bytes(table())
+    assert with_learnt_features(str(file), {"text_column": "question"})["text_features"] == "pieces"
+    chosen = {"text_column": "question", "text_features": "topics"}
+    assert with_learnt_features(str(file), chosen) == chosen
+    assert with_learnt_features(str(file), {}) == {} == with_learnt_features("digits", {})
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.png").write_bytes(b"")
+    photos = str(tmp_path / "photos")
+    assert with_learnt_features(photos, {}) == {"features": "shapes"}
+    assert with_learnt_features(photos, {"resize": 8}) == {"resize": 8}

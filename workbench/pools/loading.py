@@ -149,7 +149,8 @@ def with_learnt_features(
         file_name: name of an upload.
 
     Returns:
-        The options, with features="shapes" for a zip or a folder of images; anything else as it is.
+        The options, with features="shapes" for a zip or a folder of images and text_features="pieces" for
+        texts; anything else as it is.
     """
     given = dict(options)
     if isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source)):
@@ -157,6 +158,8 @@ def with_learnt_features(
     chosen = {"features", "n_components", "resize", "mode"} & set(given)
     if not chosen and format_of(File.of(source, file_name)).name == "images":
         given["features"] = "shapes"
+    if given.get("text_column") is not None:
+        given.setdefault("text_features", "pieces")
     return given
 
 

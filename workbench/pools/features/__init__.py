@@ -18,6 +18,7 @@ FEATURE_MAPS = {
     "table": "workbench.pools.features.table:TableFeatureMap",
     "image": "workbench.pools.features.pixels:ImageFeatureMap",
     "text": "workbench.pools.features.texts:TextFeatureMap",
+    "pieces": "workbench.pools.features.pieces:PiecesFeatureMap",
     "shapes": "workbench.pools.features.shapes:ShapesFeatureMap",
     "network": "workbench.pools.features.network:NetworkFeatureMap",
 }

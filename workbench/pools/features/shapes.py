@@ -199,13 +199,14 @@ class ShapesFeatureMap:
     def from_json(cls, document: dict[str, Any]) -> ShapesFeatureMap:
         """Rebuild from `to_json`."""
         height, width = document["canvas"]
+        parts: dict[str, Any] = {name: unpack(document[name]) for name in _ARRAYS}
+        parts |= {name: Block(*map(unpack, document[name])) for name in _BLOCKS}
         found = cls(
             canvas=(int(height), int(width)),
             colour=bool(document["colour"]),
             white=float(document["white"]),
             stride=int(document["stride"]),
-            **{name: unpack(document[name]) for name in _ARRAYS},
-            **{name: Block(*map(unpack, document[name])) for name in _BLOCKS},
+            **parts,
         )
         if not 0 < height * width <= _MOST_PIXELS or not 0 < found.white < np.inf or found.stride < 1:
             raise ValueError("its canvas is none")
@@ -221,7 +222,8 @@ def _canvas(images: Array | Sequence[Array], side: int) -> tuple[tuple[int, int]
     """Size and mode of the copies: the pool's own size shrunk to `side`; a square where sizes differ."""
     if side < SMALLEST:
         raise InputError(f"Shapes need a side of at least {SMALLEST} pixels; got {side}.")
-    shapes = {image.shape for image in images} if isinstance(images, (list, tuple)) else {images.shape[1:]}
+    held = isinstance(images, np.ndarray)
+    shapes = {images.shape[1:]} if held else {image.shape for image in images}  # type: ignore[union-attr]
     colour = any(len(shape) == 3 for shape in shapes)
     sizes = {shape[:2] for shape in shapes}
     if len(sizes) > 1:

@@ -97,14 +97,7 @@ class TextFeatureMap:
         Raises:
             InputError: rows without the column, or what is no text.
         """
-        if hasattr(rows, "columns"):
-            if self.column not in rows.columns:
-                raise InputError(f"The rows lack the column {self.column!r}.")
-            rows = rows[self.column].tolist()
-        texts = [text for text in rows]
-        for i, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise InputError(f"Row {i + 1} holds {cut(text)}, which is not a text.")
+        texts = texts_of(rows, self.column)
         out = np.empty((len(texts), len(self.axes)), dtype=np.float32)
         for start in range(0, len(texts), _CHUNK):
             part = self._fitted.transform(texts[start : start + _CHUNK]) @ self.axes.T.astype(np.float64)
@@ -132,8 +125,29 @@ class TextFeatureMap:
         return cls(str(document["column"]), terms, weights, axes)
 
 
-def _sample(texts: Sequence[str], column: str) -> Sequence[str]:
-    """The texts to learn terms from: all, or as many evenly spaced ones as take a few seconds."""
+def texts_of(rows: Any, column: str) -> list[str]:
+    """The texts of a list or of a column of a DataFrame.
+
+    Raises:
+        InputError: no such column, or what is no text.
+    """
+    if hasattr(rows, "columns"):
+        if column not in rows.columns:
+            raise InputError(f"The rows lack the column {column!r}.")
+        rows = rows[column].tolist()
+    texts = list(rows)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"Row {i + 1} holds {cut(text)}, which is not a text.")
+    return texts
+
+
+def check_texts(texts: Sequence[str], column: str) -> int:
+    """Their characters together.
+
+    Raises:
+        InputError: too many, or one text too long.
+    """
     total = sum(map(len, texts))
     if total > MAX_CHARACTERS:
         raise InputError(
@@ -146,6 +160,12 @@ def _sample(texts: Sequence[str], column: str) -> Sequence[str]:
             f"Column {column!r} holds a text of {longest:,} characters; the limit is {MAX_LENGTH:,}. "
             "Shorten it, or leave it out."
         )
+    return total
+
+
+def _sample(texts: Sequence[str], column: str) -> Sequence[str]:
+    """The texts to learn terms from: all, or as many evenly spaced ones as take a few seconds."""
+    total = check_texts(texts, column)
     if total <= LEARNT_CHARACTERS:
         return texts
     step = min(-(-total // LEARNT_CHARACTERS), len(texts) // 2)

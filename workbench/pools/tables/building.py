@@ -9,6 +9,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.cells import Numbers, plain_text, read_numbers, read_texts
+from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.table import CategoryColumn, NumberColumn, TableFeatureMap
 from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
@@ -84,7 +85,12 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     assert table.texts is not None
     column = str(table.options.text_column)
     texts = [str(text) for text in table.texts[rows]]
-    feature_map = TextFeatureMap.of(texts, column)
+    feature_map: PiecesFeatureMap | TextFeatureMap
+    if table.options.text_features == "pieces":
+        feature_map = PiecesFeatureMap.of(texts, column, len(table.classes))
+        what = "directions of words and pieces of words"
+    else:
+        feature_map, what = TextFeatureMap.of(texts, column), "topics"
     return Pool(
         name=name,
         kind="text",
@@ -97,7 +103,7 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
         title=table.raw.name,
         description=f"{len(rows):,} texts from {table.raw.name}.",
         common_scale=True,
-        notes=(*table.found.notes, f"Features are {len(feature_map.columns)} topics of {column!r}."),
+        notes=(*table.found.notes, f"Features are {len(feature_map.columns)} {what} of {column!r}."),
     )
 
 

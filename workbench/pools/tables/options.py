@@ -21,6 +21,7 @@ _CHOICES = {
     "text": ("error", "one-hot", "drop"),
     "constant": ("keep", "drop"),
     "duplicate_ids": ("error", "first"),
+    "text_features": ("topics", "pieces"),
     "decimal": (None, ".", ","),
     "header": (None, True, False),
 }
@@ -35,8 +36,10 @@ class TableOptions:
         target: column of the classes; None when people are to label. Empty cells there are unlabelled items.
         id_column: column of the items' ids; "auto" takes a column called id, uuid, ... when there is
             one; None numbers the rows.
-        text_column: column of texts that are the items themselves; makes a pool of texts whose features
-            are their topics, and leaves every other column out.
+        text_column: column of texts that are the items themselves; makes a pool of texts, and leaves every
+            other column out.
+        text_features: of such a pool: "topics" of its words, or "pieces", words beside pieces of words,
+            which need fewer labels and serve texts without spaces (Chinese, Japanese, Thai) too.
         exclude: columns to leave out of the features (they are still shown).
         classes: names of the classes, in order; None takes those found in the target, sorted.
         encoding: of a CSV that is not UTF-8.
@@ -62,6 +65,7 @@ class TableOptions:
     target: str | None = None
     id_column: str | None = "auto"
     text_column: str | None = None
+    text_features: str = "topics"
     exclude: tuple[str, ...] = ()
     classes: tuple[str, ...] | None = None
     encoding: str | None = None

@@ -1,0 +1,185 @@
+"""Texts as features: words beside pieces of words, weighted and projected; also for texts without spaces."""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
+from workbench.pools.features.packing import pack, unpack
+from workbench.pools.features.texts import check_texts, texts_of
+
+MAX_WORDS = 20_000
+MAX_PIECES = 30_000
+LONGEST = 2000
+"""Characters of a text that are looked at: what it is about is said by then."""
+_AXES = 256
+_AXES_OF_MANY = 512  # classes need more directions to be told apart
+_MANY_CLASSES = 50
+_FIT_TEXTS = 20_000
+_CHUNK = 2000
+_LEVELS = 127
+
+
+@dataclass(frozen=True, eq=False)
+class PiecesFeatureMap:
+    """Texts to unit vectors: TF-IDF of words and pairs of words beside pieces of words (docs/math.md, 12).
+
+    Attributes:
+        column: the texts' column in a table.
+        words: words and pairs of words; none where no word occurs twice.
+        pieces: runs of 2 to 5 characters within words.
+        weights: [V] inverse document frequencies, of the words and then the pieces.
+        levels: [n, V] axes in whole numbers from -127 to 127, so that they are small to keep.
+        scales: [V] what a level is worth.
+    """
+
+    column: str
+    words: tuple[str, ...]
+    pieces: tuple[str, ...]
+    weights: Floats
+    levels: Array
+    scales: Floats
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the D features."""
+        return tuple(f"axis_{i + 1}" for i in range(len(self.levels)))
+
+    @classmethod
+    def of(cls, texts: Sequence[str], column: str = "text", n_classes: int = 0) -> PiecesFeatureMap:
+        """Learn terms, weights and axes from a pool's texts.
+
+        Args:
+            texts: [N].
+            column: the texts' column in a table.
+            n_classes: C, or 0 when not known; from 50 on there are 512 axes instead of 256.
+
+        Returns:
+            The map; the same texts always give the same one.
+
+        Raises:
+            InputError: nothing occurs in two texts, or they are longer than 50 million characters together.
+        """
+        from scipy import sparse
+        from sklearn.decomposition import TruncatedSVD
+
+        check_texts(texts, column)
+        step = -(-len(texts) // _FIT_TEXTS)
+        part = [text[:LONGEST] for text in texts[::step]]
+        fitted = []
+        for make, most in ((_words, MAX_WORDS), (_pieces, MAX_PIECES)):
+            vectorizer = make(min_df=2, max_features=most)
+            try:
+                fitted.append((vectorizer.fit_transform(part), vectorizer))
+            except ValueError:  # nothing is in two texts: Chinese or Japanese has no words
+                fitted.append((sparse.csr_matrix((len(part), 0), dtype=np.float32), None))
+        values = sparse.hstack([block for block, _ in fitted], format="csr")
+        n = min(
+            _AXES_OF_MANY if n_classes >= _MANY_CLASSES else _AXES, values.shape[0] - 1, values.shape[1] - 1
+        )
+        if n < 1:
+            raise InputError(
+                f"Nothing in the texts of column {column!r} occurs in two of them; there is nothing to "
+                "compare them by."
+            )
+        axes = TruncatedSVD(n, algorithm="randomized", random_state=0).fit(values).components_
+        axes = axes * np.sign(axes[np.arange(n), np.abs(axes).argmax(axis=1)])[:, None]
+        scales = np.maximum(np.abs(axes).max(axis=0), 1e-12) / _LEVELS
+        terms = [() if made is None else tuple(map(str, made.get_feature_names_out())) for _, made in fitted]
+        weights = [np.zeros(0) if made is None else made.idf_ for _, made in fitted]
+        return cls(
+            column,
+            *terms,
+            np.concatenate(weights).astype(np.float32),
+            np.rint(axes / scales).astype(np.int8),
+            scales.astype(np.float32),
+        )
+
+    @cached_property
+    def _fitted(self) -> list[Any]:
+        at = len(self.words)
+        blocks = ((_words, self.words, self.weights[:at]), (_pieces, self.pieces, self.weights[at:]))
+        out = []
+        for make, terms, weights in blocks:
+            if terms:
+                out.append(make(vocabulary={term: i for i, term in enumerate(terms)}))
+                out[-1].idf_ = weights.astype(np.float64)
+        return out
+
+    @cached_property
+    def _axes(self) -> Floats:
+        """[V, n]."""
+        return np.ascontiguousarray((self.levels * self.scales).T.astype(np.float32))
+
+    def transform(self, rows: Any) -> Array:
+        """Texts to features.
+
+        Args:
+            rows: [N] texts, or a DataFrame with the texts' column.
+
+        Returns:
+            [N, D] float32 of length 1; zeros for a text without anything known.
+
+        Raises:
+            InputError: rows without the column, or what is no text.
+        """
+        from scipy import sparse
+
+        texts = texts_of(rows, self.column)
+        out = np.empty((len(texts), len(self.levels)), np.float32)
+        for start in range(0, len(texts), _CHUNK):
+            some = [text[:LONGEST] for text in texts[start : start + _CHUNK]]
+            values = sparse.hstack([made.transform(some) for made in self._fitted], format="csr")
+            part = values @ self._axes
+            length = np.linalg.norm(part, axis=1, keepdims=True)
+            out[start : start + _CHUNK] = part / np.where(length > 1e-9, length, 1.0)
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """The map as a JSON document; the axes as base64 of compressed bytes."""
+        return {
+            "kind": "pieces",
+            "column": self.column,
+            "words": list(self.words),
+            "pieces": list(self.pieces),
+            "weights": pack(self.weights),
+            "scales": pack(self.scales),
+            "n_axes": len(self.levels),
+            "levels": b64encode(zlib.compress(np.ascontiguousarray(self.levels).tobytes())).decode(),
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> PiecesFeatureMap:
+        """Rebuild from `to_json`."""
+        words, pieces = tuple(map(str, document["words"])), tuple(map(str, document["pieces"]))
+        weights, scales = unpack(document["weights"]), unpack(document["scales"])
+        n, n_terms = int(document["n_axes"]), len(words) + len(pieces)
+        one_each = len(set(words)) == len(words) and len(set(pieces)) == len(pieces)
+        if not one_each or weights.shape != (n_terms,) or scales.shape != (n_terms,) or not 0 < n <= n_terms:
+            raise ValueError("its terms, weights and axes do not fit each other")
+        # never unpacks more than its own size says
+        octets = zlib.decompressobj().decompress(b64decode(document["levels"]), n * n_terms + 1)
+        levels = np.frombuffer(octets, np.int8).reshape(n, n_terms)
+        return cls(str(document["column"]), words, pieces, weights, levels, scales)
+
+
+def _words(**options: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    shared: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32, **options}
+    return TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b", **shared)
+
+
+def _pieces(**options: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    shared: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32, **options}
+    return TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), **shared)
