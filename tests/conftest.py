@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ FAKES = ("tests.sessions.fakes:NearestMean", "tests.studies.test_study:Deadly")
 _DATA = Path(__file__).resolve().parents[2] / "shared" / "datasets"
 if _DATA.is_dir():
     os.environ.setdefault("WORKBENCH_DATA", str(_DATA))
+
+# learnt features stay out of the cache of whoever runs the tests
+os.environ.setdefault("WORKBENCH_FEATURES", tempfile.mkdtemp(prefix="workbench-features-"))
 
 BROWSER = Path(__file__).resolve().parent / "browser"
 _ORDER = {name: place for place, name in enumerate(("browser", "classifiers", "app", "engine", "studies"))}

@@ -9,6 +9,8 @@ from tests.pools.test_images import png, zipped
 from workbench.errors import InputError
 from workbench.pools import feature_map_from_json, load_pool, read_rows
 from workbench.pools.building import image_pool
+from workbench.pools.features import cache
+from workbench.pools.features.shapes import ShapesFeatureMap
 
 BARS = 40
 
@@ -126,3 +128,26 @@ def test_photos_are_known_by_their_files(pool):
     files["level/01.jpg"] = files["level/03.jpg"]
     changed = load_pool(zipped(files), file_name="bars.zip", features="shapes")
     assert (changed.fingerprints != pool.fingerprints).sum() == 1
+
+
+def test_learnt_features_are_read_again_and_damaged_ones_learnt_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("WORKBENCH_FEATURES", str(tmp_path))
+    monkeypatch.setattr(cache, "WORTH", 10)
+    images = bars()
+    first = image_pool("bars", images, None, (), features="shapes")
+    learn = ShapesFeatureMap.learn
+    monkeypatch.setattr(ShapesFeatureMap, "learn", None)
+    again = image_pool("bars", images, None, (), features="shapes")
+    np.testing.assert_array_equal(again.features, first.features)
+    assert again.feature_map.to_json() == first.feature_map.to_json()
+    with pytest.raises(TypeError):
+        image_pool("bars", images[:-1], None, (), features="shapes")  # another pool
+    monkeypatch.setattr(ShapesFeatureMap, "learn", learn)
+    (kept,) = tmp_path.iterdir()
+    (kept / "features.npy").write_bytes(b"damaged")
+    np.testing.assert_array_equal(
+        image_pool("bars", images, None, (), features="shapes").features, first.features
+    )
+    monkeypatch.setattr(cache, "MAX_BYTES", 0)
+    image_pool("bars", images[1:], None, (), features="shapes")
+    assert not list(tmp_path.iterdir()), "what does not fit is removed"

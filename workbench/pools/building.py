@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
+from workbench.pools.features.cache import cached_features
 from workbench.pools.features.numbers import NumberMap
 from workbench.pools.features.pixels import MAX_IMAGE_FEATURES, ImageFeatureMap, size_text
 from workbench.pools.features.shapes import SMALLEST, ShapesFeatureMap
@@ -133,13 +134,16 @@ def image_pool(
     images, white = _in_range(images)
     shape = tuple(int(n) for n in images.shape[1:])
     if features == "shapes" and max(shape[:2]) >= SMALLEST:
-        learnt, found = ShapesFeatureMap.learn(images, white)
+        words = fingerprint_rows(images)
+        learnt, found = cached_features(
+            "shapes", words, (shape, white), lambda: ShapesFeatureMap.learn(images, white)
+        )
         return shapes_pool(
             name,
             ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white),
             learnt,
             found,
-            fingerprint_rows(images),
+            words,
             truth,
             classes,
             test=test,
@@ -196,7 +200,7 @@ def check_image_features(features: str) -> None:
 def shapes_pool(
     name: str,
     items: Items,
-    feature_map: ShapesFeatureMap,
+    feature_map: FeatureMap,
     features: Array,
     fingerprints: Array,
     truth: Ints | None,
@@ -208,7 +212,6 @@ def shapes_pool(
     notes: tuple[str, ...] = (),
 ) -> Pool:
     """A pool of images with shapes as features; the arguments are those of `Pool`."""
-    height, width = feature_map.canvas
     return Pool(
         name=name,
         kind="image",
@@ -224,8 +227,8 @@ def shapes_pool(
         common_scale=True,
         notes=(
             *notes,
-            f"Features are {len(feature_map.columns)} shapes learnt from the images at {height} x {width} "
-            "pixels; shown are the originals.",
+            f"Features are {len(feature_map.columns)} shapes learnt from small copies of the images; shown "
+            "are the originals.",
         ),
     )
 

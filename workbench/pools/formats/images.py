@@ -19,6 +19,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import check_image_features, image_pool, shapes_pool
+from workbench.pools.features.cache import cached_features
 from workbench.pools.features.pixels import size_text
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap, shrunk
 from workbench.pools.formats import Reader
@@ -151,13 +152,14 @@ def _photo_pool(
     if max(max(copy.shape[:2]) for copy in copies) < SMALLEST:
         return None
     truth, classes = _classes_by_folder(file.name, paths, labelled)
-    feature_map, features = ShapesFeatureMap.learn(copies)
+    words = np.array(fingerprints, dtype=np.uint64)
+    feature_map, features = cached_features("shapes", words, SIDE, lambda: ShapesFeatureMap.learn(copies))
     return shapes_pool(
         name or file.stem,
         PhotoItems(paths, Photos(folder, paths, max_pixels)),
         feature_map,
         features,
-        np.array(fingerprints, dtype=np.uint64),
+        words,
         truth,
         classes,
         title=file.name,

@@ -9,12 +9,13 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.cells import Numbers, plain_text, read_numbers, read_texts
+from workbench.pools.features.cache import cached_features
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.table import CategoryColumn, NumberColumn, TableFeatureMap
 from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
 from workbench.pools.items import RowItems, RowNumbers, TextItems
-from workbench.pools.pool import Pool
+from workbench.pools.pool import FeatureMap, Pool
 from workbench.pools.tables.columns import typical
 from workbench.pools.tables.examination import Examination
 from workbench.pools.tables.report import counted
@@ -85,21 +86,27 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     assert table.texts is not None
     column = str(table.options.text_column)
     texts = [str(text) for text in table.texts[rows]]
-    feature_map: PiecesFeatureMap | TextFeatureMap
+    words = fingerprint_words([fingerprint_values(texts)])
     if table.options.text_features == "pieces":
-        feature_map = PiecesFeatureMap.of(texts, column, len(table.classes))
-        what = "directions of words and pieces of words"
+        n_classes, what = len(table.classes), "directions of words and pieces of words"
+
+        def learn() -> tuple[FeatureMap, Array]:
+            made = PiecesFeatureMap.of(texts, column, n_classes)
+            return made, made.transform(texts)
+
+        feature_map, features = cached_features("pieces", words, (column, n_classes), learn)
     else:
         feature_map, what = TextFeatureMap.of(texts, column), "topics"
+        features = feature_map.transform(texts)
     return Pool(
         name=name,
         kind="text",
-        features=feature_map.transform(texts),
+        features=features,
         classes=table.classes,
         truth=None if table.truth is None else table.truth[rows],
         items=TextItems(_ids(table, rows), texts),
         feature_map=feature_map,
-        fingerprints=fingerprint_words([fingerprint_values(texts)]),
+        fingerprints=words,
         title=table.raw.name,
         description=f"{len(rows):,} texts from {table.raw.name}.",
         common_scale=True,

@@ -1,0 +1,135 @@
+"""Errors by labels on features as they were (pixels, topics) and as they are learnt (shapes, pieces)."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.classifiers import LargeMarginClassifier
+from workbench.pools import load_pool
+from workbench.pools.building import image_pool
+from workbench.pools.catalogue import find_file
+from workbench.pools.features.pieces import PiecesFeatureMap
+from workbench.pools.features.texts import TextFeatureMap
+from workbench.pools.items import ImageItems, TextItems
+
+MARKS = (50, 100, 200, 500, 1000)
+SETS = ("mnist", "fashion_mnist", "cifar10_jpeg", "banking77")
+
+
+def features_of(name: str, n: int, seed: int) -> tuple[dict[str, Array], Ints, dict[str, float]]:
+    """Old and new features of n items drawn from a set, their classes, and the seconds each took."""
+    rng = np.random.default_rng([seed, n])
+    found, seconds = {}, {}
+    if name == "banking77":
+        file = find_file("text/banking77/train.csv")
+        if file is None:
+            raise SystemExit("banking77 lies in no data folder; WORKBENCH_DATA names one.")
+        pool = load_pool(file, text_column="text", target="category")
+        assert isinstance(pool.items, TextItems) and pool.truth is not None
+        rows = np.sort(rng.permutation(len(pool))[:n])
+        texts = [pool.items.texts[row] for row in rows]
+        makers: dict[str, Any] = {
+            "topics": lambda: TextFeatureMap.of(texts).transform(texts),
+            "pieces": lambda: PiecesFeatureMap.of(texts, n_classes=77).transform(texts),
+        }
+    else:
+        pool = load_pool(f"images:{name}")
+        assert isinstance(pool.items, ImageItems) and pool.truth is not None
+        rows = np.sort(rng.permutation(len(pool))[:n])
+        images = np.asarray(pool.items.images[rows])
+        makers = {
+            kind: lambda kind=kind: image_pool(name, images, None, (), features=kind).features
+            for kind in ("pixels", "shapes")
+        }
+    truth = np.asarray(pool.truth)[rows]
+    del pool
+    for kind, make in makers.items():
+        began = time.process_time()
+        found[kind] = make()
+        seconds[kind] = time.process_time() - began
+    return found, truth, seconds
+
+
+def curve(X: Array, y: Ints, marks: tuple[int, ...], policy: str, seed: int) -> list[float]:
+    """Error on the last third of the items at each number of labels."""
+    rng = np.random.default_rng([seed, 1])
+    order = rng.permutation(len(y))
+    test, open_ = order[: len(y) // 3], list(order[len(y) // 3 :])
+    classes = np.unique(y)
+    # of the whole pool, as in a session
+    geometry = LargeMarginClassifier(classes=classes).measure(X, seed, common_scale=True)
+    labelled: list[int] = []
+    errors = []
+    # margin asks in batches of a quarter of what is labelled, as a person in a hurry would
+    steps = [min(marks)]
+    while steps[-1] < max(marks):
+        larger = min(mark for mark in marks if mark > steps[-1])
+        steps.append(min(larger, int(steps[-1] * 1.25)) if policy == "margin" else larger)
+    model: Any = None
+    for step in steps:
+        wanted = step - len(labelled)
+        if policy == "margin" and model is not None:
+            top = np.sort(model.predict_proba(X[open_]), axis=1)[:, -2:]
+            chosen = np.argsort(top[:, 1] - top[:, 0], kind="stable")[:wanted].tolist()
+        else:
+            chosen = list(range(wanted))
+        taken = {open_[place] for place in chosen}
+        labelled += sorted(taken)
+        open_ = [row for row in open_ if row not in taken]
+        model = LargeMarginClassifier(classes=classes, geometry=geometry, random_state=seed)
+        model.fit(X[labelled], y[labelled])
+        if step in marks:
+            errors.append(float(np.mean(model.predict(X[test]) != y[test])))
+    return errors
+
+
+def labels_to_reach(marks: tuple[int, ...], errors: list[float], target: float) -> float:
+    """Labels at which the error first is the target, between marks on a log scale; infinite if never."""
+    if errors[0] <= target:
+        return float(marks[0])
+    for i in range(1, len(marks)):
+        if errors[i] <= target:
+            part = (errors[i - 1] - target) / max(errors[i - 1] - errors[i], 1e-12)
+            return float(np.exp(np.log(marks[i - 1]) + part * np.log(marks[i] / marks[i - 1])))
+    return float("inf")
+
+
+def main(flags: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--items", type=int, default=12_000)
+    parser.add_argument("--labels", nargs="+", type=int, default=list(MARKS))
+    parser.add_argument("--policy", choices=("margin", "random"), default="margin")
+    parser.add_argument("--seeds", type=int, default=1)
+    arguments = parser.parse_args(flags)
+    marks = tuple(sorted(arguments.labels))
+    for name in arguments.sets:
+        curves: dict[str, list[list[float]]] = {}
+        for seed in range(arguments.seeds):
+            found, truth, seconds = features_of(name, arguments.items, seed)
+            for kind, X in found.items():
+                curves.setdefault(kind, []).append(curve(X, truth, marks, arguments.policy, seed))
+        means = {kind: np.mean(several, axis=0).tolist() for kind, several in curves.items()}
+        for kind, errors in means.items():
+            print(
+                f"{name:14} {kind:8} "
+                + " ".join(f"{mark}: {error:.3f}" for mark, error in zip(marks, errors, strict=True))
+                + f"  ({seconds[kind]:.0f} s of processor)",
+                flush=True,
+            )
+        old, new = means.values()
+        needed = labels_to_reach(marks, new, old[-1])
+        bound = "at least " if needed == marks[0] else ""
+        print(f"{name:14} {marks[-1]} labels on the old are {needed:.0f} on the new: {bound}"
+              f"{marks[-1] / needed:.1f} times fewer", flush=True)  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
