@@ -1,14 +1,16 @@
-"""History: every decision, every fit, and the way out of the program for both."""
+"""History: decisions to look at again, how far people agree, every fit, and the way out of the program."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import streamlit as st
 
-from workbench.app import frame
+from workbench.app import current, frame, review, seeing, widgets
+from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 from workbench.exchange import (
@@ -49,6 +51,8 @@ WORDS = {
     "round": "fit",
 }
 MOST = 5000
+MOST_PICTURES = 500
+ROW = 60
 
 
 def bundle(session: Any) -> bytes:
@@ -105,7 +109,7 @@ def importer(session: Any) -> None:
     if file is not None and st.button("Import", key="import", type="primary"):
         try:
             pairs = import_labels(file.getvalue(), session.pool, kind, session.classes)
-            session.import_labels(pairs, file.name)
+            me.import_labels(pairs, file.name)
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")
         else:
@@ -240,8 +244,240 @@ def fits_table(session: Any) -> None:
         )
 
 
+def doubts(rows: list[review.Decision], state: Any) -> dict[int, review.Opinion]:
+    """How many labels look wrong to models that did not see them; what these say about each item.
+
+    They are as the model was when the page was opened, until somebody wants a newer look.
+    """
+    current.keep_fitting(session)
+    key = f"review-model-{session.id}"
+    model = st.session_state.get(key)
+    if model is None or model.classes != state.classes:
+        model = st.session_state[key] = session.model
+    if model is None or model.classes != state.classes:
+        st.caption("What a model thinks of the labels is said here after the next fit.")
+        return {}
+    job = seeing.cross_validation(session, model)
+    found = review.opinions(state, model, job.result if job.status == "done" else None)
+    newer = session.model is not None and session.model.number != model.number
+    with st.container(horizontal=True, vertical_alignment="center", key="review-verdict"):
+        if job.status == "done":
+            st.markdown(f"**{review.verdict(rows, found)}**", help=explain("confident learning"))
+        else:
+            st.markdown("Each label is being compared with a model that did not see it.")
+        if (
+            newer
+            and not job.active
+            and st.button("Look again", key="review-newer", icon=":material/refresh:")
+        ):
+            st.session_state[key] = session.model
+            st.rerun()
+    if job.status != "done":
+        widgets.job_panel(job, f"review-cross-{model.number}", height=64)
+    return found
+
+
+def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.Decision]:
+    """The decisions to show, as chosen above the table."""
+    # the chosen one stays when its last decision is dealt with
+    here = st.session_state.get("review-kind", "all")
+    kinds = [kind for kind in review.FILTERS if kind in ("all", here) or review.chosen(rows, found, kind)]
+    people = sorted({person for row in rows for person in (row.who, *row.people) if person})
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="review-filters"):
+        kind = st.pills(
+            "Show",
+            kinds,
+            default="all",
+            required=True,
+            format_func=lambda kind: review.FILTERS[kind][0],
+            key="review-kind",
+            label_visibility="collapsed",
+        )
+        label = st.selectbox(
+            "Label",
+            list(state.classes),
+            index=None,
+            placeholder="Every class",
+            key="review-class",
+            label_visibility="collapsed",
+            width=180,
+        )
+        person = None
+        if len(people) > 1:
+            person = st.selectbox(
+                "Who",
+                people,
+                index=None,
+                placeholder="Everybody",
+                key="review-person",
+                label_visibility="collapsed",
+                width=180,
+            )
+    return review.in_doubt_first(review.chosen(rows, found, kind or "all", label, person), found)
+
+
+def picked(items: list[int], table: Any, key: str) -> list[int]:
+    """A table of items; the items of the rows that are selected.
+
+    Args:
+        items: in the order of the rows.
+        table: (some of the items) -> their rows.
+        key: of the table.
+    """
+    import pandas as pd
+
+    limit = MOST_PICTURES if session.pool.kind == "image" else MOST
+    if len(items) > limit:
+        st.caption(f"The first {limit:,} of {len(items):,}; narrow them down to see the others.")
+        items = items[:limit]
+    # A selection is kept by row number: when other rows stand there, it must not go on to them.
+    order = crc32(repr(items).encode())
+    high = ROW if session.pool.kind == "image" else 35
+    made = st.dataframe(
+        pd.DataFrame(table(items)),
+        hide_index=True,
+        key=f"{key}-{order:x}",
+        height=min(40 + high * len(items), 520),
+        row_height=high,
+        on_select="rerun",
+        selection_mode="multi-row",
+        placeholder="",
+        alt="Decisions with what a model says about them",
+        column_config={
+            "Picture": st.column_config.ImageColumn(width="small"),
+            "Shows": st.column_config.TextColumn(width="large"),
+            "Label's chance": st.column_config.ProgressColumn(
+                help="Probability that a model which did not see this label gives its class.",
+                format="percent",
+                min_value=0,
+                max_value=1,
+                width="small",
+            ),
+            "Looks wrong": st.column_config.CheckboxColumn(width="small"),
+            "Seconds": st.column_config.NumberColumn(format="%.1f", width="small"),
+        },
+    )
+    return [items[i] for i in made.selection.rows if i < len(items)]
+
+
+def act(action: Any, *given: Any) -> None:
+    """Do something to the selected items and say what was done after the rerun that follows."""
+    try:
+        st.session_state["review-done"] = action(me, *given)
+    except InputError as error:
+        st.session_state["review-refused"] = str(error)
+    st.rerun()
+
+
+def actions(items: list[int], state: Any) -> None:
+    """What can be done to the selected rows."""
+    none = not items
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="review-actions"):
+        label = st.selectbox(
+            "Class", list(state.classes), index=None, placeholder="Give it the class", key="review-new",
+            label_visibility="collapsed", width=200, disabled=none,
+        )  # fmt: skip
+        words = f"Relabel {plural(len(items), 'item')}" if items else "Relabel"
+        if st.button(words, key="review-relabel", type="primary", disabled=none or label is None):
+            act(review.relabel, items, label)
+        flagged = [item for item in items if item in state.flagged]
+        if st.button("Flag", key="review-flag", icon=":material/flag:", disabled=len(flagged) == len(items)):
+            act(review.set_flag, items, True)
+        if st.button("Clear flag", key="review-unflag", disabled=not flagged):
+            act(review.set_flag, items, False)
+        with st.popover("Note", icon=":material/edit_note:", disabled=none):
+            text = st.text_input("Note", key="review-note", max_chars=500)
+            if st.button("Keep the note", key="review-keep-note", disabled=not text.strip()):
+                act(review.add_note, items, text)
+        aside = [item for item in items if item in state.skipped or item in state.unsure]
+        if st.button("Ask again", key="review-again", icon=":material/replay:", disabled=not aside):
+            act(review.ask_again, aside)
+        if none:
+            st.caption("Select rows at their left edge to change them.")
+
+
+def said() -> None:
+    """What the last action did."""
+    if "review-done" in st.session_state:
+        st.toast(verbatim(st.session_state.pop("review-done")), icon=":material/check:")
+    if "review-refused" in st.session_state:
+        st.error(verbatim(st.session_state.pop("review-refused")), icon=":material/error:")
+
+
+def decisions_view(rows: list[review.Decision], found: Any, state: Any) -> None:
+    """What was decided, the most doubtful first, and what can be done about it."""
+    shown = filters(rows, found, state)
+    if not shown:
+        st.caption("Nothing here.")
+        return
+    by_item = {row.item: row for row in shown}
+    bar = st.container()
+    items = picked(
+        [row.item for row in shown],
+        lambda some: review.table(session.pool, [by_item[item] for item in some], found),
+        "review-table",
+    )
+    with bar:
+        actions(items, state)
+
+
+def people_view(shared: Any, state: Any, found: Any) -> None:
+    """How far people agree, and what they differ on."""
+    import pandas as pd
+
+    together = review.group(shared, len(state.classes))
+    pairs = review.pairs(shared)
+    help_ = explain("kappa")
+    if together is not None:
+        n = len({person for given in shared.values() for person in given})
+        st.markdown(f"**{verbatim(review.agreement_words(f'{n} people', together))}**", help=help_)
+    for a, b, one in pairs[:1] if together is None else []:
+        st.markdown(f"**{verbatim(review.agreement_words(f'{a} and {b}', one))}**", help=help_)
+    if len(pairs) > 1:
+        rows = [
+            {"Two people": f"{a} and {b}", "Items": one.n_items, "Agree": one.observed, "Kappa": one.kappa}
+            for a, b, one in pairs
+        ]
+        st.dataframe(
+            pd.DataFrame(rows),
+            hide_index=True,
+            key="agreement-pairs",
+            alt="Agreement of each two people",
+            column_config={
+                "Agree": st.column_config.NumberColumn(format="percent"),
+                "Kappa": st.column_config.NumberColumn(format="%.2f"),
+            },
+        )
+    if not state.conflicts:
+        st.markdown("Nobody differs on an item, or it is decided.")
+        return
+    st.markdown(f"{plural(len(state.conflicts), 'item')} to decide. Until then the latest label counts.")
+    bar = st.container()
+    items = picked(
+        list(state.conflicts), lambda some: review.disputes(session.pool, state, some, found), "disputes"
+    )
+    with bar, st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="resolve"):
+        label = st.selectbox(
+            "Class",
+            list(state.classes),
+            index=None,
+            placeholder="Decide for the class",
+            key="resolve-class",
+            label_visibility="collapsed",
+            width=220,
+            disabled=not items,
+        )
+        words = f"Resolve {plural(len(items), 'item')}" if items else "Resolve"
+        if st.button(words, key="resolve-button", type="primary", disabled=not items or label is None):
+            act(review.resolve, items, label)
+        if not items:
+            st.caption("Select rows at their left edge to decide them.")
+
+
 session = frame.needed("see its history", "History")
+me = current.mine(session)
 state = session.state
+rows = review.decisions(session)
 st.title("History")
 if "imported" in st.session_state:
     st.toast(f"Imported {plural(st.session_state.pop('imported'), 'label')}.", icon=":material/check:")
@@ -249,13 +485,26 @@ parts = [plural(len(state.codes), "item") + " labelled"]
 parts += [
     f"{n:,} {word}" for n, word in ((len(state.skipped), "skipped"), (len(state.unsure), "unsure")) if n
 ]
-parts += [f"{len(state.conflicts):,} in disagreement"] if state.conflicts else []
+parts += [f"{len(state.conflicts):,} on which people differ"] if state.conflicts else []
 st.markdown(" · ".join(parts))
 downloads(session, state)
-decisions, labels, fits = st.tabs(["Decisions", "Labels", "Fits"])
-with decisions:
-    events_table(session, state)
-with labels:
+said()
+people = review.shared_labels(state)
+titles = ["Review", *(["Agreement"] if people else []), "Labels", "Fits"]
+views = dict(zip(titles, st.tabs(titles), strict=True))
+with views["Review"]:
+    if rows:
+        found = doubts(rows, state)
+        decisions_view(rows, found, state)
+    else:
+        st.markdown("Nothing is decided yet.")
+        frame.link("label", "Label the first item", ":material/arrow_forward:")
+    with st.expander("Log: every event, newest first", icon=":material/list:"):
+        events_table(session, state)
+if people:
+    with views["Agreement"]:
+        people_view(people, state, found)
+with views["Labels"]:
     labels_table(session)
-with fits:
+with views["Fits"]:
     fits_table(session)

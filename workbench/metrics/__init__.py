@@ -4,6 +4,7 @@ Probabilities are [N, C], true classes are codes [N]. Nothing here imports sciki
 before a function that needs it is called.
 """
 
+from workbench.metrics.agreement import Agreement, cohen_kappa, fleiss_kappa
 from workbench.metrics.calibration import (
     BrierParts,
     ConfidenceHistogram,
@@ -40,6 +41,7 @@ from workbench.metrics.comparison import (
     rank_methods,
     wilcoxon_p,
 )
+from workbench.metrics.label_errors import LabelErrors, label_errors
 from workbench.metrics.ranking import RocCurve, area_under_roc, roc_curve
 from workbench.metrics.scores import (
     balanced_error_rate,
@@ -51,10 +53,12 @@ from workbench.metrics.scores import (
 
 __all__ = [
     "MIN_SEEDS",
+    "Agreement",
     "BrierParts",
     "ConfidenceHistogram",
     "CurveBand",
     "Interval",
+    "LabelErrors",
     "LabelsSaved",
     "PairedTest",
     "Ranking",
@@ -71,11 +75,14 @@ __all__ = [
     "brier_score",
     "classwise_calibration_error",
     "cliques",
+    "cohen_kappa",
     "confidence_histogram",
     "critical_difference",
     "error_rate",
     "expected_calibration_error",
+    "fleiss_kappa",
     "holm",
+    "label_errors",
     "labels_saved",
     "labels_to_reach",
     "macro_f1",

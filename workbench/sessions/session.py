@@ -459,12 +459,13 @@ class Session:
                 return Acknowledgement(operation, "saved")
             return self._answers.confirm(transaction, given)
 
-    def label_item(self, item: int, name: str) -> Event:
+    def label_item(self, item: int, name: str, *, role: str = "map") -> Event:
         """Label an item of one's own choosing, such as a point clicked on a map.
 
         Args:
             item: index into the pool.
             name: of the class.
+            role: how it was chosen: "map", or "review" for a label that is looked at again.
 
         Returns:
             The recorded event. An earlier label of this annotator is replaced.
@@ -472,9 +473,9 @@ class Session:
         Raises:
             InputError: no such item or class, or an item of the test split.
         """
-        return self.label_items([item], name)[0]
+        return self.label_items([item], name, role=role)[0]
 
-    def label_items(self, items: Sequence[int], name: str) -> list[Event]:
+    def label_items(self, items: Sequence[int], name: str, *, role: str = "map") -> list[Event]:
         """Label several items at once (a lasso): one event each, all or none.
 
         Raises:
@@ -491,7 +492,7 @@ class Session:
         model = self.model
         with self._project.recording() as transaction:
             key = key_of(transaction.state, name)
-            more = {"role": "map", "round": -1 if model is None else model.number}
+            more = {"role": role, "round": -1 if model is None else model.number}
             more["classifier"] = self._project.settings(transaction.state)["classifier"]
             return [self._add(transaction, Event.label(key, int(i), **more)) for i in items]
 

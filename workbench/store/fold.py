@@ -25,7 +25,7 @@ class Vote:
         annotator: who.
         event: id of the event.
         time: of the event.
-        role: how the item came up: "policy", "evaluation", "cold-start", "map", "imported", ...
+        role: how the item came up: "policy", "evaluation", "cold-start", "map", "review", ...
         final: True for the end of a disagreement ("resolved").
     """
 

@@ -1,0 +1,208 @@
+"""Decisions looked at again: doubts, filters, actions, agreement; and the page that shows them."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+
+from tests.app.test_pages import open_page, texts
+from tests.sessions.fakes import FAKE
+from workbench.app import current, review, seeing
+from workbench.errors import InputError
+from workbench.sessions import Session
+from workbench.store import Event
+
+
+@pytest.fixture
+def project(home: Path) -> Session:
+    """Ann's labels of 30 items, one of them wrong; Bob's of four of these, one different; some set aside."""
+    ann = Session.create("iris", classifier=FAKE, annotator="ann")
+    truth = ann.pool.truth
+    assert truth is not None
+    by_class = [ann.pool.trainable[truth[ann.pool.trainable] == c][:10] for c in range(3)]
+    for code, items in enumerate(by_class):
+        ann.label_items([int(i) for i in items], ann.classes[code])
+    ann.label_item(int(by_class[0][0]), ann.classes[2])
+    bob = ann.as_annotator("bob")
+    for item in by_class[1][:3]:
+        bob.label_item(int(item), ann.classes[1])
+    bob.label_item(int(by_class[1][3]), ann.classes[2])
+    for kind in ("skip", "unsure"):
+        ask = ann.ask()[0]
+        assert ann.tell(ask.id, Event(kind))
+    ann.flag(int(by_class[2][0]), reason="blurred")
+    ann.note(int(by_class[2][1]), "odd petals")
+    ann.refit()
+    current.keep(ann)
+    return ann
+
+
+def wrong_one(session: Session) -> int:
+    truth = session.pool.truth
+    assert truth is not None
+    return next(
+        i
+        for i, c in session.state.codes.items()
+        if c != truth[i] and session.state.standing[i].annotator == "ann"
+    )
+
+
+def looked_at(session: Session) -> dict[int, review.Opinion]:
+    model = session.model
+    assert model is not None
+    job = seeing.cross_validation(session, model)
+    assert job.wait(60) and job.status == "done", job.error
+    return review.opinions(session.state, model, job.result)
+
+
+def test_the_wrong_label_is_the_likeliest_error(project: Session) -> None:
+    rows, found = review.decisions(project), looked_at(project)
+    assert len(rows) == 32 and set(found) == set(project.state.codes)
+    first = review.in_doubt_first(rows, found)[0]
+    said = found[first.item]
+    assert first.item == wrong_one(project) and said.wrong and said.disagrees
+    assert said.label == project.classes[0] and said.self_confidence < 0.1
+    n = sum(one.wrong for one in found.values())
+    look = "looks" if n == 1 else "look"
+    expected = f"{n} of 30 labels {look} wrong to a model that did not see them; the likeliest first."
+    assert review.verdict(rows, found) == expected
+    assert review.verdict(rows, {}) == "None of 0 labels looks wrong to a model that did not see it."
+
+
+def test_items_the_model_never_learnt_from_are_judged_by_the_model_itself(project: Session) -> None:
+    model = project.model
+    assert model is not None
+    fresh = next(int(i) for i in project.pool.trainable if int(i) not in project.state.answered)
+    project.label_item(fresh, project.classes[0])
+    found = review.opinions(project.state, model, None)
+    assert set(found) == {fresh}
+    assert found[fresh].self_confidence == model.probabilities[fresh, 0]
+    project.rename_class(project.classes[0], "other")
+    assert review.opinions(project.state, model, None) == {}, "its columns are of other classes"
+
+
+def test_filters(project: Session) -> None:
+    rows, found = review.decisions(project), looked_at(project)
+
+    def items(*given: Any) -> list[int]:
+        return [row.item for row in review.chosen(rows, found, *given)]
+
+    state = project.state
+    assert set(items("skipped")) == set(state.skipped) and len(state.skipped) == 1
+    assert set(items("unsure")) == set(state.unsure) and len(state.unsure) == 1
+    assert set(items("flagged")) == set(state.flagged) and len(state.flagged) == 1
+    assert set(items("disputed")) == set(state.conflicts) and len(state.conflicts) == 1
+    assert wrong_one(project) in items("disagrees") and wrong_one(project) in items("wrong")
+    assert len(items("all", None, "bob")) == 4
+    assert set(items("all", project.classes[0])) == {i for i, c in state.codes.items() if c == 0}
+    assert items("skipped", None, "bob") == []
+
+
+def test_actions_say_what_they_did_and_change_only_what_differs(project: Session) -> None:
+    item = wrong_one(project)
+    others = [i for i, c in project.state.codes.items() if c == 0][:2]
+    assert review.relabel(project, [item, *others], project.classes[0]) == "1 item labelled setosa."
+    assert project.state.labels[item] == "setosa"
+    assert project.state.standing[item].role == "review"
+    assert project.state.conflicts and item not in project.state.conflicts
+    before = project.state.n_events
+    assert "Nothing to change" in review.relabel(project, [item], "setosa")
+    assert project.state.n_events == before
+    assert review.set_flag(project, [item, *project.state.flagged], True) == "1 item flagged."
+    assert review.set_flag(project, list(project.state.flagged), False) == "2 flags cleared."
+    assert not project.state.flagged
+    review.add_note(project, [item], " again ")
+    assert [n.text for n in project.state.notes[item]] == ["again"]
+    with pytest.raises(InputError, match="some words"):
+        review.add_note(project, [item], "  ")
+    aside = [*project.state.skipped, *project.state.unsure]
+    assert review.ask_again(project, [item, *aside]) == "2 items will be asked about again on Label."
+    assert project.state.requeued == set(aside)
+    assert "skipped or unsure" in review.ask_again(project, [item])
+    disputed = list(project.state.conflicts)
+    assert review.resolve(project, disputed, "versicolor") == "1 disagreement decided: versicolor."
+    assert not project.state.conflicts and project.state.labels[disputed[0]] == "versicolor"
+    assert project.pool.test is not None
+    with pytest.raises(InputError, match="test split"):
+        review.relabel(project, [int(project.pool.test.test[0])], "setosa")
+
+
+def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> None:
+    shared = review.shared_labels(project.state)
+    assert len(shared) == 4
+    ((a, b, found),) = review.pairs(shared)
+    assert {a, b} == {"ann", "bob"} and found.observed == 0.75 and found.n_items == 4
+    assert review.group(shared, 3) is None
+    words = review.agreement_words("ann and bob", found)
+    assert (
+        words.startswith("ann and bob labelled 4 items both and agree in 75 %") and "kappa is 0.00" in words
+    )
+    (disputed,) = project.state.conflicts
+    row = review.disputes(project.pool, project.state, [disputed], {})[0]
+    assert (row["ann"], row["bob"]) == ("versicolor", "virginica")
+    project.as_annotator("carol").resolve(disputed, "versicolor")
+    assert review.shared_labels(project.state) == shared
+    project.as_annotator("carol").label_item(next(i for i in shared if i != disputed), "versicolor")
+    found_all = review.group(review.shared_labels(project.state), 3)
+    assert found_all is not None and (found_all.n_ratings, found_all.n_left_out) == (2, 1)
+
+
+def test_rows_show_what_there_is_and_no_empty_columns(project: Session) -> None:
+    rows = [row for row in review.decisions(project) if row.status == "labelled"][:3]
+    shown = review.table(project.pool, rows, {})
+    assert shown[0]["Label"] in project.classes and "Picture" not in shown[0] and "Model says" not in shown[0]
+    assert len(set(map(tuple, shown))) == 1
+    digits = SimpleNamespace(
+        fingerprint="x", items=SimpleNamespace(show=lambda i: SimpleNamespace(image=IMAGE))
+    )
+    assert review.picture(digits, 0).startswith("data:image/png;base64,")  # type: ignore[arg-type]
+
+
+IMAGE = np.zeros((900, 600, 3), dtype=np.uint8)
+
+
+def test_history_opens_on_what_looks_wrong(project: Session) -> None:
+    looked_at(project)
+    test = open_page("history", project.id)
+    said = texts(test)
+    assert "look wrong to a model that did not see" in said or "looks wrong to a model" in said
+    assert [tab.label for tab in test.tabs] == ["Review", "Agreement", "Labels", "Fits"]
+    assert "ann and bob labelled 4 items both" in said.replace("\\", "")
+    assert "1 item to decide" in said
+    table = test.dataframe[0].value
+    assert table.iloc[0]["Item"] == str(project.pool.items.ids[wrong_one(project)])
+    assert bool(table.iloc[0]["Looks wrong"])
+    labels = {b.key: b.disabled for b in test.button if str(b.key).startswith(("review-", "resolve-"))}
+    assert all(labels.values()) and {"review-relabel", "review-again", "resolve-button"} <= set(labels)
+    kinds = next(p for p in test.button_group if p.key == "review-kind")
+    kinds.set_value("skipped").run()
+    assert not test.exception
+    assert len(test.dataframe[0].value) == 1
+    assert test.dataframe[0].value.iloc[0]["Label"] == "(skipped)"
+
+
+def test_a_selected_row_is_relabelled_in_the_name_of_whoever_sits_there(
+    project: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at(project)
+    item, real = wrong_one(project), st.dataframe
+
+    def first_row_selected(*given: Any, **more: Any) -> Any:
+        made = real(*given, **more)
+        first = str(more["key"]).startswith("review-table")
+        return SimpleNamespace(selection=SimpleNamespace(rows=[0])) if first else made
+
+    monkeypatch.setattr(st, "dataframe", first_row_selected)
+    monkeypatch.setattr(current, "person", lambda fallback: "carol")
+    test = open_page("history", project.id)
+    button = test.button(key="review-relabel")
+    assert button.label == "Relabel 1 item" and button.disabled
+    test.selectbox(key="review-new").set_value("setosa").run()
+    test.button(key="review-relabel").click().run()
+    assert not test.exception and test.toast[0].value == "1 item labelled setosa\\."
+    assert project.state.labels[item] == "setosa"
+    standing = project.state.standing[item]
+    assert (standing.annotator, standing.role) == ("carol", "review")

@@ -1,0 +1,416 @@
+"""What was decided about each item, what a model that did not see it says, and how far people agree."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.app.text import percent, plural
+from workbench.arrays import Floats, Ints
+from workbench.errors import InputError
+from workbench.metrics import Agreement, cohen_kappa, fleiss_kappa, label_errors
+
+if TYPE_CHECKING:
+    from workbench.pools import Pool
+    from workbench.sessions import ProjectState, Session
+    from workbench.sessions.model import FittedModel
+
+LABELLED, SKIPPED, UNSURE, OPEN = "labelled", "skipped", "unsure", "open"
+SIDE = 56  # pixels of a small picture
+_SUMMARY = 160  # characters
+_COLUMNS = 6
+_PICTURES: OrderedDict[tuple[str, int], str] = OrderedDict()
+_KEPT = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What stands about one item.
+
+    Attributes:
+        item: index into the pool.
+        status: "labelled", "skipped", "unsure", or "open" for one that was only flagged or noted.
+        label: name of the class; "" without one.
+        who: the person, or what answered in their place ("oracle").
+        people: everybody whose label of the item stands.
+        time: of the decision, UTC, ISO 8601; "" where there is none.
+        seconds: the person took, where it is known.
+        role: how the item came up.
+        flag: reason of the flag, which may be ""; None without one.
+        note: remarks, joined.
+        disputed: people differ and nobody has decided.
+    """
+
+    item: int
+    status: str
+    label: str = ""
+    who: str = ""
+    people: tuple[str, ...] = ()
+    time: str = ""
+    seconds: float | None = None
+    role: str = ""
+    flag: str | None = None
+    note: str = ""
+    disputed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a model that did not learn from an item's label says about it.
+
+    Attributes:
+        label: the class it finds most probable.
+        confidence: probability of that class.
+        self_confidence: probability of the given class.
+        wrong: the given label is likely wrong, by confident learning.
+        disagrees: the most probable class is not the given one.
+    """
+
+    label: str
+    confidence: float
+    self_confidence: float
+    wrong: bool
+    disagrees: bool
+
+
+def decisions(session: Session) -> list[Decision]:
+    """One decision for each item that was labelled, set aside, flagged or noted; newest first."""
+    state = session.state
+    payloads = {event.id: event.payload for event in session.events}
+    aside = {e.item: e for e in session.events if e.kind in ("skip", "unsure")}
+    disputed = frozenset(state.conflicts)
+    items = dict.fromkeys((*state.votes, *state.skipped, *state.unsure, *state.flagged, *state.notes))
+    rows = []
+    for item in items:
+        more: dict[str, Any] = {
+            "flag": state.flagged.get(item),
+            "note": " | ".join(note.text for note in state.notes.get(item, ())),
+        }
+        if item in state.votes:
+            vote = state.standing[item]
+            said = payloads.get(vote.event, {})
+            who = vote.annotator if vote.role in ("imported", "confirmed") else said.get("source")
+            more |= {
+                "label": state.labels[item],
+                "who": str(who or vote.annotator),
+                "people": tuple(state.votes[item]),
+                "time": vote.time,
+                "seconds": said.get("seconds"),
+                "role": vote.role,
+                "disputed": item in disputed,
+            }
+            rows.append(Decision(item, LABELLED, **more))
+            continue
+        status = SKIPPED if item in state.skipped else UNSURE if item in state.unsure else OPEN
+        event = None if status == OPEN else aside.get(item)
+        if event is not None:
+            more |= {"who": event.annotator, "people": (event.annotator,), "time": event.time}
+            more |= {"seconds": event.payload.get("seconds"), "role": str(event.payload.get("role", ""))}
+        rows.append(Decision(item, status, **more))
+    return sorted(rows, key=lambda row: row.time, reverse=True)
+
+
+def opinions(
+    state: ProjectState, model: FittedModel, crossed: tuple[Ints, Ints, Floats] | None
+) -> dict[int, Opinion]:
+    """What models say about the labelled items whose label they did not learn from.
+
+    Args:
+        state: of the project.
+        model: the one whose training set was cross-validated.
+        crossed: items [n], codes [n] and probabilities [n, C] of `insight.cross_validated`; without
+            it, there are opinions only on items the model itself never learnt from.
+
+    Returns:
+        Item -> opinion. Nothing while the classes are not those of the model.
+    """
+    if model.classes != state.classes or len(state.classes) < 2:
+        return {}
+    learnt = frozenset(model.items.tolist())
+    others = [item for item in state.codes if item not in learnt]
+    items, parts = others, [model.probabilities[np.asarray(others, dtype=np.int64)]] if others else []
+    if crossed is not None:
+        # a label that was taken back since has no opinion
+        rows = [i for i, item in enumerate(crossed[0].tolist()) if item in state.codes]
+        items = [*others, *crossed[0][rows].tolist()]
+        parts = [*parts, crossed[2][rows]]
+    if not items:
+        return {}
+    p = np.concatenate(parts)
+    found = label_errors([state.codes[item] for item in items], p)
+    best = p.argmax(axis=1)
+    return {
+        item: Opinion(
+            state.classes[best[i]],
+            float(p[i, best[i]]),
+            float(found.self_confidence[i]),
+            bool(found.wrong[i]),
+            int(best[i]) != state.codes[item],
+        )
+        for i, item in enumerate(items)
+    }
+
+
+def in_doubt_first(rows: Iterable[Decision], found: Mapping[int, Opinion]) -> list[Decision]:
+    """Likely label errors first, then by the probability of the label; those without an opinion last."""
+
+    def doubt(row: Decision) -> tuple[int, float]:
+        opinion = found.get(row.item)
+        return (2, 0.0) if opinion is None else (0 if opinion.wrong else 1, opinion.self_confidence)
+
+    return sorted(rows, key=doubt)
+
+
+FILTERS: dict[str, tuple[str, Callable[[Decision, Opinion | None], bool]]] = {
+    "all": ("All", lambda row, said: True),
+    "wrong": ("Look wrong", lambda row, said: said is not None and said.wrong),
+    "disagrees": ("Model disagrees", lambda row, said: said is not None and said.disagrees),
+    "flagged": ("Flagged", lambda row, said: row.flag is not None),
+    "skipped": ("Skipped", lambda row, said: row.status == SKIPPED),
+    "unsure": ("Unsure", lambda row, said: row.status == UNSURE),
+    "disputed": ("People differ", lambda row, said: row.disputed),
+}
+"""Name -> title, and whether a decision with its opinion is among them."""
+
+
+def chosen(
+    rows: Iterable[Decision],
+    found: Mapping[int, Opinion],
+    kind: str = "all",
+    label: str | None = None,
+    person: str | None = None,
+) -> list[Decision]:
+    """The decisions of one kind, of one class, and of one person.
+
+    Args:
+        rows: all of them.
+        found: of `opinions`.
+        kind: a key of `FILTERS`.
+        label: name of a class; None for all.
+        person: who labelled or set aside; None for everybody.
+    """
+    test = FILTERS[kind][1]
+    return [
+        row
+        for row in rows
+        if test(row, found.get(row.item))
+        and (label is None or row.label == label)
+        and (person is None or person in (row.who, *row.people))
+    ]
+
+
+def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
+    """How many labels look wrong, in a sentence for people."""
+    n = sum(row.item in found for row in rows)
+    wrong = sum(row.item in found and found[row.item].wrong for row in rows)
+    of = plural(n, "label")
+    if not wrong:
+        return f"None of {of} looks wrong to a model that did not see it."
+    look = "looks" if wrong == 1 else "look"
+    return f"{wrong:,} of {of} {look} wrong to a model that did not see them; the likeliest first."
+
+
+# --- showing --------------------------------------------------------------------------------------
+
+
+def summary(pool: Pool, item: int) -> str:
+    """A text or row in one line; "" for an image."""
+    shown = pool.items.show(item)
+    if shown.text is not None:
+        line = " ".join(shown.text.split())
+    elif shown.row is not None:
+        cells = list(shown.row.items())
+        line = " · ".join(f"{name} {_plain(value)}" for name, value in cells[:_COLUMNS])
+        line += f" · {len(cells) - _COLUMNS} more" if len(cells) > _COLUMNS else ""
+    else:
+        return ""
+    return line if len(line) <= _SUMMARY else line[: _SUMMARY - 1].rstrip() + "…"
+
+
+def picture(pool: Pool, item: int) -> str:
+    """A small picture of an image as a data URL, made once."""
+    key = (pool.fingerprint, item)
+    found = _PICTURES.get(key)
+    if found is None:
+        from workbench.app.desk.cards import encoded
+
+        image = pool.items.show(item).image
+        if image is None:
+            return ""
+        # every nth pixel is good enough at this size, and quick for photos
+        step = max(1, -(-max(image.shape[:2]) // (2 * SIDE)))
+        data = base64.b64encode(encoded(image[::step, ::step])).decode()
+        found = _PICTURES[key] = f"data:image/png;base64,{data}"
+        while len(_PICTURES) > _KEPT:
+            _PICTURES.popitem(last=False)
+    return found
+
+
+def table(pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion]) -> list[dict[str, Any]]:
+    """The decisions as rows for people; columns that would be empty throughout are left out."""
+    image = pool.kind == "image"
+    made = []
+    for row in rows:
+        said = found.get(row.item)
+        made.append(
+            {
+                "Picture": picture(pool, row.item) if image else "",
+                "Shows": summary(pool, row.item),
+                "Label": row.label or f"({row.status})",
+                "Model says": "" if said is None else said.label,
+                "Label's chance": None if said is None else said.self_confidence,
+                "Looks wrong": said is not None and said.wrong,
+                "Flag": "" if row.flag is None else row.flag or "flagged",
+                "Note": row.note,
+                "Who": row.who + (f" and {len(row.people) - 1} more" if len(row.people) > 1 else ""),
+                "Item": str(pool.items.ids[row.item]),
+                "Why asked": row.role,
+                "Seconds": row.seconds,
+                "Time (UTC)": row.time.replace("T", " ")[:19],
+            }
+        )
+    full = {
+        n for one in made for n, value in one.items() if not (value is None or value is False or value == "")
+    }
+    return [{name: value for name, value in one.items() if name in full} for one in made]
+
+
+def disputes(
+    pool: Pool, state: ProjectState, items: Sequence[int], found: Mapping[int, Opinion]
+) -> list[dict[str, Any]]:
+    """Items on which people differ as rows for people: a column a person, and what a model says."""
+    names = dict(zip(state.keys, state.classes, strict=True))
+    people = list(dict.fromkeys(person for item in items for person in state.votes[item]))
+    made = []
+    for item in items:
+        row: dict[str, Any] = {"Picture": picture(pool, item)} if pool.kind == "image" else {}
+        row |= {} if pool.kind == "image" else {"Shows": summary(pool, item)}
+        votes = state.votes[item]
+        row |= {p: names[state.resolve(votes[p].key)] if p in votes else "" for p in people}
+        row |= {"Model says": found[item].label} if item in found else {}
+        made.append(row | {"Item": str(pool.items.ids[item])})
+    return made
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# --- doing ----------------------------------------------------------------------------------------
+
+
+def relabel(session: Session, items: Sequence[int], name: str) -> str:
+    """Give items another class, in the name of whoever sits here; items that have it already are left.
+
+    Returns:
+        What was done, in a sentence.
+
+    Raises:
+        InputError: no such class, or an item of the test split; then nothing is changed.
+    """
+    labels = session.state.labels
+    changing = [item for item in items if labels.get(item) != name]
+    if not changing:
+        return f"Nothing to change: all are {name} already."
+    session.label_items(changing, name, role="review")
+    return f"{plural(len(changing), 'item')} labelled {name}."
+
+
+def set_flag(session: Session, items: Sequence[int], on: bool) -> str:
+    """Flag items, or clear their flags; those that are so already are left."""
+    flagged = session.state.flagged
+    changing = [item for item in items if (item in flagged) != on]
+    for item in changing:
+        session.flag(item, on)
+    return f"{plural(len(changing), 'item')} flagged." if on else f"{plural(len(changing), 'flag')} cleared."
+
+
+def add_note(session: Session, items: Sequence[int], text: str) -> str:
+    """Keep a remark about each of some items.
+
+    Raises:
+        InputError: an empty remark.
+    """
+    if not text.strip():
+        raise InputError("A note needs some words.")
+    for item in items:
+        session.note(item, text.strip())
+    return f"Noted on {plural(len(items), 'item')}."
+
+
+def ask_again(session: Session, items: Sequence[int]) -> str:
+    """Have those of the items that were set aside asked about again."""
+    n = len(session.ask_again(items))
+    if not n:
+        return "None of these was skipped or unsure."
+    return f"{plural(n, 'item')} will be asked about again on Label."
+
+
+def resolve(session: Session, items: Sequence[int], name: str) -> str:
+    """End the disagreement about some items."""
+    for item in items:
+        session.resolve(item, name)
+    return f"{plural(len(items), 'disagreement')} decided: {name}."
+
+
+# --- people ---------------------------------------------------------------------------------------
+
+
+def shared_labels(state: ProjectState) -> dict[int, dict[str, int]]:
+    """Items that two people or more labelled: item -> person -> class code.
+
+    What decided a disagreement counts for nobody: it was made with the others' labels in sight.
+    """
+    codes = {key: code for code, key in enumerate(state.keys)}
+    found = {}
+    for item, votes in state.votes.items():
+        if len(votes) > 1:
+            given = {v.annotator: codes[state.resolve(v.key)] for v in votes.values() if not v.final}
+            if len(given) > 1:
+                found[item] = given
+    return found
+
+
+def pairs(shared: Mapping[int, Mapping[str, int]]) -> list[tuple[str, str, Agreement]]:
+    """Cohen's kappa of each two people with items in common, the pair with most items first."""
+    people = list(dict.fromkeys(person for given in shared.values() for person in given))
+    found = []
+    for a, b in itertools.combinations(people, 2):
+        both = [(given[a], given[b]) for given in shared.values() if a in given and b in given]
+        if both:
+            found.append((a, b, cohen_kappa([x for x, _ in both], [y for _, y in both])))
+    return sorted(found, key=lambda pair: -pair[2].n_items)
+
+
+def group(shared: Mapping[int, Mapping[str, int]], n_classes: int) -> Agreement | None:
+    """Fleiss' kappa of everybody; None for fewer than three people."""
+    if len({person for given in shared.values() for person in given}) < 3:
+        return None
+    counts = [np.bincount(list(given.values()), minlength=n_classes) for given in shared.values()]
+    return fleiss_kappa(np.stack(counts))
+
+
+def agreement_words(who: str, found: Agreement) -> str:
+    """An agreement in a sentence for people.
+
+    Args:
+        who: "ann and bob", or "3 people".
+        found: theirs.
+    """
+    same = percent(found.observed, 0)
+    items = plural(found.n_items, "item")
+    if found.n_ratings > 2:
+        words = f"{who}, {items} with {found.n_ratings} labels each: two of them agree in {same}"
+        if found.n_left_out:
+            words += f" ({plural(found.n_left_out, 'item')} with another number left out)"
+    else:
+        words = f"{who} labelled {items} both and agree in {same}"
+    if np.isnan(found.kappa):
+        return f"{words}. All are of one class, so kappa says nothing yet."
+    return f"{words}; chance alone gives {percent(found.expected, 0)}, so kappa is {found.kappa:.2f}."
