@@ -335,11 +335,11 @@ def upload_images() -> None:
 
 def seen(pool: Any) -> None:
     """A pool of images before it is started: a sheet of them, their classes, what was done to them."""
-    from workbench.figures.thumbnails import enlarged, sheet
+    from workbench.figures.thumbnails import sheet, tile
 
     st.markdown(f"**{verbatim(pool.title, 60)}** · {verbatim(pool.description)}")
     step = max(1, len(pool) // 24)
-    images = [enlarged(pool.items.show(i).image, 96) for i in range(0, len(pool), step)][:24]
+    images = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
     st.image(
         sheet(images, 12, gap=4, ground=128), alt="Some of the images", output_format="PNG", width="stretch"
     )

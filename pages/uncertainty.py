@@ -105,11 +105,11 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
         label = session.state.labels.get(item)
         st.caption(f"labelled {verbatim(label, 40)}" if label is not None else "not labelled")
         if session.pool.kind == "image":
-            from workbench.figures.thumbnails import enlarged
+            from workbench.figures.thumbnails import thumbnail
 
             image = session.pool.items.show(item).image
             if image is not None:
-                st.image(enlarged(image, 150), width=150, output_format="PNG", alt=f"Item {item}")
+                st.image(thumbnail(image, 150), width=150, output_format="PNG", alt=f"Item {item}")
         else:
             items.show(session.pool, item, key=f"inspected-{item}")
         if np.isfinite(values[item]):
@@ -135,15 +135,15 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
             words += f"{title}: {finite.min():.3f} to {finite.max():.3f}."
         st.caption(verbatim(words, 300))
         if session.pool.kind == "image":
-            from workbench.figures.thumbnails import enlarged, sheet
+            from workbench.figures.thumbnails import sheet, tile
 
             images = [session.pool.items.show(i).image for i in chosen[:24]]
-            same = [im for im in images if im is not None and im.shape == images[0].shape]
-            if same:
+            there = [image for image in images if image is not None]
+            if there:
                 st.image(
-                    sheet([enlarged(im, 48) for im in same], 6),
+                    sheet([tile(image, 48) for image in there], 6),
                     output_format="PNG",
-                    alt=f"The first {len(same)} of them",
+                    alt=f"The first {len(there)} of them",
                 )
         label_buttons(tuple(chosen))
         st.button("Clear selection", key="clear-selection", type="tertiary", on_click=forget)

@@ -12,7 +12,7 @@ from workbench.figures.curves import learning_curve, learning_curves, summarise
 from workbench.figures.maps import Regions, pool_map, thinned
 from workbench.figures.reliability import confidence_histogram, reliability_diagram
 from workbench.figures.sparkline import sparkline
-from workbench.figures.thumbnails import enlarged, sheet
+from workbench.figures.thumbnails import enlarged, sheet, thumbnail, tile
 from workbench.metrics import ConfidenceHistogram, ReliabilityTable
 
 # Machado, Oliveira and Fernandes (2009), severity 1: linear RGB seen with a missing cone
@@ -303,6 +303,14 @@ def test_smooth_thumbnails_keep_the_brightness_and_follow_a_ramp() -> None:
     np.testing.assert_allclose(
         big[20, 25:35], np.interp(np.arange(25, 35), np.arange(6) * 10 + 4.5, ramp[0]), atol=1
     )
+
+
+def test_images_of_any_sizes_and_modes_share_a_sheet_of_tiles() -> None:
+    wide, grey = np.full((20, 60, 3), 9, np.uint8), np.full((4, 4), 200, np.uint8)
+    assert thumbnail(wide, 30).shape == (10, 30, 3) and thumbnail(grey, 30).shape == (30, 30)
+    tiles = [tile(wide, 30, ground=0), tile(grey, 30)]
+    assert (tiles[0][12, 15] == 9).all() and (tiles[0][2, 15] == 0).all() and (tiles[1] == 200).all()
+    assert sheet(tiles, 2).shape == (30, 61, 3)
 
 
 def test_sheets_put_images_side_by_side() -> None:

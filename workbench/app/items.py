@@ -96,14 +96,14 @@ def neighbours(pool: Pool, found: Sequence[tuple[int, int, float]], classes: Seq
         st.caption("No labelled item yet.")
         return
     if pool.kind == "image":
-        from workbench.figures.thumbnails import enlarged
+        from workbench.figures.thumbnails import thumbnail
 
         with st.container(horizontal=True, gap="xsmall", key=f"near-{key}"):
             for item, code, _ in found:
                 with st.container(width=60, gap=None):
                     image = pool.items.show(item).image
                     if image is not None:
-                        st.image(enlarged(image, 56), width=56, output_format="PNG", alt=str(classes[code]))
+                        st.image(thumbnail(image, 56), width=56, output_format="PNG", alt=str(classes[code]))
                     st.caption(verbatim(classes[code], 12), text_alignment="center")
         return
     import pandas as pd

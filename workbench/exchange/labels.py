@@ -88,7 +88,7 @@ def label_table(session: Session | StoredLabels) -> list[dict[str, Any]]:
             "flag": state.flagged.get(item, "") or ("flagged" if item in state.flagged else ""),
             "note": " | ".join(note.text for note in state.notes.get(item, ())),
         }
-        if pool is None:
+        if pool is None or pool.kind == "image":  # a photo need not be decoded to name it
             rows.append(row)
             continue
         shown = pool.items.show(item)

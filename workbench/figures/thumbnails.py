@@ -40,6 +40,47 @@ def enlarged(image: Array, side: int, *, smooth: bool = True) -> Array:
     return np.clip(np.rint(both), 0, 255).astype(np.uint8)
 
 
+def thumbnail(image: Array, side: int) -> Array:
+    """An image brought to `side` pixels on its longer edge, smaller or larger.
+
+    Args:
+        image: [H, W] or [H, W, 3] uint8.
+        side: wanted length of the longer edge, in pixels.
+
+    Returns:
+        [H', W'(, 3)] uint8.
+
+    Raises:
+        ValueError: not an image of that shape.
+    """
+    longest = max(np.asarray(image).shape[:2], default=0)
+    if longest <= side:
+        return enlarged(image, side)
+    from PIL import Image
+
+    height, width = (max(1, round(n * side / longest)) for n in image.shape[:2])
+    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BOX, reducing_gap=2.0))
+
+
+def tile(image: Array, side: int, *, ground: int = 128) -> Array:
+    """A thumbnail in the middle of a square in colour, so that images of any sizes share a sheet.
+
+    Args:
+        image: [H, W] or [H, W, 3] uint8.
+        side: of the square, in pixels.
+        ground: grey level around the image.
+
+    Returns:
+        [side, side, 3] uint8.
+    """
+    small = thumbnail(image, side)
+    height, width = small.shape[:2]
+    top, left = (side - height) // 2, (side - width) // 2
+    out = np.full((side, side, 3), ground, dtype=np.uint8)
+    out[top : top + height, left : left + width] = small if small.ndim == 3 else small[..., None]
+    return out
+
+
 def _weights(given: int, wanted: int) -> Array:
     """[wanted, given] Catmull-Rom weights; beyond the edge the outermost pixel goes on."""
     at = (np.arange(wanted) + 0.5) * given / wanted - 0.5

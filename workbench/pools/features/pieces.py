@@ -93,11 +93,14 @@ class PiecesFeatureMap:
         axes = TruncatedSVD(n, algorithm="randomized", random_state=0).fit(values).components_
         axes = axes * np.sign(axes[np.arange(n), np.abs(axes).argmax(axis=1)])[:, None]
         scales = np.maximum(np.abs(axes).max(axis=0), 1e-12) / _LEVELS
-        terms = [() if made is None else tuple(map(str, made.get_feature_names_out())) for _, made in fitted]
+        words, pieces = (
+            () if made is None else tuple(map(str, made.get_feature_names_out())) for _, made in fitted
+        )
         weights = [np.zeros(0) if made is None else made.idf_ for _, made in fitted]
         return cls(
             column,
-            *terms,
+            words,
+            pieces,
             np.concatenate(weights).astype(np.float32),
             np.rint(axes / scales).astype(np.int8),
             scales.astype(np.float32),
