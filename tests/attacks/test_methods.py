@@ -58,6 +58,28 @@ def test_targets_know_every_kernel(kernel, n_classes, digits, geometry):
     np.testing.assert_allclose(np.asarray(variance), model.predict_latent(digits[2]).variance, atol=1e-8)
 
 
+def test_targets_know_kernels_that_were_chosen(digits, geometry):
+    model = make_classifier("large-margin", geometry=geometry).fit(digits[0], digits[1])
+    state = model.get_state()
+    for more in ({"offset": 10.0}, {"slope": 0.3}, {"offset": 10.0, "slope": 0.3}):
+        chosen = make_classifier("large-margin", choice="auto")
+        chosen.set_state(state | {f"kernel.{name}": np.asarray(value) for name, value in more.items()})
+        target = target_of(chosen)
+        mean, variance = moments(target.key)(target.arrays, digits[2])
+        latent = chosen.predict_latent(digits[2])
+        np.testing.assert_allclose(np.asarray(mean), latent.mean, atol=1e-8)
+        np.testing.assert_allclose(np.asarray(variance), latent.variance, atol=1e-8)
+
+
+def test_columns_written_anew_give_no_gradients():
+    X = np.random.default_rng(0).integers(0, 5, (60, 3)).astype(float)
+    model = make_classifier("large-margin", choice="auto")
+    geometry = model.measure(X, 0).select("one-hot")
+    model = make_classifier("large-margin", geometry=geometry).fit(X, X[:, 0] > 2)
+    with pytest.raises(InputError, match="choice=fixed"):
+        target_of(model)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gradients_are_finite_differences(loss, pixels_model, digits):
     X, y = digits[2][:12], digits[3][:12]

@@ -17,7 +17,7 @@ from workbench.classifiers import protocols
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.kernels import StationaryKernel, stationary
+from workbench.engine.kernels import OffsetKernel, SlopedKernel, StationaryKernel, stationary
 from workbench.errors import InputError
 
 _ROWS = 512  # images in one call, at most: small networks spend their time starting operations
@@ -122,7 +122,11 @@ def _network_mean(predictor: NetworkPredictor, name: str) -> Target:
 
 
 def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    kernel = predictor.kernel
+    kernel, constant, slope = predictor.kernel, 0.0, 0.0
+    if isinstance(kernel, OffsetKernel):
+        kernel, constant = kernel.inner, kernel.offset
+    if isinstance(kernel, SlopedKernel):
+        kernel, slope = kernel.inner, kernel.slope
     if not isinstance(kernel, StationaryKernel) or predictor.representation is not None:
         raise InputError(
             f"{name} uses a kernel or columns of its own; attacks know the named kernels on plain numbers "
@@ -135,11 +139,12 @@ def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any
         predictor.shift, predictor.scale, np.asarray(predictor.clip),
         np.asarray(kernel.length_scale), np.asarray(kernel.variance), predictor.points,
         predictor.mean_weights, predictor.mean_offset, factors, raises,
+        np.asarray(constant), np.asarray(slope),
     ]  # fmt: skip
     owners = [np.repeat(np.arange(n_latent), r) for r in (ranks, raise_ranks)]
     arrays = tuple(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in numbers)
     arrays += tuple(tf.convert_to_tensor(o.astype(np.int32)) for o in owners)
-    return (kernel.name, predictor.binary, np.ndim(kernel.length_scale)), arrays
+    return (kernel.name, predictor.binary, np.ndim(kernel.length_scale), slope > 0), arrays
 
 
 @cache
@@ -179,17 +184,21 @@ def moments(key: tuple[Any, ...]) -> Moments:
     return head
 
 
-def _kernel_moments(arrays: Any, X: Any, name: str, binary: bool, _: int) -> tuple[Any, Any]:
+def _kernel_moments(arrays: Any, X: Any, name: str, binary: bool, _: int, sloped: bool) -> tuple[Any, Any]:
     """What `Predictor` computes, differentiably."""
     (shift, scale, clip, length, variance, points, weights, offset, factors, raises,
-     owners, raise_owners) = arrays  # fmt: skip
+     constant, slope, owners, raise_owners) = arrays  # fmt: skip
     A = tf.clip_by_value((X - shift) / scale, -clip, clip) / length
     B = points / length
-    K = stationary(name, A, B, variance, tf)
+    K = stationary(name, A, B, variance, tf) + constant
+    prior = variance + constant
+    if sloped:
+        K += slope * tf.matmul(A, B, transpose_b=True)
+        prior += slope * tf.reduce_sum(A * A, axis=1)[:, None]
     C = tf.shape(weights)[1]
     mean = tf.matmul(K, weights) + offset
     K = K[:, : tf.shape(factors)[0]]
-    v = variance - _sums(tf.matmul(K, factors), owners, C) + _sums(tf.matmul(K, raises), raise_owners, C)
+    v = prior - _sums(tf.matmul(K, factors), owners, C) + _sums(tf.matmul(K, raises), raise_owners, C)
     v = tf.maximum(v, 0.0)
     if binary:
         return tf.concat([-0.5 * mean, 0.5 * mean], 1), 0.5 * tf.concat([v, v], 1)
