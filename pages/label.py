@@ -120,6 +120,7 @@ def how_it_goes(session: Any) -> None:
             ),
             icon=":material/info:",
         )
+        early_signs(session)
         return
     rounds = [r for r in session.rounds if r.n_test]
     if not rounds:
@@ -138,6 +139,25 @@ def how_it_goes(session: Any) -> None:
     )
     if job is not None:
         baseline_progress(job)
+
+
+def early_signs(session: Any) -> None:
+    from workbench.figures.curves import learning_curve, summarise
+    from workbench.sessions.rounds import SIGNS
+
+    rounds = [r for r in session.rounds if r.signs]
+    at = [r.n_labelled for r in rounds]
+    curves = [
+        summarise(title, [(at, [r.signs.get(name, float("nan")) for r in rounds])])
+        for name, title in SIGNS.items()
+    ]
+    if len(rounds) > 1:
+        widgets.figure(
+            learning_curve(curves, measure="Share", height=320),
+            "early-signs",
+            "How it goes without a measurement: all three should fall. The labels were asked for because "
+            "they are hard, so the first is usually above the error on the pool.",
+        )
 
 
 @st.fragment(run_every=1.5)

@@ -71,8 +71,15 @@ def test_a_project_stores_the_choice_and_opens_with_it(tmp_path):
         session.step(oracle)
     choice = session.model.estimator.choice_
     assert choice is not None
+    signs = session.rounds[-1].signs
+    assert signs.keys() == {"left_out_error", "uncertainty", "changed"}
+    assert all(0.0 <= share <= 1.0 for share in signs.values())
+    model = session.model
+    assert signs["uncertainty"] == pytest.approx(1.0 - model.probabilities.max(axis=1).mean())
+    assert "changed" not in session.rounds[0].signs
     again = Session.open(session.id, store=store, annotator="ann")
     assert again.model.estimator.choice_ == choice
-    np.testing.assert_array_equal(again.model.probabilities, session.model.probabilities)
+    assert again.rounds[-1].signs == signs
+    np.testing.assert_array_equal(again.model.probabilities, model.probabilities)
     assert len(again.model.probabilities) == len(pool)
     store.close()

@@ -122,7 +122,8 @@ def _network_mean(predictor: NetworkPredictor, name: str) -> Target:
 
 
 def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    kernel, constant, slope = predictor.kernel, 0.0, 0.0
+    kernel: Any = predictor.kernel
+    constant = slope = 0.0
     if isinstance(kernel, OffsetKernel):
         kernel, constant = kernel.inner, kernel.offset
     if isinstance(kernel, SlopedKernel):

@@ -64,7 +64,8 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             "Large-margin GP",
             "Multi-class Bayesian SVM with closed-form sweeps; fast, warm starts, good first choice.",
             source="Wistuba & Rawat 2018, 2019",
-            cost="about 10 ms a warm fit at 100 labels, a tenth of a second at 1,500",
+            cost="about 10 ms a warm fit at 100 labels, a tenth of a second at 1,500; some ten times that in "
+            "the rounds that choose its geometry (every ten labels; choice=fixed for none)",
         ),
         ClassifierEntry(
             "bayesian-svm",

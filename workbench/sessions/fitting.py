@@ -19,7 +19,7 @@ from workbench.policies.belief import Query
 from workbench.pools.pool import Pool
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
-from workbench.sessions.measure import metrics_of
+from workbench.sessions.measure import metrics_of, signs_of
 from workbench.sessions.model import Callback, FittedModel, Learner, asking_policy
 from workbench.sessions.project import OpenProject
 from workbench.sessions.randomness import QUERY, generator
@@ -229,6 +229,7 @@ class Fits:
                 utilities=np.full(len(new), np.nan),
                 seconds=turn.seconds,
                 state=turn.model.state,
+                signs=signs_of(turn.model, None if before is None else before.model),
                 **turn.figures,
             )
             queue: Ints = np.empty(0, dtype=np.int64)

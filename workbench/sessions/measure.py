@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from workbench.metrics import (
     macro_f1,
     negative_log_likelihood,
 )
+
+if TYPE_CHECKING:
+    from workbench.sessions.model import FittedModel
 
 ENOUGH = 20
 
@@ -59,6 +62,28 @@ class Evaluation:
         low = 0.0 if wrong == 0 else middle - half
         high = 1.0 if wrong == n else middle + half
         return cls(n, wrong, p, low, high, source)
+
+
+def signs_of(model: FittedModel, before: FittedModel | None = None) -> dict[str, float]:
+    """How a fit goes, from the pool and its labels alone.
+
+    Args:
+        model: the fitted one.
+        before: the fit before it, of the same classes.
+
+    Returns:
+        `rounds.SIGNS`: mean of 1 - max p over the pool; the leave-one-out error, where the model has one;
+        the share of predictions that differ from those before.
+    """
+    p = model.probabilities
+    found = {"uncertainty": float(np.mean(1.0 - p.max(axis=1)))}
+    left_out = getattr(model.estimator, "left_out_", None)
+    if left_out is not None:
+        wrong = left_out.means.argmax(axis=1) != model.codes[left_out.rows]
+        found["left_out_error"] = float(np.mean(wrong))
+    if before is not None and before.classes == model.classes:
+        found["changed"] = float(np.mean(p.argmax(axis=1) != before.probabilities.argmax(axis=1)))
+    return found
 
 
 def metrics_of(truth: Ints, probabilities: Floats) -> dict[str, Any]:

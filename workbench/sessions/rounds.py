@@ -12,6 +12,12 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 
 METRICS = ("error", "nll", "brier", "ece", "balanced_error", "macro_f1")
+SIGNS = {
+    "left_out_error": "error on each label, left out in turn",
+    "uncertainty": "mean uncertainty of the pool",
+    "changed": "predictions changed by the last fit",
+}
+"""What tells how a fit goes where nothing is measured yet, and what each is called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +42,8 @@ class Round:
         initial: [n] the items labelled before round 0; empty in other rounds.
         initial_labels: [n] their codes.
         seconds: wall time of "fit", "score" and "query".
+        signs: some of `SIGNS`, in a person's project; shares, none of them an estimate of the test error:
+            the labels were chosen for being hard.
         state: the posterior as plain arrays, or None where it was not kept.
         test_probabilities: [n_test, C] float32, or None.
     """
@@ -56,6 +64,7 @@ class Round:
     initial: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     initial_labels: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     seconds: Mapping[str, float] = field(default_factory=dict)
+    signs: Mapping[str, float] = field(default_factory=dict)
     state: Mapping[str, Array] | None = None
     test_probabilities: Floats | None = None
 
@@ -73,6 +82,7 @@ class Round:
             "initial": self.initial.tolist(),
             "initial_labels": self.initial_labels.tolist(),
             "seconds": dict(self.seconds),
+            **({"signs": dict(self.signs)} if self.signs else {}),
         }
 
     @classmethod
@@ -100,6 +110,7 @@ class Round:
                 initial=np.asarray(document["initial"], dtype=np.int64),
                 initial_labels=np.asarray(document["initial_labels"], dtype=np.int64),
                 seconds={k: float(v) for k, v in document["seconds"].items()},
+                signs={k: float(v) for k, v in document.get("signs", {}).items()},
                 state=state,
             )
         except (KeyError, TypeError, ValueError) as error:
