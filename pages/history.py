@@ -69,13 +69,21 @@ def stem(session: Any) -> str:
 
 def downloads(session: Any, state: Any) -> None:
     formats = [f for f in FORMATS if f != "coco" or session.pool.kind == "image"]
-    with st.container(horizontal=True, vertical_alignment="bottom", key="downloads", gap="small"):
+    with st.container(
+        horizontal=True,
+        vertical_alignment="center",
+        horizontal_alignment="right",
+        key="downloads",
+        gap="small",
+        width="content",
+    ):
         chosen = st.selectbox(
             "Format",
             formats,
             format_func=lambda f: NAMES.get(f, f),
             key="format",
-            width=190,
+            width=150,
+            label_visibility="collapsed",
             persist_state="session",
         )
         st.download_button(
@@ -83,7 +91,6 @@ def downloads(session: Any, state: Any) -> None:
             data=lambda: export_labels(session, chosen),
             file_name=f"{stem(session)}{FORMATS[chosen]}",
             key="download-labels",
-            type="primary",
             icon=":material/download:",
             disabled=not state.codes,
             on_click="ignore",
@@ -263,16 +270,16 @@ def doubts(rows: list[review.Decision], state: Any) -> dict[int, review.Opinion]
     with st.container(horizontal=True, vertical_alignment="center", key="review-verdict"):
         if job.status == "done":
             st.markdown(f"**{review.verdict(rows, found)}**", help=explain("confident learning"))
-        else:
+        elif job.active:
             st.markdown("Each label is being compared with a model that did not see it.")
-        if (
-            newer
-            and not job.active
-            and st.button("Look again", key="review-newer", icon=":material/refresh:")
-        ):
-            st.session_state[key] = session.model
+        else:
+            st.markdown(verbatim(job.error or "The comparison with a model was cancelled."))
+        again = not job.active and (newer or job.status == "cancelled")
+        if again and st.button("Look again", key="review-newer", type="tertiary", icon=":material/refresh:"):
+            st.session_state[key] = session.model or model
+            seeing.cross_validation(session, st.session_state[key], again=True)
             st.rerun()
-    if job.status != "done":
+    if job.active:
         widgets.job_panel(job, f"review-cross-{model.number}", height=64)
     return found
 
@@ -283,7 +290,7 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
     here = st.session_state.get("review-kind", "all")
     kinds = [kind for kind in review.FILTERS if kind in ("all", here) or review.chosen(rows, found, kind)]
     people = sorted({person for row in rows for person in (row.who, *row.people) if person})
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="review-filters"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="review-filters"):
         kind = st.pills(
             "Show",
             kinds,
@@ -344,16 +351,16 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
         placeholder="",
         alt="Decisions with what a model says about them",
         column_config={
-            "Picture": st.column_config.ImageColumn(width="small"),
+            "Picture": st.column_config.ImageColumn(width=70),
             "Shows": st.column_config.TextColumn(width="large"),
-            "Label's chance": st.column_config.ProgressColumn(
-                help="Probability that a model which did not see this label gives its class.",
+            "Chance of the label": st.column_config.ProgressColumn(
+                help="Probability of the label's class to a model that did not see the label.",
                 format="percent",
                 min_value=0,
                 max_value=1,
-                width="small",
+                width=140,
             ),
-            "Looks wrong": st.column_config.CheckboxColumn(width="small"),
+            "Note": st.column_config.TextColumn(width="medium"),
             "Seconds": st.column_config.NumberColumn(format="%.1f", width="small"),
         },
     )
@@ -372,7 +379,7 @@ def act(action: Any, *given: Any) -> None:
 def actions(items: list[int], state: Any) -> None:
     """What can be done to the selected rows."""
     none = not items
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="review-actions"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="review-actions"):
         label = st.selectbox(
             "Class", list(state.classes), index=None, placeholder="Give it the class", key="review-new",
             label_visibility="collapsed", width=200, disabled=none,
@@ -430,7 +437,9 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
     help_ = explain("kappa")
     if together is not None:
         n = len({person for given in shared.values() for person in given})
-        st.markdown(f"**{verbatim(review.agreement_words(f'{n} people', together))}**", help=help_)
+        st.markdown(
+            f"**{verbatim(review.agreement_words(f'{n} people', together, together=True))}**", help=help_
+        )
     for a, b, one in pairs[:1] if together is None else []:
         st.markdown(f"**{verbatim(review.agreement_words(f'{a} and {b}', one))}**", help=help_)
     if len(pairs) > 1:
@@ -456,7 +465,7 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
     items = picked(
         list(state.conflicts), lambda some: review.disputes(session.pool, state, some, found), "disputes"
     )
-    with bar, st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="resolve"):
+    with bar, st.container(horizontal=True, vertical_alignment="center", gap="small", key="resolve"):
         label = st.selectbox(
             "Class",
             list(state.classes),
@@ -478,7 +487,11 @@ session = frame.needed("see its history", "History")
 me = current.mine(session)
 state = session.state
 rows = review.decisions(session)
-st.title("History")
+with st.container(
+    horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-head"
+):
+    st.title("History", width="content")
+    downloads(session, state)
 if "imported" in st.session_state:
     st.toast(f"Imported {plural(st.session_state.pop('imported'), 'label')}.", icon=":material/check:")
 parts = [plural(len(state.codes), "item") + " labelled"]
@@ -487,10 +500,10 @@ parts += [
 ]
 parts += [f"{len(state.conflicts):,} on which people differ"] if state.conflicts else []
 st.markdown(" · ".join(parts))
-downloads(session, state)
 said()
 people = review.shared_labels(state)
-titles = ["Review", *(["Agreement"] if people else []), "Labels", "Fits"]
+differ = bool(people or state.conflicts)
+titles = ["Review", *(["Agreement"] if differ else []), "Labels", "Fits"]
 views = dict(zip(titles, st.tabs(titles), strict=True))
 with views["Review"]:
     if rows:
@@ -501,7 +514,7 @@ with views["Review"]:
         frame.link("label", "Label the first item", ":material/arrow_forward:")
     with st.expander("Log: every event, newest first", icon=":material/list:"):
         events_table(session, state)
-if people:
+if differ:
     with views["Agreement"]:
         people_view(people, state, found)
 with views["Labels"]:

@@ -138,16 +138,23 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
     assert review.group(shared, 3) is None
     words = review.agreement_words("ann and bob", found)
     assert (
-        words.startswith("ann and bob labelled 4 items both and agree in 75 %") and "kappa is 0.00" in words
+        words.startswith("ann and bob labelled 4 items both, and agree in 75 %") and "kappa is 0.00" in words
     )
     (disputed,) = project.state.conflicts
     row = review.disputes(project.pool, project.state, [disputed], {})[0]
     assert (row["ann"], row["bob"]) == ("versicolor", "virginica")
     project.as_annotator("carol").resolve(disputed, "versicolor")
     assert review.shared_labels(project.state) == shared
+    seen = next(i for i in project.state.codes if i not in shared)
+    review.relabel(project.as_annotator("carol"), [seen], "virginica")
+    assert seen in project.state.votes and review.shared_labels(project.state) == shared
     project.as_annotator("carol").label_item(next(i for i in shared if i != disputed), "versicolor")
     found_all = review.group(review.shared_labels(project.state), 3)
     assert found_all is not None and (found_all.n_ratings, found_all.n_left_out) == (2, 1)
+    words = review.agreement_words("3 people", found_all, together=True)
+    assert words.startswith(
+        "3 people, 3 items with 2 labels each: two labels agree in 67 % (1 item with another"
+    )
 
 
 def test_rows_show_what_there_is_and_no_empty_columns(project: Session) -> None:
@@ -174,7 +181,7 @@ def test_history_opens_on_what_looks_wrong(project: Session) -> None:
     assert "1 item to decide" in said
     table = test.dataframe[0].value
     assert table.iloc[0]["Item"] == str(project.pool.items.ids[wrong_one(project)])
-    assert bool(table.iloc[0]["Looks wrong"])
+    assert table.iloc[0]["Verdict"] == "looks wrong"
     labels = {b.key: b.disabled for b in test.button if str(b.key).startswith(("review-", "resolve-"))}
     assert all(labels.values()) and {"review-relabel", "review-again", "resolve-button"} <= set(labels)
     kinds = next(p for p in test.button_group if p.key == "review-kind")

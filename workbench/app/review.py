@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from workbench.sessions import ProjectState, Session
     from workbench.sessions.model import FittedModel
 
+WHY = {
+    "policy": "the policy's choice",
+    "evaluation": "to measure on",
+    "cold-start": "to know the pool",
+    "again": "asked again",
+    "overlap": "second opinion",
+    "uniform": "drawn at random",
+    "map": "own choice",
+    "review": "in review",
+    "confirmed": "in a grid",
+}
 LABELLED, SKIPPED, UNSURE, OPEN = "labelled", "skipped", "unsure", "open"
 SIDE = 56  # pixels of a small picture
 _SUMMARY = 160  # characters
@@ -239,13 +250,14 @@ def picture(pool: Pool, item: int) -> str:
     found = _PICTURES.get(key)
     if found is None:
         from workbench.app.desk.cards import encoded
+        from workbench.figures.thumbnails import enlarged
 
         image = pool.items.show(item).image
         if image is None:
             return ""
         # every nth pixel is good enough at this size, and quick for photos
         step = max(1, -(-max(image.shape[:2]) // (2 * SIDE)))
-        data = base64.b64encode(encoded(image[::step, ::step])).decode()
+        data = base64.b64encode(encoded(enlarged(image[::step, ::step], SIDE))).decode()
         found = _PICTURES[key] = f"data:image/png;base64,{data}"
         while len(_PICTURES) > _KEPT:
             _PICTURES.popitem(last=False)
@@ -264,20 +276,18 @@ def table(pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion]) ->
                 "Shows": summary(pool, row.item),
                 "Label": row.label or f"({row.status})",
                 "Model says": "" if said is None else said.label,
-                "Label's chance": None if said is None else said.self_confidence,
-                "Looks wrong": said is not None and said.wrong,
+                "Verdict": _verdict(said),
+                "Chance of the label": None if said is None else round(said.self_confidence, 2),
                 "Flag": "" if row.flag is None else row.flag or "flagged",
                 "Note": row.note,
-                "Who": row.who + (f" and {len(row.people) - 1} more" if len(row.people) > 1 else ""),
+                "Who": row.who + (f" +{len(row.people) - 1}" if len(row.people) > 1 else ""),
                 "Item": str(pool.items.ids[row.item]),
-                "Why asked": row.role,
+                "Why asked": WHY.get(row.role, row.role),
                 "Seconds": row.seconds,
-                "Time (UTC)": row.time.replace("T", " ")[:19],
+                "Time (UTC)": row.time.replace("T", " ")[:16],
             }
         )
-    full = {
-        n for one in made for n, value in one.items() if not (value is None or value is False or value == "")
-    }
+    full = {n for one in made for n, value in one.items() if value is not None and value != ""}
     return [{name: value for name, value in one.items() if name in full} for one in made]
 
 
@@ -296,6 +306,13 @@ def disputes(
         row |= {"Model says": found[item].label} if item in found else {}
         made.append(row | {"Item": str(pool.items.ids[item])})
     return made
+
+
+def _verdict(said: Opinion | None) -> str:
+    """What a model's opinion comes to, in two words."""
+    if said is None:
+        return ""
+    return "looks wrong" if said.wrong else "disagrees" if said.disagrees else "agrees"
 
 
 def _plain(value: Any) -> str:
@@ -365,13 +382,18 @@ def resolve(session: Session, items: Sequence[int], name: str) -> str:
 def shared_labels(state: ProjectState) -> dict[int, dict[str, int]]:
     """Items that two people or more labelled: item -> person -> class code.
 
-    What decided a disagreement counts for nobody: it was made with the others' labels in sight.
+    What decided a disagreement and what was relabelled in review counts for nobody: it was given with a
+    label in sight, and agreement is about labels that people gave by themselves.
     """
     codes = {key: code for code, key in enumerate(state.keys)}
     found = {}
     for item, votes in state.votes.items():
         if len(votes) > 1:
-            given = {v.annotator: codes[state.resolve(v.key)] for v in votes.values() if not v.final}
+            given = {
+                v.annotator: codes[state.resolve(v.key)]
+                for v in votes.values()
+                if not v.final and v.role != "review"
+            }
             if len(given) > 1:
                 found[item] = given
     return found
@@ -396,21 +418,22 @@ def group(shared: Mapping[int, Mapping[str, int]], n_classes: int) -> Agreement 
     return fleiss_kappa(np.stack(counts))
 
 
-def agreement_words(who: str, found: Agreement) -> str:
+def agreement_words(who: str, found: Agreement, *, together: bool = False) -> str:
     """An agreement in a sentence for people.
 
     Args:
         who: "ann and bob", or "3 people".
-        found: theirs.
+        found: of `pairs` or `group`.
+        together: it is a group's.
     """
     same = percent(found.observed, 0)
     items = plural(found.n_items, "item")
-    if found.n_ratings > 2:
-        words = f"{who}, {items} with {found.n_ratings} labels each: two of them agree in {same}"
+    if together:
+        words = f"{who}, {items} with {found.n_ratings} labels each: two labels agree in {same}"
         if found.n_left_out:
-            words += f" ({plural(found.n_left_out, 'item')} with another number left out)"
+            words += f" ({plural(found.n_left_out, 'item')} with another number of labels left out)"
     else:
-        words = f"{who} labelled {items} both and agree in {same}"
+        words = f"{who} labelled {items} both, and agree in {same}"
     if np.isnan(found.kappa):
         return f"{words}. All are of one class, so kappa says nothing yet."
     return f"{words}; chance alone gives {percent(found.expected, 0)}, so kappa is {found.kappa:.2f}."

@@ -196,19 +196,20 @@ def calibration(
     return cached((owner, model.number, "calibration", version, bins, code, *measured), make)
 
 
-def cross_validation(session: Session, model: FittedModel) -> Job:
+def cross_validation(session: Session, model: FittedModel, *, again: bool = False) -> Job:
     """Predictions for the labelled items by models that did not see them; one job a model.
 
     Args:
         session: of a project without test labels.
         model: whose training set is predicted.
+        again: start it anew where it was cancelled.
 
     Returns:
         The job; its result is (items [n], codes [n], probabilities [n, C]).
     """
     kind = f"cross-validation-{model.number}"
     job = manager().get(session.id, kind)
-    if job is None:
+    if job is None or (again and job.status == "cancelled"):
 
         def work(job: Job) -> Any:
             from workbench.sessions import insight
