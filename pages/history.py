@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -51,6 +52,7 @@ WORDS = {
     "round": "fit",
 }
 MOST = 5000
+MOST_REVIEWED = 1000
 MOST_PICTURES = 500
 ROW = 60
 
@@ -251,6 +253,14 @@ def fits_table(session: Any) -> None:
         )
 
 
+def remembered(key: str, stamp: Any, make: Callable[[], Any]) -> Any:
+    """A value of this tab that is made anew when its stamp differs: a click on a row changes neither."""
+    kept = st.session_state.get(key)
+    if kept is None or kept[0] != stamp:
+        kept = st.session_state[key] = (stamp, make())
+    return kept[1]
+
+
 def doubts(rows: list[review.Decision], state: Any) -> dict[int, review.Opinion]:
     """How many labels look wrong to models that did not see them; what these say about each item.
 
@@ -265,7 +275,12 @@ def doubts(rows: list[review.Decision], state: Any) -> dict[int, review.Opinion]
         st.caption("What a model thinks of the labels is said here after the next fit.")
         return {}
     job = seeing.cross_validation(session, model)
-    found = review.opinions(state, model, job.result if job.status == "done" else None)
+    crossed = job.result if job.status == "done" else None
+    found = remembered(
+        f"review-found-{session.id}",
+        (state.last_event, model.number, job.id, job.status),
+        lambda: review.opinions(state, model, crossed),
+    )
     newer = session.model is not None and session.model.number != model.number
     with st.container(horizontal=True, vertical_alignment="center", key="review-verdict"):
         if job.status == "done":
@@ -333,7 +348,7 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
     """
     import pandas as pd
 
-    limit = MOST_PICTURES if session.pool.kind == "image" else MOST
+    limit = MOST_PICTURES if session.pool.kind == "image" else MOST_REVIEWED
     if len(items) > limit:
         st.caption(f"The first {limit:,} of {len(items):,}; narrow them down to see the others.")
         items = items[:limit]
@@ -486,7 +501,7 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
 session = frame.needed("see its history", "History")
 me = current.mine(session)
 state = session.state
-rows = review.decisions(session)
+rows = remembered(f"review-rows-{session.id}", state.last_event, lambda: review.decisions(session))
 with st.container(
     horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-head"
 ):

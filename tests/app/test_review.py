@@ -69,7 +69,10 @@ def test_the_wrong_label_is_the_likeliest_error(project: Session) -> None:
     look = "looks" if n == 1 else "look"
     expected = f"{n} of 30 labels {look} wrong to a model that did not see them; the likeliest first."
     assert review.verdict(rows, found) == expected
-    assert review.verdict(rows, {}) == "None of 0 labels looks wrong to a model that did not see it."
+    assert review.verdict(rows, {}) == "No label was compared with a model that did not see it."
+    right = [row for row in rows if row.item in found and not found[row.item].wrong]
+    expected = f"None of {len(right)} labels looks wrong to a model that did not see it."
+    assert review.verdict(right, found) == expected
 
 
 def test_items_the_model_never_learnt_from_are_judged_by_the_model_itself(project: Session) -> None:
@@ -213,3 +216,20 @@ def test_a_selected_row_is_relabelled_in_the_name_of_whoever_sits_there(
     assert project.state.labels[item] == "setosa"
     standing = project.state.standing[item]
     assert (standing.annotator, standing.role) == ("carol", "review")
+
+
+def test_too_few_labels_to_compare_are_said_and_the_decisions_stand_below(home: Path) -> None:
+    session = Session.create("iris", classifier=FAKE, annotator="ann")
+    truth = session.pool.truth
+    assert truth is not None
+    for code in (0, 1):
+        item = next(int(i) for i in session.pool.trainable if truth[i] == code)
+        session.label_item(item, session.classes[code])
+    current.keep(session)
+    session.refit()
+    model = session.model
+    assert model is not None and seeing.cross_validation(session, model).wait(60)
+    test = open_page("history", session.id)
+    assert "needs two labels of each of two classes" in texts(test)
+    assert sorted(test.dataframe[0].value["Label"]) == ["setosa", "versicolor"]
+    assert "Verdict" not in test.dataframe[0].value and not test.error

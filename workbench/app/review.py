@@ -220,6 +220,8 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
     """How many labels look wrong, in a sentence for people."""
     n = sum(row.item in found for row in rows)
     wrong = sum(row.item in found and found[row.item].wrong for row in rows)
+    if not n:
+        return "No label was compared with a model that did not see it."
     of = plural(n, "label")
     if not wrong:
         return f"None of {of} looks wrong to a model that did not see it."
