@@ -298,6 +298,22 @@ def test_clones_of_fitted_models_fit_alike():
     assert clone(model).fit(X, y).predict_proba(X) == pytest.approx(model.predict_proba(X), abs=0)
 
 
+def test_learnt_features_of_unit_length_have_a_wide_mean_from_fewer_labels():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 12
+    X = rng.normal(size=(12, 30))[y] + 0.7 * rng.normal(size=(120, 30))
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    cases = {"unit": (unit, True), "pixels": (5 * unit, True), "table": (unit, False)}
+    wide = {}
+    for name, (rows, common) in cases.items():
+        model = LargeMarginClassifier(common_scale=common)
+        wide[name] = [len(model.fit(rows[:n], y[:n]).wide_mean_) > 0 for n in (96, 120)]
+    assert wide == {"unit": [False, True], "pixels": [False, False], "table": [False, False]}
+    # and of many classes two labels each
+    model = LargeMarginClassifier(common_scale=True, classes=range(77))
+    assert len(model.fit(unit, y).wide_mean_) == 0
+
+
 def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noise():
     from workbench.pools import load_pool
 

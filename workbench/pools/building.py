@@ -13,6 +13,7 @@ from workbench.pools.features.cache import cached_features
 from workbench.pools.features.numbers import NumberMap
 from workbench.pools.features.pixels import MAX_IMAGE_FEATURES, ImageFeatureMap, size_text
 from workbench.pools.features.shapes import SMALLEST, ShapesFeatureMap
+from workbench.pools.features.vectors import PREFIX, is_vectors, with_vectors
 from workbench.pools.fingerprints import fingerprint_rows
 from workbench.pools.items import ArrayItems, ImageItems, RowNumbers
 from workbench.pools.pool import FeatureMap, Items, Pool, TestSplit
@@ -108,8 +109,9 @@ def image_pool(
         classes: their names.
         ids: [N] ids, or None for row numbers.
         test: the source's own split.
-        features: "pixels" in [0, 1], "shapes" learnt from the images (pixels below 12 a side), "pca", or
-            the path of a saved `NetworkFeatureMap` (.json).
+        features: "pixels" in [0, 1], "shapes" learnt from the images (pixels below 12 a side), "pca",
+            "embeddings:FILE" (see `workbench.pools.features.vectors`), or the path of a saved
+            `NetworkFeatureMap` (.json).
         n_components: of "pca".
         title: one line.
         notes: what was done on the way.
@@ -130,7 +132,8 @@ def image_pool(
     if len(images) < 2:
         raise InputError("A pool needs at least 2 images; got 1.")
     check_image_features(features)
-    from_network = features.lower().endswith(".json")
+    vectors = is_vectors(features)
+    from_network = features.lower().endswith(".json") and not vectors
     images, white = _in_range(images)
     shape = tuple(int(n) for n in images.shape[1:])
     if features == "shapes" and max(shape[:2]) >= SMALLEST:
@@ -165,7 +168,9 @@ def image_pool(
     pool = Pool(
         name=name,
         kind="image",
-        features=np.empty((len(images), 0), np.float32) if from_network else feature_map.transform(images),
+        features=np.empty((len(images), 0), np.float32)
+        if from_network or vectors
+        else feature_map.transform(images),
         classes=classes,
         truth=truth,
         items=ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white),
@@ -177,6 +182,8 @@ def image_pool(
         common_scale=True,
         notes=notes,
     )
+    if vectors:
+        return with_vectors(pool, features)
     if not from_network:
         return pool
     from workbench.pools.features.network import NetworkFeatureMap, with_network
@@ -190,10 +197,11 @@ def check_image_features(features: str) -> None:
     Raises:
         InputError: says which they have.
     """
-    if features not in IMAGE_FEATURES and not str(features).lower().endswith(".json"):
+    of_file = is_vectors(features) or str(features).lower().endswith(".json")
+    if features not in IMAGE_FEATURES and not of_file:
         raise InputError(
-            f"features={cut(features)} is not one of {', '.join(map(repr, IMAGE_FEATURES))}, or the file "
-            "(.json) of a network's feature map."
+            f"features={cut(features)} is not one of {', '.join(map(repr, IMAGE_FEATURES))}, "
+            f"'{PREFIX}FILE', or the file (.json) of a network's feature map."
         )
 
 

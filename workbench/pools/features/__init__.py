@@ -20,6 +20,7 @@ FEATURE_MAPS = {
     "text": "workbench.pools.features.texts:TextFeatureMap",
     "pieces": "workbench.pools.features.pieces:PiecesFeatureMap",
     "shapes": "workbench.pools.features.shapes:ShapesFeatureMap",
+    "vectors": "workbench.pools.features.vectors:VectorFeatureMap",
     "network": "workbench.pools.features.network:NetworkFeatureMap",
 }
 """Kind of a saved map -> "module:class"."""

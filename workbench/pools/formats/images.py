@@ -22,6 +22,7 @@ from workbench.pools.building import check_image_features, image_pool, shapes_po
 from workbench.pools.features.cache import cached_features
 from workbench.pools.features.pixels import size_text
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap, shrunk
+from workbench.pools.features.vectors import VectorFeatureMap, is_vectors, with_vectors
 from workbench.pools.formats import Reader
 from workbench.pools.formats.files import MAX_BYTES, File, check_size
 from workbench.pools.labels import class_order
@@ -65,8 +66,8 @@ def load(
             shapes, which take any sizes.
         mode: "grey" or "colour" to bring every image to; None refuses a mixture. Not for shapes.
         corrupt: files that cannot be decoded: "error" or "drop".
-        features: "pixels", "shapes", "pca" or the path of a network's feature map. With shapes images are
-            decoded when they are shown, never held together.
+        features: "pixels", "shapes", "pca", "embeddings:FILE" or the path of a network's feature map. With
+            shapes and embeddings images are decoded when they are shown, never held together.
         n_components: of "pca".
         max_bytes: most bytes of the files once unpacked, and of all images once decoded.
         max_pixels: most pixels of one image, before resizing.
@@ -85,7 +86,7 @@ def load(
     size = _wanted_size(resize)
     check_image_features(features)
     # photos are read one at a time: only an upload, which is held in memory, is limited
-    shapes = features == "shapes"
+    shapes = features == "shapes" or is_vectors(features)
     folder = _Folder(file, MAX_PHOTO_BYTES if shapes and max_bytes == MAX_BYTES else max_bytes)
     if shapes:
         if size or mode:
@@ -93,7 +94,7 @@ def load(
                 "resize= and mode= are for features of pixels; shapes take images as they are. Leave them "
                 'out, or say features="pixels".'
             )
-        pool = _photo_pool(folder, file, name, labelled, corrupt, max_pixels)
+        pool = _photo_pool(folder, file, name, labelled, corrupt, max_pixels, features)
         if pool is not None:
             return pool
     decoded, paths, dropped = _decode_all(folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes))
@@ -128,9 +129,10 @@ def _left_out(folder: _Folder, dropped: Sequence[str]) -> list[str]:
 
 
 def _photo_pool(
-    folder: _Folder, file: File, name: str | None, labelled: bool | None, corrupt: str, max_pixels: int
-) -> Pool | None:
-    """A pool of photos with shapes as features; None where the images are too small for shapes."""
+    folder: _Folder, file: File, name: str | None, labelled: bool | None, corrupt: str, max_pixels: int,
+    features: str,
+) -> Pool | None:  # fmt: skip
+    """A pool of photos with shapes or vectors as features; None where the images are too small for shapes."""
     copies: list[Array] = []
     paths: list[str] = []
     dropped: list[str] = []
@@ -149,23 +151,22 @@ def _photo_pool(
         fingerprints.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
     if len(copies) < 2:
         raise _too_few(folder, len(copies))
-    if max(max(copy.shape[:2]) for copy in copies) < SMALLEST:
+    vectors = is_vectors(features)
+    if not vectors and max(max(copy.shape[:2]) for copy in copies) < SMALLEST:
         return None
     truth, classes = _classes_by_folder(file.name, paths, labelled)
     words = np.array(fingerprints, dtype=np.uint64)
-    feature_map, features = cached_features("shapes", words, SIDE, lambda: ShapesFeatureMap.learn(copies))
-    return shapes_pool(
-        name or file.stem,
-        PhotoItems(paths, Photos(folder, paths, max_pixels)),
-        feature_map,
-        features,
-        words,
-        truth,
-        classes,
-        title=file.name,
-        description=f"{len(paths):,} images.",
-        notes=tuple(_left_out(folder, dropped)),
-    )
+    items = PhotoItems(paths, Photos(folder, paths, max_pixels))
+    notes = tuple(_left_out(folder, dropped))
+    shared: dict[str, Any] = {"title": file.name, "description": f"{len(paths):,} images."}
+    called = name or file.stem
+    if vectors:
+        without = np.empty((len(paths), 0), np.float32)
+        bare = VectorFeatureMap(features, np.zeros(1, np.float32))
+        pool = Pool(called, "image", without, classes, truth, items, bare, words, notes=notes, **shared)
+        return with_vectors(pool, features)
+    learnt, found = cached_features("shapes", words, SIDE, lambda: ShapesFeatureMap.learn(copies))
+    return shapes_pool(called, items, learnt, found, words, truth, classes, notes=notes, **shared)
 
 
 def rows(file: File) -> Photos:

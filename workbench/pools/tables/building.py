@@ -13,6 +13,7 @@ from workbench.pools.features.cache import cached_features
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.table import CategoryColumn, NumberColumn, TableFeatureMap
 from workbench.pools.features.texts import TextFeatureMap
+from workbench.pools.features.vectors import VectorFeatureMap, with_vectors
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
 from workbench.pools.items import RowItems, RowNumbers, TextItems
 from workbench.pools.pool import FeatureMap, Pool
@@ -66,7 +67,7 @@ def table_pool(table: Examination, stem: str) -> Pool:
     feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or ".")
     frame = table.frame if len(rows) == len(table.frame) else table.frame.iloc[rows]
     shown = [name for name in table.names if name != table.options.target]
-    return Pool(
+    pool = Pool(
         name=name,
         kind="table",
         features=np.column_stack(features),
@@ -80,6 +81,7 @@ def table_pool(table: Examination, stem: str) -> Pool:
         plane=len(feature_map.columns) == 2 and all(isinstance(column, NumberColumn) for column in recipe),
         notes=table.found.notes,
     )
+    return pool if table.options.features is None else with_vectors(pool, table.options.features)
 
 
 def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
@@ -87,7 +89,11 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     column = str(table.options.text_column)
     texts = [str(text) for text in table.texts[rows]]
     words = fingerprint_words([fingerprint_values(texts)])
-    if table.options.text_features == "pieces":
+    feature_map: FeatureMap
+    if table.options.features is not None:  # vectors take their place
+        feature_map = VectorFeatureMap(table.options.features, np.zeros(1, np.float32))
+        features, what = np.empty((len(texts), 0), np.float32), ""
+    elif table.options.text_features == "pieces":
         n_classes, what = len(table.classes), "directions of words and pieces of words"
 
         def learn() -> tuple[FeatureMap, Array]:
@@ -98,7 +104,8 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     else:
         feature_map, what = TextFeatureMap.of(texts, column), "topics"
         features = feature_map.transform(texts)
-    return Pool(
+    made = f"Features are {len(feature_map.columns)} {what} of {column!r}."
+    pool = Pool(
         name=name,
         kind="text",
         features=features,
@@ -110,8 +117,9 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
         title=table.raw.name,
         description=f"{len(rows):,} texts from {table.raw.name}.",
         common_scale=True,
-        notes=(*table.found.notes, f"Features are {len(feature_map.columns)} {what} of {column!r}."),
+        notes=(*table.found.notes, *((made,) if what else ())),
     )
+    return pool if table.options.features is None else with_vectors(pool, table.options.features)
 
 
 def _ids(table: Examination, rows: Ints) -> Sequence[str]:

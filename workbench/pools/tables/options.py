@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.pools.features.vectors import PREFIX, is_vectors
 from workbench.pools.formats.files import MAX_BYTES
 from workbench.reading import cut
 
@@ -40,6 +41,8 @@ class TableOptions:
             other column out.
         text_features: of such a pool: "topics" of its words, or "pieces", words beside pieces of words,
             which need fewer labels and serve texts without spaces (Chinese, Japanese, Thai) too.
+        features: None for the columns (or the texts) themselves; "embeddings:FILE[#column]" for vectors of
+            one's own (see `workbench.pools.features.vectors`).
         exclude: columns to leave out of the features (they are still shown).
         classes: names of the classes, in order; None takes those found in the target, sorted.
         encoding: of a CSV that is not UTF-8.
@@ -66,6 +69,7 @@ class TableOptions:
     id_column: str | None = "auto"
     text_column: str | None = None
     text_features: str = "topics"
+    features: str | None = None
     exclude: tuple[str, ...] = ()
     classes: tuple[str, ...] | None = None
     encoding: str | None = None
@@ -104,6 +108,12 @@ class TableOptions:
             allowed = _CHOICES.get(name)
             if allowed is not None and value not in allowed:
                 raise InputError(f"{name}={cut(value)} is not one of {', '.join(map(repr, allowed))}.")
+        features = options.get("features")
+        if features is not None and not is_vectors(features):
+            raise InputError(
+                f"features={cut(features)} is for images; a table takes its columns, or '{PREFIX}FILE' with "
+                "vectors of your own."
+            )
         given = dict(options)
         if isinstance(given.get("exclude"), str):
             given["exclude"] = (given["exclude"],)
