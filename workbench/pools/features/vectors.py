@@ -189,7 +189,7 @@ def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ..
         )
     known = {str(key) for key in ids}
     unknown = [key for key in own if key not in known]
-    notes = ()
+    notes: tuple[str, ...] = ()
     if unknown:
         notes = (
             f"{len(unknown):,} vectors of items that are not in the pool left out: {listed(unknown, 3)}.",
