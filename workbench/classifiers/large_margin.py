@@ -79,8 +79,9 @@ class LargeMarginClassifier(BaseBayesianClassifier):
     """Multi-class Bayesian SVM: a large-margin GP fitted in closed form (Wistuba & Rawat 2018, 2019).
 
     Covariances, variances and rivals live on P inducing points; from 200 labels and 20 a class on
-    (100 and 2 for learnt features of unit length) the mean has a wide basis of `n_mean` more centres, which brings it near the accuracy of an RBF
-    SVM at little cost. Class probabilities are softmax(beta * mean) with one beta from leave-one-out means.
+    (100 and 2 for learnt features of unit length) the mean has a wide basis of `n_mean` more centres,
+    which brings it near the accuracy of an RBF SVM at little cost. Class probabilities are
+    softmax(beta * mean) with one beta from leave-one-out means.
 
     Args:
         classes: all classes there can be, in the order of the columns; from y unless given.
