@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from workbench.pools.features.cache import cached_features
 from workbench.pools.features.numbers import NumberMap
 from workbench.pools.features.pixels import MAX_IMAGE_FEATURES, ImageFeatureMap, size_text
 from workbench.pools.features.shapes import SMALLEST, ShapesFeatureMap
-from workbench.pools.features.vectors import PREFIX, is_vectors, with_vectors
+from workbench.pools.features.vectors import PREFIX, is_vectors, without_features
 from workbench.pools.fingerprints import fingerprint_rows
 from workbench.pools.items import ArrayItems, ImageItems, RowNumbers
 from workbench.pools.pool import FeatureMap, Items, Pool, TestSplit
@@ -110,7 +111,7 @@ def image_pool(
         ids: [N] ids, or None for row numbers.
         test: the source's own split.
         features: "pixels" in [0, 1], "shapes" learnt from the images (pixels below 12 a side), "pca",
-            "embeddings:FILE" (see `workbench.pools.features.vectors`), or the path of a saved
+            "embeddings:FILE" (the pool then has none yet: `load_pool` reads them), or the path of a saved
             `NetworkFeatureMap` (.json).
         n_components: of "pca".
         title: one line.
@@ -183,7 +184,8 @@ def image_pool(
         notes=notes,
     )
     if vectors:
-        return with_vectors(pool, features)
+        bare, none = without_features(features, len(images))
+        return replace(pool, feature_map=bare, features=none)
     if not from_network:
         return pool
     from workbench.pools.features.network import NetworkFeatureMap, with_network

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
+from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import File
 from workbench.pools.pool import Kind, Pool
+from workbench.pools.vectors import with_vectors
 from workbench.reading import cut, reading
 from workbench.registry import Entry, Registry
 
@@ -125,6 +127,12 @@ def load_pool(source: str | Path | bytes, *, file_name: str | None = None, **opt
         InputError: no such pool, an option it does not have, or a source that cannot be used as it
             is; the message says what to do.
     """
+    pool = _loaded(source, file_name, options)
+    features = options.get("features")
+    return with_vectors(pool, features) if is_vectors(features) else pool
+
+
+def _loaded(source: str | Path | bytes, file_name: str | None, options: dict[str, Any]) -> Pool:
     if isinstance(source, str):
         named = _named(source)
         if named is not None:

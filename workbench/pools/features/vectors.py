@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.features.packing import pack, unpack
-from workbench.reading import cut, listed
-
-if TYPE_CHECKING:
-    from workbench.pools.pool import Pool
+from workbench.reading import cut
 
 PREFIX = "embeddings:"
 MAX_AXES = 256
-MAX_NUMBERS = 400_000_000
-_NAMES = ("embeddings", "vectors", "features", "X")
-_ID_NAMES = ("id", "ids", "item", "path")
 _FIT_ROWS = 20_000
 _CHUNK = 20_000
 
@@ -123,148 +115,6 @@ def is_vectors(features: Any) -> bool:
     return isinstance(features, str) and features.startswith(PREFIX)
 
 
-def with_vectors(pool: Pool, features: str) -> Pool:
-    """The same pool with vectors from a file in the place of its features.
-
-    Args:
-        pool: of anything; its items stay as they are shown.
-        features: "embeddings:FILE" or "embeddings:FILE#column": NPY, NPZ or Parquet with a column of lists.
-            Joined by id where the file has ids, else by the order of rows.
-
-    Returns:
-        The pool; its fingerprints tell the vectors too.
-
-    Raises:
-        InputError: vectors that are missing, of another length, not finite, or of an id met twice.
-    """
-    from workbench.pools.fingerprints import fingerprint_rows, fingerprint_words
-
-    vectors, notes = vectors_for(features, pool.items.ids)
-    feature_map = VectorFeatureMap.of(vectors, features.removeprefix(PREFIX))
-    found = feature_map.transform(vectors)
-    return replace(
-        pool,
-        features=found,
-        feature_map=feature_map,
-        fingerprints=fingerprint_words([pool.fingerprints, fingerprint_rows(np.asarray(vectors))]),
-        plane=False,
-        common_scale=True,
-        notes=(*pool.notes, *notes, f"Features are {found.shape[1]} directions of the vectors given."),
-    )
-
-
-def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
-    """The vectors [N, d] float32 of the items with these ids, and notes for people.
-
-    Raises:
-        InputError: as `with_vectors`.
-    """
-    path, _, column = features.removeprefix(PREFIX).partition("#")
-    vectors, own = _read(path, column)
-    if not np.isfinite(vectors).all():
-        row = int((~np.isfinite(vectors)).any(axis=1).argmax())
-        what = f"of {cut(own[row])}" if own is not None else f"in row {row + 1}"
-        raise InputError(f"{path}: the vector {what} holds numbers that are not finite. Encode it again.")
-    if own is None:
-        if len(vectors) != len(ids):
-            raise InputError(
-                f"{path} holds {len(vectors):,} vectors without ids, and the pool {len(ids):,} items. Add an "
-                "array or a column of ids, or give one vector an item, in the pool's order."
-            )
-        return vectors, ()
-    position: dict[str, int] = {}
-    for row, key in enumerate(own):
-        if key in position:
-            raise InputError(
-                f"{path} has two vectors of {cut(key)} (rows {position[key] + 1} and {row + 1}). Leave one "
-                "out."
-            )
-        position[key] = row
-    missing = [str(key) for key in ids if str(key) not in position]
-    if missing:
-        raise InputError(
-            f"{path} has no vector of {len(missing):,} of the pool's {len(ids):,} items: "
-            f"{listed(missing, 3)}; its ids look like {listed(own[:2], 2)}. Encode them too, or correct the "
-            "ids."
-        )
-    known = {str(key) for key in ids}
-    unknown = [key for key in own if key not in known]
-    notes: tuple[str, ...] = ()
-    if unknown:
-        notes = (
-            f"{len(unknown):,} vectors of items that are not in the pool left out: {listed(unknown, 3)}.",
-        )
-    return vectors[[position[str(key)] for key in ids]], notes
-
-
-def _read(path: str, column: str) -> tuple[Array, list[str] | None]:
-    """[N, d] float32 vectors of a file, and their ids if it has any."""
-    from workbench.pools.formats.arrays import NpzFile, read_npy
-    from workbench.pools.formats.files import File
-
-    if not path:
-        raise InputError(f"Name a file after {PREFIX!r}: an NPY, an NPZ or a Parquet file.")
-    file = File.of(Path(path).expanduser())
-    ids: list[str] | None = None
-    if file.plain_name.endswith(".npy"):
-        values: Any = read_npy(file)
-    elif file.plain_name.endswith(".npz"):
-        archive = NpzFile(file)
-        name = column or archive.first_of(_NAMES)
-        if name not in archive:
-            raise InputError(
-                f"{file.name} has no array {cut(name or _NAMES[0])}; it has {listed(list(archive))}. "
-                f"Name one: {PREFIX}{path}#NAME."
-            )
-        values = archive[name]
-        key = archive.first_of(_ID_NAMES)
-        if key:
-            ids = [str(value) for value in archive.texts(key, len(values))]
-    elif file.plain_name.endswith((".parquet", ".pq")):
-        values, ids = _read_parquet(file, column)
-    else:
-        raise InputError(f"{file.name} is no NPY, NPZ or Parquet file of vectors.")
-    if values.ndim != 2 or values.dtype.kind not in "fiub" or 0 in values.shape:
-        raise InputError(
-            f"{file.name} holds {values.dtype} of shape {list(values.shape)}, not vectors [N, d]."
-        )
-    if values.size > MAX_NUMBERS:
-        raise InputError(
-            f"{file.name} holds {values.size:,} numbers; the limit is {MAX_NUMBERS:,}. Give fewer or shorter "
-            "vectors."
-        )
-    return np.asarray(values, dtype=np.float32), ids
-
-
-def _read_parquet(file: Any, column: str) -> tuple[Array, list[str] | None]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from workbench.reading import reading
-
-    with reading(file.name, "a Parquet file", "Write it again."):
-        parquet = pq.ParquetFile(file.path)
-        schema = parquet.schema_arrow
-        kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-        lists = [field.name for field in schema if any(is_kind(field.type) for is_kind in kinds)]
-        if (column and column not in lists) or (not column and len(lists) != 1):
-            raise InputError(
-                f"{file.name} has {'no' if column or not lists else 'several'} columns of lists"
-                f"{f' called {cut(column)}' if column else ''}; it has {listed(schema.names)}. Name one: "
-                f"{PREFIX}{file.name}#COLUMN."
-            )
-        name = column or lists[0]
-        key = next((known for known in _ID_NAMES if known in schema.names), "")
-        table = parquet.read(columns=[name, *([key] if key else [])])
-        cells = table.column(name).combine_chunks()
-        lengths = np.array([-1 if cell is None else len(cell) for cell in cells.to_pylist()])
-        odd = np.flatnonzero(lengths != lengths[0])
-        if len(odd) or not len(lengths):
-            row = int(odd[0]) if len(odd) else 0
-            raise InputError(
-                f"{file.name}, column {name!r}: row {row + 1} holds {max(0, int(lengths[row]))} numbers, the "
-                f"first {max(0, int(lengths[0]))}. All vectors must have one length."
-            )
-        flat = cells.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
-        ids = [str(value) for value in table.column(key).to_pylist()] if key else None
-        return flat.reshape(len(lengths), -1), ids
+def without_features(features: str, n: int) -> tuple[VectorFeatureMap, Array]:
+    """A map and [n, 0] features that hold the place of vectors until `load_pool` has read them."""
+    return VectorFeatureMap(features, np.zeros(0, np.float32)), np.empty((n, 0), np.float32)

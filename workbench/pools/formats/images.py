@@ -22,7 +22,7 @@ from workbench.pools.building import check_image_features, image_pool, shapes_po
 from workbench.pools.features.cache import cached_features
 from workbench.pools.features.pixels import size_text
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap, shrunk
-from workbench.pools.features.vectors import VectorFeatureMap, is_vectors, with_vectors
+from workbench.pools.features.vectors import is_vectors, without_features
 from workbench.pools.formats import Reader
 from workbench.pools.formats.files import MAX_BYTES, File, check_size
 from workbench.pools.labels import class_order
@@ -161,10 +161,8 @@ def _photo_pool(
     shared: dict[str, Any] = {"title": file.name, "description": f"{len(paths):,} images."}
     called = name or file.stem
     if vectors:
-        without = np.empty((len(paths), 0), np.float32)
-        bare = VectorFeatureMap(features, np.zeros(1, np.float32))
-        pool = Pool(called, "image", without, classes, truth, items, bare, words, notes=notes, **shared)
-        return with_vectors(pool, features)
+        bare, none = without_features(features, len(paths))
+        return Pool(called, "image", none, classes, truth, items, bare, words, notes=notes, **shared)
     learnt, found = cached_features("shapes", words, SIDE, lambda: ShapesFeatureMap.learn(copies))
     return shapes_pool(called, items, learnt, found, words, truth, classes, notes=notes, **shared)
 

@@ -13,7 +13,7 @@ from workbench.pools.features.cache import cached_features
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.table import CategoryColumn, NumberColumn, TableFeatureMap
 from workbench.pools.features.texts import TextFeatureMap
-from workbench.pools.features.vectors import VectorFeatureMap, with_vectors
+from workbench.pools.features.vectors import without_features
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
 from workbench.pools.items import RowItems, RowNumbers, TextItems
 from workbench.pools.pool import FeatureMap, Pool
@@ -67,7 +67,7 @@ def table_pool(table: Examination, stem: str) -> Pool:
     feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or ".")
     frame = table.frame if len(rows) == len(table.frame) else table.frame.iloc[rows]
     shown = [name for name in table.names if name != table.options.target]
-    pool = Pool(
+    return Pool(
         name=name,
         kind="table",
         features=np.column_stack(features),
@@ -81,7 +81,6 @@ def table_pool(table: Examination, stem: str) -> Pool:
         plane=len(feature_map.columns) == 2 and all(isinstance(column, NumberColumn) for column in recipe),
         notes=table.found.notes,
     )
-    return pool if table.options.features is None else with_vectors(pool, table.options.features)
 
 
 def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
@@ -91,8 +90,8 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     words = fingerprint_words([fingerprint_values(texts)])
     feature_map: FeatureMap
     if table.options.features is not None:  # vectors take their place
-        feature_map = VectorFeatureMap(table.options.features, np.zeros(1, np.float32))
-        features, what = np.empty((len(texts), 0), np.float32), ""
+        feature_map, features = without_features(table.options.features, len(texts))
+        what = ""
     elif table.options.text_features == "pieces":
         n_classes, what = len(table.classes), "directions of words and pieces of words"
 
@@ -105,7 +104,7 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
         feature_map, what = TextFeatureMap.of(texts, column), "topics"
         features = feature_map.transform(texts)
     made = f"Features are {len(feature_map.columns)} {what} of {column!r}."
-    pool = Pool(
+    return Pool(
         name=name,
         kind="text",
         features=features,
@@ -119,7 +118,6 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
         common_scale=True,
         notes=(*table.found.notes, *((made,) if what else ())),
     )
-    return pool if table.options.features is None else with_vectors(pool, table.options.features)
 
 
 def _ids(table: Examination, rows: Ints) -> Sequence[str]:

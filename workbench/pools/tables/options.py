@@ -42,7 +42,7 @@ class TableOptions:
         text_features: of such a pool: "topics" of its words, or "pieces", words beside pieces of words,
             which need fewer labels and serve texts without spaces (Chinese, Japanese, Thai) too.
         features: None for the columns (or the texts) themselves; "embeddings:FILE[#column]" for vectors of
-            one's own (see `workbench.pools.features.vectors`).
+            one's own (see `workbench.pools.vectors`).
         exclude: columns to leave out of the features (they are still shown).
         classes: names of the classes, in order; None takes those found in the target, sorted.
         encoding: of a CSV that is not UTF-8.
