@@ -502,6 +502,8 @@ session = frame.needed("see its history", "History")
 me = current.mine(session)
 state = session.state
 rows = remembered(f"review-rows-{session.id}", state.last_event, lambda: review.decisions(session))
+# on a narrow screen the buttons wrap below the title
+widgets.style(".st-key-downloads { max-width: 100%; }")
 with st.container(
     horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-head"
 ):
