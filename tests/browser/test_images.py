@@ -60,7 +60,7 @@ def test_images_of_ones_own_are_looked_at_resized_on_request_and_labelled(page: 
     # shapes take any sizes; pixels need one
     page.wait_for_selector("text=/12 images/", timeout=4 * PATIENCE)
     settled(page)
-    assert "shapes learnt from the images" in page.inner_text("[data-testid=stMain]")
+    assert "shapes learnt from small copies" in page.inner_text("[data-testid=stMain]")
     page.locator(".st-key-images-features input").click()
     page.locator("[role=option]", has_text="Raw pixels").click()
     page.wait_for_selector("[data-testid=stAlert]")
