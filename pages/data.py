@@ -272,7 +272,22 @@ FEATURES = {
         "Principal components",
         "50 directions of the pixels, all of one size: seconds; as good as pixels, and quicker to fit.",
     ),
+    "vectors": (
+        "A file of vectors",
+        "Of an encoder you ran yourself (NPZ with embeddings and ids, or Parquet with a column of lists): at "
+        "no cost here; a good encoder needs the fewest labels.",
+    ),
 }
+
+
+def own_vectors() -> str | None:
+    """The option of features that names an uploaded file of vectors; None where there is none yet."""
+    from workbench.pools.features.vectors import PREFIX
+
+    file = st.file_uploader(
+        "Vectors", type=["npz", "parquet", "pq"], key="upload-vectors", max_upload_size=200
+    )
+    return None if file is None else f"{PREFIX}{uploads.keep(file.name, file.getvalue())}"
 
 
 def upload_images() -> None:
@@ -291,11 +306,14 @@ def upload_images() -> None:
         "Features", list(FEATURES), format_func=lambda key: FEATURES[key][0], key="images-features"
     )
     st.caption(FEATURES[features][1])
-    options: dict[str, Any] = {"features": features}
+    source = own_vectors() if features == "vectors" else features
+    if source is None:
+        return
+    options: dict[str, Any] = {"features": source}
     if file.name.lower().endswith(".zip"):
         left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
         chosen: dict[str, Any] = {}
-        if features != "shapes":
+        if features in ("pixels", "pca"):
             size = left.selectbox("Size", list(SIZES), key="images-size", help="Networks like small images.")
             mode = middle.selectbox("Colours", list(MODES), key="images-mode")
             chosen = {"resize": SIZES[size], "mode": MODES[mode]}

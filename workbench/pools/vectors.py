@@ -59,14 +59,15 @@ def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ..
     """
     path, _, column = features.removeprefix(PREFIX).partition("#")
     vectors, own = _read(path, column)
+    name = Path(path).name
     if not np.isfinite(vectors).all():
         row = int((~np.isfinite(vectors)).any(axis=1).argmax())
         what = f"of {cut(own[row])}" if own is not None else f"in row {row + 1}"
-        raise InputError(f"{path}: the vector {what} holds numbers that are not finite. Encode it again.")
+        raise InputError(f"{name}: the vector {what} holds numbers that are not finite. Encode it again.")
     if own is None:
         if len(vectors) != len(ids):
             raise InputError(
-                f"{path} holds {len(vectors):,} vectors without ids, and the pool {len(ids):,} items. Add an "
+                f"{name} holds {len(vectors):,} vectors without ids, and the pool {len(ids):,} items. Add an "
                 "array or a column of ids, or give one vector an item, in the pool's order."
             )
         return vectors, ()
@@ -74,14 +75,14 @@ def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ..
     for row, key in enumerate(own):
         if key in position:
             raise InputError(
-                f"{path} has two vectors of {cut(key)} (rows {position[key] + 1} and {row + 1}). Leave one "
+                f"{name} has two vectors of {cut(key)} (rows {position[key] + 1} and {row + 1}). Leave one "
                 "out."
             )
         position[key] = row
     missing = [str(key) for key in ids if str(key) not in position]
     if missing:
         raise InputError(
-            f"{path} has no vector of {len(missing):,} of the pool's {len(ids):,} items: "
+            f"{name} has no vector of {len(missing):,} of the pool's {len(ids):,} items: "
             f"{listed(missing, 3)}; its ids look like {listed(own[:2], 2)}. Encode them too, or correct the "
             "ids."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class VectorFeatureMap:
         return cls(str(document["source"]), mean, axes)
 
 
-def is_vectors(features: Any) -> bool:
+def is_vectors(features: Any) -> TypeGuard[str]:
     """Whether an option of features names a file of vectors."""
     return isinstance(features, str) and features.startswith(PREFIX)
 
