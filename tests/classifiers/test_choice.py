@@ -1,10 +1,12 @@
 """The geometry chosen from the labels: what wins where, and that it is kept, replayed and left alone."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from workbench.classifiers import choice as choosing
 from workbench.classifiers import make_classifier
 from workbench.classifiers.calibration import judge
 from workbench.classifiers.choice import Candidate, due, look, steps
@@ -132,6 +134,14 @@ def test_all_candidates_equal_keeps_the_present_one():
         assert not found.moved
 
 
+def test_where_nothing_moves_it_is_the_fixed_model(monkeypatch):
+    X, y = codes_table()
+    monkeypatch.setattr(choosing, "clearly_less", lambda *_: False)
+    fixed, auto = (grown(choice, X, y, 40) for choice in ("fixed", "auto"))
+    assert [str(one.candidate) for one in auto.choices_] == ["columns as numbers"] * 4
+    np.testing.assert_array_equal(auto.predict_proba(X), fixed.predict_proba(X))
+
+
 def test_a_candidate_that_fails_is_left_out_and_named():
     rng = np.random.default_rng(0)
     geometry = LargeMarginClassifier(choice="auto").measure(codes_table()[0], 0)
@@ -154,7 +164,8 @@ def test_pixels_have_neither_categories_nor_stretching():
     geometry = model.measure(X, 0, common_scale=True)
     assert geometry.names == ("numbers",)
     tried = [other for step in steps(geometry) for other in step(Candidate())]
-    assert not any(one.stretch or one.representation != "numbers" for one in tried)
+    assert tried
+    assert all(replace(one, linear=False, intercept=False, labelled=False) == Candidate() for one in tried)
 
 
 @pytest.mark.parametrize(

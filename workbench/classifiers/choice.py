@@ -137,12 +137,12 @@ def due(n: int, n_classes: int, last: int) -> bool:
 def steps(geometry: Geometry) -> list[Callable[[Candidate], Iterator[Candidate]]]:
     """The factors that mean something for a pool: what to try beside the best so far."""
     ranges: list[list[dict[str, object]]] = []
+    # one unit for all features: to rewrite or to stretch some of them makes no sense, and where questions are
+    # hard ones the labels ask for a smoother function than the pool does (digits)
     if not geometry.common_scale:
         ranges.append([{"representation": name} for name in sorted(geometry.names)])
         scales = [(0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (0.0, _WIDER)]
-    else:  # one unit for all features: to stretch some of them or to rewrite them makes no sense
-        scales = [(0.0, 1.0), (0.0, _WIDER)]
-    ranges.append([{"stretch": stretch, "length": length} for stretch, length in scales])
+        ranges.append([{"stretch": stretch, "length": length} for stretch, length in scales])
     ranges += [[{name: False}, {name: True}] for name in ("linear", "intercept", "labelled")]
 
     def others(values: list[dict[str, object]]) -> Callable[[Candidate], Iterator[Candidate]]:

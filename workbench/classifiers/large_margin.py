@@ -232,10 +232,13 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         if not chosen:
             self.choices_ = ()
         report = Progress(callback)
+        before = self.geometry_
         found = self._look(X, codes, report) if self.choice == "auto" else None
         scaled = self.geometry_.transform(X, self._numpy_dtype())
         if found is not None:
             kernel, start = found.kernel, found.fit.posterior
+            if self._warm() and self._stands(before, kernel):
+                start = self._start()  # nothing moved: go on as if there had been no look
         else:
             kernel, start = self.kernel_ if chosen else self._first_kernel(scaled, codes), self._start()
         best = self._fit_at(kernel, scaled, codes, start, report.part(0.0, 0.8))
@@ -289,6 +292,17 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         """The last choice of a geometry."""
         choices = self.__dict__.get("choices_", ())
         return choices[-1] if choices else None
+
+    def _stands(self, before: Geometry, kernel: Kernel) -> bool:
+        """Whether the present posterior is one of this kernel on these points."""
+        if not hasattr(self, "mean_") or before.name != self.geometry_.name:
+            return False
+        old, new = self.kernel_.to_arrays(), kernel.to_arrays()
+        return (
+            np.array_equal(before.inducing, self.geometry_.inducing)
+            and old.keys() == new.keys()
+            and all(np.array_equal(old[name], new[name]) for name in old)
+        )
 
     def _look(self, X: Floats, codes: Ints, report: Progress) -> _KernelFit | None:
         """Choose the geometry, if it is time to; sets `geometry_` and gives the fit to start from."""
