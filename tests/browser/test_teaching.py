@@ -19,8 +19,9 @@ def query(page: Any) -> dict[str, str]:
 
 def computed(page: Any) -> None:
     """Past the guess, with a picture."""
-    settled(page)
     skip = page.locator(".st-key-guess-skip button")
+    skip.or_(page.get_by_text("Measured here.")).first.wait_for(timeout=3 * PATIENCE)
+    settled(page)
     if skip.count():
         skip.click()
     page.get_by_text("Measured here.").wait_for(timeout=3 * PATIENCE)

@@ -156,6 +156,7 @@ class Desk {
     this.outbox = new Outbox(data.project);
     this.queue = [];
     this.closed = new Set(); // asks answered here; the server may not know yet
+    this.done = new Set(); // items answered here: a card for one, asked anew before its answer arrived, is stale
     this.history = []; // {op, card} of this tab, newest last
     this.undone = [];
     this.numbers = null; // the last reply's
@@ -188,6 +189,7 @@ class Desk {
       // somebody else sits down: what the one before did is theirs, and was sent with their token
       this.queue = [];
       this.history = [];
+      this.done.clear();
       this.numbers = null;
       this.pump();
     }
@@ -427,6 +429,7 @@ class Desk {
     this.say("");
     this.queue.shift();
     if (card.ask) this.closed.add(card.ask);
+    this.done.add(card.item);
     const ms = Math.round(performance.now() - this.shownAt);
     const operation = this.send({ ...what, ask: card.ask, item: card.item, ms });
     this.history.push({ op: operation.op, card });
@@ -460,6 +463,7 @@ class Desk {
       return;
     }
     if (last.card.ask) this.closed.delete(last.card.ask);
+    this.done.delete(last.card.item);
     const card = { ...last.card, ask: null, role: "again", badge: "taken back", why: "You took its answer back." };
     this.queue = [card, ...this.queue.filter((one) => one.item !== card.item)];
     this.draw();
@@ -743,6 +747,8 @@ class Desk {
 
   take_in(reply, asked) {
     for (const ack of reply.acks || []) {
+      const item = this.outbox.waiting.get(ack.op)?.operation.item;
+      if (ack.status !== "saved" && item !== undefined) this.done.delete(item); // it may be asked again
       this.outbox.drop(ack.op);
       if (ack.status !== "saved" && ack.why) this.say(ack.why, "bad");
     }
@@ -753,7 +759,7 @@ class Desk {
     if (this.card?.ask && gone.has(this.card.ask) && !(reply.again || []).includes(this.card.item)) this.queue.shift();
     this.got = 0;
     for (const card of reply.queue || []) {
-      if (this.closed.has(card.ask)) continue;
+      if (this.closed.has(card.ask) || (this.done.has(card.item) && card.role !== "again")) continue;
       const same = this.queue.findIndex((one) => one.item === card.item);
       if (same >= 0) {
         // the card on screen must not change under the eyes: it only learns its ask
