@@ -14,6 +14,7 @@ from workbench.errors import InputError
 from workbench.policies.effective import check_share
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.pool import Pool, TestSplit
+from workbench.pools.replay import with_saved_map
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.spec import with_choice
@@ -107,6 +108,8 @@ def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[
     if change.n_appended or not record.has_item_ids:
         store.update_project(project_id, fingerprints=loaded.fingerprints, item_ids=loaded.items.ids)
         record = store.project(project_id)
+    if pool is None:  # a pool that grew teaches other features, and the project's models know the old ones
+        loaded = with_saved_map(loaded, record.feature_map)
     packed = record.settings.get("test")
     return record, replace(loaded, test=None if packed is None else _unpack(packed, len(loaded)))
 
