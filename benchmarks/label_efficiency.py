@@ -37,6 +37,7 @@ OURS: dict[str, tuple[str, str]] = {
 }
 RIVALS = ("extra-trees", "forest", "logistic", "svc")
 LAST = 10
+RESULTS = Path(__file__).resolve().parent / "results" / "label_efficiency.jsonl"
 
 
 def our_errors(pool: Pool, side: str, seed: int, questions: int) -> list[float]:
@@ -144,6 +145,7 @@ def run(given: argparse.Namespace) -> None:
                 work = our_errors if side in OURS else rival_errors
                 errors = work(pool, side, seed, given.questions)
                 line = dict(zip(("set", "side", "seed", "questions"), key, strict=True))
+                errors = [round(error, 5) for error in errors]
                 line |= {"cpu": round(time.process_time() - began, 2), "errors": errors}
                 with given.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
@@ -228,7 +230,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--out", type=Path, default=Path("label_efficiency.jsonl"))
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--report", action="store_true", help="print what the file has, run nothing")
     given = parser.parse_args(arguments)
     unknown = [side for side in given.sides if side not in (*OURS, *RIVALS)]
