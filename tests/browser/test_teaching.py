@@ -185,8 +185,9 @@ def test_a_lasso_labels_many(page: Any, server: Server, labelled: str) -> None:
     assert before < count(page) <= before + many
 
 
+@pytest.mark.slow  # three draws are computed here: what one draw gives is stored
 def test_an_experiment_streams_its_curves_and_the_figure_is_taken_away(page: Any, server: Server) -> None:
-    visit(page, f"{server.url}/calibration?experiment=likelihoods")
+    visit(page, f"{server.url}/calibration?experiment=likelihoods&noise=0.5&draws=3")
     page.locator(".st-key-start-experiment button").first.click()
     page.wait_for_function(
         "document.querySelector('[data-testid=stMain]').textContent.includes('of 8 curves so far')",
@@ -196,7 +197,7 @@ def test_an_experiment_streams_its_curves_and_the_figure_is_taken_away(page: Any
     page.reload()
     page.wait_for_selector("[class*=st-key-save-lesson-likelihoods]", timeout=6 * PATIENCE)
     settled(page)
-    assert query(page) == {"experiment": "likelihoods", "noise": "0.5", "draws": "1"}
+    assert query(page) == {"experiment": "likelihoods", "noise": "0.5", "draws": "3"}
     page.locator("[class*=st-key-save-lesson-likelihoods] button").first.click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Interactive page (HTML)").click()
