@@ -221,6 +221,25 @@ def report(given: argparse.Namespace) -> None:
     print("\nprocessor seconds a run:", ", ".join(f"{s} {v:.1f}" for s, v in seconds.items()))
 
 
+def rounds(quick: bool = False) -> None:
+    """Print what a round (fit and question) costs on 10,000 items of 10 features and 4 classes."""
+    from sklearn.datasets import make_classification
+
+    from workbench.pools.building import number_pool
+
+    X, y = make_classification(10_000, 10, n_informative=6, n_classes=4, random_state=0)
+    pool = number_pool("made", X, y, tuple("abcd"), tuple(f"x{i}" for i in range(10)))
+    for warm in (True, False):  # the first time compiles
+        for choice in ("fixed", "auto"):
+            done = list(
+                simulate(pool, options={"choice": choice}, budget=20 if quick or warm else 100, seed=0)
+            )
+            seconds = np.array([one.seconds["fit"] + one.seconds["query"] for one in done[1:]])
+            if not warm:
+                mean, median, most = 1e3 * seconds.mean(), 1e3 * np.median(seconds), 1e3 * seconds.max()
+                print(f"{choice}: {mean:.1f} ms in the mean, {median:.1f} in the median, {most:.0f} at most")
+
+
 def main(arguments: Sequence[str] = ()) -> int:
     """Run and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.label_efficiency", description=__doc__)
