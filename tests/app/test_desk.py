@@ -159,9 +159,15 @@ def test_cards_of_an_older_model_are_given_back_but_not_the_one_on_screen(flower
     desk_sync(flowers, answer, have=have[1:], screen=have[1], want=0, model=before["numbers"]["model"])
     flowers.refit()
     after = desk_sync(flowers, have=have[1:], screen=have[1], want=1, model=before["numbers"]["model"])
-    assert have[1] not in after["gone"]
+    assert not after["gone"] and have[1] not in after["released"]
     kept_for_measuring = {c["ask"] for c in before["queue"] if c["role"] == "evaluation"}
-    assert set(have[2:]) - kept_for_measuring <= set(after["gone"])
+    assert set(have[2:]) - kept_for_measuring <= set(after["released"])
+    # one that came to the screen meanwhile stays there: it is not called gone later, and its answer is taken
+    old = next(c for c in before["queue"][2:] if c["ask"] in after["released"])
+    later = desk_sync(flowers, have=[old["ask"]], screen=old["ask"], want=0, model=after["numbers"]["model"])
+    assert old["ask"] not in later["gone"]
+    given = desk_sync(flowers, operation("label", old, **{"class": "setosa"}), want=0)
+    assert [ack["status"] for ack in given["acks"]] == ["saved"]
     assert len(after["queue"]) >= 1 and after["numbers"]["model"] == before["numbers"]["model"] + 1
 
 

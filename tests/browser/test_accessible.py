@@ -47,7 +47,7 @@ def project(browser: Any, server: Server) -> str:
     return found
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "data")
 def test_a_page_has_no_serious_violation(
     browser: Any, server: Server, project: str, axe: str, name: str, scheme: Any

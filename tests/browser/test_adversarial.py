@@ -3,6 +3,8 @@ import json
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from benchmarks.driving import PATIENCE, settled, visit
 from tests.browser.test_labelling import start_digits
 
@@ -61,6 +63,7 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     assert "attack=" not in page.url
 
 
+@pytest.mark.slow
 def test_the_projects_own_model_is_attacked(page, server):
     project = start_digits(page, server)
     visit(page, f"{server.url}/adversarial?project={project}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.driving import Server, settled, visit
 
 
@@ -44,6 +46,7 @@ def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Serv
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
+@pytest.mark.slow
 def test_a_comparison_in_processes_of_its_own(page: Any, server: Server) -> None:
     """Workers run no page, and what they find is drawn."""
     visit(page, f"{server.url}/compare")

@@ -754,9 +754,10 @@ class Desk {
     }
     const before = this.card;
     const gone = new Set(reply.gone || []);
+    const released = new Set(reply.released || []);
     if (gone.size) this.channel?.postMessage({ gone: [...gone] });
-    this.queue = this.queue.filter((card, place) => place === 0 || !card.ask || !gone.has(card.ask));
-    if (this.card?.ask && gone.has(this.card.ask) && !(reply.again || []).includes(this.card.item)) this.queue.shift();
+    // what was given back for better questions leaves the queue; the card on screen stays, its answer is taken
+    this.queue = this.queue.filter((card, place) => !card.ask || !(gone.has(card.ask) || (place > 0 && released.has(card.ask))));
     this.got = 0;
     for (const card of reply.queue || []) {
       if (this.closed.has(card.ask) || (this.done.has(card.item) && card.role !== "again")) continue;

@@ -153,7 +153,8 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         token: for the addresses of pictures.
 
     Returns:
-        acks, queue (cards not in `have`), gone (of `have`, no longer to be shown), numbers, classes,
+        acks, queue (cards not in `have`), gone (of `have`, answered meanwhile), released (of `have`, given
+        back for better ones; the card on screen stays, and its answer is taken), numbers, classes,
         commands; plane for pools of two features, when the model is another than the browser's.
 
     Raises:
@@ -166,14 +167,13 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     with session.snapshot():
         model = session.model
         number = None if model is None else model.number
-        gone = _closed(session, have)
+        gone, released = _closed(session, have), []
         if number is not None and body.get("model") != number:
             # choices of an older model: all but the one on screen are given back and chosen anew
             old = [ask for ask in have if ask not in gone and ask != body.get("screen")]
             released = session.release(old) if old else []
-            gone += released
             want += len(released)
-        known = [ask for ask in have if ask not in gone]
+        known = [ask for ask in have if ask not in gone and ask not in released]
         asks = session.ask(max(1, min(len(known) + want, 2 * MOST_CARDS))) if known or want else []
         picture = f"{BASE}/{project}/image/{{item}}?k={token}"
         queue = [cards.card(session, ask, picture) for ask in asks if ask.id not in known]
@@ -196,6 +196,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         "acks": acks,
         "queue": queue,
         "gone": gone,
+        "released": released,
         "numbers": numbers,
         "classes": classes,
         "commands": commands,
@@ -329,11 +330,7 @@ def _closed(session: Session, have: Sequence[str]) -> list[str]:
     """Those questions of the browser that need no answer any more."""
     state = session.state
     asks = state.asks
-    return [
-        ask
-        for ask in have
-        if ask not in asks or asks[ask].answered or asks[ask].released or asks[ask].item in state.answered
-    ]
+    return [ask for ask in have if ask not in asks or asks[ask].answered or asks[ask].item in state.answered]
 
 
 def _surest_class(session: Session) -> str:
