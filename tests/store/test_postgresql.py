@@ -55,7 +55,6 @@ def test_a_project_and_a_run_live_there(store: Store) -> None:
     run = store.start_run({"a": 1}, "print").id
     store.save_round(run, 0, {"n": 0}, {"x": np.ones(3)})
     assert store.run(run).n_rounds == 1 and store.round_state(run) is not None
-    store.delete_run(run)
     store.delete_project(session.id)
 
 

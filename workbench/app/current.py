@@ -164,10 +164,12 @@ def keep_fitting(current: Session) -> Job | None:
 
     def work(job: Job) -> int:
         while current.stale:
-            job.report(0.0, "fitting", partial=_fitted_on(current))
+            # a stored fit that could not be taken up is made again, and the reason stands beside the bar
+            what = "fitting" + (f" again: {current.fit_problem}" if current.fit_problem else "")
+            job.report(0.0, what, partial=_fitted_on(current))
 
-            def watch(fraction: float, _objective: float) -> bool:
-                job.report(fraction, "fitting")
+            def watch(fraction: float, _objective: float, what: str = what) -> bool:
+                job.report(fraction, what)
                 return False
 
             if current.refit(callback=watch) is None:

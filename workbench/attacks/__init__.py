@@ -27,13 +27,11 @@ class AttackEntry(Entry):
         loss: what it raises, unless told otherwise; empty for noise.
         needs_variance: whether it needs latent functions with uncertainty.
         needs_surrogate: whether it is computed on another model and carried over.
-        iterative: whether it takes steps.
     """
 
     loss: str = "cross-entropy"
     needs_variance: bool = False
     needs_surrogate: bool = False
-    iterative: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,6 @@ ATTACKS: Registry[AttackEntry] = Registry(
             f"{_HERE}:pgd",
             "PGD",
             "Many small steps, each projected back (Madry et al. 2018); the best one is kept.",
-            iterative=True,
         ),
         AttackEntry(
             "adaptive-pgd",
@@ -72,7 +69,6 @@ ATTACKS: Registry[AttackEntry] = Registry(
             "Knows the detector: looks for images the model is wrong about and certain of.",
             loss="adaptive",
             needs_variance=True,
-            iterative=True,
         ),
         AttackEntry(
             "transfer",

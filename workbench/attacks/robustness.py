@@ -59,7 +59,6 @@ class Robustness:
         truth: [N] codes of the true classes, or of the clean predictions where truth was unknown.
         truth_known: whether `truth` is the truth.
         clean_codes: [N] predictions of the clean images.
-        clean_confidence: [N] their probabilities.
         clean_scores: [K, N] suspicion of the clean images.
         codes: [A, S, N] predictions of the attacked images.
         confidence: [A, S, N].
@@ -76,7 +75,6 @@ class Robustness:
     truth: Ints
     truth_known: bool
     clean_codes: Ints
-    clean_confidence: Floats
     clean_scores: Floats
     codes: Ints
     confidence: Floats
@@ -251,7 +249,6 @@ def measure(
         truth=truth,
         truth_known=y is not None,
         clean_codes=clean.codes,
-        clean_confidence=clean.confidence,
         clean_scores=clean.suspicion,
         codes=codes,
         confidence=confidence,

@@ -9,7 +9,6 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 
-REPRESENTATIONS = ("numbers", "one-hot", "normal-scores")
 FEWEST, MOST = 3, 12  # distinct values of an integer column that may be a code
 MOST_COLUMNS = 400  # of a table written out as indicators
 _KNOTS = 65  # of a column's normal scores

@@ -134,12 +134,6 @@ def trace_root(base: Any, factor: Any) -> Any:
     return root(factor)
 
 
-def nuclear_norm(M: Any) -> Any:
-    """Sum of singular values of M [..., n, p], with gradient U V'."""
-    n = tf.shape(M)[-2]
-    return trace_root(tf.zeros([n, n], M.dtype), M)
-
-
 @tf.custom_gradient
 def printed_root_sum(A: Any) -> Any:
     """sum_s sqrt(lambda_s(A)) of a product that is not symmetric, as the notes on image data print it.

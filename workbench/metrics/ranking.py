@@ -24,10 +24,6 @@ class RocCurve(NamedTuple):
     true_positive: Floats
     threshold: Floats
 
-    def found_at(self, false_positive: float) -> float:
-        """Largest share of positives found at no more than a share of false alarms."""
-        return float(self.true_positive[self.false_positive <= false_positive + 1e-12].max())
-
 
 def roc_curve(positive: ArrayLike, scores: ArrayLike) -> RocCurve:
     """The ROC curve of a score.

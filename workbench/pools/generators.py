@@ -186,9 +186,6 @@ POKER_HANDS = (
 POKER_ITEMS = 1_025_010
 """Rows of the papers' poker set: 25,010 to train and 1,000,000 to test."""
 
-POKER_COUNTS = (1_302_540, 1_098_240, 123_552, 54_912, 10_200, 5_108, 3_744, 624, 36, 4)
-"""How many of the 2,598,960 five-card hands bear each name."""
-
 
 def name_hands(suits: ArrayLike, ranks: ArrayLike) -> Array:
     """The exact rule: what five cards are called.

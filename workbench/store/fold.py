@@ -13,7 +13,6 @@ from workbench.store.events import ANSWERS, UNDOABLE, Event
 
 _UNDOABLE = frozenset(UNDOABLE)
 _CLASS_KINDS = frozenset(("class-added", "class-renamed", "class-merged"))
-_ITEM_KINDS = _UNDOABLE - _CLASS_KINDS
 
 
 @dataclass(frozen=True, slots=True)

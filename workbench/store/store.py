@@ -518,13 +518,6 @@ class Store:
         with self._read() as connection:
             return [_run(row) for row in connection.execute(query)]
 
-    def delete_run(self, run_id: str) -> None:
-        """Remove a run with its rounds."""
-        t = _tables()
-        with self._write() as connection:
-            connection.execute(t.rounds.delete().where(t.rounds.c.owner == run_id))
-            connection.execute(t.runs.delete().where(t.runs.c.id == run_id))
-
     def save_study(
         self, study_id: str, spec: Mapping[str, Any], *, workers: int = 1, project: str | None = None
     ) -> StudyRecord:
@@ -570,17 +563,16 @@ class Store:
         number: int,
         record: Mapping[str, Any],
         state: Mapping[str, Array] | None = None,
-        *,
-        keep_states: bool = False,
     ) -> None:
         """Store a finished round of a run; those of a project go through `Recorder.add_round`.
+
+        The states of earlier rounds, which resuming does not need, are dropped.
 
         Args:
             owner: id of the run.
             number: of the round; storing a number again replaces it.
             record: JSON.
             state: the posterior as plain arrays.
-            keep_states: False drops the states of earlier rounds, which resuming does not need.
         """
         t = _tables()
         blob = None if state is None else arrays_to_bytes(state)
@@ -588,7 +580,7 @@ class Store:
             connection.execute(
                 t.rounds.delete().where(t.rounds.c.owner == owner, t.rounds.c.number == number)
             )
-            _insert_round(connection, owner, number, record, blob, keep_states)
+            _insert_round(connection, owner, number, record, blob)
             connection.execute(t.runs.update().where(t.runs.c.id == owner).values(updated=now()))
 
     def round(self, owner: str, number: int) -> Mapping[str, Any] | None:
@@ -631,15 +623,6 @@ class Store:
         with self._read() as connection:
             row = connection.execute(query.order_by(t.rounds.c.number.desc()).limit(1)).one_or_none()
         return None if row is None else (int(row.number), bytes_to_arrays(row.state))
-
-    def stored_states(self, owner: str) -> list[int]:
-        """Numbers of the rounds whose posterior is stored."""
-        from sqlalchemy import select
-
-        t = _tables()
-        query = select(t.rounds.c.number).where(t.rounds.c.owner == owner, t.rounds.c.state.is_not(None))
-        with self._read() as connection:
-            return [int(n) for n in connection.execute(query.order_by(t.rounds.c.number)).scalars()]
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -699,7 +682,7 @@ class Recorder:
         last = self._connection.execute(newest).scalar_one_or_none()
         number = 0 if last is None else int(last) + 1
         numbered = dict(record) | {"number": number}
-        _insert_round(self._connection, self._project_id, number, numbered, arrays_to_bytes(state), False)
+        _insert_round(self._connection, self._project_id, number, numbered, arrays_to_bytes(state))
         return number
 
 
@@ -837,16 +820,11 @@ def _insert(connection: Connection, project_id: str, event: Event) -> Event:
 
 
 def _insert_round(
-    connection: Connection,
-    owner: str,
-    number: int,
-    record: Mapping[str, Any],
-    state: bytes | None,
-    keep_states: bool,
+    connection: Connection, owner: str, number: int, record: Mapping[str, Any], state: bytes | None
 ) -> None:
     t = _tables()
     c = t.rounds.c
-    if not keep_states and state is not None:
+    if state is not None:
         earlier = (c.owner == owner, c.number < number, c.state.is_not(None))
         connection.execute(t.rounds.update().where(*earlier).values(state=None))
     connection.execute(
