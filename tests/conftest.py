@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,17 +27,25 @@ BROWSER = Path(__file__).resolve().parent / "browser"
 _ORDER = {name: place for place, name in enumerate(("browser", "classifiers", "app", "engine", "studies"))}
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browsers first, in one process; then the longest folders, so that two processes end together.
-
-    Playwright keeps an event loop running in the main thread until it is stopped, and a local Dask cluster
-    cannot start beside one: fixtures of browsers end with their folder.
-    """
-    for item in items:
-        browser = Path(item.path).is_relative_to(BROWSER)
-        item.add_marker(pytest.mark.xdist_group("browser" if browser else str(item.path)))
+    """The longest folders first, so that the processes end together."""
     items.sort(key=lambda item: _ORDER.get(_folder(item), len(_ORDER)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Who runs what: a file stays in one process, and all browsers share one server in one process.
+
+    Marks of `--dist loadgroup` do not reach pytest 9's node ids; the ids themselves say enough.
+    """
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "browser" if file.startswith("tests/browser/") else file
+
+    return ByFile(config, log)
 
 
 def _folder(item: pytest.Item) -> str:
