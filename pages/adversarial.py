@@ -511,13 +511,11 @@ def trio(clean: Any, attacked: Any, shape: tuple[int, ...], strength: float) -> 
 
 def results(outcome: Any) -> None:
     with st.container(horizontal=True, key="attack-downloads", vertical_alignment="center"):
-        st.download_button(
+        downloads.button(
             "Results (zip)",
-            outcome.archive,
-            file_name=f"attack-{outcome.spec.pool.replace(':', '-')}-{outcome.spec.seed}.zip",
-            mime="application/zip",
-            key="download-attack",
-            icon=":material/download:",
+            lambda: outcome.archive,
+            f"attack-{outcome.spec.pool.replace(':', '-')}-{outcome.spec.seed}.zip",
+            "download-attack",
             help="The table, every image's scores, and the settings with seed and versions.",
         )
         st.caption(

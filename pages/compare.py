@@ -272,15 +272,12 @@ def together(several: list[tuple[comparison.Comparison, StudyResult]], measure: 
 def take_away(fig: Any, several: list[StudyResult]) -> None:
     with st.container(horizontal=True, gap="medium", key="comparison-downloads"):
         downloads.figure_downloads(fig, "comparison", "save-comparison")
-        st.download_button(
+        downloads.button(
             "Rows of every round and seed (CSV)",
-            data=lambda: comparison.rows_csv(several).encode(),
-            file_name="comparison.csv",
-            mime="text/csv",
-            key="comparison-rows",
-            icon=":material/download:",
-            type="tertiary",
-            on_click="ignore",
+            lambda: comparison.rows_csv(several).encode(),
+            "comparison.csv",
+            "comparison-rows",
+            kind="tertiary",
         )
 
 

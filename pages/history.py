@@ -11,6 +11,7 @@ from zlib import crc32
 import streamlit as st
 
 from workbench.app import current, frame, review, seeing, widgets
+from workbench.app.downloads import button
 from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
@@ -88,24 +89,20 @@ def downloads(session: Any, state: Any) -> None:
             label_visibility="collapsed",
             persist_state="session",
         )
-        st.download_button(
+        button(
             "Download the labels",
-            data=lambda: export_labels(session, chosen),
-            file_name=f"{stem(session)}{FORMATS[chosen]}",
-            key="download-labels",
-            icon=":material/download:",
+            lambda: export_labels(session, chosen),
+            f"{stem(session)}{FORMATS[chosen]}",
+            "download-labels",
             disabled=not state.codes,
-            on_click="ignore",
         )
-        st.download_button(
+        button(
             "Download the run bundle",
-            data=lambda: bundle(session),
-            file_name=f"{stem(session)}-bundle.zip",
-            mime="application/zip",
-            key="download-bundle",
+            lambda: bundle(session),
+            f"{stem(session)}-bundle.zip",
+            "download-bundle",
             icon=":material/folder_zip:",
             help="Settings, every event, every fit's figures and the model; `workbench predict` reads it.",
-            on_click="ignore",
         )
         with st.popover("Import labels", icon=":material/upload:"):
             importer(session)

@@ -189,6 +189,12 @@ def test_every_package_is_shipped() -> None:
     assert found <= shipped, f"add to pyproject packages: {sorted(found - shipped)}"
 
 
+def test_files_are_offered_by_our_own_button() -> None:
+    # Streamlit's forgets the address a browser still shows when its page redraws
+    sources = [*SOURCES, *(ROOT / "pages").glob("*.py")]
+    assert [p.name for p in sources if "st.download_button(" in p.read_text(encoding="utf-8")] == []
+
+
 def test_lock_pins_versions_and_names_no_place() -> None:
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     assert lines

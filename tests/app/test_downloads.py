@@ -1,8 +1,13 @@
-"""The menu under a figure draws nothing before a file is asked for."""
+"""A file is made when it is asked for, at an address that outlives every redraw of its page."""
+
+import gc
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
+from workbench.app import downloads
 from workbench.figures import export
 
 
@@ -28,7 +33,7 @@ def test_four_files_where_a_browser_is_found(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(export, "why_no_images", lambda: "")
     shown = AppTest.from_function(page).run()
     assert not shown.exception
-    assert [b.label.partition("(")[2] for b in shown.get("download_button")] == [
+    assert [b.label.partition("(")[2] for b in shown.get("link_button")] == [
         "HTML)",
         "CSV)",
         "PNG)",
@@ -40,8 +45,71 @@ def test_four_files_where_a_browser_is_found(monkeypatch: pytest.MonkeyPatch) ->
 def test_html_and_a_reason_where_none_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "why_no_images", lambda: "No browser here.")
     shown = AppTest.from_function(page).run()
-    assert [b.label for b in shown.get("download_button")] == [
+    assert [b.label for b in shown.get("link_button")] == [
         "Interactive page (HTML)",
         "Numbers (CSV)",
     ]
     assert "No browser here." in [c.value for c in shown.caption]
+
+
+def counting() -> None:
+    import streamlit as st
+
+    from workbench.app.downloads import button
+    from workbench.errors import InputError
+
+    def refused() -> bytes:
+        raise InputError("Nothing to write.")
+
+    def broken() -> bytes:
+        raise RuntimeError("a fault of ours")
+
+    n = st.session_state["n"] = st.session_state.get("n", 0) + 1
+    button("Save", lambda: f"drawing {n}".encode(), f"größe {n}.csv", "save")
+    button("None", lambda: b"never", "none.csv", "none", disabled=n > 1)
+    button("Refused", refused, "refused.csv", "refused")
+    button("Broken", broken, "broken.csv", "broken")
+
+
+@pytest.fixture
+def client() -> TestClient:
+    return TestClient(Starlette(routes=downloads.routes()), raise_server_exceptions=False)
+
+
+def addresses(shown: AppTest) -> list[str]:
+    return [link.proto.url for link in shown.get("link_button")]
+
+
+def test_a_press_while_the_page_redraws_finds_its_file(client: TestClient) -> None:
+    shown = AppTest.from_function(counting).run()
+    first = addresses(shown)
+    answer = client.get(first[0])
+    assert (answer.status_code, answer.text) == (200, "drawing 1")
+    shown.run()
+    # what the browser showed before the redraw is still an address, of the newest file
+    assert addresses(shown) == first
+    answer = client.get(first[0])
+    assert answer.text == "drawing 2"
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''gr%C3%B6%C3%9Fe%202.csv"
+    # a disabled button leaves nothing behind
+    assert client.get(first[1]).status_code == 404
+
+
+def test_two_tabs_have_addresses_of_their_own_which_end_with_them(client: TestClient) -> None:
+    one, other = AppTest.from_function(counting).run(), AppTest.from_function(counting).run()
+    assert not set(addresses(one)) & set(addresses(other))
+    left = addresses(one)[0]
+    del one
+    gc.collect()
+    gone = client.get(left)
+    assert gone.status_code == 404 and "open the page anew" in gone.text
+    assert client.get(addresses(other)[0]).status_code == 200
+
+
+def test_a_file_that_cannot_be_made_says_why(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    shown = AppTest.from_function(counting).run()
+    *_, refused, broken = addresses(shown)
+    assert (client.get(refused).status_code, client.get(refused).text) == (409, "Nothing to write.\n")
+    assert client.get(broken).status_code == 500 and "log says why" in client.get(broken).text
+    assert "a fault of ours" in caplog.text

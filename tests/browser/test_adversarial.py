@@ -50,7 +50,7 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     assert page.locator("[data-testid=stException]").count() == 0
 
     with page.expect_download() as waiting:
-        page.click(".st-key-download-attack button")
+        page.click(".st-key-download-attack a")
     path = tmp_path / "results.zip"
     waiting.value.save_as(path)
     with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as bundle:
@@ -87,7 +87,7 @@ def test_the_projects_own_model_is_attacked(page, server):
     assert "the own model of" in text and "40 images attacked" in text
     page.click(".st-key-save-roc button")
     with page.expect_download() as waiting:
-        page.click(".st-key-save-roc-html button")
+        page.click(".st-key-save-roc-html a")
     assert waiting.value.suggested_filename == "attack-roc.html"
 
 

@@ -68,7 +68,7 @@ def saved(page: Any, key: str, folder: Path) -> dict[str, Path]:
     files = {}
     for ending in ("html", "png", "svg"):
         with page.expect_download() as coming:
-            page.click(f".st-key-{key}-{ending} button")
+            page.click(f".st-key-{key}-{ending} a")
         files[ending] = folder / f"figure.{ending}"
         coming.value.save_as(files[ending])
     return files

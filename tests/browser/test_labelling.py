@@ -9,9 +9,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from playwright.sync_api import TimeoutError
 
-from benchmarks.driving import PATIENCE, Server, settled, visit
+from benchmarks.driving import PATIENCE, Server, visit
 
 DESK = "document.querySelector('[data-testid=stBidiComponentIsolated]')?.shadowRoot"
 SAVED = f"() => {DESK}?.querySelector('.status')?.innerText.startsWith('all saved')"
@@ -68,16 +67,8 @@ def wait_for_labelled(page: Any, n: int) -> None:
 def exported(page: Any) -> pd.DataFrame:
     page.get_by_role("link", name="History").click()
     page.wait_for_selector(".st-key-downloads")
-    for turn in range(4):
-        settled(page)
-        try:
-            # a file is made when it is asked for; a page that was drawn anew in between does not know it
-            with page.expect_download(timeout=PATIENCE / 4 if turn < 3 else PATIENCE) as download:
-                page.click(".st-key-download-labels button")
-            break
-        except TimeoutError:
-            if turn == 3:
-                raise
+    with page.expect_download() as download:
+        page.click(".st-key-download-labels a")
     with open(download.value.path(), "rb") as file:  # noqa: PTH123
         return pd.read_csv(io.BytesIO(file.read()), dtype=str)
 

@@ -200,7 +200,7 @@ def test_an_experiment_streams_its_curves_and_the_figure_is_taken_away(page: Any
     assert query(page) == {"experiment": "likelihoods", "noise": "0.5", "draws": "3"}
     page.locator("[class*=st-key-save-lesson-likelihoods] button").first.click()
     with page.expect_download() as waiting:
-        page.get_by_role("button", name="Interactive page (HTML)").click()
+        page.get_by_role("link", name="Interactive page (HTML)").click()
     saved = Path(waiting.value.path()).read_text(encoding="utf-8")
     assert waiting.value.suggested_filename == "workbench-likelihoods.html" and "Exact Bayes" in saved
     # another part leaves this one's values out of the address

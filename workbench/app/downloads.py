@@ -1,13 +1,120 @@
-"""Figures to take away: one small menu that a page puts under a figure."""
+"""Files to take away: buttons whose file is made when it is asked for, and a figure's menu of them."""
 
 from __future__ import annotations
 
+import logging
+import mimetypes
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
+from weakref import WeakValueDictionary
 
 import streamlit as st
 
+from workbench.errors import InputError
 from workbench.figures import export
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+BASE = "/api/download"
+_STATE = "downloads-offered"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class _Offer:
+    """What one button of one browser's tab gives; it lives as long as that tab's session."""
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    file: tuple[Callable[[], bytes], str] | None = None
+
+
+_offers: WeakValueDictionary[str, _Offer] = WeakValueDictionary()
+
+
+def button(
+    label: str,
+    make: Callable[[], bytes],
+    name: str,
+    key: str,
+    *,
+    icon: str | None = ":material/download:",
+    kind: Literal["primary", "secondary", "tertiary"] = "secondary",
+    disabled: bool = False,
+    help: str | None = None,
+    width: Literal["content", "stretch"] = "content",
+) -> None:
+    """A button that downloads a file which is made when it is pressed.
+
+    `st.download_button` gives such a file a new address at every redraw and forgets the one that the
+    browser still shows, so that a press while the page redraws fails. Here the address belongs to the
+    button and the tab: it stays the same through every redraw.
+
+    Args:
+        label: of the button.
+        make: () -> the file; called once a press, in a thread of the server.
+        name: of the file; its ending says what it is.
+        key: of the button; unique on the page.
+        icon: beside the label.
+        kind: how much it stands out.
+        disabled: there is nothing to download now.
+        help: shown when the pointer rests on it.
+        width: "stretch" fills what it stands in.
+    """
+    mine: dict[str, _Offer] = st.session_state.setdefault(_STATE, {})
+    offer = mine.get(key)
+    if offer is None:
+        offer = mine[key] = _Offer()
+        _offers[offer.token] = offer
+    offer.file = None if disabled else (make, name)
+    st.link_button(
+        label,
+        f"{BASE}/{offer.token}",
+        key=key,
+        icon=icon,
+        type=kind,
+        disabled=disabled,
+        help=help,
+        width=width,
+    )
+
+
+def routes() -> list[Any]:
+    """Starlette routes for `st.App(routes=...)`."""
+    from starlette.routing import Route
+
+    return [Route(BASE + "/{token}", _download, methods=["GET"])]
+
+
+async def _download(request: Request) -> Response:
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import PlainTextResponse
+    from starlette.responses import Response as Plain
+
+    offer = _offers.get(request.path_params["token"])
+    file = None if offer is None else offer.file
+    if file is None:
+        return PlainTextResponse("This file is offered no more: open the page anew and press again.\n", 404)
+    make, name = file
+    try:
+        octets = await run_in_threadpool(make)
+    except InputError as error:
+        return PlainTextResponse(f"{error}\n", 409)
+    except Exception:
+        log.exception("The file %s could not be made.", name)
+        return PlainTextResponse("The file could not be made; the server's log says why.\n", 500)
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
+        "cache-control": "no-store",
+    }
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return Plain(octets, media_type=kind, headers=headers)
 
 
 def figure_downloads(fig: Any, stem: str, key: str) -> None:
@@ -21,25 +128,16 @@ def figure_downloads(fig: Any, stem: str, key: str) -> None:
         key: of the menu; unique on the page.
     """
     with st.popover("Save figure", icon=":material/download:", type="tertiary", key=key):
-        _button("Interactive page (HTML)", lambda: export.html(fig, stem).encode(), f"{stem}.html", key)
-        _button("Numbers (CSV)", lambda: export.numbers(fig).encode(), f"{stem}.csv", key)
+        offer = partial(_offered, stem, key)
+        offer("Interactive page (HTML)", "html", lambda: export.html(fig, stem).encode())
+        offer("Numbers (CSV)", "csv", lambda: export.numbers(fig).encode())
         reason = export.why_no_images()
         if reason:
             st.caption(reason)
             return
-        _button("Picture (PNG)", partial(export.image, fig, "png"), f"{stem}.png", key)
-        _button("Drawing (SVG)", partial(export.image, fig, "svg"), f"{stem}.svg", key)
+        offer("Picture (PNG)", "png", partial(export.image, fig, "png"))
+        offer("Drawing (SVG)", "svg", partial(export.image, fig, "svg"))
 
 
-def _button(label: str, data: Any, name: str, key: str) -> None:
-    ending = name.rpartition(".")[2]
-    mime = {"html": "text/html", "csv": "text/csv", "png": "image/png", "svg": "image/svg+xml"}[ending]
-    st.download_button(
-        label,
-        data=data,
-        file_name=name,
-        mime=mime,
-        key=f"{key}-{ending}",
-        on_click="ignore",
-        width="stretch",
-    )
+def _offered(stem: str, key: str, label: str, ending: str, make: Callable[[], bytes]) -> None:
+    button(label, make, f"{stem}.{ending}", f"{key}-{ending}", icon=None, width="stretch")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app import current
+from workbench.app import current, downloads
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS
@@ -57,14 +57,11 @@ def panel(project: str) -> None:
                 else:
                     current.forget(project)
                     st.rerun()
-            st.download_button(
+            downloads.button(
                 f"Download the {plural(labels.state.n_labelled, 'label')} without it",
-                data=lambda: export_labels(labels, "csv"),
-                file_name=f"{name}.csv",
-                mime="text/csv",
-                key=f"labels-alone-{project}",
-                icon=":material/download:",
+                lambda: export_labels(labels, "csv"),
+                f"{name}.csv",
+                f"labels-alone-{project}",
                 disabled=not labels.state.n_labelled,
-                on_click="ignore",
                 help="Item, id, label, annotator, time and note; not the items' own columns.",
             )

@@ -227,11 +227,11 @@ def options(*, configure: bool = True) -> dict[str, Any]:
             # server.* is read before this module is imported; setting it here would only mislead
             if not name.startswith("server.") and not streamlit_config.is_manually_set(name):
                 streamlit_config.set_option(name, value)
-    from workbench.app.desk import routes
+    from workbench.app import desk, downloads
 
     return {
         "lifespan": lifespan,
-        "routes": routes(),
+        "routes": [*desk.routes(), *downloads.routes()],
         "middleware": [Middleware(SecurityHeaders), Middleware(Gate)],
         "on_script_error": on_script_error,
     }
