@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from workbench.app.cards import picture
 from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS
+from workbench.pools.formats import endings_of
 
 UNITS = {"image": "image", "table": "row", "text": "text"}
 MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
@@ -67,7 +69,7 @@ def own_card() -> None:
         with st.container(height="stretch", gap="xxsmall"):
             st.markdown("**Your own table**")
             st.caption(
-                "CSV or Parquet, a row an item; with a column of classes, or without one.  \n"
+                "CSV, Parquet or arrays, a row an item; with classes, or without.  \n"
                 f"up to {uploads.MAX_BYTES // 2**20} MB · checked first"
             )
         with st.container(horizontal=True, key="actions-own"):
@@ -295,7 +297,7 @@ def upload_images() -> None:
     way_back()
     file = st.file_uploader(
         "Images",
-        type=list(uploads.IMAGE_KINDS),
+        type=list(endings_of("image")),
         key="upload-images",
         label_visibility="collapsed",
         max_upload_size=200,
@@ -335,32 +337,56 @@ def upload_images() -> None:
             st.caption("Size and colours above bring all images to one; shapes take them as they are.")
         return
     seen(pool)
+    stem = file.name.rpartition(".")[0]
+    choose("images", "image", stem, len(pool.classes), not pool.has_truth, "cat\ndog", lambda: path, options)
+
+
+def choose(
+    key: str,
+    kind: str,
+    stem: str,
+    n_classes: int,
+    ask_classes: bool,
+    example: str,
+    kept: Callable[[], str],
+    options: dict[str, Any],
+) -> None:
+    """The last part of an upload: class names where the file has none, settings, and the start."""
     typed = ""
-    if not pool.has_truth:
+    if ask_classes:
         typed = st.text_area(
-            "Classes, one a line", key="typed-classes", placeholder="cat\ndog", height=120, max_chars=20_000
+            "Classes, one a line", key="typed-classes", placeholder=example, height=120, max_chars=20_000
         )
-    settings = forms.settings("new-images", file.name.rpartition(".")[0], "image", len(pool.classes))
-    if st.button("Start labelling", type="primary", key="start-images", icon=":material/play_arrow:"):
+    settings = forms.settings(f"new-{key}", stem, kind, n_classes)
+    if st.button("Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"):
         try:
-            classes = None if pool.has_truth else forms.class_names(typed)
+            classes = forms.class_names(typed) if ask_classes else None
         except InputError as error:
             st.error(verbatim(for_people(error)), icon=":material/error:")
             return
         with st.spinner("Opening the pool"):
-            forms.start(path, replace(settings, classes=classes), options=options)
+            forms.start(kept(), replace(settings, classes=classes), options=options)
 
 
 def seen(pool: Any) -> None:
-    """A pool of images before it is started: a sheet of them, their classes, what was done to them."""
+    """A pool before it is started: some of its items, their classes, what was done to them."""
     from workbench.figures.thumbnails import sheet, tile
 
     st.markdown(f"**{verbatim(pool.title, 60)}** · {verbatim(pool.description)}")
-    step = max(1, len(pool) // 24)
-    images = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
-    st.image(
-        sheet(images, 12, gap=4, ground=128), alt="Some of the images", output_format="PNG", width="stretch"
-    )
+    if pool.kind == "image":
+        step = max(1, len(pool) // 24)
+        images = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
+        st.image(
+            sheet(images, 12, gap=4, ground=128),
+            alt="Some of the images",
+            output_format="PNG",
+            width="stretch",
+        )
+    else:
+        import pandas as pd
+
+        rows = pd.DataFrame(pool.features[:8, :40], columns=list(pool.feature_map.columns[:40]))
+        st.dataframe(rows, hide_index=True, key="preview", alt="First rows")
     if pool.has_truth:
         names = ", ".join(verbatim(name, 30) for name in pool.classes[:12])
         more = f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""
@@ -373,13 +399,20 @@ def upload() -> None:
     st.header("Your own table")
     way_back()
     file = st.file_uploader(
-        "A table", type=list(uploads.KINDS), key="upload", label_visibility="collapsed", max_upload_size=200
+        "A table",
+        type=list(endings_of("table")),
+        key="upload",
+        label_visibility="collapsed",
+        max_upload_size=200,
     )
     if file is None:
         return
     data = file.getvalue()
     try:
         uploads.check(file.name, data)
+        if not uploads.is_examined(file.name):
+            upload_whole(file.name, data)
+            return
     except InputError as error:
         st.error(verbatim(for_people(error)), icon=":material/error:")
         return
@@ -441,23 +474,31 @@ def upload() -> None:
     if not report.ready:
         st.caption("Decide the points above to go on.")
         return
-    typed = ""
-    if not options.get("target"):
-        typed = st.text_area(
-            "Classes, one a line", key="typed-classes", placeholder="good\nbad", height=120, max_chars=20_000
-        )
     stem = file.name.rpartition(".")[0] or file.name
-    chosen = forms.settings("new-own", stem, "table", len(report.classes))
-    if st.button("Start labelling", type="primary", key="start-own", icon=":material/play_arrow:"):
-        try:
-            classes = None if options.get("target") else forms.class_names(typed)
-        except InputError as error:
-            st.error(verbatim(for_people(error)), icon=":material/error:")
-            return
-        with st.spinner("Opening the pool"):
-            settings = replace(chosen, classes=classes)
-            path = str(uploads.keep(file.name, data))
-            forms.start(path, settings, options=with_learnt_features(path, options))
+    chosen = with_learnt_features(data, options, file_name=file.name)
+    choose(
+        "own",
+        "table",
+        stem,
+        len(report.classes),
+        not options.get("target"),
+        "good\nbad",
+        lambda: str(uploads.keep(file.name, data)),
+        chosen,
+    )
+
+
+def upload_whole(name: str, data: bytes) -> None:
+    """A file whose columns need no decisions, such as arrays: it is opened, shown and started."""
+    from workbench.app.seeing import cached
+    from workbench.pools import load_pool
+
+    path = str(uploads.keep(name, data))
+    with st.spinner("Reading the file"):
+        pool = cached(("upload", path), lambda: load_pool(path))
+    seen(pool)
+    stem = name.rpartition(".")[0] or name
+    choose("own", pool.kind, stem, len(pool.classes), not pool.has_truth, "good\nbad", lambda: path, {})
 
 
 widgets.style(

@@ -1,15 +1,22 @@
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from workbench.app import uploads
 from workbench.app.forms import class_names
 from workbench.errors import InputError
+from workbench.pools.formats import FORMATS, endings_of
+from workbench.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setenv("WORKBENCH_WARM", "0")
+    monkeypatch.delenv("WORKBENCH_DATABASE_URL", raising=False)
     return tmp_path
 
 
@@ -41,6 +48,43 @@ def test_size_is_checked_on_the_server_too(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(uploads, "MAX_BYTES", 10)
     with pytest.raises(InputError, match="can be uploaded"):
         uploads.check("x.csv", b"x" * 11)
+
+
+def test_formats_say_themselves_where_they_are_offered() -> None:
+    """A format that is registered is one that can be brought: pages keep no list of their own."""
+    for entry in FORMATS.values():
+        dotted = {ending for ending in entry.endings if ending.startswith(".")}
+        assert dotted <= set(endings_of()) and all(dotted <= set(endings_of(kind)) for kind in entry.kinds)
+        for ending in dotted:
+            uploads.check(f"x{ending}", b"x")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "images"),
+    [
+        ("a.zip", {}, True),
+        ("a.npz", {"features": "pixels"}, True),
+        ("a.npz", {}, False),
+        ("a.csv", {"text_column": "t"}, False),
+        ("digits", {}, False),
+    ],
+)
+def test_which_uploads_are_of_images(name: str, options: dict[str, str], images: bool) -> None:
+    assert uploads.is_of_images({"name": name, "options": options}) == images
+
+
+def test_a_file_without_columns_to_decide_on_is_shown_and_started() -> None:
+    lines = "".join(f"{i % 2} 1:{i % 2 + i / 50} 2:{-i / 50}\n" for i in range(40))
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120).run()
+    test.button(key="choose-file").click().run()
+    test.file_uploader(key="upload").set_value(("flat.svm", lines.encode(), "")).run()
+    assert not test.exception, test.exception
+    said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
+    assert "2 classes: 0, 1" in said and not test.main.text_area
+    test.button(key="start-own").click().run()
+    assert not test.exception, test.exception
+    (record,) = Store.open().projects()
+    assert str(record.pool["name"]).endswith("flat.svm") and record.name == "flat"
 
 
 def test_decisions_add_up() -> None:

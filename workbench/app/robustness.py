@@ -93,7 +93,7 @@ def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
     """
     from workbench.app import current
     from workbench.app.text import verbatim
-    from workbench.app.uploads import IMAGE_KINDS
+    from workbench.app.uploads import is_of_images
     from workbench.store import Store
 
     found = {}
@@ -101,7 +101,7 @@ def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
         name = str(record.pool["name"])
         if name in bundled:
             continue
-        image = name.rpartition(".")[2].lower() in IMAGE_KINDS
+        image = is_of_images(record.pool)
         if record.id == first:
             opened = current.session()
             image = opened is not None and opened.pool.kind == "image"

@@ -11,10 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.pools.formats import endings_of, format_of
+from workbench.pools.formats.files import File
 
-KINDS = ("csv", "tsv", "txt", "parquet", "pq")
-IMAGE_KINDS = ("zip", "npz")
 MAX_BYTES = 200 * 1024 * 1024
+
+
+def is_examined(name: str) -> bool:
+    """Whether a file of this name can be looked into column by column before a pool is made of it."""
+    return format_of(File(b"", name)).reader.inspect is not None
+
+
+def is_of_images(pool: Mapping[str, Any]) -> bool:
+    """Whether a stored {"name", "options"} is of an uploaded file of images, as far as that tells."""
+    name, options = File(b"", str(pool["name"])), pool.get("options") or {}
+    images, tables = (name.plain_name.endswith(endings_of(kind)) for kind in ("image", "table"))
+    return images and (not tables or "features" in options)
 
 
 def check(name: str, data: bytes) -> None:
@@ -27,10 +39,9 @@ def check(name: str, data: bytes) -> None:
     Raises:
         InputError: too big, empty, or of a kind no pool is made of.
     """
-    ending = name.rpartition(".")[2].lower()
-    kinds = (*KINDS, *IMAGE_KINDS)
-    if ending not in kinds:
-        raise InputError(f"{name!r} is not one of the kinds that can be read: {', '.join(kinds)}.")
+    if not File(data, name).plain_name.endswith(endings_of()):
+        kinds = ", ".join(ending.removeprefix(".") for ending in endings_of())
+        raise InputError(f"{name!r} is not one of the kinds that can be read: {kinds}.")
     if len(data) > MAX_BYTES:
         raise InputError(
             f"{name!r} has {len(data) / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB can be uploaded."

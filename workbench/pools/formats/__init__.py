@@ -17,7 +17,7 @@ from workbench.reading import cut
 from workbench.registry import Entry, Registry
 
 if TYPE_CHECKING:
-    from workbench.pools.pool import FeatureMap, Pool
+    from workbench.pools.pool import FeatureMap, Kind, Pool
     from workbench.pools.streams import Source
     from workbench.pools.tables.report import TableReport
 
@@ -47,9 +47,11 @@ class FileFormat(Entry):
         endings: of the files' names, in lower case; a .gz or .bz2 behind them does not count.
         folder: pattern of the files that make a folder one of this kind; "" where folders are none.
         magic: bytes such a file begins with, where they tell more than the name.
+        kinds: of pools that come of such files; the Data page offers the upload where it asks for these.
     """
 
     endings: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ("table",)
     folder: str = ""
     magic: bytes = b""
 
@@ -68,6 +70,7 @@ FORMATS: Registry[FileFormat] = Registry(
             "workbench.pools.formats.csv:READER",
             "CSV, TSV",
             endings=(".csv", ".tsv", ".tab", ".txt", ".data"),
+            kinds=("table", "text"),
         ),
         FileFormat(
             "parquet",
@@ -76,9 +79,22 @@ FORMATS: Registry[FileFormat] = Registry(
             endings=(".parquet", ".pq"),
             folder="*.parquet",
             magic=b"PAR1",
+            kinds=("table", "text"),
         ),
-        FileFormat("npz", "workbench.pools.formats.arrays:READER", "NPZ", endings=(".npz",)),
-        FileFormat("npy", "workbench.pools.formats.arrays:READER", "NPY", endings=(".npy",)),
+        FileFormat(
+            "npz",
+            "workbench.pools.formats.arrays:READER",
+            "NPZ",
+            endings=(".npz",),
+            kinds=("image", "table"),
+        ),
+        FileFormat(
+            "npy",
+            "workbench.pools.formats.arrays:READER",
+            "NPY",
+            endings=(".npy",),
+            kinds=("image", "table"),
+        ),
         FileFormat(
             "libsvm",
             "workbench.pools.formats.libsvm:READER",
@@ -91,6 +107,7 @@ FORMATS: Registry[FileFormat] = Registry(
             "idx",
             endings=("idx3-ubyte", ".idx", ".idx3"),
             folder="*images-idx3-ubyte*",
+            kinds=("image",),
         ),
         FileFormat(
             "images",
@@ -98,9 +115,21 @@ FORMATS: Registry[FileFormat] = Registry(
             "a zip or a folder of images",
             endings=(".zip",),
             folder="*",
+            kinds=("image",),
         ),
     ],
 )
+
+
+def endings_of(kind: Kind | None = None) -> tuple[str, ...]:
+    """Endings, with their dots, of the files that pools of a kind come from; None means of any kind."""
+    return tuple(
+        ending
+        for entry in FORMATS.values()
+        if kind is None or kind in entry.kinds
+        for ending in entry.endings
+        if ending.startswith(".")
+    )
 
 
 def format_of(file: File) -> FileFormat:
