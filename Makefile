@@ -52,7 +52,7 @@ lock: .venv/dev.stamp
 	$(PYTHON) -m venv .venv
 
 .venv/run.stamp: pyproject.toml requirements.lock | .venv/bin/python
-	$(PIP) install --quiet -c requirements.lock -e .
+	$(PIP) install --quiet -c requirements.lock -e '.[maps,qr]'
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml requirements.lock | .venv/bin/python

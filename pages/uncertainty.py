@@ -15,6 +15,8 @@ from workbench.errors import InputError
 
 BUTTONS = 12
 PAIR, FUNCTIONS = "Side by side", "Class functions"
+BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES = "Neighbours", "Principal components", "Two features"
+LAYOUTS = (BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES)
 BEHIND = {"regions": "Predicted class", "blend": "Probabilities as colour", "none": "Nothing"}
 
 
@@ -201,26 +203,38 @@ def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str
     return name, offered[name], words
 
 
-def layout() -> Any:
-    """The plane, with a menu where there is a choice."""
+def layout() -> tuple[Any, Any]:
+    """The plane, with a menu where there is a choice, and the job that still computes it."""
     pool = session.pool
     if pool.n_features <= 2:
-        return mapping.layout(session)
+        return mapping.layout(session), None
     names = list(map(str, pool.feature_map.columns))
-    with st.popover("Projection", icon=":material/view_in_ar:", key="projection"):
-        kind = st.radio(
-            "Lay the pool out by",
-            ("Principal components", "Two features"),
-            key="projection-kind",
-            persist_state="session",
-        )
-        if kind == "Two features":
+    again = bool(st.session_state.pop("map-again", False))
+    made, job, reason = mapping.neighbours(session, again=again)
+    with st.popover("Layout", icon=":material/view_in_ar:", key="projection"):
+        kind = st.radio("Lay the pool out by", LAYOUTS, key="projection-kind", persist_state="session")
+        if kind == TWO_FEATURES:
             first = st.selectbox("Across", range(len(names)), format_func=lambda i: names[i], key="axis-x")
             second = st.selectbox(
                 "Up", range(len(names)), index=1, format_func=lambda i: names[i], key="axis-y"
             )
-            return mapping.layout(session, (int(first), int(second)))
-    return mapping.layout(session)
+            return mapping.layout(session, (int(first), int(second))), None
+    if kind == BY_NEIGHBOURS and made is not None:
+        return mapping.neighbour_layout(made), None
+    if kind == BY_NEIGHBOURS and reason:
+        st.caption(f"{verbatim(reason)} The map shows principal components.")
+    return mapping.with_trust(mapping.layout(session), made), job if kind == BY_NEIGHBOURS else None
+
+
+def making(job: Any) -> None:
+    """The neighbour map on its way, below the components that stand in for it."""
+    if job.active:
+        widgets.job_panel(job, "neighbour-map")
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="no-neighbour-map"):
+        why = f"could not be made: {verbatim(job.error)}" if job.status == "failed" else "was cancelled."
+        st.caption(f"The neighbour map {why}")
+        st.button("Make it", key="make-map", on_click=lambda: st.session_state.update({"map-again": True}))
 
 
 def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None, height: int) -> Any:
@@ -251,6 +265,9 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
         grid, p = over
         image = blend_image(grid.x, grid.y, p, opacity=0.7)
         fig = maps.with_blend(fig, image, grid.x, grid.y)
+    if where.place is None:
+        # a place on a neighbour map has no unit
+        fig.update_xaxes(showticklabels=False).update_yaxes(showticklabels=False)
     points = mapping.inducing_points(view, where) if inducing else None
     return fig if points is None else maps.with_inducing(fig, points)
 
@@ -267,13 +284,13 @@ def chart(fig: Any, key: str, alt: str) -> None:
     figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
 
 
-def settings() -> tuple[tuple[str, str, str], Any, str, bool, Any, Any]:
+def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, Any, Any]:
     """The map's controls: measure, plane, what lies behind, inducing points, the model and its job."""
     named = measure_name()
     if model.latent is None:
         st.caption(mapping.LATENT_ONLY)
     number = rounds_slider("Round", f"round-{session.id}-{model.number}", model.number)
-    where, behind, inducing = layout(), "none", False
+    (where, laying), behind, inducing = layout(), "none", False
     if shown_as != FUNCTIONS:
         if where.own:
             behind = st.radio(
@@ -284,13 +301,14 @@ def settings() -> tuple[tuple[str, str, str], Any, str, bool, Any, Any]:
                 persist_state="session",
             )
         inducing = st.toggle(
-            "Inducing points", key="inducing", persist_state="session", help=explain("inducing point")
-        )
+            "Inducing points", key="inducing", persist_state="session", help=explain("inducing point"),
+            disabled=where.place is None,
+        )  # fmt: skip
     if behind == "blend" and len(model.classes) > 10:
         st.caption(
             f"No colour map: {len(model.classes)} classes, and no more than 10 colours can be told apart."
         )
-    return named, where, behind, inducing, *mapping.at_round(session, number)
+    return named, where, laying, behind, inducing, *mapping.at_round(session, number)
 
 
 def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, tuple[str, str], Any]:
@@ -355,7 +373,7 @@ def functions(view: Any, item: int) -> None:
 
 def map_notes(where: Any, behind: str) -> None:
     if where.note:
-        st.caption(verbatim(where.note), help=explain("PCA") if "projection" in where.note else None)
+        st.caption(verbatim(where.note), help=explain("PCA", "t-SNE", "trustworthiness"))
     elif behind == "regions":
         st.caption("The tint is the predicted class; dotted lines are its probability.")
     elif behind == "blend":
@@ -381,7 +399,7 @@ chosen = selected()
 # the map comes first; its controls stand beside it, or below on a narrow screen
 left, right = widgets.split([2.6, 1], "map-and-item")
 with right, st.container(border=True, key="map-tools"):
-    (name, title, words), where, behind, inducing, view, job = settings()
+    (name, title, words), where, laying, behind, inducing, view, job = settings()
 if view is None:
     with left:
         waiting(job, "round")
@@ -408,6 +426,8 @@ with left:
         fig = side_by_side(*pair, titles, one_scale=scale is not None, height=600)
         chart(fig, f"pair-{session.id}", f"Two maps side by side: {titles[0]} and {titles[1]}")
         map_notes(where, behind)
+        if laying is not None:
+            making(laying)
         st.caption("Zoom one and the other follows. Click or circle items to see them.")
     elif shown_as == FUNCTIONS:
         functions(view, item)
@@ -423,6 +443,8 @@ with left:
             "item; with the lasso, many."
         )
         map_notes(where, behind)
+        if laying is not None:
+            making(laying)
 with right:
     if len(chosen) > 1:
         inspect_many(chosen, values, title)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,17 @@ from workbench.classifiers.protocols import geometry_of
 if TYPE_CHECKING:
     from workbench.figures.maps import Regions
     from workbench.sessions import Session
+    from workbench.sessions.embedding import NeighbourMap
     from workbench.sessions.model import FittedModel
 
 CLASS_VARIANCE = "class-variance"
+NEIGHBOURS = "neighbour-map"
 HOVERED = 20_000
 """Items, at most, whose text or row the hover shows."""
 LATENT_ONLY = "This model has no latent functions: variation ratio, BALD and variance do not exist for it."
+_MAPS: dict[str, NeighbourMap] = {}
+"""Neighbour maps read from disk, the newest few."""
+_MOST_MAPS = 8
 MODELS = ("large-margin", "logistic-softmax", "svgp-robust-max", "svgp-softmax", "logistic-regression")
 
 
@@ -34,14 +39,14 @@ class Layout:
         axes: titles.
         own: whether the plane is all there is, so that a model can be drawn over it.
         note: what a person must know about it.
-        place: raw features [n, D] -> [n, 2].
+        place: raw features [n, D] -> [n, 2]; None where that is no formula.
     """
 
     points: Floats
     axes: tuple[str, str]
     own: bool
     note: str
-    place: Callable[[Array], Floats]
+    place: Callable[[Array], Floats] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +83,7 @@ def words_of(measure: str) -> str:
 
 
 def layout(session: Session, columns: tuple[int, int] | None = None) -> Layout:
-    """The pool on a plane.
+    """The pool on a plane that costs nothing.
 
     Args:
         session: of the project.
@@ -125,6 +130,70 @@ def layout(session: Session, columns: tuple[int, int] | None = None) -> Layout:
         )
 
     return cached((session.id, "layout", columns), make)
+
+
+def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap | None, Job | None, str]:
+    """The pool's neighbour map, or the job that computes it, or why there is none.
+
+    Args:
+        session: of the project.
+        again: start a job anew that was cancelled or failed.
+
+    Returns:
+        (map, None, ""), (None, job, "") or (None, None, a sentence; "" for a pool that needs none).
+    """
+    from workbench.sessions import embedding
+    from workbench.store.store import workbench_home
+
+    pool = session.pool
+    if pool.n_features <= 2:
+        return None, None, ""
+    name = cached((session.id, "map name", len(pool)), lambda: embedding.name_of(pool))
+    job = manager().get(name, NEIGHBOURS)
+    if job is not None and job.status == "done":
+        return job.result, None, ""
+    if job is not None and (job.active or not again):
+        return None, job, ""
+    reason = cached((session.id, "map reason", len(pool)), lambda: embedding.worthwhile(pool))
+    if reason:
+        return None, None, reason
+    folder = workbench_home() / "maps"
+    if name not in _MAPS:
+        found = embedding.kept_map(pool, folder)
+        if found is None and not embedding.available():
+            return None, None, embedding.MISSING
+        if found is None:
+            return None, manager().submit(
+                name, NEIGHBOURS, lambda job: embedding.neighbour_map(pool, folder, job.report),
+                title="Neighbour map", lane="map",
+            ), ""  # fmt: skip
+        while len(_MAPS) >= _MOST_MAPS:
+            _MAPS.pop(next(iter(_MAPS)), None)
+        _MAPS[name] = found
+    return _MAPS[name], None, ""
+
+
+def neighbour_layout(made: NeighbourMap) -> Layout:
+    """The plane of a neighbour map."""
+    n, laid = len(made.points), len(made.landmarks)
+    placed = "" if laid == n else f" {laid:,} items were laid out together, the others placed among them."
+    note = (
+        f"Neighbours stay neighbours (t-SNE): trustworthiness {made.trust:.3f} of 1, where two principal "
+        f"components have {made.trust_of_components:.3f} (on {made.n_judged:,} items). How far apart the "
+        f"groups lie means little.{placed}"
+    )
+    return Layout(made.points, ("", ""), False, note, None)
+
+
+def with_trust(where: Layout, made: NeighbourMap | None) -> Layout:
+    """The principal components with what they keep, where that was measured."""
+    if made is None or where.own:
+        return where
+    return replace(
+        where,
+        note=f"{where.note} Trustworthiness {made.trust_of_components:.3f} of 1; "
+        f"the neighbour map has {made.trust:.3f}.",
+    )
 
 
 def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
@@ -225,7 +294,12 @@ def over_plane(session: Session, view: View, where: Layout) -> tuple[Regions, Fl
 def inducing_points(view: View, where: Layout) -> Floats | None:
     """[P, 2] where the model's inducing points lie on the plane; None for a model without any."""
     geometry = geometry_of(view.model.estimator)
-    if geometry is None or not len(geometry.inducing) or geometry.representation is not None:
+    if (
+        where.place is None
+        or geometry is None
+        or not len(geometry.inducing)
+        or geometry.representation is not None
+    ):
         return None  # points among categories or ranks have no place among the raw features
     return where.place(np.asarray(geometry.inducing) * geometry.scale + geometry.shift)
 

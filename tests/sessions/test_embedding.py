@@ -1,0 +1,116 @@
+import builtins
+
+import numpy as np
+import pytest
+
+from workbench.errors import Cancelled, InputError
+from workbench.pools.building import number_pool
+from workbench.sessions import embedding
+
+pytest.importorskip("openTSNE", reason="the extra `maps` is not installed")
+
+
+def pool_of(X):
+    return number_pool("rows", np.asarray(X, float), None, (), tuple(f"f{i}" for i in range(np.shape(X)[1])))
+
+
+def groups(n, seed=0):
+    """Rows in three groups that two components cannot tell apart."""
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n) % 3
+    wide = rng.normal(size=(n, 4)) * 4
+    return np.column_stack([wide, 3.0 * np.eye(3)[codes] + 0.2 * rng.normal(size=(n, 3))]), codes
+
+
+def test_it_keeps_more_neighbours_than_two_components_and_is_read_again(tmp_path):
+    X, _ = groups(240)
+    told = []
+    made = embedding.neighbour_map(pool_of(X), tmp_path, lambda share, words: told.append((share, words)))
+    assert made.points.shape == (240, 2) and np.isfinite(made.points).all()
+    assert made.trust > made.trust_of_components + 0.05
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares) and shares[0] > 0 and shares[-1] < 1 and len(shares) > 10
+    again = embedding.kept_map(pool_of(X), tmp_path)
+    assert again is not None and np.array_equal(again.points, made.points) and again.trust == made.trust
+    # the same items on other features are another map
+    assert embedding.kept_map(pool_of(X[:, ::-1]), tmp_path) is None
+
+
+def test_rows_that_come_later_move_nobody(tmp_path):
+    X, _ = groups(300)
+    first = embedding.neighbour_map(pool_of(X[:240]), tmp_path)
+    grown = embedding.neighbour_map(pool_of(X), tmp_path)
+    assert np.array_equal(grown.points[:240], first.points) and len(grown.landmarks) == 240
+    # a new row lands beside rows that are near it
+    near = np.array([np.argsort(((X[:240] - row) ** 2).sum(axis=1))[:5] for row in X[240:]])
+    gaps = np.linalg.norm(grown.points[near].mean(axis=1) - grown.points[240:], axis=1)
+    assert np.median(gaps) < 0.25 * np.ptp(first.points)
+    assert np.allclose(first.place(X[:5]), first.points[:5], atol=0.25 * np.ptp(first.points))
+
+
+def test_landmarks_stand_for_a_large_pool(monkeypatch):
+    monkeypatch.setattr(embedding, "LANDMARKS", 120)
+    X, _ = groups(300)
+    made = embedding.neighbour_map(pool_of(X))
+    assert len(made.landmarks) == 120 and np.isfinite(made.points).all() and made.points.shape == (300, 2)
+    assert made.trust > made.trust_of_components
+
+
+def test_equal_rows_lie_on_each_other():
+    X = np.concatenate([np.ones((60, 4)), np.random.default_rng(0).normal(size=(40, 4))])
+    made = embedding.neighbour_map(pool_of(X))
+    assert np.ptp(made.points[:60], axis=0).max() == 0 and np.isfinite(made.points).all()
+
+
+def test_it_stops_when_told_and_leaves_nothing(tmp_path):
+    def stop(share, _words):
+        if share > 0.3:
+            raise Cancelled("map")
+
+    with pytest.raises(Cancelled):
+        embedding.neighbour_map(pool_of(groups(200)[0]), tmp_path, stop)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_file_is_computed_again(tmp_path):
+    pool = pool_of(groups(60)[0])
+    made = embedding.neighbour_map(pool, tmp_path)
+    [path] = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:500])
+    assert embedding.kept_map(pool, tmp_path) is None
+    assert np.array_equal(embedding.neighbour_map(pool, tmp_path).points, made.points)
+
+
+@pytest.mark.parametrize(
+    ("X", "why"),
+    [
+        (np.random.default_rng(0).normal(size=(3, 5)), "Fewer than 12"),
+        (np.ones((100, 5)), "Fewer than 12"),
+        (np.arange(50.0)[:, None], "one or two features"),
+    ],
+)
+def test_pools_without_neighbourhoods_say_so(X, why):
+    assert why in embedding.worthwhile(pool_of(X))
+    with pytest.raises(InputError, match=why):
+        embedding.neighbour_map(pool_of(X))
+
+
+def test_more_features_than_rows_and_columns_that_never_change():
+    rng = np.random.default_rng(0)
+    made = embedding.neighbour_map(pool_of(rng.normal(size=(40, 600))))
+    assert np.isfinite(made.points).all()
+    made = embedding.neighbour_map(pool_of(np.column_stack([rng.normal(size=50), np.ones((50, 3))])))
+    assert np.isfinite(made.points).all()
+
+
+def test_without_the_package_it_says_how_to_install_it(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *more):
+        if name.split(".")[0] == "openTSNE":
+            raise ImportError(name)
+        return real(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(InputError, match="pip install openTSNE"):
+        embedding.neighbour_map(pool_of(groups(60)[0]))

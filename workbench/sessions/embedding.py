@@ -1,0 +1,365 @@
+"""A plane on which neighbours of a pool stay neighbours (t-SNE), kept on disk, and new rows placed on it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
+from workbench.metrics.neighbours import trustworthiness
+from workbench.pools.pool import Pool
+from workbench.pools.projection import leading_axes
+
+LANDMARKS = 20_000
+"""Items that are laid out together; further ones are placed among them."""
+COMPONENTS = 50
+FEWEST = 12
+"""Different items below which there are no neighbourhoods to keep."""
+MISSING = "The neighbour map needs the package openTSNE: pip install openTSNE, then start the app again."
+VERSION = 1
+_JUDGED = 500
+_KEPT = 40
+_CHUNK = 2_048
+_PERPLEXITY = 30
+_NEAREST = 25
+_NUMBERS = 20_000_000
+"""Features held at once, in double precision."""
+_ARRAYS = ("points", "landmarks", "reference", "shift", "axes", "scale")
+_EVERY = 25
+# iterations of early exaggeration and after it; more moves items little
+_EARLY, _LATER = 250, 500
+_SETTLING = 100
+"""Iterations a placed row takes."""
+
+Report = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourMap:
+    """A pool laid out so that neighbours stay neighbours.
+
+    Attributes:
+        points: [N, 2].
+        landmarks: [L] items that were laid out together; the others were placed among them.
+        reference: [L, P] the landmarks in the space distances are taken in.
+        shift: [D] subtracted from features, after `scale` divided them.
+        axes: [P, D] of that space.
+        scale: [D].
+        trust: trustworthiness of the points.
+        trust_of_components: of the first two principal components, on the same items.
+        n_judged: items both were computed on.
+    """
+
+    points: Floats
+    landmarks: Ints
+    reference: Array
+    shift: Floats
+    axes: Floats
+    scale: Floats
+    trust: float
+    trust_of_components: float
+    n_judged: int
+
+    def place(self, features: Array, report: Report | None = None) -> Floats:
+        """Where new rows lie; none of the points moves.
+
+        Args:
+            features: [n, D].
+            report: called with the share that is done; may raise to stop.
+
+        Returns:
+            [n, 2].
+
+        Raises:
+            InputError: openTSNE is not installed.
+        """
+        openTSNE = _library()
+        _tell(report, 0.0, "looking for neighbours")
+        distinct, first = np.unique(self.reference, axis=0, return_index=True)
+        places = np.ascontiguousarray(self.points[self.landmarks][first], dtype=np.float64)
+        laid = openTSNE.TSNEEmbedding(places, _affinities(distinct), n_jobs=1, random_state=0)
+        return _placed(laid, _reduced(features, self.shift, self.axes, self.scale), report)
+
+
+def available() -> bool:
+    """Whether openTSNE is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("openTSNE") is not None
+
+
+def worthwhile(pool: Pool) -> str:
+    """Why a pool has no neighbour map, in a sentence; "" where it has one."""
+    if pool.n_features <= 2:
+        return "A pool of one or two features is drawn on its own plane."
+    if len(np.unique(pool.fingerprints)) < FEWEST:
+        return f"Fewer than {FEWEST} different items have no neighbourhoods to keep."
+    return ""
+
+
+def neighbour_map(pool: Pool, folder: Path | None = None, report: Report | None = None) -> NeighbourMap:
+    """The neighbour map of a pool: read, continued from an earlier one, or computed.
+
+    Args:
+        pool: with more than two features.
+        folder: where maps are kept; None keeps none.
+        report: called with the share that is done and what is being done; may raise to stop.
+
+    Returns:
+        The map; an item that was laid out before the pool grew stays where it was.
+
+    Raises:
+        InputError: openTSNE is not installed, or the pool is too small.
+    """
+    reason = worthwhile(pool)
+    if reason:
+        raise InputError(reason)
+    path = None if folder is None else folder / name_of(pool)
+    if path is not None:
+        found = _read(path, len(pool))
+        if found is not None:
+            return found[0]
+    _library()
+    earlier = None if folder is None else _earlier(folder, pool)
+    made = _computed(pool, report) if earlier is None else _continued(pool, *earlier, report)
+    if path is not None:
+        _write(path, pool, made)
+    return made
+
+
+def kept_map(pool: Pool, folder: Path) -> NeighbourMap | None:
+    """The neighbour map of a pool as it was stored, None where there is none."""
+    found = _read(folder / name_of(pool), len(pool))
+    return None if found is None else found[0]
+
+
+def _library() -> Any:
+    try:
+        import openTSNE
+    except ImportError:
+        raise InputError(MISSING) from None
+    return openTSNE
+
+
+def _tell(report: Report | None, fraction: float, words: str) -> None:
+    if report is not None:
+        report(fraction, words)
+
+
+def _reduced(features: Array, shift: Floats, axes: Floats, scale: Floats) -> Array:
+    """[n, P] single precision: what distances are taken in."""
+    out = np.empty((len(features), len(axes)), dtype=np.float32)
+    for start in range(0, len(features), _CHUNK):
+        part = np.asarray(features[start : start + _CHUNK], dtype=np.float64)
+        out[start : start + _CHUNK] = (part / scale - shift) @ axes.T
+    return out
+
+
+def _affinities(rows: Array) -> Any:
+    from openTSNE.affinity import PerplexityBasedNN
+
+    perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
+    return PerplexityBasedNN(rows, perplexity=perplexity, n_jobs=1, random_state=0)
+
+
+def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
+    openTSNE = _library()
+    n = len(pool)
+    landmarks = np.arange(n)
+    if n > LANDMARKS:
+        landmarks = np.sort(np.random.default_rng([0, 0, 0x75E]).choice(n, LANDMARKS, replace=False))
+    share = 0.9 if n <= LANDMARKS else 0.6  # of the time, for the landmarks
+    _tell(report, 0.01, "principal components")
+    shift, axes, scale = _space(pool)
+    rows = _reduced(pool.features, shift, axes, scale)
+    reference = rows[landmarks]
+    # equal rows lie on each other; laid out one by one they would push each other apart
+    distinct, back = np.unique(reference, axis=0, return_inverse=True)
+    if len(distinct) < FEWEST:
+        raise InputError(f"Fewer than {FEWEST} different items have no neighbourhoods to keep.")
+    _tell(report, 0.03, "looking for neighbours")
+    done = 0
+
+    def watch(_iteration: int, _error: float, _points: Any) -> bool:
+        nonlocal done
+        done += _EVERY
+        _tell(report, 0.1 + (share - 0.1) * done / (_EARLY + _LATER), "laying the items out")
+        return False
+
+    method = openTSNE.TSNE(
+        n_jobs=1, random_state=0, early_exaggeration_iter=_EARLY, n_iter=_LATER, callbacks=watch,
+        callbacks_every_iters=_EVERY,
+    )  # fmt: skip
+    laid = method.fit(affinities=_affinities(distinct), initialization=_start(distinct))
+    places = np.asarray(laid, dtype=np.float64)[back.reshape(-1)]
+    points = np.empty((n, 2))
+    points[landmarks] = places
+    others = np.setdiff1d(np.arange(n), landmarks)
+    if others.size:
+        points[others] = _placed(
+            laid, rows[others], lambda f, words: _tell(report, share + (0.95 - share) * f, words)
+        )
+    _tell(report, 0.96, "measuring what it keeps")
+    return _judged(pool, NeighbourMap(points, landmarks, reference, shift, axes, scale, 0.0, 0.0, 0))
+
+
+def _space(pool: Pool) -> tuple[Floats, Floats, Floats]:
+    """Shift, axes and scale of the space distances are taken in, from a sample of the pool."""
+    n, d = len(pool), pool.n_features
+    most = max(2_000, _NUMBERS // d)
+    rows = np.arange(n)
+    if n > most:
+        rows = np.sort(np.random.default_rng([0, 0, 0x75F]).choice(n, most, replace=False))
+    sample = np.asarray(pool.features[rows], dtype=np.float64)
+    scale = np.ones(d)
+    if not pool.common_scale:
+        spread = sample.std(axis=0)
+        scale[spread > 0] = spread[spread > 0]
+    fitted = leading_axes(sample / scale, min(COMPONENTS, d))
+    return fitted.mean, fitted.axes, scale
+
+
+def _start(rows: Array) -> Floats:
+    """[n, 2] the first two components, small, and no two of them equal."""
+    start = np.asarray(rows[:, :2], dtype=np.float64)
+    spread = float(start[:, 0].std()) or 1.0
+    start = start / spread + np.random.default_rng([0, 0, 0x760]).normal(0.0, 1e-2, start.shape)
+    return start * 1e-4
+
+
+def _placed(laid: Any, rows: Array, report: Report | None) -> Floats:
+    """[n, 2] where further rows settle among those that are laid out, which stay."""
+    out = np.empty((len(rows), 2))
+    for start in range(0, len(rows), _CHUNK):
+        _tell(report, start / len(rows), "placing the other items")
+        some = laid.prepare_partial(rows[start : start + _CHUNK], k=_NEAREST, perplexity=5)
+        some = some.optimize(_SETTLING, learning_rate=0.1, exaggeration=1.5, momentum=0.8, n_jobs=1)
+        out[start : start + _CHUNK] = np.asarray(some)
+    return out
+
+
+def _judged(pool: Pool, made: NeighbourMap) -> NeighbourMap:
+    """The map with what it keeps, and what two components keep, on the same items."""
+    n = len(pool)
+    most = min(LANDMARKS, max(2_000, _NUMBERS // pool.n_features))
+    items = np.arange(n)
+    if n > most:
+        items = np.sort(np.random.default_rng([0, 0, 0x761]).choice(n, most, replace=False))
+    near = np.asarray(pool.features[items], dtype=np.float64) / made.scale
+    flat = _reduced(pool.features[items], made.shift, made.axes[:2], made.scale)
+    judged = min(_JUDGED, len(items))
+    return replace(
+        made,
+        trust=trustworthiness(near, made.points[items], judged=judged),
+        trust_of_components=trustworthiness(near, flat, judged=judged),
+        n_judged=judged,
+    )
+
+
+def _continued(pool: Pool, known: NeighbourMap, at: Ints, report: Report | None) -> NeighbourMap:
+    """The map of a pool most of which was laid out before.
+
+    Args:
+        pool: as it is now.
+        known: the earlier map.
+        at: [N] each item's place among the earlier ones, -1 for a new one.
+        report: as of `neighbour_map`.
+    """
+    points = np.empty((len(pool), 2))
+    old, new = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
+    points[old] = known.points[at[old]]
+    if new.size:
+        points[new] = known.place(
+            np.asarray(pool.features[new]), lambda f, words: _tell(report, 0.95 * f, words)
+        )
+    # landmarks that are gone are landmarks no more; the rest still spans the plane
+    now = np.full(len(known.points), -1, dtype=np.int64)
+    now[at[old]] = old
+    kept = now[known.landmarks] >= 0
+    _tell(report, 0.96, "measuring what it keeps")
+    return _judged(
+        pool,
+        replace(known, points=points, landmarks=now[known.landmarks[kept]], reference=known.reference[kept]),
+    )
+
+
+def _features_name(pool: Pool) -> str:
+    """12 hex digits of the columns and of the first rows: other features make another map."""
+    digest = sha256("\x1f".join(map(str, pool.feature_map.columns)).encode())
+    first = np.ascontiguousarray(pool.features[:20], dtype=np.float32)
+    digest.update(repr((VERSION, first.shape, pool.common_scale)).encode())
+    digest.update(first.tobytes())
+    return digest.hexdigest()[:12]
+
+
+def name_of(pool: Pool) -> str:
+    """Of the file that holds a pool's map: its features, then its items."""
+    digest = sha256(np.ascontiguousarray(pool.fingerprints, dtype="<u8").tobytes())
+    return f"{_features_name(pool)}-{digest.hexdigest()[:20]}.npz"
+
+
+def _read(path: Path, n: int | None = None) -> tuple[NeighbourMap, Array] | None:
+    """A stored map and the fingerprints of its items; None where it is missing or damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            held = {name: file[name] for name in (*_ARRAYS, "fingerprints", "measured")}
+        os.utime(path)
+        trust, of_components, judged = map(float, held["measured"])
+        made = NeighbourMap(
+            **{name: held[name] for name in _ARRAYS}, trust=trust, trust_of_components=of_components,
+            n_judged=int(judged),
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None
+    whole = (
+        made.points.shape == (len(held["fingerprints"]), 2)
+        and np.isfinite(made.points).all()
+        and made.reference.shape == (len(made.landmarks), len(made.axes))
+        and (n is None or len(made.points) == n)
+    )
+    return (made, held["fingerprints"]) if whole else None
+
+
+def _write(path: Path, pool: Pool, made: NeighbourMap) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".new")
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(
+                file,
+                **{each: getattr(made, each) for each in _ARRAYS},
+                fingerprints=np.asarray(pool.fingerprints),
+                measured=np.array([made.trust, made.trust_of_components, made.n_judged]),
+            )
+        Path(name).replace(path)
+        for old in sorted(path.parent.glob("*.npz"), key=lambda each: -each.stat().st_mtime)[_KEPT:]:
+            old.unlink(missing_ok=True)
+    except OSError:  # a full or read-only disk: it is computed again next time
+        return
+
+
+def _earlier(folder: Path, pool: Pool) -> tuple[NeighbourMap, Ints] | None:
+    """The stored map that knows most of this pool's items, and where each is in it; None below half."""
+    fingerprints = np.asarray(pool.fingerprints)
+    best, most = None, len(pool) // 2
+    for path in folder.glob(f"{_features_name(pool)}-*.npz"):
+        found = _read(path)
+        if found is None:
+            continue
+        made, known = found
+        order = np.argsort(known, kind="stable")
+        place = np.minimum(np.searchsorted(known[order], fingerprints), len(known) - 1)
+        at = np.where(known[order][place] == fingerprints, order[place], -1)
+        count = int((at >= 0).sum())
+        if count > most and made.axes.shape[1] == pool.n_features:
+            best, most = (made, at), count
+    return best
