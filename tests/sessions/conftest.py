@@ -9,18 +9,30 @@ import pytest
 # k-means on two spinning threads is slower than on one wherever anything else runs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from tests.databases import address
 from tests.sessions.fakes import FAKE
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
 from workbench.store import Store
 
+# the modules about what is recorded run over both kinds of database
+BOTH = ("test_two_programs", "test_operations")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "store" in metafunc.fixturenames:
+        both = metafunc.module.__name__.rpartition(".")[2] in BOTH
+        server = [pytest.param("postgresql", marks=pytest.mark.slow)] if both else []
+        metafunc.parametrize("store", ["sqlite", *server], indirect=True)
+
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "w.sqlite")
-    yield opened
-    opened.close()
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with address(request.param, tmp_path) as url:
+        opened = Store.open(url)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,41 +1,58 @@
-"""The same store on a PostgreSQL server: WORKBENCH_TEST_POSTGRESQL=postgresql://user@host/database."""
+"""What only a database server does: writers at once, and connections that it ends."""
 
-import os
 import threading
 from collections.abc import Iterator
-from importlib.util import find_spec
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import event as happening
+from sqlalchemy.exc import OperationalError
 
+from tests.databases import SERVER, address
 from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Event, Session
-from workbench.store import Store
-
-URL = os.environ.get("WORKBENCH_TEST_POSTGRESQL", "")
-pytestmark = pytest.mark.skipif(
-    not URL or find_spec("psycopg") is None,
-    reason="needs psycopg and a server's URL in WORKBENCH_TEST_POSTGRESQL",
-)
+from workbench.store import Store, retry
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    opened = Store.open(URL)
-    yield opened
-    opened.close()
+def store(server_store: Store) -> Store:
+    return server_store
+
+
+def end(connection: Any) -> None:
+    """Have the server end a connection, and wait until it has."""
+    import psycopg
+
+    driver = connection.connection.driver_connection
+    with psycopg.connect(SERVER, autocommit=True) as other:
+        # with a time-out it returns when the backend is gone
+        assert other.execute("SELECT pg_terminate_backend(%s, 10000)", [driver.info.backend_pid]).fetchone()
+
+
+@contextmanager
+def ended_at(store: Store, statement: int) -> Iterator[list[str]]:
+    """The server ends the connection before the n-th statement from here, once; the list says which."""
+    seen: list[str] = []
+    ended: list[str] = []
+
+    def before(connection: Any, _cursor: Any, text: str, *_: Any) -> None:
+        seen.append(text)
+        if len(seen) == statement:
+            ended.append(text)
+            end(connection)
+
+    happening.listen(store._engine, "before_cursor_execute", before)
+    try:
+        yield ended
+    finally:
+        happening.remove(store._engine, "before_cursor_execute", before)
 
 
 def test_a_project_and_a_run_live_there(store: Store) -> None:
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-
-    from workbench.store.schema import metadata
-
-    with store._read() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
     for _ in range(4):
         session.step(ArrayOracle(session.pool))
@@ -55,26 +72,6 @@ def test_a_project_and_a_run_live_there(store: Store) -> None:
     run = store.start_run({"a": 1}, "print").id
     store.save_round(run, 0, {"n": 0}, {"x": np.ones(3)})
     assert store.run(run).n_rounds == 1 and store.round_state(run) is not None
-    store.delete_project(session.id)
-
-
-def test_writers_of_one_project_take_turns(store: Store) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", store=store)
-    start = len(session.events)
-
-    def work() -> None:
-        for i in range(10):
-            with store.recording(session.id) as recorder:
-                recorder.add(Event.note(i, str(len(recorder.missed))))
-
-    threads = [threading.Thread(target=work) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    told = [e for e in session.events if e.kind == "note"]
-    assert [int(e.payload["text"]) for e in told] == list(range(start, start + 50))
-    store.delete_project(session.id)
 
 
 def test_refits_at_once_get_numbers_of_their_own(store: Store) -> None:
@@ -104,30 +101,206 @@ def test_refits_at_once_get_numbers_of_their_own(store: Store) -> None:
     again = Session.open(first.id, store=store)
     assert [(r.number, r.n_labelled) for r in again.rounds[start:]] == sorted(acknowledged)
     assert len(acknowledged) == 16 and all(again.model_at(n).n_labelled == k for n, k in acknowledged)
-    store.delete_project(first.id)
 
 
-def test_a_connection_that_the_server_ended_is_made_again(store: Store) -> None:
+def test_connections_ended_while_nobody_uses_them_are_made_again(store: Store) -> None:
     session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
     (ask,) = session.ask()
     with store._read() as connection:
-        connection.exec_driver_sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
-    from sqlalchemy import create_engine
-
-    other = create_engine(store._engine.url)
-    with other.connect() as connection:
-        connection.exec_driver_sql(f"SELECT pg_terminate_backend({int(pid)})")
-    other.dispose()
+        pass
+    with store._read() as connection:
+        end(connection)
     assert session.tell(ask.id, "setosa") and session.state.labels == {ask.item: "setosa"}
-    store.delete_project(session.id)
 
 
-def test_copies_are_the_servers_own_business(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="pg_dump"):
-        store.backup(tmp_path / "copy")
-    with pytest.raises(InputError, match="pg_restore"):
-        store.restore(tmp_path / "copy")
+def test_whatever_statement_it_is_ended_at_an_answer_is_stored_once(store: Store) -> None:
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    answered, n = {}, 0
+    while True:
+        n += 1
+        (ask,) = session.ask()
+        with ended_at(store, n) as ended:
+            assert session.tell(ask.id, "setosa")
+        answered[ask.item] = "setosa"
+        assert dict(session.state.labels) == answered
+        if not ended:
+            break
+    # its lock, the events missed, the answer, how far the project is, the transaction's number
+    assert n > 5
+    again = Session.open(session.id, annotator="ann", store=store)
+    assert [e.item for e in again.events if e.kind == "label"] == list(answered)
+
+
+def test_whatever_statement_it_is_ended_at_a_fit_is_stored_once(store: Store) -> None:
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    for _ in range(6):
+        session.step(ArrayOracle(session.pool))
+    n, fitted = 0, len(session.rounds)
+    while True:
+        n += 1
+        with ended_at(store, n) as ended:
+            done = session.refit()
+        assert done is not None and done.number == fitted
+        fitted += 1
+        assert [r.number for r in session.rounds] == list(range(fitted))
+        if not ended:
+            break
+    assert n > 6
+    assert [r.number for r in store.rounds(session.id)] == list(range(fitted))
+    assert sum(e.kind == "round" for e in session.events) == fitted
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_ended_while_it_commits_the_server_is_asked_what_became_of_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch, stored: bool
+) -> None:
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    (ask,) = session.ask()
+    commit, ended = store._engine.dialect.do_commit, []
+
+    def cut(driver: Any) -> None:
+        if ended:
+            commit(driver)
+            return
+        ended.append(True)
+        if stored:
+            commit(driver)
+        import psycopg
+
+        with psycopg.connect(SERVER, autocommit=True) as other:
+            pid = driver.driver_connection.info.backend_pid
+            other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+        driver.driver_connection.execute("SELECT 1")
+
+    before = len(session.events)
+    monkeypatch.setattr(store._engine.dialect, "do_commit", cut)
+    assert session.tell(ask.id, "setosa")
+    assert ended and len(session.events) == before + 1
+    assert len(store.events(session.id)) == before + 1
+
+
+def test_lists_and_copies_are_read_again(store: Store, tmp_path: Path) -> None:
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    run = store.start_run({"a": 1}, "print").id
+    for work in (
+        lambda: [p.id for p in store.projects()] == [session.id],
+        lambda: store.project(session.id).name == session.project.name,
+        lambda: [r.id for r in store.runs()] == [run],
+        lambda: len(store.events(session.id)) == len(session.events),
+        lambda: store.backup(tmp_path / "copy.sqlite") is None,
+    ):
+        with ended_at(store, 1) as ended:
+            assert work()
+        assert ended
+
+
+def test_a_server_that_stays_away_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "PAUSES", (0.0, 0.0))
+    dropped: list[Any] = []
+
+    def before(connection: Any, *_: Any) -> None:
+        dropped.append(connection)
+        end(connection)
+
+    happening.listen(store._engine, "before_cursor_execute", before)
+    with pytest.raises(InputError, match=r"does not answer .*try again"):
+        store.projects()
+    assert len(dropped) == 3
+    happening.remove(store._engine, "before_cursor_execute", before)
+    assert store.projects() == []
+
+
+def test_what_the_server_refuses_is_not_tried_again(store: Store) -> None:
+    calls: list[int] = []
+
+    @retry.retried
+    def wrong() -> None:
+        calls.append(1)
+        with store._read() as connection:
+            connection.exec_driver_sql("SELECT * FROM nowhere")
+
+    with pytest.raises(Exception, match="nowhere") as caught:
+        wrong()
+    assert calls == [1] and not isinstance(caught.value, InputError | OperationalError)
+
+
+def test_a_project_deleted_while_somebody_labels_leaves_nothing(store: Store) -> None:
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    held, go = threading.Event(), threading.Event()
+
+    def label() -> None:
+        with store.recording(session.id) as recorder:
+            held.set()
+            assert go.wait(60)
+            recorder.add(Event.note(1, "late"))
+
+    def delete() -> None:
+        store.delete_project(session.id)
+
+    threads = [threading.Thread(target=label), threading.Thread(target=delete)]
+    threads[0].start()
+    assert held.wait(60)
+    threads[1].start()
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    with store._engine.connect() as connection:
+        while not connection.exec_driver_sql(waiting).scalar_one():
+            connection.rollback()
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert store.projects() == [] and store.events(session.id) == []
+
+
+def test_a_copy_of_a_server_opens_as_a_file_and_goes_back(store: Store, tmp_path: Path) -> None:
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    for _ in range(5):
+        session.step(ArrayOracle(session.pool))
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            with store.recording(session.id) as recorder:
+                recorder.add(Event.note(1, "a"))
+                recorder.add(Event.note(1, "b"))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        store.backup(tmp_path / "copy.sqlite")
+    finally:
+        stop.set()
+        writer.join()
+    events = store.events(session.id)
+    file = Store.open(tmp_path / "copy.sqlite")
+    copied = file.events(session.id)
+    notes = sum(e.kind == "note" for e in copied)
+    assert notes % 2 == 0 and copied == events[: len(copied)]
+    opened = Session.open(session.id, store=file)
+    assert opened.model is not None and len(opened.rounds) == len(session.rounds)
+    assert [(r.number, r.error) for r in opened.rounds] == [(r.number, r.error) for r in session.rounds]
+    file.close()
+    with pytest.raises(InputError, match="holds 1 project"):
+        store.restore(tmp_path / "copy.sqlite")
+    with address("postgresql", tmp_path) as url:
+        other = Store.open(url)
+        assert other.restore(tmp_path / "copy.sqlite") is None
+        assert other.events(session.id) == copied
+        # new events go on after those restored
+        with other.recording(session.id) as recorder:
+            assert recorder.add(Event.note(2, "later")).id > copied[-1].id
+        other.close()
+
+
+def test_a_server_restored_over_puts_aside_what_it_held(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    first = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    store.backup(tmp_path / "copy.sqlite")
+    second = Session.create("wine", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    aside = store.restore(tmp_path / "copy.sqlite", replace=True)
+    assert [p.id for p in store.projects()] == [first.id]
+    assert aside is not None and aside.parent == tmp_path / "home"
+    before = Store.open(aside)
+    assert {p.id for p in before.projects()} == {first.id, second.id}
+    before.close()

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,20 +21,13 @@ from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "deep" / "w.sqlite")
-    yield opened
-    opened.close()
-
-
 def project(store: Store) -> str:
     prints = np.array([1, 2**63 + 5, 3], dtype=np.uint64)
     return store.create_project("p", {"name": "iris"}, {"seed": 1}, prints, {"kind": "numbers"}).id
 
 
-def test_commits_are_synced_in_full(store: Store) -> None:
-    with store._read() as connection:
+def test_commits_are_synced_in_full(file_store: Store) -> None:
+    with file_store._read() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
 
@@ -340,8 +332,64 @@ def test_a_database_of_version_010_is_brought_up_to_date(tmp_path: Path) -> None
         assert summary.n_labelled is None and opened.n_labelled(summary) > 0
         assert summary.changed == max(e.time for e in events)
         assert opened.item_ids(summary.id) is None
+        assert (summary.owner, summary.access) == ("", "open") and summary.lets_in("")
         counted = opened.n_labelled(summary)
         Session.open(summary.id, store=opened)
         (again,) = [p for p in opened.projects() if p.id == summary.id]
         assert again.n_labelled == counted and opened.item_ids(summary.id)
     opened.close()
+
+
+def test_a_project_lets_in_whom_its_owner_says(store: Store) -> None:
+    nobodys = project(store)
+    prints = np.arange(3, dtype=np.uint64)
+    own = store.create_project("p", {}, {}, prints, {}, owner="ann@x").id
+
+    def let_in(project_id: str) -> list[str]:
+        listed = {p.id: p for p in store.projects()}[project_id]
+        found = store.project(project_id)
+        assert (found.owner, found.access, found.members) == (listed.owner, listed.access, listed.members)
+        return [key for key in ("ann@x", "bob@x", "eve@x", "") if found.lets_in(key)]
+
+    assert let_in(nobodys) == ["ann@x", "bob@x", "eve@x", ""] and let_in(own) == ["ann@x"]
+    store.share_project(own, "ann@x", "shared", ["bob@x", "ann@x", "bob@x", ""])
+    assert let_in(own) == ["ann@x", "bob@x"]
+    store.share_project(own, "ann@x", "private", ["bob@x"])
+    assert let_in(own) == ["ann@x"]
+    store.share_project(own, "ann@x", "open")
+    assert let_in(own) == ["ann@x", "bob@x", "eve@x", ""]
+    with pytest.raises(InputError, match="private, shared or open"):
+        store.share_project(own, "ann@x", "secret")
+    with pytest.raises(InputError, match="belongs to nobody"):
+        store.share_project(own, "", "private")
+    with pytest.raises(InputError, match="no project"):
+        store.share_project("nope", "ann@x", "open")
+    with store._write() as connection:
+        connection.execute(text("UPDATE projects SET access = 'newer'"))
+    assert let_in(nobodys) == [] and let_in(own) == ["ann@x"]
+
+
+def test_two_people_never_share_a_name(store: Store) -> None:
+    assert store.known_as("ann@x", " Ann  Lee ") == "Ann Lee"
+    assert store.known_as("ann@y", "Ann Lee") == "Ann Lee (ann@y)"
+    # the name events carry stays, whatever the log-in calls them later
+    assert store.known_as("ann@x", "Ann Smith") == "Ann Lee"
+    assert store.known_as("bob@x", "Ann Lee (ann@y)") == "Ann Lee (ann@y) (bob@x)"
+    assert store.known_as("eve@x", "") == "eve@x"
+    names = store.people()
+    assert set(names) == {"ann@x", "ann@y", "bob@x", "eve@x"} and len(set(names.values())) == 4
+
+
+def test_people_who_come_at_once_are_known_once(store: Store) -> None:
+    names: dict[int, str] = {}
+
+    def come(i: int) -> None:
+        names[i] = store.known_as(f"k{i % 3}", "Ann")
+
+    threads = [threading.Thread(target=come, args=(i,)) for i in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(names) == 9 and all(names[i] == names[i % 3] for i in names)
+    assert len(set(names.values())) == 3 and len(store.people()) == 3

@@ -25,6 +25,7 @@ from workbench.sessions.project import OpenProject
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectState, fold
+from workbench.store.retry import retried
 
 QUEUE = 10
 
@@ -304,6 +305,7 @@ class Fits:
         policy = asking_policy(model, policy, settings).policy
         return query(policy, model.belief(closed), min(QUEUE, askable.size), rng)
 
+    @retried
     def _publish(self, finished: Round, published: Published, state: ProjectState, annotator: str) -> Round:
         """Store a fit with all it was made from, and make it the published one.
 

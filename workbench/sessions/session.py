@@ -28,6 +28,7 @@ from workbench.sessions.rounds import Round
 from workbench.sessions.spec import with_choice, without_fixed
 from workbench.sessions.taxonomy import key_of, new_key, new_name
 from workbench.store import Event, ProjectRecord, ProjectState, Store
+from workbench.store.retry import retried
 
 EVALUATION_SHARE = 0.1
 
@@ -278,6 +279,7 @@ class Session:
 
     # --- ask and tell -------------------------------------------------------------------------
 
+    @retried
     def ask(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[Ask]:
         """Questions for this annotator, best first.
 
@@ -315,6 +317,7 @@ class Session:
                     asks += self._questions.fresh(state, self.annotator, k - len(asks), held, published)
                 return self._answers.lease(transaction, asks, moment, lease)
 
+    @retried
     def ask_grid(self, name: str, k: int = 24, *, lease: float = LEASE_SECONDS) -> list[Ask]:
         """Items that the model takes for one class, surest first, to be confirmed together.
 
@@ -344,6 +347,7 @@ class Session:
             asks = self._questions.grid(state, k, taken, published, code)
             return self._answers.lease(transaction, asks, moment, lease)
 
+    @retried
     def release(self, ask_ids: Iterable[str]) -> list[str]:
         """Give questions back unanswered, so that their items are free for anybody.
 
@@ -371,6 +375,7 @@ class Session:
                 self._add(transaction, Event.released(given))
             return given
 
+    @retried
     def ask_again(self, items: Iterable[int] | None = None) -> list[int]:
         """Have items that were skipped or unsure asked about again.
 
@@ -388,6 +393,7 @@ class Session:
                 self._add(transaction, Event.requeued(chosen))
             return chosen
 
+    @retried
     def tell(self, ask_id: str, event: Event | str, *, operation: str | None = None) -> bool:
         """Answer a question; durable before it returns.
 
@@ -419,6 +425,7 @@ class Session:
                 return False
             return True
 
+    @retried
     def tell_many(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
         """What an annotator did, in one transaction; durable before it returns.
 
@@ -431,6 +438,7 @@ class Session:
         with self._project.recording() as transaction:
             return [self._answers.operate(transaction, operation) for operation in operations]
 
+    @retried
     def confirm(
         self,
         ask_ids: Sequence[str],
@@ -475,6 +483,7 @@ class Session:
         """
         return self.label_items([item], name, role=role)[0]
 
+    @retried
     def label_items(self, items: Sequence[int], name: str, *, role: str = "map") -> list[Event]:
         """Label several items at once (a lasso): one event each, all or none.
 
@@ -496,6 +505,7 @@ class Session:
             more["classifier"] = self._project.settings(transaction.state)["classifier"]
             return [self._add(transaction, Event.label(key, int(i), **more)) for i in items]
 
+    @retried
     def undo(self, of: int | None = None) -> Event | None:
         """Take back the annotator's own last event.
 
@@ -513,6 +523,7 @@ class Session:
             self._add(transaction, Event.undo(last.id))
             return last
 
+    @retried
     def redo(self) -> Event | None:
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
         with self._project.recording() as transaction:
@@ -535,6 +546,7 @@ class Session:
 
     # --- classes, imports, settings -----------------------------------------------------------
 
+    @retried
     def add_class(self, name: str) -> Event:
         """Add a class.
 
@@ -545,12 +557,14 @@ class Session:
             state = transaction.state
             return self._add(transaction, Event.class_added(new_key(state, name), new_name(state, name)))
 
+    @retried
     def rename_class(self, name: str, new: str) -> Event:
         """Give a class another name; its labels follow."""
         with self._project.recording() as transaction:
             state = transaction.state
             return self._add(transaction, Event.class_renamed(key_of(state, name), new_name(state, new)))
 
+    @retried
     def merge_class(self, name: str, into: str) -> Event:
         """Count one class's labels as another's; the first disappears."""
         with self._project.recording() as transaction:
@@ -560,6 +574,7 @@ class Session:
                 raise InputError(f"Class {name!r} cannot be merged into itself.")
             return self._add(transaction, Event.class_merged(key, target))
 
+    @retried
     def import_labels(self, labels: Iterable[tuple[int, str]], source: str) -> Event:
         """Take in labels made elsewhere, as one event that one undo takes back.
 
@@ -651,6 +666,7 @@ class Session:
     def _add(self, transaction: Transaction, event: Event) -> Event:
         return self._answers.add(transaction, event)
 
+    @retried
     def _record(self, event: Event) -> Event:
         with self._project.recording() as transaction:
             return self._add(transaction, event)

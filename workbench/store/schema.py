@@ -38,6 +38,19 @@ projects = Table(
     # How far it is, for lists: NULL where whoever recorded last did not say.
     Column("n_labelled", Integer, nullable=True),
     Column("changed", String(40), nullable=True),
+    # Who may open it: keys of people; an older project, or one made without a log-in, has no owner.
+    Column("owner", String(255), nullable=True),
+    Column("access", String(16), nullable=False, server_default=text("'open'")),
+    Column("members", JSON, nullable=True),
+)
+
+# Whoever logged in once: what the log-in knows them by, and the name their events carry.
+people = Table(
+    "people",
+    metadata,
+    Column("key", String(255), primary_key=True),
+    Column("name", String(120), nullable=False, unique=True),
+    Column("seen", String(40), nullable=False),
 )
 
 events = Table(

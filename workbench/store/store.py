@@ -12,9 +12,10 @@ import os
 import re
 import secrets
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,11 +31,13 @@ from workbench.reading import cut, reason
 from workbench.store.events import Event, now
 from workbench.store.fold import fold
 from workbench.store.processes import is_alive, this_process
+from workbench.store.retry import retried, was_cut_off
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
+ACCESS = ("private", "shared", "open")
 RUN_STATES = ("running", "finished", "interrupted", "cancelled", "failed")
 
 
@@ -60,6 +63,9 @@ class ProjectSummary:
         created: UTC, ISO 8601.
         n_labelled: items with a label; None where it is not known without folding the events.
         changed: when something was last recorded, UTC, ISO 8601; "" for never.
+        owner: key of the person it belongs to; "" for nobody.
+        access: who may open it: "private" (the owner), "shared" (the owner and `members`), "open".
+        members: keys of people, for "shared".
     """
 
     id: str
@@ -69,6 +75,17 @@ class ProjectSummary:
     created: str
     n_labelled: int | None = None
     changed: str = ""
+    owner: str = ""
+    access: str = "open"
+    members: tuple[str, ...] = ()
+
+    def lets_in(self, key: str) -> bool:
+        """Whether the person with this key may open it."""
+        return (
+            self.access == "open"
+            or key == self.owner != ""
+            or (self.access == "shared" and key in self.members and key != "")
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,21 +196,23 @@ class Store:
         """Write a consistent copy of the whole database, also while others write to it.
 
         Args:
-            path: of an SQLite file that is not there yet.
+            path: of an SQLite file that is not there yet, whatever this database is.
 
         Raises:
-            InputError: there is such a file, it cannot be written, or the database is PostgreSQL, which
-                has tools of its own.
+            InputError: there is such a file, or it cannot be written.
         """
-        self._needs_sqlite("pg_dump --format=custom --file=FILE")
         place = Path(path).expanduser()
         if place.exists():
             raise InputError(f"{place} is there already; choose another file.")
         partial = place.with_name(f".{place.name}.partial")
         try:
+            partial.unlink(missing_ok=True)
             private_file(partial)
-            with self._raw() as source:
-                _copy(source, partial)
+            if self._is_file:
+                with self._raw() as source:
+                    _copy(source, partial)
+            else:
+                self._copy_tables_to(partial)
             partial.replace(place)
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"{place} cannot be written: {error}.") from error
@@ -203,9 +222,12 @@ class Store:
     def restore(self, path: str | Path, *, replace: bool = False) -> Path | None:
         """Put a copy that `backup` wrote in the place of this database.
 
+        The copy may come from a database of the other sort: so projects move from a file to a server.
+
         Args:
             path: of the copy.
-            replace: also where this database holds projects; it is copied beside itself first.
+            replace: also where this database holds projects; it is copied first, beside its file or, from
+                a server, into the home folder.
 
         Returns:
             Where the database as it was before lies; None where it held no projects.
@@ -213,7 +235,6 @@ class Store:
         Raises:
             InputError: no such copy, one of a newer version, or projects that would be lost.
         """
-        self._needs_sqlite("pg_restore --clean --dbname=DATABASE")
         place = Path(path).expanduser()
         if not place.is_file():
             raise InputError(f"There is no file {place}.")
@@ -235,16 +256,55 @@ class Store:
             aside = None
             if n:
                 moment = now().replace(":", "").replace("-", "")[:15]
-                database = Path(str(self._engine.url.database))
+                home = workbench_home() / "workbench"
+                database = Path(str(self._engine.url.database)) if self._is_file else home
                 aside = database.with_name(f"{database.stem}-before-{moment}.sqlite")
                 self.backup(aside)
-            with closing(sqlite3.connect(copy)) as source, self._raw() as target:
-                source.backup(target)
+            if self._is_file:
+                with closing(sqlite3.connect(copy)) as source, self._raw() as target:
+                    source.backup(target)
+            else:
+                self._take_tables_from(copy)
         return aside
 
-    def _needs_sqlite(self, instead: str) -> None:
-        if self._engine.dialect.name != "sqlite":
-            raise InputError(f"The database is on a PostgreSQL server; use its own tools: {instead}")
+    @property
+    def _is_file(self) -> bool:
+        return bool(self._engine.dialect.name == "sqlite")
+
+    @retried
+    def _copy_tables_to(self, path: Path) -> None:
+        """All rows as of one moment, into an SQLite file."""
+        path.unlink(missing_ok=True)
+        private_file(path)
+        copy = Store.open(path)
+        try:
+            with self._engine.connect() as plain, copy._write() as target:
+                source = plain.execution_options(isolation_level="REPEATABLE READ", yield_per=_ROWS)
+                with source.begin():
+                    _copy_rows(source, target)
+        finally:
+            copy.close()
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA journal_mode = DELETE")
+
+    @retried
+    def _take_tables_from(self, path: Path) -> None:
+        """All rows of an SQLite file in the place of those here, in one transaction."""
+        copy = Store.open(path)
+        try:
+            with copy._read() as plain, self._write() as target:
+                tables = _tables().metadata.sorted_tables
+                names = ", ".join(table.name for table in tables)
+                target.exec_driver_sql(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
+                for table in reversed(tables):
+                    target.execute(table.delete())
+                _copy_rows(plain.execution_options(yield_per=_ROWS), target)
+                target.exec_driver_sql(
+                    "SELECT setval(pg_get_serial_sequence('events', 'id'), "
+                    "(SELECT COALESCE(MAX(id), 0) + 1 FROM events), false)"
+                )
+        finally:
+            copy.close()
 
     @contextmanager
     def _raw(self) -> Iterator[sqlite3.Connection]:
@@ -259,6 +319,7 @@ class Store:
 
     # --- projects -----------------------------------------------------------------------------
 
+    @retried
     def create_project(
         self,
         name: str,
@@ -268,6 +329,7 @@ class Store:
         feature_map: Mapping[str, Any],
         events: Sequence[Event] = (),
         item_ids: Sequence[str] | None = None,
+        owner: str = "",
     ) -> ProjectRecord:
         """Store a new project with its first events.
 
@@ -279,6 +341,7 @@ class Store:
             feature_map: JSON document.
             events: recorded in the same transaction.
             item_ids: [N] the source's ids, so that labels can be exported without the pool.
+            owner: key of the person it belongs to; it is private then, and open without one.
 
         Returns:
             The project with its new id.
@@ -291,6 +354,8 @@ class Store:
             dict(settings),
             now(),
             n_labelled=fold(events).n_labelled,
+            owner=owner,
+            access="private" if owner else "open",
             fingerprints=np.asarray(fingerprints, dtype=np.uint64),
             feature_map=dict(feature_map),
             has_item_ids=item_ids is not None,
@@ -307,6 +372,8 @@ class Store:
                     created=record.created,
                     n_labelled=record.n_labelled,
                     changed=record.created,
+                    owner=owner or None,
+                    access=record.access,
                     item_ids=None if item_ids is None else _pack_ids(item_ids),
                 )
             )
@@ -314,6 +381,7 @@ class Store:
                 _insert(connection, record.id, event)
         return record
 
+    @retried
     def project(self, project_id: str) -> ProjectRecord:
         """One project.
 
@@ -329,16 +397,19 @@ class Store:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
         return _project(row)
 
+    @retried
     def projects(self) -> list[ProjectSummary]:
         """All projects, newest first, without what grows with their pools."""
         from sqlalchemy import select
 
         c = _tables().projects.c
-        query = select(c.id, c.name, c.pool, c.settings, c.created, c.n_labelled, c.changed)
+        columns = (c.id, c.name, c.pool, c.settings, c.created, c.n_labelled, c.changed)
+        query = select(*columns, c.owner, c.access, c.members)
         with self._read() as connection:
             rows = connection.execute(query.order_by(c.created.desc(), c.id)).all()
-        return [ProjectSummary(*row[:-1], row.changed or "") for row in rows]
+        return [ProjectSummary(*row[:6], **_shown_to(row)) for row in rows]
 
+    @retried
     def count_labelled(self, project_id: str, n_labelled: int) -> None:
         """Say how many items have a label, where nobody has said it since an older version."""
         c = (t := _tables()).projects.c
@@ -350,6 +421,7 @@ class Store:
         """Items with a label: as the list says, else (nothing recorded since an older version) counted."""
         return fold(self.events(project.id)).n_labelled if project.n_labelled is None else project.n_labelled
 
+    @retried
     def item_ids(self, project_id: str) -> list[str] | None:
         """[N] the source's ids of a project's items; None for an older project not opened since."""
         from sqlalchemy import select
@@ -359,6 +431,7 @@ class Store:
             packed = connection.execute(select(c.item_ids).where(c.id == project_id)).scalar_one_or_none()
         return None if packed is None else _unpack_ids(packed)
 
+    @retried
     def update_project(
         self,
         project_id: str,
@@ -386,16 +459,88 @@ class Store:
             with self._write() as connection:
                 connection.execute(t.projects.update().where(t.projects.c.id == project_id).values(**values))
 
+    @retried
     def delete_project(self, project_id: str) -> None:
         """Remove a project with its events and rounds."""
+        from sqlalchemy import select
+
         t = _tables()
         with self._write() as connection:
+            # first the lock of `recording`: an event that is being added is waited for, and goes too
+            connection.execute(select(t.projects.c.id).where(t.projects.c.id == project_id).with_for_update())
             connection.execute(t.events.delete().where(t.events.c.project == project_id))
             connection.execute(t.rounds.delete().where(t.rounds.c.owner == project_id))
             connection.execute(t.projects.delete().where(t.projects.c.id == project_id))
 
+    @retried
+    def share_project(self, project_id: str, owner: str, access: str, members: Sequence[str] = ()) -> None:
+        """Say whom a project belongs to and who may open it.
+
+        Args:
+            project_id: the project.
+            owner: key of a person; "" only for an open project.
+            access: one of `ACCESS`.
+            members: keys of the people a shared project is shared with.
+
+        Raises:
+            InputError: no such project, no such access, or one that would let nobody in.
+        """
+        if access not in ACCESS:
+            raise InputError(f"A project is {', '.join(ACCESS[:-1])} or {ACCESS[-1]}; got {cut(access)}.")
+        if not owner and access != "open":
+            raise InputError("A project that belongs to nobody can only be open.")
+        t = _tables()
+        values = {"owner": owner or None, "access": access, "members": sorted(set(members) - {owner})}
+        with self._write() as connection:
+            changed = connection.execute(
+                t.projects.update().where(t.projects.c.id == project_id).values(values)
+            )
+        if not changed.rowcount:
+            raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+
+    # --- people -------------------------------------------------------------------------------
+
+    @retried
+    def known_as(self, key: str, name: str) -> str:
+        """The name that a person's events carry; the one they had when they were first seen.
+
+        Args:
+            key: what the log-in knows the person by.
+            name: what the log-in calls them. Where somebody else has that name already, the key is added.
+        """
+        from sqlalchemy import or_, select
+        from sqlalchemy.exc import IntegrityError
+
+        t = _tables()
+        c = t.people.c
+        name = " ".join(name.split())[:60] or key[:60]
+        for shown in (name, f"{name} ({key})"[:120], f"{name} {secrets.token_hex(4)}"):
+            with self._read() as connection:
+                rows = connection.execute(
+                    select(c.key, c.name).where(or_(c.key == key, c.name == shown))
+                ).all()
+            for row in rows:
+                if row.key == key:
+                    return str(row.name)
+            if not rows:
+                with suppress(IntegrityError), self._write() as connection:
+                    connection.execute(t.people.insert().values(key=key, name=shown, seen=now()))
+                    return shown
+                return self.known_as(key, name)  # somebody was faster
+        raise AssertionError("unreachable")
+
+    @retried
+    def people(self) -> dict[str, str]:
+        """Names of everybody who logged in once, by key."""
+        from sqlalchemy import select
+
+        c = _tables().people.c
+        with self._read() as connection:
+            return {str(row.key): str(row.name) for row in connection.execute(select(c.key, c.name))}
+
     # --- events -------------------------------------------------------------------------------
 
+    @retried
     def events(self, project_id: str, after: int = 0) -> list[Event]:
         """The project's events with an id above `after`, oldest first."""
         with self._read() as connection:
@@ -410,7 +555,8 @@ class Store:
             after: the recorder's `missed` holds events with ids above this one.
 
         Yields:
-            The recorder. An exception in the block rolls everything back.
+            The recorder. An exception in the block rolls everything back; so does a server that ends the
+            connection, and whoever called begins again (`retry.retried`).
         """
         from sqlalchemy import select
 
@@ -427,6 +573,7 @@ class Store:
 
     # --- runs and rounds ----------------------------------------------------------------------
 
+    @retried
     def start_run(
         self,
         spec: Mapping[str, Any],
@@ -456,13 +603,15 @@ class Store:
             )
         return RunRecord(run_id, dict(spec), fingerprint, "running", "", project, study, 0, moment, moment)
 
+    @retried
     def claim_run(self, run_id: str) -> bool:
         """Make this process the owner of a run that is not running; False if another has it."""
         from sqlalchemy import select
 
         c = (t := _tables()).runs.c
         with self._write() as connection:
-            row = connection.execute(select(c.status, c.owner).where(c.id == run_id)).one_or_none()
+            query = select(c.status, c.owner).where(c.id == run_id).with_for_update()
+            row = connection.execute(query).one_or_none()
             if row is None:
                 raise InputError(f"There is no run {run_id!r} in {self._shown}.")
             if row.status == "running" and is_alive(row.owner):
@@ -474,6 +623,7 @@ class Store:
             )
         return True
 
+    @retried
     def end_run(self, run_id: str, status: str, message: str = "") -> None:
         """Say how a run ended: one of "finished", "interrupted", "cancelled", "failed"."""
         if status not in RUN_STATES:
@@ -503,6 +653,7 @@ class Store:
         given = ((c.project, project), (c.study, study))
         return self._runs(*(column == value for column, value in given if value is not None))
 
+    @retried
     def _runs(self, *conditions: Any) -> list[RunRecord]:
         from sqlalchemy import func, select
 
@@ -518,6 +669,7 @@ class Store:
         with self._read() as connection:
             return [_run(row) for row in connection.execute(query)]
 
+    @retried
     def save_study(
         self, study_id: str, spec: Mapping[str, Any], *, workers: int = 1, project: str | None = None
     ) -> StudyRecord:
@@ -532,9 +684,11 @@ class Store:
         Returns:
             The study as it is stored now.
         """
+        from sqlalchemy.exc import IntegrityError
+
         t = _tables()
         row = {"id": study_id, "spec": dict(spec), "workers": workers, "project": project, "created": now()}
-        with self._write() as connection:
+        with suppress(IntegrityError), self._write() as connection:  # somebody else may store it meanwhile
             if connection.execute(t.studies.select().where(t.studies.c.id == study_id)).one_or_none() is None:
                 connection.execute(t.studies.insert().values(row))
         return self.study(study_id)
@@ -550,6 +704,7 @@ class Store:
             raise InputError(f"There is no study {study_id!r} in {self._shown}.")
         return found
 
+    @retried
     def studies(self) -> list[StudyRecord]:
         """All studies stored, newest first."""
         t = _tables()
@@ -557,6 +712,7 @@ class Store:
         with self._read() as connection:
             return [StudyRecord(*row) for row in connection.execute(query)]
 
+    @retried
     def save_round(
         self,
         owner: str,
@@ -574,9 +730,12 @@ class Store:
             record: JSON.
             state: the posterior as plain arrays.
         """
+        from sqlalchemy import select
+
         t = _tables()
         blob = None if state is None else arrays_to_bytes(state)
         with self._write() as connection:
+            connection.execute(select(t.runs.c.id).where(t.runs.c.id == owner).with_for_update())
             connection.execute(
                 t.rounds.delete().where(t.rounds.c.owner == owner, t.rounds.c.number == number)
             )
@@ -588,6 +747,7 @@ class Store:
         found = self.rounds(owner, number - 1, until=number)
         return found[0].record if found else None
 
+    @retried
     def rounds(self, owner: str, after: int = -1, *, until: int | None = None) -> list[RoundRecord]:
         """The rounds of a run or a project with numbers above `after` and up to `until`, in order."""
         from sqlalchemy import select
@@ -602,6 +762,7 @@ class Store:
             rows = connection.execute(query.order_by(t.rounds.c.number)).all()
         return [RoundRecord(int(row.number), row.record) for row in rows]
 
+    @retried
     def round_state(self, owner: str, number: int | None = None) -> tuple[int, dict[str, Array]] | None:
         """The stored posterior of a round.
 
@@ -637,10 +798,45 @@ class Store:
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
+        """A transaction; whatever is raised, nothing of it is stored."""
         with self._engine.connect() as plain:
             connection = plain.execution_options(workbench_write=True)
-            with connection.begin():
+            transaction = connection.begin()
+            try:
                 yield connection
+                number = self._number(connection)
+            except BaseException:
+                transaction.rollback()
+                raise
+            try:
+                transaction.commit()
+            except Exception as error:
+                # cut off between the question and its answer: only the server knows
+                if number is None or not was_cut_off(error) or not self._committed(number):
+                    raise
+
+    def _number(self, connection: Connection) -> int | None:
+        """The server's number of a transaction; None for SQLite, whose commits fail or do not."""
+        if connection.dialect.name != "postgresql":
+            return None
+        return int(connection.exec_driver_sql("SELECT txid_current()").scalar_one())
+
+    @retried
+    def _committed(self, number: int) -> bool:
+        """What became of a transaction; waits for the end of one that is still being worked on."""
+        deadline = time.monotonic() + 30.0
+        while True:
+            with self._read() as connection:
+                ask = f"SELECT txid_status({number})"
+                status = connection.exec_driver_sql(ask).scalar_one()
+            if status != "in progress":
+                return bool(status == "committed")
+            if time.monotonic() > deadline:
+                raise InputError(
+                    "The database server does not say whether it saved the last change. "
+                    "Look before you repeat it."
+                )
+            time.sleep(0.02)
 
 
 class Recorder:
@@ -757,6 +953,15 @@ def _connect(address: str) -> Engine:
         said = str(getattr(error, "orig", None) or error)
         raise InputError(f"The database {url.render_as_string()} cannot be opened: {said}") from error
     return engine
+
+
+_ROWS = 500  # copied at once: a row may hold a posterior
+
+
+def _copy_rows(source: Connection, target: Connection) -> None:
+    for table in _tables().metadata.sorted_tables:
+        for part in source.execute(table.select()).partitions(_ROWS):
+            target.execute(table.insert(), [dict(row._mapping) for row in part])
 
 
 def _copy(source: sqlite3.Connection, path: Path) -> None:
@@ -878,8 +1083,19 @@ def _project(row: Any) -> ProjectRecord:
         row.settings,
         row.created,
         row.n_labelled,
-        row.changed or "",
-        fingerprints,
-        row.feature_map,
-        row.item_ids is not None,
+        **_shown_to(row),
+        fingerprints=fingerprints,
+        feature_map=row.feature_map,
+        has_item_ids=row.item_ids is not None,
     )
+
+
+def _shown_to(row: Any) -> dict[str, Any]:
+    members = tuple(str(key) for key in row.members or ())
+    return {
+        "changed": row.changed or "",
+        "owner": row.owner or "",
+        # what a newer version may have written opens nothing
+        "access": row.access if row.access in ACCESS else "private",
+        "members": members,
+    }
