@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import current, frame, items, mapping, seeing, widgets
+from workbench.app import current, frame, items, mapping, pointing, seeing, widgets
 from workbench.app.downloads import figure_downloads
 from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
@@ -31,8 +31,34 @@ def remember(key: str) -> None:
         if first is not None:
             found.append(int(first))
     if found:
-        st.session_state["selected"] = list(dict.fromkeys(found))
-        st.session_state["selected-in"] = session.id
+        choose(found)
+
+
+def choose(found: list[int]) -> None:
+    """These items are shown and labelled from now on."""
+    st.session_state["selected"] = list(dict.fromkeys(found))
+    st.session_state["selected-in"] = session.id
+    st.session_state["answered"] = False
+    next_turn()
+
+
+def next_turn() -> None:
+    """A key that was pressed before this is too late."""
+    st.session_state["map-turn"] = st.session_state.get("map-turn", 0) + 1
+
+
+def act(done: dict[str, Any]) -> None:
+    """What was done by keys."""
+    next_turn()
+    items = [i for i in done.get("items", []) if isinstance(i, int) and 0 <= i < len(session.pool)]
+    if done["kind"] == "pick" and items:
+        choose(items)
+    elif done["kind"] == "label" and items == selected():
+        give(tuple(items), str(done.get("class", "")))
+    elif done["kind"] == "clear":
+        forget()
+    elif done["kind"] == "undo":
+        take_back()
 
 
 def selected() -> list[int]:
@@ -43,6 +69,7 @@ def selected() -> list[int]:
 
 def forget() -> None:
     """Take the selection back, on the map too."""
+    next_turn()
     st.session_state["selected"] = []
     st.session_state["revision"] = st.session_state.get("revision", 0) + 1
 
@@ -54,6 +81,9 @@ def give(chosen: tuple[int, ...], name: str) -> None:
     except InputError as error:
         st.session_state["label-problem"] = str(error)
         return
+    # the item stays in sight, but a second key does not label it again
+    st.session_state["answered"] = True
+    next_turn()
     many = plural(len(chosen), "item")
     st.session_state["label-done"] = f"{many} labelled {verbatim(name, 40)}."
     if len(chosen) > 1:
@@ -64,6 +94,7 @@ def give(chosen: tuple[int, ...], name: str) -> None:
 
 def take_back() -> None:
     event = session.undo()
+    st.session_state["answered"] = False
     st.session_state["label-done"] = "Taken back." if event is not None else "There is nothing to take back."
 
 
@@ -281,6 +312,10 @@ def chart(fig: Any, key: str, alt: str) -> None:
         selection_mode=("points", "box", "lasso"),
         config={"modeBarButtonsToRemove": ["autoScale2d"]},
     )
+    pointing.mount(
+        session, chart=key, measure=title, chosen=chosen, start=item, act=act,
+        answered=bool(chosen and st.session_state.get("answered")), turn=st.session_state.get("map-turn", 0),
+    )  # fmt: skip
     figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
 
 

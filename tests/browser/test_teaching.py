@@ -164,6 +164,60 @@ def test_a_click_on_the_map_labels_that_item(page: Any, server: Server, labelled
     )
 
 
+def test_keys_walk_over_the_map_choose_and_label_once(page: Any, server: Server, labelled: str) -> None:
+    mapped(page, server, labelled)
+    before = count(page)
+    walk = page.locator(".walk")
+    walk.focus()
+    # to the left edge: whatever lies there is open or labelled, and is read out
+    for _ in range(3):
+        walk.press("ArrowLeft")
+    page.wait_for_function("document.querySelector('.workbench-cursor').style.display === 'block'")
+    name = walk.inner_text().partition("clears.")[2].partition("·")[0].strip()
+    assert "predicted" in walk.inner_text() and name
+    walk.press("Enter")
+    page.wait_for_function(
+        "name => (document.querySelector('.st-key-inspected-item h2') || {innerText: ''})"
+        ".innerText.trim() === 'Item ' + name",
+        arg=name,
+    )
+    settled(page)
+    was_open = "not labelled" in page.locator(".st-key-inspected-item").inner_text()
+    page.keyboard.press("b")
+    page.get_by_text("1 item labelled B.").wait_for()
+    assert count(page) == before + was_open
+    # a second key does not label it again; undo is a key, too
+    page.keyboard.press("a")
+    page.keyboard.press("z")
+    page.get_by_text("Taken back.").wait_for()
+    assert count(page) == before
+
+
+@pytest.mark.slow
+def test_pointing_at_an_image_shows_it(page: Any, server: Server) -> None:
+    visit(page, server.url)
+    page.click(".st-key-start-digits button")
+    page.wait_for_selector(".st-key-oracle")
+    settled(page)
+    page.click(".st-key-oracle-ten button")
+    page.wait_for_function(
+        "document.querySelector('[data-testid=stSidebar]').innerText.includes('10 of ')", timeout=4 * PATIENCE
+    )
+    mapped(page, server, query(page)["project"])
+    place = """() => { const g = document.querySelector('[data-testid=stMain] .js-plotly-plot');
+        const d = g._fullData.find(t => t.name === 'not labelled'), l = g._fullLayout;
+        const box = g.getBoundingClientRect();
+        return [box.left + l.xaxis._offset + l.xaxis.d2p(d.x[0]),
+                box.top + l.yaxis._offset + l.yaxis.d2p(d.y[0])]; }"""
+    x, y = page.evaluate(place)
+    page.mouse.move(x - 20, y)
+    page.mouse.move(x, y, steps=4)
+    page.wait_for_function(
+        "(() => { const c = document.querySelector('.workbench-hover');"
+        " return c && c.style.display === 'block' && c.firstChild.naturalWidth === 8; })()"
+    )
+
+
 def test_a_lasso_labels_many(page: Any, server: Server, labelled: str) -> None:
     mapped(page, server, labelled)
     page.locator(CIRCLE).first.hover()
