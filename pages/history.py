@@ -43,6 +43,12 @@ WORDS = {
     "class-added": "class added",
     "class-renamed": "class renamed",
     "class-merged": "class merged",
+    "class-removed": "class removed",
+    "class-described": "class described",
+    "classes-ordered": "classes ordered",
+    "relabelled": "relabelled",
+    "cleared": "cleared",
+    "wanted": "wanted",
     "imported": "imported",
     "resolved": "decided",
     "undo": "undo",
@@ -127,14 +133,6 @@ def class_of(session: Any, state: Any, key: str) -> str:
     return str(state.class_names.get(state.resolve(key), key))
 
 
-def who(event: Any) -> str:
-    if event.kind == "round":
-        return "the machine"
-    return (
-        str(event.payload.get("source", event.annotator)) if event.kind == "label" else str(event.annotator)
-    )
-
-
 def events_table(session: Any, state: Any) -> None:
     import pandas as pd
 
@@ -154,11 +152,17 @@ def events_table(session: Any, state: Any) -> None:
             what = f"{payload['class']} → {payload['into']}"
         elif event.kind == "imported":
             what = f"{plural(len(payload['labels']), 'label')} from {payload.get('source', 'a file')}"
-        elif event.kind == "confirmed":
+        elif event.kind in ("class-removed", "class-described"):
+            what = class_of(session, state, str(payload["class"]))
+            what += f": {payload['guidance']}" if payload.get("guidance") else ""
+        elif event.kind == "wanted":
+            what = plural(len(payload["items"]), "item")
+            what += f", {payload['how']}" if payload.get("how") else ""
+        elif event.kind in ("confirmed", "relabelled"):
             what = (
                 f"{class_of(session, state, str(payload['class']))}, {plural(len(payload['items']), 'item')}"
             )
-        elif event.kind == "requeued":
+        elif event.kind in ("requeued", "cleared"):
             what = plural(len(payload["items"]), "item")
         elif event.kind == "model-changed":
             what = f"{payload['classifier']}, {payload['policy']}"
@@ -174,9 +178,7 @@ def events_table(session: Any, state: Any) -> None:
                 "What": WORDS.get(event.kind, event.kind),
                 "Item": "" if event.item is None else str(session.pool.items.ids[event.item]),
                 "Class or change": what,
-                "Who": str(payload.get("source", event.annotator))
-                if event.kind == "label"
-                else event.annotator,
+                "Who": review.who(event.annotator, payload),
                 "Why asked": str(payload.get("role", "")),
                 "Utility": payload.get("utility"),
                 "Model had": payload.get("n_labelled") if event.kind != "round" else None,
@@ -472,7 +474,9 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
     if not state.conflicts:
         st.markdown("Nobody differs on an item, or it is decided.")
         return
-    st.markdown(f"{plural(len(state.conflicts), 'item')} to decide. Until then the latest label counts.")
+    st.markdown(
+        f"{plural(len(state.conflicts), 'item')} to decide. The majority counts; of a tie nothing is learnt."
+    )
     bar = st.container()
     items = picked(
         list(state.conflicts), lambda some: review.disputes(session.pool, state, some, found), "disputes"

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from workbench.app import current
 from workbench.app.desk import routes, tokens
 from workbench.app.desk.cards import encoded
-from workbench.app.desk.routes import class_keys, grid, picture, sync
+from workbench.app.desk.routes import class_keys, grid, keys, look, picture, sync
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Session
 
@@ -198,6 +198,8 @@ def test_a_card_says_why_what_the_model_thinks_and_what_is_near(flowers: Session
         assert [p for _, p in card["guess"]] == sorted((p for _, p in card["guess"]), reverse=True)
         assert len(card["near"]) == 5 and {one["class"] for one in card["near"]} <= set(flowers.classes)
         assert all(0.0 <= place <= 1.0 for _, _, place in card["face"]["rows"])
+        # beside it stand the cells that differ most, not whole rows
+        assert all(len(one["face"]["rows"]) <= 3 for one in card["near"])
 
 
 def test_items_drawn_for_measuring_show_no_guess(home: Path, tmp_path: Path) -> None:
@@ -255,6 +257,73 @@ def test_a_pool_of_two_features_shows_its_plane(home: Path) -> None:
     reply = desk_sync(session)
     assert reply["plane"] is not None and len(reply["plane"]["points"]) > 100
     assert all(0.0 <= value <= 1.0 for value in reply["queue"][0]["at"])
+
+
+# --- looking back, finding, keys -----------------------------------------------------------------
+
+
+def test_ones_own_answers_are_looked_at_and_corrected(flowers: Session) -> None:
+    cards = desk_sync(flowers)["queue"]
+    desk_sync(flowers, operation("label", cards[0], **{"class": "setosa"}), operation("unsure", cards[1]))
+    bob = desk_sync(flowers, person="bob")["queue"][0]
+    desk_sync(flowers, operation("label", bob, **{"class": "virginica"}), person="bob")
+    seen = look(flowers.id, "ann", {"kind": "history"}, "token")["items"]
+    assert [(one["item"], one["kind"], one["class"]) for one in seen] == [
+        (cards[1]["item"], "unsure", ""),
+        (cards[0]["item"], "label", "setosa"),
+    ]
+    given = operation("correct", item=cards[0]["item"], **{"class": "versicolor"})
+    assert desk_sync(flowers, given)["acks"][0]["status"] == "saved"
+    assert flowers.state.labels[cards[0]["item"]] == "versicolor"
+    late = operation("correct", item=bob["item"], **{"class": "setosa"})
+    assert desk_sync(flowers, late)["acks"][0]["status"] == "refused"
+
+
+def test_found_items_are_asked_about_next_and_the_waiting_cards_given_back(
+    home: Path, tmp_path: Path
+) -> None:
+    session = table(tmp_path, ["low", "high"])
+    before = desk_sync(session)
+    have = [card["ask"] for card in before["queue"]]
+    found = look(session.id, "ann", {"kind": "find", "words": "A:17.5"}, "token")
+    assert found["total"] == 1 and found["open"] == [17] and found["items"][0]["face"]["kind"] == "row"
+    near = look(session.id, "ann", {"kind": "like", "item": 17, "n": 4}, "token")
+    assert {one["item"] for one in near["items"]} == {15, 16, 18, 19}
+    reply = desk_sync(
+        session, operation("want", items=[17, 40], text="search: 17.5"), have=have, screen=have[0], want=0
+    )
+    assert set(have[1:]) <= {
+        *reply["released"],
+        *(c["ask"] for c in before["queue"] if c["role"] == "evaluation"),
+    }
+    assert {17, 40} <= {card["item"] for card in reply["queue"]} | {before["queue"][0]["item"]}
+    assert "your choice" in {card["badge"] for card in reply["queue"]}
+    for words in ("", "a " * 20):
+        with pytest.raises(InputError):
+            look(session.id, "ann", {"kind": "find", "words": words}, "token")
+
+
+def test_keys_are_a_persons_own_in_any_browser(flowers: Session) -> None:
+    assert keys(flowers.id, "ann", {"keys": {"skip": "x"}}, "token")["commands"]["skip"] == "x"
+    assert desk_sync(flowers)["commands"]["skip"] == "x"
+    assert desk_sync(flowers, person="bob")["commands"]["skip"] == "s"
+    for wrong in ({"skip": "u"}, {"skip": "F13"}, {"dance": "x"}, {"skip": 5}):
+        with pytest.raises(InputError):
+            keys(flowers.id, "ann", {"keys": wrong}, "token")
+    assert desk_sync(flowers)["commands"]["skip"] == "x"
+    assert keys(flowers.id, "ann", {}, "token")["commands"]["skip"] == "s"
+
+
+def test_a_second_look_is_blind_and_a_flag_comes_with_the_card(flowers: Session) -> None:
+    fitted(flowers)
+    flowers.look_again(2)
+    second = [card for card in desk_sync(flowers)["queue"] if card["role"] == "second"]
+    assert len(second) == 2 and not any("guess" in card or "near" in card for card in second)
+    item = second[0]["item"]
+    desk_sync(flowers, operation("flag", item=item, on=True))
+    assert next(card for card in desk_sync(flowers)["queue"] if card["item"] == item)["flag"]
+    desk_sync(flowers, operation("flag", item=item, on=False))
+    assert item not in flowers.state.flagged
 
 
 # --- who may ask --------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 import pytest
 
-from workbench.app.keys import MAX_BUTTONS, keys_for
+from workbench.app.keys import COMMANDS, MAX_BUTTONS, keys_for
 
 
 def test_digits_have_their_own_keys() -> None:
@@ -24,7 +24,17 @@ def test_the_alphabet_keeps_its_letters() -> None:
     assert {k for k in keys.classes if k.isalpha()} == own
     assert len(set(keys.classes)) == 26
     letters_of = {"skip": "s", "unsure": "u", "undo": "z", "redo": "y", "flag": "f", "note": "n", "grid": "g"}
-    assert keys.commands == {name: f"Shift+{letter}" for name, letter in letters_of.items()} | {"help": "?"}
+    moved = {name: f"Shift+{letter}" for name, letter in letters_of.items()} | {"like": "Shift+m"}
+    assert keys.commands == COMMANDS | moved
+
+
+def test_a_projects_and_a_persons_own_keys() -> None:
+    names = ["cat", "dog", "owl"]
+    keys = keys_for(names, {"skip": "x"}, {"owl": "o", "dog": "1"})
+    assert keys.classes == ("2", "1", "o") or keys.classes == ("4", "1", "o")
+    assert keys.commands["skip"] == "x" and len(set(keys.classes)) == 3
+    assert keys_for(names, {"skip": "o"}, {"owl": "o"}).commands["skip"] == "Shift+o"
+    assert keys_for([f"c{i}" for i in range(77)], {"skip": "x"}).commands["skip"] == "Alt+x"
 
 
 def test_too_many_classes_are_searched_instead() -> None:

@@ -26,6 +26,19 @@ undoable = st.one_of(
     st.builds(Event.resolved, items, keys),
     st.builds(Event.confirmed, st.lists(items, max_size=4, unique=True), keys),
     st.builds(Event.requeued, st.lists(items, max_size=3)),
+    st.builds(Event.class_removed, keys),
+    st.builds(lambda k, g: Event.class_described(k, guidance=g), keys, st.sampled_from(["", "round"])),
+    st.builds(Event.classes_ordered, st.permutations(KEYS)),
+    st.builds(
+        Event.relabelled,
+        st.lists(items, max_size=3, unique=True),
+        keys,
+        st.sampled_from(["review", "map"]),
+        st.booleans(),
+    ),
+    st.builds(Event.cleared, st.lists(items, max_size=2)),
+    st.builds(Event.wanted, st.lists(items, max_size=3), st.just("found"), st.booleans()),
+    st.builds(lambda k, i: Event.label(k, i, role="second"), keys, items),
 )
 anything = st.one_of(
     undoable,
@@ -60,8 +73,13 @@ def content(state: ProjectState) -> dict[str, Any]:
     """What people see; not who could undo what, nor how many events it took."""
     names = (
         "class_names",
+        "class_about",
+        "class_order",
         "merged",
         "votes",
+        "undecided",
+        "wanted",
+        "second",
         "skipped",
         "unsure",
         "requeued",
@@ -161,7 +179,8 @@ def test_every_label_has_a_standing_class_and_a_code(events: list[Event]) -> Non
     for item, code in state.codes.items():
         assert state.classes[code] == state.labels[item]
     assert not (state.skipped | state.unsure) & set(state.votes)
-    assert set(state.training) == set(state.labels) - state.evaluation
+    assert set(state.training) == set(state.labels) - state.evaluation - state.undecided
+    assert state.undecided <= set(state.conflicts)
     assert sum(state.counts.values()) == state.n_labelled
 
 
@@ -213,12 +232,91 @@ def test_a_label_survives_the_undoing_of_its_class() -> None:
     assert state.labels == {3: "new"} and "new" in state.classes
 
 
-def test_the_latest_label_counts_until_somebody_decides() -> None:
+def test_the_majority_counts_a_tie_is_not_learnt_from_and_who_decides_has_the_last_word() -> None:
     steps = [by("ann", Event.label("a", 0)), by("bob", Event.label("b", 0))]
+    tie = fold(numbered(steps))
+    assert tie.conflicts == (0,) and tie.undecided == {0} and tie.training == {}
+    majority = fold(numbered([*steps, by("eve", Event.label("a", 0)), by("bob", Event.label("c", 0))]))
+    assert majority.labels[0] == "a" and majority.conflicts == (0,) and not majority.undecided
+    assert majority.training == {0: 0}
+    decided = [*steps, by("eve", Event.resolved(0, "a"))]
+    late = fold(numbered([*decided, by("bob", Event.label("c", 0))]))
+    assert late.labels[0] == "a" and late.conflicts == () and late.training == {0: 0}
+    # a label given in review decides, and the latest decision counts
+    again = fold(numbered([*decided, by("bob", Event.relabelled([0, 1], "c", "review", final=True))]))
+    assert again.labels == {0: "c", 1: "c"} and not again.undecided
+    # classes merged into one end the tie, and undoing the merge brings it back
+    merged = [*steps, by("ann", Event.class_merged("b", "a"))]
+    assert fold(numbered(merged)).training == {0: 0}
+    assert fold(numbered([*merged, by("ann", Event.undo())])).undecided == {0}
+
+
+def test_a_class_nobody_needs_goes_and_is_back_with_its_first_label() -> None:
+    steps = [
+        by("ann", Event.label("b", 0)),
+        by("ann", Event.label("c", 0)),
+        by("ann", Event.class_removed("b")),
+    ]
+    assert fold(numbered(steps)).classes == ("a", "c") and fold(numbered(steps)).codes == {0: 1}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).classes == ("a", "b", "c")
+    # the undone label that names it brings it back
+    back = fold(numbered([*steps[:1], by("bob", Event.class_removed("b")), by("ann", Event.undo())]))
+    assert back.classes == ("a", "c")
+    again = fold(
+        numbered(
+            [
+                *steps[:1],
+                by("bob", Event.class_removed("b")),
+                by("ann", Event.undo()),
+                by("ann", Event.redo()),
+            ]
+        )
+    )
+    assert again.classes == ("a", "b", "c") and again.labels == {0: "b"}
+    anew = fold(numbered([*steps, by("bob", Event.class_added("b", "new b"))]))
+    assert anew.classes == ("a", "new b", "c")
+
+
+def test_classes_are_described_and_ordered_without_new_codes() -> None:
+    steps = [
+        by("ann", Event.class_described("b", guidance="with a tail", colour="#aa0000")),
+        by("bob", Event.class_described("b", guidance="with two tails")),
+        by("bob", Event.classes_ordered(["c", "b"])),
+    ]
     state = fold(numbered(steps))
-    assert state.labels[0] == "b" and state.conflicts == (0,)
-    decided = fold(numbered([*steps, by("eve", Event.resolved(0, "a"))]))
-    assert decided.labels[0] == "a" and decided.conflicts == ()
+    assert state.class_about == {"b": {"guidance": "with two tails", "colour": "#aa0000"}}
+    assert state.classes == ("a", "b", "c") and state.shown_classes == ("c", "b", "a")
+    before = fold(numbered([*steps, by("bob", Event.undo()), by("bob", Event.undo())]))
+    assert before.class_about["b"]["guidance"] == "with a tail" and before.shown_classes == before.classes
+
+
+def test_items_of_ones_own_choosing_are_wanted_until_somebody_answers_them() -> None:
+    steps = [by("ann", Event.wanted([3, 1, 2], "search")), by("bob", Event.label("a", 1))]
+    assert fold(numbered(steps)).wanted == {"ann": (3, 2)}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).wanted == {}
+
+
+def test_a_second_look_keeps_what_was_said_first() -> None:
+    steps = [
+        by("ann", Event.label("a", 0)),
+        by("ann", Event.label("b", 1)),
+        by("ann", Event.wanted([0, 1, 4], "second pass", second=True)),
+    ]
+    assert fold(numbered(steps)).second == {"ann": (0, 1)}
+    looked = [*steps, by("ann", Event.label("c", 0, role="second")), by("ann", Event.skip(1, role="second"))]
+    state = fold(numbered(looked))
+    assert state.second == {} and state.labels == {0: "c", 1: "b"}
+    assert (state.standing[0].first, state.standing[1].first) == ("a", "")
+    assert fold(numbered([*looked, by("ann", Event.undo())])).second == {"ann": (1,)}
+
+
+def test_what_is_cleared_may_be_asked_again() -> None:
+    steps = [by("ann", Event.label("a", 0)), by("bob", Event.label("b", 0)), by("ann", Event.skip(1))]
+    state = fold(numbered([*steps, by("ann", Event.cleared([0, 1]))]))
+    assert not state.answered and not state.labels and not state.undecided
+    assert fold(numbered([*steps, by("ann", Event.cleared([0, 1])), by("ann", Event.undo())])).undecided == {
+        0
+    }
 
 
 def test_unsure_takes_back_ones_own_label_only() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 COMMANDS = {
@@ -13,6 +13,12 @@ COMMANDS = {
     "flag": "f",
     "note": "n",
     "grid": "g",
+    "accept": "Enter",
+    "back": "ArrowLeft",
+    "forward": "ArrowRight",
+    "zoom": " ",
+    "find": "/",
+    "like": "m",
     "help": "?",
 }
 _DIGITS = "1234567890"
@@ -33,20 +39,31 @@ class Keys(NamedTuple):
     commands: dict[str, str]
 
 
-def keys_for(classes: Sequence[str]) -> Keys:
+def keys_for(
+    classes: Sequence[str],
+    changed: Mapping[str, str] | None = None,
+    shortcuts: Mapping[str, str] | None = None,
+) -> Keys:
     """Choose keys.
 
     A class whose name is one letter or digit has that key. Otherwise the first ten have 1 to 9 and
-    0, the rest letters. A command whose letter is taken moves to Shift and that letter.
+    0, the rest letters. A command whose letter is taken moves to Shift and that letter; where classes are
+    searched by typing, to Alt.
 
     Args:
         classes: names, in order.
+        changed: commands that the person has given other keys.
+        shortcuts: name of a class -> the key the project gives it; others make room.
 
     Returns:
         The keys.
     """
+    given = {**COMMANDS, **(changed or {})}
     if len(classes) > MAX_BUTTONS:
-        return Keys((), dict(COMMANDS))
+        return Keys(
+            (), {n: f"Alt+{key}" if key.isalpha() and len(key) == 1 else key for n, key in given.items()}
+        )
+    wanted = {name: key for name, key in (shortcuts or {}).items() if name in classes}
     own = [name.lower() if _is_key(name) else "" for name in classes]
     single = all(len(name) == 1 for name in classes) and len(set(own) - {""}) == sum(k != "" for k in own)
     if single and any(own):
@@ -54,8 +71,16 @@ def keys_for(classes: Sequence[str]) -> Keys:
         chosen = [k or (free.pop(0) if free else "") for k in own]
     else:
         chosen = list((_DIGITS + _LETTERS)[: len(classes)])
+    if wanted:
+        held = set(wanted.values())
+        spare = [k for k in _DIGITS + _LETTERS if k not in held and k not in chosen]
+        others = [
+            key if key not in held else spare.pop(0) if spare else ""
+            for key in (chosen[i] for i, name in enumerate(classes) if name not in wanted)
+        ]
+        chosen = [wanted.get(name) or others.pop(0) for name in classes]
     taken = set(chosen)
-    commands = {name: key if key not in taken else f"Shift+{key}" for name, key in COMMANDS.items()}
+    commands = {name: key if key not in taken else f"Shift+{key}" for name, key in given.items()}
     return Keys(tuple(chosen), commands)
 
 

@@ -31,6 +31,8 @@ WHY = {
     "map": "own choice",
     "review": "in review",
     "confirmed": "in a grid",
+    "chosen": "own choice",
+    "second": "second look",
 }
 LABELLED, SKIPPED, UNSURE, OPEN = "labelled", "skipped", "unsure", "open"
 SIDE = 56  # pixels of a small picture
@@ -106,10 +108,9 @@ def decisions(session: Session) -> list[Decision]:
         if item in state.votes:
             vote = state.standing[item]
             said = payloads.get(vote.event, {})
-            who = vote.annotator if vote.role in ("imported", "confirmed") else said.get("source")
             more |= {
                 "label": state.labels[item],
-                "who": str(who or vote.annotator),
+                "who": who(vote.annotator, said),
                 "people": tuple(state.votes[item]),
                 "time": vote.time,
                 "seconds": said.get("seconds"),
@@ -125,6 +126,12 @@ def decisions(session: Session) -> list[Decision]:
             more |= {"seconds": event.payload.get("seconds"), "role": str(event.payload.get("role", ""))}
         rows.append(Decision(item, status, **more))
     return sorted(rows, key=lambda row: row.time, reverse=True)
+
+
+def who(annotator: str, payload: Mapping[str, Any]) -> str:
+    """Who answered: the person, or what answered in their place ("oracle")."""
+    source = str(payload.get("source", ""))
+    return source if source == "oracle" else annotator
 
 
 def opinions(
@@ -337,7 +344,7 @@ def relabel(session: Session, items: Sequence[int], name: str) -> str:
     changing = [item for item in items if labels.get(item) != name]
     if not changing:
         return f"Nothing to change: all are {name} already."
-    session.label_items(changing, name, role="review")
+    session.relabel(changing, name)
     return f"{plural(len(changing), 'item')} labelled {name}."
 
 

@@ -76,6 +76,11 @@ def why(session: Session, ask: Ask) -> Reason:
         return Reason(ask.role, words, float("nan"), 0, 0)
     if ask.role == "again":
         return Reason(ask.role, "You took its answer back.", float("nan"), 0, 0)
+    if ask.role == "chosen":
+        return Reason(ask.role, "You wanted to be asked about it.", float("nan"), 0, 0)
+    if ask.role == "second":
+        words = "A second look at a label of yours, without what you or the model said about it."
+        return Reason(ask.role, words, float("nan"), 0, 0)
     policy = str(session.settings["policy"])
     model = session.model
     if ask.role == "uniform":
@@ -85,6 +90,8 @@ def why(session: Session, ask: Ask) -> Reason:
         return Reason(ask.role, words.replace("%", " %"), float("nan"), 0, 0)
     if ask.role == "cold-start" or model is None:
         words = "Nothing is known yet, so the first items are spread over the pool."
+        if len(session.state.trained_classes) > 1:
+            words = "Spread over the pool, while the first model is being fitted."
         return Reason(ask.role, words, float("nan"), 0, 0)
     policy, searching = asking_policy(model, policy, session.settings)
     entry = POLICIES.get(policy)
@@ -134,13 +141,14 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
     if not codes:
         return []
     items = np.fromiter(codes, dtype=np.int64, count=len(codes))
-    places, distances = insight.nearest_among(_space(session), items, item, k)
+    places, distances = insight.nearest_among(space(session), items, item, k)
     return [
         (int(items[i]), int(codes[int(items[i])]), float(d)) for i, d in zip(places, distances, strict=True)
     ]
 
 
-def _space(session: Session) -> Array:
+def space(session: Session) -> Array:
+    """[N, D] the pool in the features that its model uses; standardised ones before there is a model."""
     model = session.model
     if model is not None:
         return cached((session.id, "space"), lambda: np.asarray(model.scaled))

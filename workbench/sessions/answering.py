@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from workbench.errors import InputError
 from workbench.sessions.asking import Ask, Questions, leased_until
@@ -128,8 +130,18 @@ class Answers:
                 return self.confirm(transaction, given)
             elif given.kind in ("flag", "note"):
                 item = self.checked(given.item)
-                said = {"on": True, "reason": given.text} if given.kind == "flag" else {"text": given.text}
+                said = (
+                    {"on": given.on, "reason": given.text} if given.kind == "flag" else {"text": given.text}
+                )
                 self.add(transaction, Event(given.kind, {"item": item, **said, **more}))
+            elif given.kind == "correct":
+                self.correct(transaction, given.item, given.label, more)
+            elif given.kind == "relabel":
+                self.relabel(transaction, given.items, given.label, more)
+            elif given.kind == "clear":
+                self.clear(transaction, given.items, more)
+            elif given.kind == "want":
+                self.want(transaction, given.items, given.text, more=more)
             elif given.kind in ("undo", "redo"):
                 self._step(transaction, given)
             else:
@@ -151,6 +163,112 @@ class Answers:
         payload = {**given.more, "operation": given.id} | ({"of": last.id} if given.kind == "undo" else {})
         self.add(transaction, Event(given.kind, payload))
 
+    def correct(
+        self, transaction: Transaction, item: int, label: str, more: Mapping[str, Any] | None = None
+    ) -> Event:
+        """Answer an item again that this annotator answered before; it stays in the role it came up in.
+
+        Args:
+            transaction: of the caller.
+            item: index into the pool.
+            label: name of the class; "" for unsure.
+            more: further provenance.
+
+        Raises:
+            InputError: they have no answer of the item, or there is no such class.
+        """
+        state = transaction.state
+        vote = state.votes.get(self.checked(item), {}).get(self.annotator)
+        if vote is None and item not in state.skipped and item not in state.unsure:
+            raise InputError("There is no answer of yours about this item.")
+        about: dict[str, Any] = {**(more or {}), "corrected": True}
+        if vote is not None:
+            about |= {"role": vote.role, "was": vote.key}
+        if not label:
+            return self.add(transaction, Event.unsure(item, **about))
+        return self.add(transaction, Event.label(key_of(state, label), item, **about))
+
+    def relabel(
+        self,
+        transaction: Transaction,
+        items: Sequence[int],
+        label: str,
+        more: Mapping[str, Any] | None = None,
+    ) -> Event:
+        """Decide the class of items in review, whatever was said about them before; one event.
+
+        Raises:
+            InputError: no items, no such item or class.
+        """
+        found = self.to_label(dict.fromkeys(int(item) for item in items))
+        if not found:
+            raise InputError("No item is chosen.")
+        key = key_of(transaction.state, label)
+        return self.add(transaction, Event.relabelled(found, key, "review", final=True, **(more or {})))
+
+    def clear(
+        self, transaction: Transaction, items: Sequence[int], more: Mapping[str, Any] | None = None
+    ) -> Event:
+        """Take away whatever was decided about items; one event.
+
+        Raises:
+            InputError: no item of them is decided, or there is no such item.
+        """
+        answered = transaction.state.answered
+        found = [item for item in dict.fromkeys(items) if self.checked(item) in answered]
+        if not found:
+            raise InputError("Nothing is decided about these items.")
+        event = Event.cleared(found)
+        return self.add(transaction, replace(event, payload={**event.payload, **(more or {})}))
+
+    def want(
+        self,
+        transaction: Transaction,
+        items: Sequence[int],
+        how: str,
+        *,
+        second: bool = False,
+        more: Mapping[str, Any] | None = None,
+    ) -> Event:
+        """Be asked about items before anything else; questions of this annotator that wait are given back.
+
+        Raises:
+            InputError: none of them can be asked about.
+        """
+        state = transaction.state
+        given = [self.checked(item) for item in dict.fromkeys(items)]
+        if second:
+            found = [item for item in given if self.annotator in state.votes.get(item, {})]
+        else:
+            open_ = set(self._questions.askable(state, measured=True).tolist())
+            found = [item for item in given if item in open_]
+        if not found:
+            raise InputError(
+                "You have labelled none of these items."
+                if second
+                else "None of these items can be asked about: they are answered, or kept to measure on."
+            )
+        event = Event.wanted(found, how, second)
+        recorded = self.add(transaction, replace(event, payload={**event.payload, **(more or {})}))
+        waiting = [a.id for a in self._questions.waiting(state, self.annotator) if a.role != "evaluation"]
+        if waiting:
+            self.add(transaction, Event.released(waiting))
+        return recorded
+
+    def to_label(self, items: Iterable[int]) -> list[int]:
+        """Items that may be labelled.
+
+        Raises:
+            InputError: the pool has one of them not, or keeps it to measure on.
+        """
+        found = [self.checked(item) for item in items]
+        bad = np.asarray(found, dtype=np.int64)[~np.isin(found, self._project.pool.trainable)]
+        if bad.size:
+            raise InputError(
+                f"Item {bad[0]} belongs to the test split: it is only measured on, never labelled."
+            )
+        return found
+
     def checked(self, item: int) -> int:
         """The item.
 
@@ -166,6 +284,8 @@ class Answers:
         details = {"role": ask.role, "round": ask.details.get("round", -1)}
         if ask.details.get("utility") is not None:
             details["utility"] = ask.details["utility"]
+        if ask.role in ("chosen", "second"):
+            details["policy"] = "chosen by person"
         if ask.role == "policy":
             settings = self._project.settings(state)
             details["policy"] = settings["policy"]

@@ -33,8 +33,9 @@ class Ask:
         role: why it is asked: "policy", "evaluation" (drawn uniformly, never trained on), "cold-start"
             (spread over the pool, before two classes are known), "again" (its answer was taken back, or
             it was skipped and asked for anew), "overlap" (somebody else labelled it, and several people
-            are to), "uniform" (drawn uniformly whatever the policy, and trained on), "grid" (one of many
-            shown together).
+            are to), "chosen" (by the person), "second" (a label of theirs that they look at again),
+            "uniform" (drawn uniformly whatever the policy, and trained on), "grid" (one of many shown
+            together).
         utility: the policy's, None where it was not chosen by one.
         round: number of the fit that chose it, -1 for none.
     """
@@ -93,10 +94,15 @@ class Questions:
 
     # --- what is open -------------------------------------------------------------------------
 
-    def askable(self, state: ProjectState) -> Ints:
-        """[n] items nobody has answered and that are not kept for measuring."""
+    def askable(self, state: ProjectState, *, measured: bool = False) -> Ints:
+        """[n] items nobody has answered and that are not kept for measuring.
+
+        Args:
+            state: of the project.
+            measured: those of the evaluation set too.
+        """
         shut = np.zeros(len(self.pool), dtype=bool)
-        for closed in (state.answered, state.evaluation):
+        for closed in (state.answered, () if measured else state.evaluation):
             shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
         trainable = self.pool.trainable
         return trainable[~shut[trainable]]
@@ -117,6 +123,8 @@ class Questions:
         """Whether an answer to the question would still be accepted."""
         if ask.answered:
             return False
+        if ask.role == "second":
+            return ask.item in state.second.get(ask.annotator, ())
         return ask.item not in state.answered or self.wanted(ask.item, ask.annotator, state)
 
     def waiting(self, state: ProjectState, annotator: str) -> list[AskRecord]:
@@ -168,7 +176,14 @@ class Questions:
             free[item] = False
             chosen.append(_new(item, role, utility, number))
 
-        for item in sorted(state.requeued):
+        for item in state.second.get(annotator, ()):
+            if len(chosen) < k and item not in taken:
+                add(item, "second")
+        for item in state.wanted.get(annotator, ()):
+            if len(chosen) < k and item not in taken:
+                add(item, "evaluation" if item in state.evaluation else "chosen")
+        wanted = {ask.item for ask in chosen}
+        for item in sorted(state.requeued - wanted):
             if len(chosen) < k and item not in taken:
                 add(item, "evaluation" if item in state.evaluation else "again")
         for item in self._second_opinions(state, annotator):

@@ -107,7 +107,7 @@ def held_out(pool: Pool, state: ProjectState) -> tuple[Ints, Ints]:
     pairs = [
         (item, state.codes[item])
         for item in state.evaluation
-        if item in state.codes and state.standing[item].role != "confirmed"
+        if item in state.codes and item not in state.undecided and state.standing[item].role != "confirmed"
     ]
     both = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]

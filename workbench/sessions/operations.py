@@ -20,11 +20,14 @@ class Operation:
     Attributes:
         id: up to 64 characters, unique in the project.
         kind: "label", "skip" or "unsure" (of a question), "flag" or "note" (of an item), "confirm" (of
-            the questions of a grid), "undo" or "redo".
+            the questions of a grid), "correct" (one's own earlier answer: a class, or "" for unsure),
+            "relabel" or "clear" (items in review), "want" (to be asked about items), "undo" or "redo".
         ask: id of the question.
-        item: index into the pool, for "flag" and "note".
-        label: name of the class, for "label" and "confirm".
-        text: of a note, or the reason of a flag.
+        item: index into the pool, for "flag", "note" and "correct".
+        items: indices, for "relabel", "clear" and "want".
+        label: name of the class, for "label", "confirm", "correct" and "relabel".
+        text: of a note, the reason of a flag, or how wanted items were found.
+        on: False for a flag that is taken away.
         asks: ids of the questions that are confirmed.
         rejected: ids of the questions of the grid that are not of the class.
         takes: for "undo", id of the operation it takes back; refused when that is not the annotator's
@@ -38,6 +41,8 @@ class Operation:
     item: int = -1
     label: str = ""
     text: str = ""
+    items: Sequence[int] = ()
+    on: bool = True
     asks: Sequence[str] = ()
     rejected: Sequence[str] = ()
     takes: str = ""

@@ -13,6 +13,7 @@ COLD_START = 5
 MEASURE = 6
 OVERLAP = 7
 UNIFORM = 8
+SECOND = 9
 
 
 def generator(seed: int, number: int, stream: int) -> Generator:

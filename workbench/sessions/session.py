@@ -24,9 +24,17 @@ from workbench.sessions.model import Callback, FittedModel, Learner, check_polic
 from workbench.sessions.opening import create_project, open_pool, relocate
 from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.project import OpenProject, Transaction
+from workbench.sessions.randomness import SECOND, generator
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import with_choice, without_fixed
-from workbench.sessions.taxonomy import key_of, new_key, new_name
+from workbench.sessions.taxonomy import (
+    described,
+    key_of,
+    new_key,
+    new_name,
+    removable,
+    renamed_meanwhile,
+)
 from workbench.store import Event, ProjectRecord, ProjectState, Store
 from workbench.store.retry import retried
 
@@ -485,25 +493,103 @@ class Session:
 
     @retried
     def label_items(self, items: Sequence[int], name: str, *, role: str = "map") -> list[Event]:
-        """Label several items at once (a lasso): one event each, all or none.
+        """Label several items at once (a lasso): all or none, and one undo takes all back.
+
+        Returns:
+            The recorded events: one.
 
         Raises:
             InputError: as `label_item`.
         """
-        trainable = np.isin(items, self.pool.trainable)
-        if not trainable.all():
-            bad = int(np.asarray(items)[~trainable][0])
-            if 0 <= bad < len(self.pool):
-                raise InputError(
-                    f"Item {bad} belongs to the test split: it is only measured on, never labelled."
-                )
-            raise InputError(f"There is no item {bad}; the pool has {len(self.pool)}.")
+        items = self._answers.to_label(int(item) for item in items)
         model = self.model
         with self._project.recording() as transaction:
             key = key_of(transaction.state, name)
-            more = {"role": role, "round": -1 if model is None else model.number}
+            more: dict[str, Any] = {"round": -1 if model is None else model.number}
             more["classifier"] = self._project.settings(transaction.state)["classifier"]
-            return [self._add(transaction, Event.label(key, int(i), **more)) for i in items]
+            if len(items) == 1:
+                return [self._add(transaction, Event.label(key, int(items[0]), role=role, **more))]
+            if not len(items):
+                return []
+            return [self._add(transaction, Event.relabelled(items, key, role, **more))]
+
+    @retried
+    def correct(self, item: int, name: str) -> Event:
+        """Answer an item again that this annotator answered before.
+
+        Args:
+            item: index into the pool.
+            name: of the class; "" for unsure.
+
+        Raises:
+            InputError: they have no answer of it, or no such class.
+        """
+        with self._project.recording() as transaction:
+            return self._answers.correct(transaction, item, name)
+
+    @retried
+    def relabel(self, items: Sequence[int], name: str) -> Event:
+        """Decide the class of items in review, whatever was said before; one undo takes all back.
+
+        Raises:
+            InputError: no items, no such item or class.
+        """
+        with self._project.recording() as transaction:
+            return self._answers.relabel(transaction, items, name)
+
+    @retried
+    def clear(self, items: Sequence[int]) -> Event:
+        """Take away whatever anybody decided about items, so that they may be asked about again.
+
+        Raises:
+            InputError: nothing is decided about any of them.
+        """
+        with self._project.recording() as transaction:
+            return self._answers.clear(transaction, items)
+
+    @retried
+    def want(self, items: Sequence[int], how: str = "") -> Event:
+        """Be asked about these items before anything else, in their order.
+
+        They are recorded as chosen by a person; those that are answered or kept to measure on are left out.
+
+        Args:
+            items: indices into the pool.
+            how: they were found, for the record.
+
+        Raises:
+            InputError: none of them can be asked about.
+        """
+        with self._project.recording() as transaction:
+            return self._answers.want(transaction, items, how)
+
+    @retried
+    def look_again(self, n: int = 20, *, items: Sequence[int] | None = None) -> Event:
+        """Be asked a second time about labels of one's own, without seeing them.
+
+        How far the two agree is in `Vote.first` and `Vote.key`; the second counts from then on.
+
+        Args:
+            n: how many, drawn at random from those not looked at twice yet.
+            items: which, instead.
+
+        Raises:
+            InputError: there is no such label.
+        """
+        with self._project.recording() as transaction:
+            state = transaction.state
+            if items is None:
+                mine = [
+                    item
+                    for item, votes in state.votes.items()
+                    if self.annotator in votes
+                    and not votes[self.annotator].first
+                    and not votes[self.annotator].final
+                    and votes[self.annotator].role != "imported"
+                ]
+                rng = generator(int(self.settings["seed"]), state.n_events, SECOND)
+                items = rng.permutation(np.asarray(mine, dtype=np.int64))[:n].tolist()
+            return self._answers.want(transaction, items, "a second pass", second=True)
 
     @retried
     def undo(self, of: int | None = None) -> Event | None:
@@ -559,9 +645,14 @@ class Session:
 
     @retried
     def rename_class(self, name: str, new: str) -> Event:
-        """Give a class another name; its labels follow."""
+        """Give a class another name; its labels follow.
+
+        Raises:
+            InputError: no class is called so (any more), the new name is empty, or exists.
+        """
         with self._project.recording() as transaction:
             state = transaction.state
+            renamed_meanwhile(state, name)
             return self._add(transaction, Event.class_renamed(key_of(state, name), new_name(state, new)))
 
     @retried
@@ -573,6 +664,55 @@ class Session:
             if key == target:
                 raise InputError(f"Class {name!r} cannot be merged into itself.")
             return self._add(transaction, Event.class_merged(key, target))
+
+    @retried
+    def remove_class(self, name: str) -> Event:
+        """Take away a class that nobody needs; it is back with the first label that names it.
+
+        Raises:
+            InputError: there is none, labels name it, the pool knows items of it, or one class would be left.
+        """
+        with self._project.recording() as transaction:
+            key = removable(transaction.state, name, self.pool)
+            return self._add(transaction, Event.class_removed(key))
+
+    @retried
+    def describe_class(
+        self,
+        name: str,
+        *,
+        guidance: str | None = None,
+        shortcut: str | None = None,
+        colour: str | None = None,
+    ) -> Event:
+        """Say what belongs to a class, and how it is shown.
+
+        Args:
+            name: of the class.
+            guidance: one line; "" takes it away, None leaves it.
+            shortcut: the key that gives it, a letter or digit.
+            colour: "#rrggbb".
+
+        Raises:
+            InputError: no such class, a line that is too long, or a key or colour that is none or taken.
+        """
+        with self._project.recording() as transaction:
+            state = transaction.state
+            key = key_of(state, name)
+            given = {"guidance": guidance, "shortcut": shortcut, "colour": colour}
+            about = described(state, key, {k: v for k, v in given.items() if v is not None})
+            return self._add(transaction, Event.class_described(key, **about))
+
+    @retried
+    def order_classes(self, names: Sequence[str]) -> Event:
+        """Show the classes in this order; those not named follow. Codes and models stay as they are.
+
+        Raises:
+            InputError: a class that there is not.
+        """
+        with self._project.recording() as transaction:
+            state = transaction.state
+            return self._add(transaction, Event.classes_ordered([key_of(state, name) for name in names]))
 
     @retried
     def import_labels(self, labels: Iterable[tuple[int, str]], source: str) -> Event:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from workbench.errors import InputError
+from workbench.pools.pool import Pool
 from workbench.store import ProjectState
+
+LONGEST_GUIDANCE = 300
+LONGEST_NAME = 300
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 
 def key_of(state: ProjectState, name: str) -> str:
@@ -45,6 +54,10 @@ def new_name(state: ProjectState, name: str) -> str:
     cleaned = name.strip()
     if not cleaned:
         raise InputError("A class needs a name.")
+    if len(cleaned) > LONGEST_NAME:
+        raise InputError(
+            f"The name of a class has at most {LONGEST_NAME} characters; this has {len(cleaned)}."
+        )
     if cleaned in state.classes:
         raise InputError(f"There is a class {cleaned!r} already.")
     return cleaned
@@ -57,3 +70,89 @@ def new_key(state: ProjectState, name: str) -> str:
     while key in taken:
         key, number = f"{name.strip()}#{number}", number + 1
     return key
+
+
+def renamed_meanwhile(state: ProjectState, name: str) -> None:
+    """Refuse a name that is only a class's key any more: somebody else has renamed it.
+
+    Raises:
+        InputError: so it is; the message has the name it has now.
+    """
+    if name not in state.classes and name in state.class_names:
+        raise InputError(
+            f"Class {name!r} is called {state.class_names[name]!r} now: it was renamed meanwhile."
+        )
+
+
+def removable(state: ProjectState, name: str, pool: Pool) -> str:
+    """The key of a class that can be taken away.
+
+    Raises:
+        InputError: there is none, labels name it, the pool knows items of it, or too few would be left.
+    """
+    key = key_of(state, name)
+    n = sum(state.resolve(vote.key) == key for votes in state.votes.values() for vote in votes.values())
+    if n:
+        raise InputError(
+            f"{n:,} {'label names' if n == 1 else 'labels name'} class {name!r}: merge it instead."
+        )
+    if pool.truth is not None:
+        ours = [code for code, known in enumerate(pool.classes) if state.resolve(known) == key]
+        n = int(np.isin(pool.truth, ours).sum())
+        if n:
+            raise InputError(f"The pool's own column knows {n:,} of class {name!r}: merge it instead.")
+    if len(state.class_names) <= 2:
+        raise InputError("Two classes must be left. Add the one you need first.")
+    return key
+
+
+def described(state: ProjectState, key: str, about: Mapping[str, str]) -> dict[str, str]:
+    """What is said of a class, cleaned.
+
+    Raises:
+        InputError: a line that is too long, or a key or colour that is none or another class's.
+    """
+    made = {name: " ".join(str(value).split()) for name, value in about.items()}
+    if len(made.get("guidance", "")) > LONGEST_GUIDANCE:
+        raise InputError(f"Guidance is one line of at most {LONGEST_GUIDANCE} characters.")
+    if colour := made.get("colour", "").lower():
+        if not _COLOUR.fullmatch(colour):
+            raise InputError(f"A colour is written like #2a9d5c; got {colour!r}.")
+        made["colour"] = colour
+    if shortcut := made.get("shortcut", "").lower():
+        if not (len(shortcut) == 1 and shortcut.isascii() and shortcut.isalnum()):
+            raise InputError(f"The key of a class is one letter or digit; got {shortcut!r}.")
+        for other, said in state.class_about.items():
+            if other != key and other in state.class_names and said.get("shortcut") == shortcut:
+                raise InputError(f"Key {shortcut} is that of class {state.class_names[other]!r}.")
+        made["shortcut"] = shortcut
+    return made
+
+
+def code_book(state: ProjectState) -> list[dict[str, Any]]:
+    """The classes in the order in which people see them, for whoever reads the labels.
+
+    Returns:
+        For each: name, code (as exported), key (the name it began with), guidance, shortcut, colour, how many
+        items it has, and what was merged into it.
+    """
+    position = {key: code for code, key in enumerate(state.keys)}
+    by_name = {name: key for key, name in state.class_names.items()}
+    rows = []
+    for name in state.shown_classes:
+        key = by_name[name]
+        about = state.class_about.get(key, {})
+        merged = [one for one in state.merged if state.resolve(one) == key]
+        rows.append(
+            {
+                "class": name,
+                "code": position[key],
+                "began_as": key,
+                "guidance": about.get("guidance", ""),
+                "shortcut": about.get("shortcut", ""),
+                "colour": about.get("colour", ""),
+                "items": state.counts[name],
+                "merged": " | ".join(merged),
+            }
+        )
+    return rows

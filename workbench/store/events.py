@@ -15,13 +15,21 @@ UNDOABLE = (
     "class-added",
     "class-renamed",
     "class-merged",
+    "class-removed",
+    "class-described",
+    "classes-ordered",
     "imported",
     "confirmed",
+    "relabelled",
+    "cleared",
     "requeued",
+    "wanted",
     "resolved",
 )
 KINDS = (*UNDOABLE, "undo", "redo", "asked", "released", "round", "model-changed")
 _KNOWN = frozenset(KINDS)
+# What may be said of a class.
+ABOUT = ("guidance", "shortcut", "colour")
 
 
 def now() -> str:
@@ -117,6 +125,21 @@ class Event:
         return cls("class-merged", {"class": key, "into": into})
 
     @classmethod
+    def class_removed(cls, key: str) -> Event:
+        """Nobody needs class `key`: it is gone while no label names it, and back with the first that does."""
+        return cls("class-removed", {"class": key})
+
+    @classmethod
+    def class_described(cls, key: str, **about: str) -> Event:
+        """What is said of class `key`: "guidance" (one line), "shortcut" and "colour"; "" takes it away."""
+        return cls("class-described", {"class": key, **about})
+
+    @classmethod
+    def classes_ordered(cls, keys: Sequence[str]) -> Event:
+        """The order in which the classes are shown; their codes stay."""
+        return cls("classes-ordered", {"classes": list(keys)})
+
+    @classmethod
     def imported(cls, labels: Sequence[tuple[int, str]], source: str) -> Event:
         """Many labels (item, class key) from a file; one event, so that one undo takes all back."""
         return cls("imported", {"labels": [[int(i), key] for i, key in labels], "source": source})
@@ -137,6 +160,32 @@ class Event:
         """
         payload = {"items": [int(i) for i in items], "class": key, "rejected": [int(i) for i in rejected]}
         return cls("confirmed", payload | {"asks": list(asks), "role": "confirmed", **more})
+
+    @classmethod
+    def relabelled(cls, items: Sequence[int], key: str, role: str, final: bool = False, **more: Any) -> Event:
+        """Items of one's own choosing belong to class `key`; one event, so that one undo takes all back.
+
+        A `final` one decides whatever others said about the items.
+        """
+        payload = {"items": [int(i) for i in items], "class": key, "role": role, **more}
+        return cls("relabelled", payload | ({"final": True} if final else {}))
+
+    @classmethod
+    def cleared(cls, items: Sequence[int]) -> Event:
+        """Whatever anybody decided about the items is taken away; they may be asked about again."""
+        return cls("cleared", {"items": [int(i) for i in items]})
+
+    @classmethod
+    def wanted(cls, items: Sequence[int], how: str = "", second: bool = False) -> Event:
+        """The annotator wants to be asked about these items, in this order.
+
+        Args:
+            items: indices.
+            how: they were found, for the record.
+            second: they have a label of the annotator's, who looks at them again without seeing it.
+        """
+        payload = {"items": [int(i) for i in items], "how": how}
+        return cls("wanted", payload | ({"second": True} if second else {}))
 
     @classmethod
     def requeued(cls, items: Sequence[int]) -> Event:

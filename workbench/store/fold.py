@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from workbench.store.events import ANSWERS, UNDOABLE, Event
+from workbench.store.events import ABOUT, ANSWERS, UNDOABLE, Event
 
 _UNDOABLE = frozenset(UNDOABLE)
-_CLASS_KINDS = frozenset(("class-added", "class-renamed", "class-merged"))
+_CLASS_KINDS = frozenset(
+    ("class-added", "class-renamed", "class-merged", "class-removed", "class-described", "classes-ordered")
+)
+_SECOND = "second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class Vote:
         event: id of the event.
         time: of the event.
         role: how the item came up: "policy", "evaluation", "cold-start", "map", "review", ...
-        final: True for the end of a disagreement ("resolved").
+        final: True for the end of a disagreement ("resolved", or relabelled in review).
+        first: the key they gave before, where they looked at the item a second time; else "".
     """
 
     key: str
@@ -34,6 +38,7 @@ class Vote:
     time: str
     role: str = ""
     final: bool = False
+    first: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,12 +83,17 @@ class ProjectState:
     """Everything a project's events add up to. Treat the mappings as read-only.
 
     Attributes:
-        class_names: key -> name of the classes that stand (added and not merged away), in order.
+        class_names: key -> name of the classes that stand (added, not merged away and not removed), in order.
+        class_about: key -> what is said of the class: "guidance", "shortcut", "colour".
+        class_order: keys in the order in which they are shown, as far as somebody chose one.
         merged: key -> key it was merged into.
         votes: item -> annotator -> standing vote, in the order in which the items got their labels.
-        standing: item -> the vote that counts: the end of a disagreement, else the latest.
+        standing: item -> the vote that counts: the latest end of a disagreement, else the latest of the
+            majority's; of a tie the latest, which nothing learns from.
+        undecided: items whose votes tie.
         codes: item -> int code of its class.
-        training: item -> code of the labels a model may learn from: all but the evaluation set's.
+        training: item -> code of the labels a model may learn from: all but the evaluation set's and the
+            undecided ones.
         skipped: items set aside that nobody has labelled.
         unsure: items somebody could not tell and nobody has labelled.
         requeued: items that were one of these and are to be asked about again.
@@ -96,6 +106,8 @@ class ProjectState:
         operations: id of a client's operation -> id of the event that records it.
         rounds: payloads of the finished fits, oldest first.
         model: classifier, options and policy where they were changed since the project was made.
+        wanted: annotator -> items they want to be asked about and nobody has answered, in order.
+        second: annotator -> items of theirs they want to look at again.
         reopened: annotator -> items whose answer they took back and that have none now, latest first.
         undoable: annotator -> the event an undo of theirs would take back.
         redoable: annotator -> the event a redo of theirs would put back.
@@ -104,9 +116,12 @@ class ProjectState:
     """
 
     class_names: Mapping[str, str]
+    class_about: Mapping[str, Mapping[str, str]]
+    class_order: tuple[str, ...]
     merged: Mapping[str, str]
     votes: Mapping[int, Mapping[str, Vote]]
     standing: Mapping[int, Vote]
+    undecided: AbstractSet[int]
     codes: Mapping[int, int]
     training: Mapping[int, int]
     skipped: AbstractSet[int]
@@ -121,6 +136,8 @@ class ProjectState:
     operations: Mapping[str, int]
     rounds: Sequence[Mapping[str, Any]]
     model: Mapping[str, Any]
+    wanted: Mapping[str, tuple[int, ...]]
+    second: Mapping[str, tuple[int, ...]]
     reopened: Mapping[str, tuple[int, ...]]
     undoable: Mapping[str, Event]
     redoable: Mapping[str, Event]
@@ -136,6 +153,12 @@ class ProjectState:
     def keys(self) -> tuple[str, ...]:
         """Keys of the classes that stand, in the order of `classes`."""
         return tuple(self.class_names)
+
+    @cached_property
+    def shown_classes(self) -> tuple[str, ...]:
+        """Names of the classes in the order in which people see them; `classes` is that of the codes."""
+        first = [key for key in self.class_order if key in self.class_names]
+        return tuple(self.class_names[key] for key in dict.fromkeys((*first, *self.class_names)))
 
     @cached_property
     def labels(self) -> Mapping[int, str]:
@@ -183,9 +206,10 @@ class ProjectState:
 class _Item:
     """What the standing events about one item add up to; `since` is where its present label began."""
 
-    __slots__ = ("flag", "notes", "requeued", "since", "skipped", "unsure", "votes")
+    __slots__ = ("flag", "notes", "requeued", "seconds", "since", "skipped", "unsure", "votes")
 
     def __init__(self) -> None:
+        self.seconds: dict[str, int] | None = None  # annotator -> event of their last second look
         self.votes: dict[str, Vote] = {}
         self.skipped = self.unsure = self.requeued = False
         self.flag: str | None = None
@@ -195,16 +219,24 @@ class _Item:
     def vote(self, place: int, key: str, event: Event, role: str, final: bool = False) -> None:
         if not self.votes:
             self.since = place
-        self.votes[event.annotator] = Vote(key, event.annotator, event.id, event.time, role, final)
+        before = self.votes.get(event.annotator)
+        first = "" if before is None else before.key if role == _SECOND else before.first
+        self.votes[event.annotator] = Vote(key, event.annotator, event.id, event.time, role, final, first)
         self.skipped = self.unsure = self.requeued = False
 
     def apply(self, place: int, event: Event, key: str | None) -> None:
         """One more event at this place in the order; `key` is the class it gives the item, if any."""
         payload = event.payload
         kind = event.kind
+        role = str(payload.get("role", ""))
+        if role == _SECOND:
+            self.seconds = {**(self.seconds or {}), event.annotator: event.id}
         if key is not None:
-            role = kind if kind in ("imported", "resolved") else str(payload.get("role", ""))
-            self.vote(place, key, event, role, final=kind == "resolved")
+            final = kind == "resolved" or payload.get("final", False)
+            self.vote(place, key, event, kind if kind in ("imported", "resolved") else role, bool(final))
+        elif kind == "cleared":
+            self.votes.clear()
+            self.skipped = self.unsure = self.requeued = False
         elif kind == "skip":
             if not self.votes:
                 self.skipped, self.requeued = True, False
@@ -240,6 +272,15 @@ class EventFold:
         self._mentions: dict[str, list[int]] = {}
         self._names: dict[str, str] = {}
         self._merged: dict[str, str] = {}
+        self._removed: set[str] = set()
+        self._about: dict[str, dict[str, str]] = {}
+        self._order: tuple[str, ...] = ()
+        # How many votes name a class; those removed that none does are gone.
+        self._uses: Counter[str] = Counter()
+        self._gone: frozenset[str] = frozenset()
+        # Items with several votes: a merge may decide or undo their majority.
+        self._several: set[int] = set()
+        self._wanted: list[int] = []
         self._answered_asks: set[str] = set()
         self._model: dict[str, Any] = {}
         # What states hold; copied before it changes when a state has it.
@@ -248,6 +289,7 @@ class EventFold:
             "standing": {},
             "codes": {},
             "training": {},
+            "undecided": set(),
             "skipped": set(),
             "unsure": set(),
             "requeued": set(),
@@ -309,6 +351,8 @@ class EventFold:
                 self._class_events.append(position)
                 self._change_classes(event)
                 self._recode = True
+            elif kind == "wanted":
+                self._wanted.append(position)
             else:
                 self._about_items(position, event)
         elif kind == "asked":
@@ -365,6 +409,8 @@ class EventFold:
         if event.kind in _CLASS_KINDS:
             self._rebuild_classes()
             return
+        if event.kind == "wanted":
+            return
         keys = set()
         for item, key in _said(event):
             fresh = _Item()
@@ -390,6 +436,7 @@ class EventFold:
         firsts = [(self._first_mention(key, -1), key) for key in self._mentions]
         before = (list(self._names.items()), self._merged)
         self._names, self._merged = {}, {}
+        self._removed, self._about, self._order = set(), {}, ()
         for position, key in sorted([*steps.items(), *(f for f in firsts if f[0] >= 0)]):
             if position in steps:
                 self._change_classes(self.events[position])
@@ -402,9 +449,21 @@ class EventFold:
             self._recode = True
 
     def _change_classes(self, event: Event) -> None:
+        if event.kind == "classes-ordered":
+            self._order = tuple(map(str, event.payload["classes"]))
+            return
         key = str(event.payload["class"])
         if event.kind == "class-added":
+            if key in self._removed:  # as if it had never been there
+                self._removed.discard(key)
+                self._names[key] = str(event.payload["name"])
             self._names.setdefault(key, str(event.payload["name"]))
+        elif event.kind == "class-removed":
+            self._removed.add(key)
+        elif event.kind == "class-described":
+            given = {k: str(event.payload[k]) for k in ABOUT if k in event.payload}
+            about = {**self._about.get(key, {}), **given}
+            self._about = {**self._about, key: {k: v for k, v in about.items() if v}}
         elif event.kind == "class-renamed":
             self._names[key] = str(event.payload["name"])
         else:
@@ -481,6 +540,30 @@ class EventFold:
 
     # --- states -------------------------------------------------------------------------------
 
+    def _chosen(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+        """What each annotator wants to be asked about, and to look at again."""
+        answered = self._maps["answered"]
+        found: tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]] = ({}, {})
+        for position in self._wanted:
+            if position in self._inactive:
+                continue
+            event = self.events[position]
+            who, items = event.annotator, map(int, event.payload["items"])
+            if event.payload.get("second"):
+                left = (i for i in items if self._looks_again(i, who, event.id))
+            else:
+                left = (i for i in items if i not in answered)
+            kind = found[1 if event.payload.get("second") else 0]
+            if more := tuple(dict.fromkeys((*kind.get(who, ()), *left))):
+                kind[who] = more
+        return found
+
+    def _looks_again(self, item: int, annotator: str, asked: int) -> bool:
+        about = self._items.get(item)
+        return (
+            about is not None and annotator in about.votes and (about.seconds or {}).get(annotator, 0) < asked
+        )
+
     def _own(self, name: str) -> Any:
         """The map of this name, which no state holds."""
         if name in self._shared:
@@ -505,6 +588,7 @@ class EventFold:
         items = list(self._touched)
         if len(items) > 1:
             items.sort(key=lambda i: self._items[i].since)
+        self._count_uses(items)
         last = next(reversed(self._placed.values())) if self._placed else -1
         sort = False
         code_of = self._code_of()
@@ -521,6 +605,7 @@ class EventFold:
                 for name in ("votes", "standing", "codes", "training"):
                     self._value(name, item, None)
             if not found.votes:
+                self._member("undecided", item, False)
                 continue
             if item not in self._placed:
                 self._placed[item] = found.since
@@ -528,13 +613,16 @@ class EventFold:
                 last = max(last, found.since)
             if self._maps["votes"].get(item) != found.votes:
                 self._own("votes")[item] = dict(found.votes)
-            standing = max(found.votes.values(), key=lambda v: v.event)
-            self._value("standing", item, standing)
+            standing = self._stand(item, found.votes)
             if not self._recode:
                 code = code_of[standing.key]
                 self._value("codes", item, code)
-                self._value("training", item, None if item in self._maps["evaluation"] else code)
+                learnt = item not in self._maps["evaluation"] and item not in self._maps["undecided"]
+                self._value("training", item, code if learnt else None)
         self._touched.clear()
+        if self._recode:
+            for item in self._several:
+                self._stand(item, self._maps["votes"][item])
         if sort:
             self._placed = dict(sorted(self._placed.items(), key=lambda p: p[1]))
             for name in ("votes", "standing"):
@@ -542,22 +630,49 @@ class EventFold:
                 self._maps[name] = {item: present[item] for item in self._placed}
                 self._shared.discard(name)
         if self._recode or sort:
-            evaluation = self._maps["evaluation"]
+            closed = self._maps["evaluation"] | self._maps["undecided"]
             codes = {item: code_of[vote.key] for item, vote in self._maps["standing"].items()}
             self._maps["codes"] = codes
-            self._maps["training"] = {i: c for i, c in codes.items() if i not in evaluation}
+            self._maps["training"] = {i: c for i, c in codes.items() if i not in closed}
             self._shared -= {"codes", "training"}
             self._recode = False
 
+    def _count_uses(self, items: Iterable[int]) -> None:
+        """How many votes name each class, and what is gone for want of any; before the items' maps change."""
+        for item in items:
+            found = self._items[item].votes
+            for vote in self._maps["votes"].get(item, {}).values():
+                self._uses[vote.key] -= 1
+            for vote in found.values():
+                self._uses[vote.key] += 1
+            if len(found) > 1:
+                self._several.add(item)
+            else:
+                self._several.discard(item)
+        gone = self._removed
+        if gone:
+            gone = self._removed - {self._root(key) for key, n in self._uses.items() if n}
+        if gone != self._gone:
+            self._gone = frozenset(gone)
+            self._recode = True
+
+    def _stand(self, item: int, votes: Mapping[str, Vote]) -> Vote:
+        """Settle which vote of an item counts, and whether it is decided."""
+        standing, tie = _counting(list(votes.values()), self._root)
+        self._value("standing", item, standing)
+        self._member("undecided", item, tie)
+        return standing
+
+    def _root(self, key: str) -> str:
+        while key in self._merged:
+            key = self._merged[key]
+        return key
+
     def _code_of(self) -> dict[str, int]:
-        position = {key: code for code, key in enumerate(k for k in self._names if k not in self._merged)}
-        code_of = {}
-        for key in self._names:
-            root = key
-            while root in self._merged:
-                root = self._merged[root]
-            code_of[key] = position[root]
-        return code_of
+        standing = (k for k in self._names if k not in self._merged and k not in self._gone)
+        position = {key: code for code, key in enumerate(standing)}
+        roots = {key: self._root(key) for key in self._names}
+        return {key: position[root] for key, root in roots.items() if root in position}
 
     def _freeze(self) -> ProjectState:
         self._settle()
@@ -570,11 +685,17 @@ class EventFold:
                 if items:
                     reopened[annotator] = items
         self._shared = set(self._maps)
+        wanted, second = self._chosen()
+        names = {k: n for k, n in self._names.items() if k not in self._merged and k not in self._gone}
         return ProjectState(
-            class_names={k: n for k, n in self._names.items() if k not in self._merged},
+            class_names=names,
+            class_about=self._about,
+            class_order=self._order,
             merged=dict(self._merged),
             **self._maps,
             model=self._model,
+            wanted=wanted,
+            second=second,
             reopened=reopened,
             undoable={a: self.events[p[-1]] for a, p in self._done.items() if p},
             redoable={a: self.events[p[-1]] for a, p in self._undone.items() if p},
@@ -583,16 +704,29 @@ class EventFold:
         )
 
 
+def _counting(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vote, bool]:
+    """The vote that counts among one item's, and whether the votes tie."""
+    if len(votes) == 1:
+        return votes[0], False
+    final = [vote for vote in votes if vote.final]
+    if final:
+        return max(final, key=lambda v: v.event), False
+    counts = Counter(root(vote.key) for vote in votes).most_common(2)
+    tie = len(counts) == 2 and counts[0][1] == counts[1][1]
+    best = votes if tie else [vote for vote in votes if root(vote.key) == counts[0][0]]
+    return max(best, key=lambda v: v.event), tie
+
+
 def _said(event: Event) -> Sequence[tuple[int, str | None]]:
     """The items an event is about, each with the class it gives."""
     payload = event.payload
     kind = event.kind
     if kind == "imported":
         return [(int(item), str(key)) for item, key in payload["labels"]]
-    if kind == "confirmed":
+    if kind in ("confirmed", "relabelled"):
         key = str(payload["class"])
         return [(int(item), key) for item in payload["items"]]
-    if kind == "requeued":
+    if kind in ("requeued", "cleared"):
         return [(int(item), None) for item in payload["items"]]
     key_given = str(payload["class"]) if kind in ("label", "resolved") else None
     return [(int(payload["item"]), key_given)]

@@ -22,12 +22,16 @@ BADGES = {
     "again": "asked again",
     "overlap": "second opinion",
     "uniform": "drawn at random",
+    "chosen": "your choice",
+    "second": "second look",
 }
 INLINE = 6_000  # bytes of a picture that travel in the card
 SMALL = 96  # pixels a side: enlarged without blur
+SHOWN = 1400  # pixels a side of a photo on the stage; the whole of it is fetched when it is enlarged
 _GUESSES = 5
 _LISTED = 9
 _NEAR = 5
+_DIFFERING = 3  # columns
 _PLANE = 800  # points
 
 
@@ -50,18 +54,19 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         "badge": BADGES.get(ask.role, ask.role),
         "why": _why(seeing.why(session, ask)),
         "face": face(session.pool, ask.item, picture),
+        "flag": ask.item in session.state.flagged,
     }
     if session.pool.n_features == 2:
         found["at"] = _on_plane(session.pool)[ask.item].tolist()
     model = session.model
-    if model is not None and ask.role != "evaluation":
+    if model is not None and ask.role not in ("evaluation", "second"):
         p = model.probabilities[ask.item]
         order = np.argsort(-p, kind="stable")
         found["guess"] = [[model.classes[c], round(float(p[c]), 4)] for c in order[:_GUESSES]]
         found["guess_order"] = [model.classes[c] for c in order[:_LISTED]]
         classes = session.classes
         found["near"] = [
-            {"face": face(session.pool, item, picture), "class": classes[code]}
+            {"face": beside(session.pool, item, ask.item, picture), "class": classes[code]}
             for item, code, _ in seeing.nearest_labelled(session, ask.item, _NEAR)
         ]
     return found
@@ -91,12 +96,42 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
             octets = encoded(shown.image, "PNG")
             if len(octets) <= INLINE:
                 return found | {"src": "data:image/png;base64," + base64.b64encode(octets).decode()}
-        return found | {"src": picture.format(item=item)}
+        src = picture.format(item=item)
+        if max(height, width) <= SHOWN:
+            return found | {"src": src}
+        return found | {"src": f"{src}&side={SHOWN}", "large": src}
     if shown.text is not None:
         return {"kind": "text", "text": shown.text}
     row = dict(shown.row or {})
     places = _places(pool, item)
     return {"kind": "row", "rows": [[str(k), plain(v), places.get(k)] for k, v in row.items()]}
+
+
+def beside(pool: Pool, item: int, shown: int, picture: str) -> dict[str, Any]:
+    """How an item looks next to the one that is shown: of a row the cells that differ most.
+
+    Args:
+        pool: of both.
+        item: the one beside it.
+        shown: the one that is asked about.
+        picture: address of pictures.
+    """
+    found = face(pool, item, picture)
+    if found["kind"] == "image":
+        return found | ({"src": f"{picture.format(item=item)}&side={SMALL}"} if "large" in found else {})
+    if found["kind"] != "row":
+        return found
+    other = {name: (value, place) for name, value, place in face(pool, shown, picture)["rows"]}
+    differ = []
+    for name, value, place in found["rows"]:
+        theirs, at = other.get(name, ("", None))
+        if value != theirs:
+            differ.append(
+                (abs(place - at) if place is not None and at is not None else 1.0, name, value, theirs)
+            )
+    differ.sort(key=lambda d: -d[0])
+    shown_rows = [[name, f"{value} (here {theirs})", None] for _, name, value, theirs in differ[:_DIFFERING]]
+    return found | {"rows": shown_rows, "same": len(found["rows"]) - len(differ)}
 
 
 def plane(session: Session) -> dict[str, Any] | None:
@@ -126,12 +161,13 @@ def _on_plane(pool: Pool) -> Array:
     return seeing.cached((pool.fingerprint, "plane"), scaled)
 
 
-def encoded(image: Array, form: str = "PNG") -> bytes:
+def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
     """A picture [H, W(, 3)] as the bytes of a file.
 
     Args:
         image: in 0..255 or 0..1.
         form: "PNG" or "JPEG".
+        side: pixels of its longer side, at most; 0 for all.
     """
     from PIL import Image
 
@@ -140,7 +176,10 @@ def encoded(image: Array, form: str = "PNG") -> bytes:
         top = 255.0 if values.max(initial=0.0) <= 1.0 else 255.0 / float(values.max())
         values = np.clip(values * top, 0, 255)
     out = io.BytesIO()
-    Image.fromarray(values.astype(np.uint8)).save(out, form, **({"quality": 92} if form == "JPEG" else {}))
+    made = Image.fromarray(values.astype(np.uint8))
+    if side and max(made.size) > side:
+        made.thumbnail((side, side), reducing_gap=2.0)
+    made.save(out, form, **({"quality": 92} if form == "JPEG" else {}))
     return out.getvalue()
 
 

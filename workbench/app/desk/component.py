@@ -47,7 +47,7 @@ def mount(session: Session, on_renew: Callable[[], None] | None = None) -> Any:
     held = tokens.bearer(st.session_state.get(key, ""))
     if held is None:
         st.session_state[key] = tokens.issue(session.id, session.annotator)
-    classes, commands = class_keys(session)
+    classes, commands = class_keys(session, session.annotator)
     data = {
         "project": session.id,
         "person": session.annotator,

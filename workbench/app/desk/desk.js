@@ -33,6 +33,15 @@ const stored = (key, value) => {
   }
 };
 
+// a key as people read it, and a press as the server names it
+const keyNames = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
+const keyName = (key) => keyNames[key] || (key && key.length === 1 ? key.toUpperCase() : (key || "").replace(/\+([a-z])$/, (_, one) => `+${one.toUpperCase()}`));
+const pressed = (event) => {
+  const letter = /^[a-z]$/i.test(event.key);
+  if (event.altKey) return /^Key[A-Z]$/.test(event.code) ? `Alt+${event.code[3].toLowerCase()}` : null;
+  return event.shiftKey && letter ? `Shift+${event.key.toLowerCase()}` : event.key.length === 1 ? event.key.toLowerCase() : event.key;
+};
+
 const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
 // --------------------------------------------------------------------------------------------- outbox
@@ -169,7 +178,9 @@ class Desk {
     this.search = "";
     this.overlay = null;
     this.parent = null;
-    this.flagged = new Set();
+    this.view = null; // an earlier answer that is looked at: its place in the trail
+    this.trail = null;
+    this.flags = new Map(); // item -> whether it is flagged, as far as this tab knows
     this.plane = null; // the pool's points, where it has two features
     this.hidden = stored("desk-hide-guess") === "1";
     this.node = make("div", { class: "desk" });
@@ -220,6 +231,11 @@ class Desk {
     return this.queue.length ? this.queue[0] : null;
   }
 
+  // what is on screen: an earlier answer, or the question
+  get shown() {
+    return this.view === null ? this.card : this.trail[this.view];
+  }
+
   get searching() {
     return this.data.classes.length > this.data.most_buttons;
   }
@@ -263,7 +279,8 @@ class Desk {
   }
 
   drawCard() {
-    const card = this.card;
+    const card = this.shown;
+    this.node.classList.toggle("looking-back", this.view !== null);
     if (card === this.drawn && this.stage.childNodes.length) return;
     this.drawn = card;
     this.stage.replaceChildren();
@@ -285,10 +302,12 @@ class Desk {
     }
     this.title.textContent = card.id;
     this.title.title = card.id;
-    this.badge.hidden = !card.badge;
-    this.badge.textContent = card.badge || "";
-    this.badge.className = `badge ${card.role}`;
+    const back = this.view === null ? "" : `your answer, ${counted(this.view + 1, "item")} back: ${this.answerOf(card)}`;
+    this.badge.hidden = !(back || card.badge);
+    this.badge.textContent = this.badge.title = back || card.badge || "";
+    this.badge.className = `badge ${back ? "back" : card.role}`;
     if (!card.node) card.node = faceOf(card.face);
+    this.stage.className = `stage of-${card.face.kind}`;
     this.stage.append(card.node);
     if (this.plane && card.at) this.stage.append(plane(this.plane, card.at, 300));
     this.stage.classList.toggle("two", Boolean(this.plane && card.at));
@@ -300,13 +319,18 @@ class Desk {
       if (next.node.decode) next.node.decode().catch(() => {});
     }
     clearTimeout(this.liveTimer);
-    this.liveTimer = setTimeout(() => { this.live.textContent = `Item ${card.id}. ${card.why || ""}`; }, 250);
+    this.liveTimer = setTimeout(() => { this.live.textContent = `Item ${card.id}. ${back || card.why || ""}`; }, 250);
   }
 
   drawAside() {
-    const card = this.card;
+    const card = this.shown;
     this.aside.replaceChildren();
     if (!card) return;
+    if (this.view !== null) {
+      const words = `${keyName(this.data.commands.back)} goes further back, ${keyName(this.data.commands.forward)} forward; a class changes the answer. Esc returns to the question.`;
+      this.aside.append(make("h2", { textContent: "An earlier answer" }), make("p", { textContent: words }));
+      return;
+    }
     this.aside.append(make("h2", { textContent: "Why this one" }), make("p", { textContent: card.why || "" }));
     const speaks = card.guess && card.guess.length;
     if (speaks) {
@@ -330,9 +354,12 @@ class Desk {
       this.aside.append(make("h3", { textContent: "The model's guess" }), bars);
     }
     if (card.near && card.near.length && !this.hidden) {
-      const near = make("div", { class: `near ${card.near[0].face.kind}` });
-      for (const one of card.near)
-        near.append(make("figure", {}, faceOf(one.face), make("figcaption", { textContent: one.class, title: one.class })));
+      const near = make("div", { class: `near of-${card.near[0].face.kind}` });
+      for (const one of card.near) {
+        const same = one.face.same && one.face.rows.length ? `; ${counted(one.face.same, "column")} the same` : "";
+        const face = one.face.kind === "row" && !one.face.rows.length ? make("p", { textContent: "The same in every column." }) : faceOf(one.face);
+        near.append(make("figure", {}, face, make("figcaption", { textContent: one.class + same, title: one.class })));
+      }
       this.aside.append(make("h3", { textContent: "Nearest labelled items" }), near);
     }
   }
@@ -355,39 +382,52 @@ class Desk {
     if (!this.searching) {
       const across = classes.length <= 5 ? classes.length : 5;
       this.answers.style.setProperty("--across", across || 1);
-      this.answers.replaceChildren(...classes.map((one) => this.answerButton(one.name, one.key, one.help)));
+      this.answers.replaceChildren(...classes.map((one) => this.answerButton(one, one.key)));
     } else {
       if (this.box.parentNode !== this.answers) this.answers.replaceChildren(this.box, make("div", { class: "list" }));
       this.box.placeholder = `Type to search ${classes.length} classes; Enter takes the first`;
       const found = this.matches().slice(0, 9);
       this.first = found[0] || null;
       const list = this.answers.querySelector(".list");
-      list.replaceChildren(...found.map((one, place) => this.answerButton(one.name, String(place + 1), one.help)));
+      list.replaceChildren(...found.map((one, place) => this.answerButton(one, String(place + 1))));
       if (!found.length) list.append(make("p", { class: "empty small", textContent: "No class has these words." }));
     }
   }
 
-  answerButton(name, key, help) {
-    const shown = key && key !== name.toLowerCase() ? make("kbd", { textContent: key }) : null;
-    return make("button", {
-      class: "answer", title: help ? `${name}: ${help}` : name, disabled: !this.card,
-      onclick: () => this.label(name), "data-class": name,
+  answerButton(one, key) {
+    const { name, help, colour } = one;
+    const shown = key && key !== name.toLowerCase() ? make("kbd", { textContent: keyName(key) }) : null;
+    const given = this.view !== null && this.shown.kind === "label" && this.shown.class === name;
+    const button = make("button", {
+      class: "answer", title: help ? `${name}: ${help}` : name, disabled: !this.shown,
+      onclick: () => this.label(name), "data-class": name, "aria-pressed": this.view === null ? null : String(given),
     }, make("span", { class: "name", textContent: name }), shown);
+    if (colour) button.style.setProperty("--colour", colour);
+    button.classList.toggle("coloured", Boolean(colour));
+    return button;
+  }
+
+  answerOf(card) {
+    return card.kind === "label" ? card.class : card.kind === "skip" ? "skipped" : "unsure";
   }
 
   drawCommands() {
     const keys = this.data.commands;
     const one = (name, words, act, title, disabled = false) =>
-      make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, make("kbd", { textContent: keys[name] || "" }));
-    const card = this.card;
+      make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, make("kbd", { textContent: keyName(keys[name]) }));
+    const card = this.shown;
+    const flagged = card && this.isFlagged(card);
     this.commands.replaceChildren(
-      one("skip", "Skip", () => this.answer({ kind: "skip" }), "Set the item aside", !card),
+      one("back", "Back", () => this.back(), "Look at my earlier answers, and change them", !this.history.length && !(this.numbers && this.numbers.undoable)),
+      one("skip", "Skip", () => this.answer({ kind: "skip" }), "Set the item aside", !card || this.view !== null),
       one("unsure", "Unsure", () => this.answer({ kind: "unsure" }), "I cannot tell: keep the item, without a label", !card),
       one("undo", "Undo", () => this.undo(), "Take back my last decision", !this.history.length && !(this.numbers && this.numbers.undoable)),
       one("redo", "Redo", () => this.redo(), "Put it back", !(this.numbers && this.numbers.redoable)),
-      one("flag", card && this.flagged.has(card.item) ? "Flagged" : "Flag", () => this.flag(), "Needs attention", !card),
+      one("flag", flagged ? "Flagged" : "Flag", () => this.flag(), "Needs attention", !card),
       one("note", "Note", () => this.note(), "A remark about the item", !card),
       one("grid", "Grid", () => this.grid(), "24 items that the model takes for one class: take out the wrong ones", !(this.numbers && this.numbers.model !== null)),
+      one("find", "Find", () => this.find(), "Find items by their words, and be asked about them"),
+      one("like", "More like this", () => this.find(card), "The items nearest to this one", !card),
       one("help", "Keys", () => this.help(), "The card of keys"),
     );
   }
@@ -421,6 +461,10 @@ class Desk {
   }
 
   answer(what) {
+    if (this.view !== null) {
+      this.amend(what);
+      return;
+    }
     const card = this.card;
     if (!card) {
       this.say("No item is on screen yet: the key was not taken.");
@@ -432,7 +476,8 @@ class Desk {
     this.done.add(card.item);
     const ms = Math.round(performance.now() - this.shownAt);
     const operation = this.send({ ...what, ask: card.ask, item: card.item, ms });
-    this.history.push({ op: operation.op, card });
+    this.history.push({ op: operation.op, card, kind: what.kind, class: what.class || "" });
+    this.trail = null;
     this.undone = [];
     if (this.history.length > 200) this.history.shift();
     this.search = this.box.value = "";
@@ -444,13 +489,88 @@ class Desk {
     this.answer({ kind: "label", class: name });
   }
 
+  // ------------------------------------------------------------------------------------- looking back
+
+  // another answer to the item that is looked at
+  amend(what) {
+    const card = this.shown;
+    if (what.kind === "skip") {
+      this.say("An answer cannot be skipped: take it back, or say unsure.");
+      return;
+    }
+    const name = what.kind === "label" ? what.class : "";
+    if (card.kind === what.kind && card.class === name) {
+      this.leave();
+      return;
+    }
+    const operation = this.send({ kind: "correct", item: card.item, class: name });
+    this.history.push({ op: operation.op, card: null, kind: "correct" });
+    for (const one of this.history)
+      if (one.card && one.card.item === card.item) Object.assign(one, { kind: what.kind, class: name });
+    Object.assign(card, { kind: what.kind, class: name });
+    this.drawn = null;
+    this.draw();
+    this.say(name ? `Changed to ${name}.` : "Changed to unsure.");
+  }
+
+  async back() {
+    if (this.trail === null) {
+      const seen = new Set();
+      this.trail = [];
+      for (const one of [...this.history].reverse()) {
+        if (!one.card || one.kind === "correct" || seen.has(one.card.item)) continue;
+        seen.add(one.card.item);
+        this.trail.push({ ...one.card, node: null, ask: null, kind: one.kind, class: one.class });
+      }
+      this.earlier = this.post("look", { kind: "history", n: 60 }).then((reply) => {
+        for (const card of reply?.items || []) if (card.kind && !seen.has(card.item)) this.trail?.push(card);
+      }).catch(() => {});
+    }
+    const next = this.view === null ? 0 : this.view + 1;
+    if (next >= this.trail.length) await this.earlier; // only the tab's own answers are at hand at once
+    if (this.trail === null) return;
+    if (next >= this.trail.length) {
+      this.say(this.trail.length ? "That is as far back as this goes." : "There is no earlier answer of yours.");
+      return;
+    }
+    this.see(next);
+  }
+
+  forward() {
+    if (this.view === null) this.say("This is the question.");
+    else if (this.view === 0) this.leave();
+    else this.see(this.view - 1);
+  }
+
+  see(place) {
+    if (this.view === null) this.spent = performance.now() - this.shownAt;
+    this.view = place;
+    this.draw();
+  }
+
+  leave() {
+    this.view = this.trail = null;
+    this.draw();
+    this.shownAt = performance.now() - (this.spent || 0); // what was looked at meanwhile is not the item's
+  }
+
+  isFlagged(card) {
+    return this.flags.has(card.item) ? this.flags.get(card.item) : Boolean(card.flag);
+  }
+
   accept() {
+    if (this.view !== null) {
+      this.leave();
+      return;
+    }
     const guess = this.card?.guess?.[0];
     if (guess && !this.hidden) this.label(guess[0]);
     else this.say("The model has no guess for this item.");
   }
 
   undo() {
+    if (this.view !== null) this.leave();
+    this.trail = null;
     const last = this.history.pop();
     if (!last) {
       if (this.numbers && this.numbers.undoable) this.send({ kind: "undo", target: null });
@@ -458,8 +578,9 @@ class Desk {
       return;
     }
     this.send({ kind: "undo", target: last.op });
-    if (last.grid) {
+    if (!last.card) {
       this.draw();
+      this.say("Taken back.");
       return;
     }
     if (last.card.ask) this.closed.delete(last.card.ask);
@@ -470,17 +591,17 @@ class Desk {
   }
 
   redo() {
+    if (this.view !== null) this.leave();
     this.send({ kind: "redo" });
     if (this.card && this.card.role === "again") this.queue.shift();
     this.draw();
   }
 
   flag() {
-    const card = this.card;
+    const card = this.shown;
     if (!card) return;
-    const on = !this.flagged.has(card.item);
-    if (on) this.flagged.add(card.item);
-    else this.flagged.delete(card.item);
+    const on = !this.isFlagged(card);
+    this.flags.set(card.item, on);
     this.send({ kind: "flag", item: card.item, on });
     this.drawCommands();
   }
@@ -501,21 +622,20 @@ class Desk {
 
   close() {
     if (!this.overlay) return;
+    if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
     this.overlay.node.remove();
     this.overlay.before?.focus?.({ preventScroll: true });
     this.overlay = null;
   }
 
   zoom() {
-    const card = this.card;
+    const card = this.shown;
     if (!card) return;
-    const face = card.face.large ? { ...card.face, src: card.face.large } : card.face;
-    const overlay = this.open(card.id, make("div", { class: "zoomed" }, faceOf(face, "82vh")));
-    overlay.keys = (key) => { if (key === " ") this.close(); return true; };
+    enlarge(this, card);
   }
 
   note() {
-    const card = this.card;
+    const card = this.shown;
     if (!card) return;
     const area = make("textarea", { rows: 4, maxLength: 2000, "aria-label": "Note" });
     const keep = () => {
@@ -531,22 +651,139 @@ class Desk {
     area.focus();
   }
 
+  // the card of keys; another key for a command is pressed after a click on the one it has
   help() {
-    const keys = this.data.commands;
-    const rows = [
-      ["1 to 9, letters", this.searching ? "the nine classes listed (with Alt while typing)" : "the class on the button"],
-      ["Enter", this.searching ? "the first class of the list" : "accept the model's guess"],
-      [keys.skip, "skip: set the item aside"],
-      [keys.unsure, "unsure: I cannot tell"],
-      [`${keys.undo} or Ctrl+Z`, "take back my last decision"],
-      [keys.redo, "put it back"],
-      [keys.flag, "flag: needs attention"],
-      [keys.note, "note"],
-      [keys.grid, "grid: confirm many at once"],
-      ["Space", "large"],
-      ["Esc", "close"],
-    ];
-    this.open("Keys", make("table", { class: "keys" }, ...rows.map(([key, words]) => make("tr", {}, make("th", { scope: "row" }, make("kbd", { textContent: key })), make("td", { textContent: words })))));
+    const words = {
+      accept: this.searching ? "the first class of the list" : "accept the model's guess",
+      skip: "skip: set the item aside", unsure: "unsure: I cannot tell", undo: "take back my last decision (also Ctrl+Z)",
+      redo: "put it back (also Ctrl+Y)", back: "look back at my answers, and change them", forward: "forward again",
+      flag: "flag: needs attention", note: "a note about the item", grid: "grid: confirm many at once",
+      find: "find items and be asked about them", like: "more like this one", zoom: "large", help: "this card",
+    };
+    let waiting = null; // the command whose key is being chosen
+    const told = make("p", { class: "empty small", role: "status", textContent: "Click a key to give its command another one. They are kept for you, in any browser." });
+    const buttons = new Map();
+    const table = make("table", { class: "keys" });
+    const row = (key, text) => make("tr", {}, make("th", { scope: "row" }, key), make("td", { textContent: text }));
+    const fill = () => {
+      buttons.clear();
+      const fixed = [
+        row(make("kbd", { textContent: this.searching ? "1 to 9" : "1 to 9, letters" }), this.searching ? "the nine classes listed (with Alt while typing)" : "the class on the button"),
+        row(make("kbd", { textContent: "Esc" }), "close"),
+      ];
+      const own = Object.entries(words).map(([name, text]) => {
+        const button = make("button", { class: "key", title: "Give it another key", "data-key-of": name, onclick: () => choose(name) }, make("kbd", { textContent: keyName(this.data.commands[name]) }));
+        buttons.set(name, button);
+        return row(button, text);
+      });
+      table.replaceChildren(...fixed, ...own);
+    };
+    const choose = (name) => {
+      waiting = name;
+      for (const [other, button] of buttons) button.classList.toggle("waiting", other === name);
+      told.textContent = `Press the new key for "${words[name]}". Esc leaves it as it is.`;
+    };
+    const keep = async (keys) => {
+      try {
+        const reply = await this.post("keys", { keys });
+        if (!reply) return;
+        this.own = keys;
+        this.data = { ...this.data, classes: reply.classes, commands: reply.commands };
+        told.textContent = "Kept.";
+        this.draw();
+      } catch (error) {
+        told.textContent = error instanceof TypeError ? "No answer from the server: nothing was changed." : error.message;
+      }
+      fill();
+    };
+    const plain = () => Object.fromEntries(Object.entries(this.data.commands).map(([name, key]) => [name, key.replace(/^(Shift|Alt)\+/, "")]));
+    fill();
+    const reset = make("button", { class: "command", textContent: "Keys as they come", onclick: () => keep({}) });
+    const overlay = this.open("Keys", table, told, reset);
+    overlay.keys = (key) => {
+      if (!waiting) return false;
+      const name = waiting;
+      waiting = null;
+      if (key.length === 1 || keyNames[key] || ["Enter", "Backspace", "Delete", "Home", "End"].includes(key)) keep({ ...plain(), [name]: key.length === 1 ? key.toLowerCase() : key });
+      else choose(name);
+      return true;
+    };
+    overlay.escape = () => {
+      if (!waiting) return false;
+      waiting = null;
+      told.textContent = "Nothing was changed.";
+      fill();
+      return true;
+    };
+  }
+
+  // items by their words, or like one; those that are open can be asked about next
+  find(near = null) {
+    const box = make("input", { class: "search", type: "search", placeholder: "Words, an id, or column:value", "aria-label": "Find items", autocomplete: "off" });
+    const told = make("p", { class: "empty small", role: "status", textContent: near ? `Nearest to ${near.id}` : "Words may be in any order; \"two words\" stand together." });
+    const place = make("div", { class: "grid" });
+    const go = make("button", { class: "command strong", disabled: true });
+    let chosen = new Set();
+    let all = [];
+    let how = "";
+    const name = () => {
+      go.disabled = !chosen.size;
+      go.replaceChildren(chosen.size ? `Ask me about ${chosen.size === 1 ? "this one" : `these ${chosen.size.toLocaleString("en")}`}` : "Nothing here can be asked about", make("kbd", { textContent: "Enter" }));
+    };
+    const show = (reply) => {
+      all = reply.items;
+      chosen = new Set(reply.open);
+      place.className = `grid of-${all[0]?.face.kind || ""}`;
+      place.replaceChildren(...all.map((card) => {
+        const tag = card.kind ? make("span", { class: "given", textContent: this.answerOf(card) }) : card.open ? null : make("span", { class: "given", textContent: "to measure on" });
+        const tile = make("button", { class: `tile ${card.open ? "" : "shut"}`, title: card.id, "aria-pressed": String(!chosen.has(card.item)), disabled: !card.open }, faceOf(card.face), tag);
+        tile.addEventListener("click", () => {
+          if (chosen.has(card.item)) chosen.delete(card.item);
+          else chosen.add(card.item);
+          tile.setAttribute("aria-pressed", String(!chosen.has(card.item)));
+          name();
+        });
+        return tile;
+      }));
+      const shown = all.length < reply.total ? `, ${all.length} shown` : "";
+      told.textContent = reply.total ? `${counted(reply.total, "item")}${shown}; ${reply.open.length.toLocaleString("en")} can be asked about. A click leaves one out.` : "Nothing found.";
+      name();
+    };
+    const look = async () => {
+      how = near ? `like ${near.id}` : `search: ${box.value.trim()}`;
+      try {
+        const reply = await this.post("look", near ? { kind: "like", item: near.item, n: 24 } : { kind: "find", words: box.value, n: 24 });
+        if (reply) show(reply);
+      } catch (error) {
+        told.textContent = error instanceof TypeError ? "No answer from the server." : error.message;
+      }
+    };
+    const want = () => {
+      if (!chosen.size) return;
+      const operation = this.send({ kind: "want", items: [...chosen], text: how });
+      this.history.push({ op: operation.op, card: null, kind: "want" });
+      this.close();
+      if (this.view !== null) this.leave();
+      this.say(`${counted(chosen.size, "item")} come next.`);
+    };
+    go.addEventListener("click", want);
+    let asked = "";
+    box.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape") this.close();
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault();
+      if (box.value.trim() && box.value !== asked) {
+        asked = box.value;
+        look();
+      } else want();
+    });
+    const overlay = near ? this.open(`More like ${near.id}`, told, place, go) : this.open("Find", box, told, place, go);
+    overlay.keys = (key) => { if (key === "Enter") want(); return key === "Enter"; };
+    overlay.node.firstChild.classList.add("wide");
+    name();
+    if (near) look();
+    else box.focus({ preventScroll: true });
   }
 
   async grid() {
@@ -575,13 +812,13 @@ class Desk {
       const kept = reply.items.filter((card) => !wrong.has(card.item)).map((card) => card.ask);
       const rejected = reply.items.filter((card) => wrong.has(card.item)).map((card) => card.ask);
       const operation = this.send({ kind: "grid", class: reply.class, asks: kept, rejected });
-      this.history.push({ op: operation.op, card: null, grid: true });
+      this.history.push({ op: operation.op, card: null, kind: "grid" });
       this.close();
       this.say(`${counted(kept.length, "item")} confirmed as ${reply.class}.`);
     };
     confirm.addEventListener("click", done);
     words();
-    const overlay = this.open(`Which of these are not ${reply.class}?`, make("div", { class: `grid ${reply.items[0].face.kind}` }, ...tiles), confirm);
+    const overlay = this.open(`Which of these are not ${reply.class}?`, make("div", { class: `grid of-${reply.items[0].face.kind}` }, ...tiles), confirm);
     overlay.keys = (key) => {
       const place = letters.indexOf(key.toLowerCase());
       if (key === "Enter") done();
@@ -610,9 +847,10 @@ class Desk {
     if (!this.here || event.isComposing || event.repeat) return;
     if (this.overlay) {
       if (event.key === "Escape") {
-        this.close();
+        if (!this.overlay.escape?.()) this.close();
         this.take(event);
-      } else if (this.overlay.keys && !event.ctrlKey && !event.metaKey && !event.altKey && this.overlay.keys(event.key)) this.take(event);
+      } else if (event.composedPath()[0] instanceof HTMLInputElement || event.composedPath()[0] instanceof HTMLTextAreaElement) return;
+      else if (this.overlay.keys && !event.ctrlKey && !event.metaKey && !event.altKey && this.overlay.keys(event.key)) this.take(event);
       return;
     }
     const target = event.composedPath()[0];
@@ -624,8 +862,13 @@ class Desk {
       else if (key === "y" || (key === "z" && event.shiftKey)) { this.redo(); this.take(event); }
       return;
     }
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    if (this.searching && event.key.length === 1 && event.key !== " " && event.key !== "?") {
+    if (event.ctrlKey || event.metaKey || (event.altKey && !this.searching)) return;
+    if (event.key === "Escape" && this.view !== null) {
+      this.leave();
+      this.take(event);
+      return;
+    }
+    if (this.searching && !event.altKey && /^[\p{L}\p{N}]$/u.test(event.key)) {
       if (/[1-9]/.test(event.key)) { this.pick(Number(event.key) - 1); this.take(event); return; }
       this.box.focus({ preventScroll: true }); // the letter lands in the box
       return;
@@ -639,20 +882,22 @@ class Desk {
   }
 
   command(event) {
-    const pressed = event.shiftKey && event.key.length === 1 ? `Shift+${event.key.toLowerCase()}` : event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const found = this.data.classes.find((one) => one.key && one.key === pressed);
+    const key = pressed(event);
+    if (key === null) return false;
+    const found = this.data.classes.find((one) => one.key && one.key === key);
     if (found && !this.searching) { this.label(found.name); return true; }
     const onButton = this.node.getRootNode().activeElement?.tagName === "BUTTON";
-    if (pressed === "Enter" && !onButton) { this.accept(); return true; }
-    if (pressed === " " && !onButton) { this.zoom(); return true; }
-    if (event.key === "?") { this.help(); return true; }
+    if (onButton && (key === "Enter" || key === " ")) return false; // the button's own
     const acts = {
       skip: () => this.answer({ kind: "skip" }), unsure: () => this.answer({ kind: "unsure" }), undo: () => this.undo(),
       redo: () => this.redo(), flag: () => this.flag(), note: () => this.note(), grid: () => this.grid(), help: () => this.help(),
+      accept: () => this.accept(), zoom: () => this.zoom(), back: () => this.back(), forward: () => this.forward(),
+      find: () => this.find(), like: () => { if (this.shown) this.find(this.shown); },
     };
-    for (const [name, key] of Object.entries(this.data.commands))
-      if (key === pressed || key.toLowerCase() === pressed.toLowerCase()) { acts[name]?.(); return true; }
-    return false;
+    const name = Object.keys(acts).find((one) => this.data.commands[one] === key);
+    if (!name) return false;
+    acts[name]();
+    return true;
   }
 
   searchKey(event) {
@@ -671,6 +916,9 @@ class Desk {
     } else if (/^[1-9]$/.test(event.key) && (event.altKey || !this.box.value)) {
       event.preventDefault();
       this.pick(Number(event.key) - 1);
+    } else if (event.altKey || (!this.box.value && !/^[\p{L}\p{N}]$/u.test(event.key))) {
+      // what is no text: commands with Alt, and in an empty box arrows, Space and signs
+      if (this.command(event)) event.preventDefault();
     }
   }
 
@@ -737,6 +985,11 @@ class Desk {
       this.sending = false;
       this.drawStatus();
     }
+    if (!this.failures && this.numbers?.fitting && this.here && !document.hidden) {
+      // a new model is on its way: what waits behind this card is to be its choice
+      clearTimeout(this.soon);
+      this.soon = setTimeout(() => this.pump(true), 500);
+    }
     if (this.failures) {
       clearTimeout(this.retry);
       this.retry = setTimeout(() => this.pump(true), Math.min(5000, 250 * 2 ** (this.failures - 1)));
@@ -791,6 +1044,27 @@ class Desk {
     this.post("sync", { ...this.request(), want: 0 }, true).catch(() => {});
   }
 }
+
+// an item by itself, as large as the window; a picture also at its own size, or on the whole screen
+const enlarge = (desk, card) => {
+  const face = card.face.large ? { ...card.face, src: card.face.large } : card.face;
+  const node = faceOf(face);
+  const place = make("div", { class: `zoomed of-${face.kind}` }, node);
+  const whole = make("button", { class: "command", textContent: "Full screen", onclick: () => full() }, make("kbd", { textContent: "F" }));
+  const size = make("button", { class: "command", textContent: "Own size", onclick: () => real() }, make("kbd", { textContent: "1" }));
+  const full = () => (document.fullscreenElement ? document.exitFullscreen() : panel().requestFullscreen?.())?.catch?.(() => {});
+  const real = () => place.classList.toggle("real");
+  const panel = () => desk.overlay.node.firstChild;
+  const picture = face.kind === "image";
+  if (picture) node.addEventListener("click", real);
+  const overlay = desk.open(card.id, ...(picture ? [make("div", { class: "commands" }, whole, size)] : []), place);
+  overlay.keys = (key) => {
+    if (key === desk.data.commands?.zoom || key === " ") desk.close();
+    else if (picture && key.toLowerCase() === "f") full();
+    else if (picture && key === "1") real();
+    return true;
+  };
+};
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;

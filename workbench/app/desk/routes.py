@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.desk import cards, tokens
+from workbench.app.desk import cards, finding, preferences, tokens
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ MOST_BYTES = 256_000  # of a request
 MOST_OPERATIONS = 200
 MOST_CARDS = 16
 MOST_IN_GRID = 48
+MOST_WANTED = 500
+MOST_SHOWN = 60  # found items with their faces
 _LARGEST_NOTE = 2000
 
 
@@ -38,7 +40,9 @@ def routes() -> list[Any]:
 
     return [
         Route(BASE + "/{project}/sync", _sync, methods=["POST"]),
-        Route(BASE + "/{project}/grid", _grid, methods=["POST"]),
+        Route(BASE + "/{project}/grid", _posted(grid), methods=["POST"]),
+        Route(BASE + "/{project}/look", _posted(look), methods=["POST"]),
+        Route(BASE + "/{project}/keys", _posted(keys), methods=["POST"]),
         Route(BASE + "/{project}/image/{item:int}", _image, methods=["GET"]),
     ]
 
@@ -58,13 +62,18 @@ async def _sync(request: Request) -> Response:
     return await _answered(request, work)
 
 
-async def _grid(request: Request) -> Response:
-    async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
-        body = await _body(request)
-        token = request.headers["x-desk-token"]
-        return await _threaded(grid, holder.project, holder.person, body, token), None
+def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callable[[Request], Any]:
+    """A route that answers what is posted with one of the functions below."""
 
-    return await _answered(request, work)
+    async def handler(request: Request) -> Response:
+        async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
+            body = await _body(request)
+            token = request.headers["x-desk-token"]
+            return await _threaded(answer, holder.project, holder.person, body, token), None
+
+        return await _answered(request, work)
+
+    return handler
 
 
 async def _image(request: Request) -> Response:
@@ -72,7 +81,9 @@ async def _image(request: Request) -> Response:
 
     try:
         holder = _allowed(request, str(request.query_params.get("k", "")))
-        octets, kind = await _threaded(picture, holder.project, request.path_params["item"])
+        given = str(request.query_params.get("side", "0"))
+        side = min(int(given), 4096) if given.isascii() and given.isdigit() and len(given) < 6 else 0
+        octets, kind = await _threaded(picture, holder.project, request.path_params["item"], side)
     except _RefusedError as refused:
         return _json({"why": refused.why}, refused.status)
     except InputError as error:
@@ -173,6 +184,17 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             old = [ask for ask in have if ask not in gone and ask != body.get("screen")]
             released = session.release(old) if old else []
             want += len(released)
+        asks_now = session.state.asks
+        # questions given back because the person wanted others first
+        others = [
+            ask
+            for ask in have
+            if ask not in gone
+            and ask not in released
+            and ask != body.get("screen")
+            and asks_now[ask].released
+        ]
+        released, want = released + others, want + len(others)
         known = [ask for ask in have if ask not in gone and ask not in released]
         asks = session.ask(max(1, min(len(known) + want, 2 * MOST_CARDS))) if known or want else []
         picture = f"{BASE}/{project}/image/{{item}}?k={token}"
@@ -188,9 +210,10 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "redoable": person in state.redoable,
             "model": number,
             "learned": 0 if model is None else model.n_labelled,
+            "fitting": session.stale,
         }
         drawn = cards.plane(session) if number is None or body.get("model") != number else None
-    classes, commands = class_keys(session)
+    classes, commands = class_keys(session, person)
     return {
         "plane": drawn,
         "acks": acks,
@@ -203,18 +226,123 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     }
 
 
-def class_keys(session: Session) -> tuple[list[dict[str, str]], dict[str, str]]:
-    """The classes with their keys, and the commands' keys, as the component takes them."""
+def class_keys(session: Session, person: str = "") -> tuple[list[dict[str, str]], dict[str, str]]:
+    """The classes with their keys, and the commands' keys, as the component takes them.
+
+    Args:
+        session: of the project.
+        person: whose own keys the commands have.
+    """
     from workbench.app.keys import keys_for
 
-    keys = keys_for(session.classes)
-    letters = keys.classes or ("",) * len(session.classes)
-    guidance = getattr(session, "guidance", {})
+    state = session.state
+    about = {
+        state.class_names[key]: said for key, said in state.class_about.items() if key in state.class_names
+    }
+    names = state.shown_classes
+    shortcuts = {name: said["shortcut"] for name, said in about.items() if "shortcut" in said}
+    found = keys_for(names, preferences.own_keys(person) if person else None, shortcuts)
+    letters = found.classes or ("",) * len(names)
     classes = [
-        {"name": name, "key": key, "help": str(guidance.get(name, ""))}
-        for name, key in zip(session.classes, letters, strict=True)
+        {
+            "name": name,
+            "key": key,
+            "help": about.get(name, {}).get("guidance", ""),
+            "colour": about.get(name, {}).get("colour", ""),
+        }
+        for name, key in zip(names, letters, strict=True)
     ]
-    return classes, dict(keys.commands)
+    return classes, dict(found.commands)
+
+
+def keys(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
+    """Give a person's commands other keys; with nothing in it, back to how they come.
+
+    Args:
+        project: whose desk they sit at.
+        person: whose keys.
+        body: keys (name of a command -> key).
+        token: not used.
+
+    Raises:
+        InputError: a key that is none, or one key for two commands; nothing is changed then.
+    """
+    given = body.get("keys")
+    preferences.keep_keys(person, given if isinstance(given, dict) else {})
+    classes, commands = class_keys(_session(project, person), person)
+    return {"classes": classes, "commands": commands}
+
+
+def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
+    """Items to look at: a person's own answers, those with some words, or those like another one.
+
+    Args:
+        project: id of the project.
+        person: who asks.
+        body: kind ("history", "find" or "like"), words, item, n.
+        token: for the addresses of pictures.
+
+    Returns:
+        items (newest, or nearest, first; each with face, what stands about it, and whether it can be asked
+        about), open (all that can be asked about, also beyond those shown), total.
+
+    Raises:
+        InputError: words that find nothing by themselves, or no such item.
+    """
+    session = _session(project, person)
+    state = session.state
+    n = min(_whole(body.get("n")) or 24, MOST_SHOWN)
+    if body.get("kind") == "history":
+        found = _own_answers(session, person, n)
+        askable: set[int] = set()
+    else:
+        if body.get("kind") == "like":
+            found = finding.like(session, _whole(body.get("item")), n).tolist()
+        else:
+            found = finding.find(session.pool, str(body.get("words", ""))).tolist()
+        askable = set(session.pool.trainable.tolist()) - state.answered
+    picture = f"{BASE}/{project}/image/{{item}}?k={token}"
+    items = []
+    for item in found[:n]:
+        face = cards.face(session.pool, item, picture)
+        vote = state.votes.get(item, {}).get(person)
+        given = state.class_names.get(state.resolve(vote.key), "") if vote else state.labels.get(item, "")
+        status = (
+            "label"
+            if given
+            else "unsure"
+            if item in state.unsure
+            else "skip"
+            if item in state.skipped
+            else ""
+        )
+        items.append(
+            {
+                "item": item,
+                "id": str(session.pool.items.ids[item]),
+                "face": face,
+                "kind": status,
+                "class": given,
+                "flag": item in state.flagged,
+                "open": item in askable,
+            }
+        )
+    wanted = [item for item in found if item in askable][:MOST_WANTED]
+    return {"items": items, "open": wanted, "total": len(found)}
+
+
+def _own_answers(session: Session, person: str, n: int) -> list[int]:
+    """The items a person decided about last, newest first, that still have a decision."""
+    answered = session.state.answered
+    found: dict[int, None] = {}
+    for event in reversed(session.events):
+        if event.annotator != person or event.item is None or event.kind not in ("label", "skip", "unsure"):
+            continue
+        if event.item in answered:
+            found.setdefault(event.item)
+        if len(found) == n:
+            break
+    return list(found)
 
 
 def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
@@ -242,8 +370,13 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     return {"class": name, "items": items}
 
 
-def picture(project: str, item: int) -> tuple[bytes, str]:
+def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
     """A picture's bytes and media type.
+
+    Args:
+        project: id of the project.
+        item: index into the pool.
+        side: pixels of its longer side, at most; 0 for all.
 
     Raises:
         InputError: there is no such picture.
@@ -255,7 +388,7 @@ def picture(project: str, item: int) -> tuple[bytes, str]:
     if shown is None or shown.image is None:
         raise InputError(f"There is no picture of item {item}.")
     form = "PNG" if shown.image.size <= 200_000 else "JPEG"
-    return cards.encoded(shown.image, form), f"image/{form.lower()}"
+    return cards.encoded(shown.image, form, side), f"image/{form.lower()}"
 
 
 def _session(project: str, person: str) -> Session:
@@ -312,6 +445,8 @@ def _operation(given: Mapping[str, Any]) -> Any:
         kind="confirm" if kind == "grid" else kind,
         ask=str(given.get("ask") or ""),
         item=_whole(given.get("item")),
+        items=tuple(_whole(item) for item in _listed(given.get("items"), MOST_WANTED)),
+        on=bool(given.get("on", True)),
         label=str(given.get("class", "")),
         text=str(given.get("text", ""))[:_LARGEST_NOTE],
         asks=tuple(str(ask) for ask in _listed(given.get("asks"), MOST_IN_GRID)),

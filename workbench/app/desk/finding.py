@@ -1,0 +1,91 @@
+"""Items by their words, by a column, by their id, or by being like another one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.app import seeing
+from workbench.app.desk.cards import plain
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.arrays import Ints
+    from workbench.pools import Pool
+    from workbench.sessions import Session
+
+MOST_WORDS = 12
+_TERM = re.compile(r'"([^"]+)"|(\S+)')
+
+
+def find(pool: Pool, words: str) -> Ints:
+    """[n] items that hold every word, in the pool's order.
+
+    A word may be anywhere in an item's id, text or cells; `"two words"` stand together; `column:value`
+    looks in one column only. Capitals do not matter.
+
+    Args:
+        pool: to search.
+        words: as somebody types them.
+
+    Raises:
+        InputError: no words, or too many.
+    """
+    terms = [(a or b).lower() for a, b in _TERM.findall(words)]
+    if not terms:
+        raise InputError("Type a word, an id or column:value.")
+    if len(terms) > MOST_WORDS:
+        raise InputError(f"At most {MOST_WORDS} words.")
+    columns = _columns(pool)
+    keep = np.ones(len(pool), dtype=bool)
+    for term in terms:
+        name, colon, value = term.partition(":")
+        there = next((key for key in columns if key.lower() == name), None) if colon and value else None
+        held = columns[there] if there is not None else _everything(pool)
+        look = value if there is not None else term
+        for i in np.flatnonzero(keep).tolist():
+            keep[i] = look in held[i]
+    return np.flatnonzero(keep)
+
+
+def like(session: Session, item: int, k: int) -> Ints:
+    """[k] items nearest to one in the features the model uses, nearest first, itself left out."""
+    from workbench.sessions import insight
+
+    if not 0 <= item < len(session.pool):
+        raise InputError(f"There is no item {item}.")
+    everything = np.arange(len(session.pool))
+    return insight.nearest_among(seeing.space(session), everything, item, k)[0]
+
+
+def _columns(pool: Pool) -> dict[str, Sequence[str]]:
+    """Column -> its cells in small letters; nothing for texts and images."""
+
+    def made() -> dict[str, Sequence[str]]:
+        cells = getattr(pool.items, "cells", None)
+        if cells is not None:
+            return {str(n): [plain(v).lower() for v in column] for n, column in cells.items()}
+        names, values = getattr(pool.items, "names", None), getattr(pool.items, "values", None)
+        if names is None or values is None:
+            return {}
+        return {n: [plain(float(v)) for v in values[:, i]] for i, n in enumerate(names)}
+
+    return seeing.cached((pool.fingerprint, "cells"), made)
+
+
+def _everything(pool: Pool) -> Sequence[str]:
+    """All that can be read of each item, in small letters."""
+
+    def lines() -> Iterator[str]:
+        columns = list(_columns(pool).values())
+        texts = getattr(pool.items, "texts", None)
+        for i in range(len(pool)):
+            parts = [str(pool.items.ids[i]), *(column[i] for column in columns)]
+            if texts is not None:
+                parts.append(str(texts[i]))
+            yield "\n".join(parts).lower()
+
+    return seeing.cached((pool.fingerprint, "words"), lambda: list(lines()))
