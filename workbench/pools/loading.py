@@ -157,15 +157,22 @@ def with_learnt_features(
         file_name: name of an upload.
 
     Returns:
-        The options, with features="shapes" for a zip or a folder of images and text_features="pieces" for
-        texts; anything else as it is.
+        The options, with features="shapes" for a zip or a folder of images, text_features="pieces" for
+        texts, and a use for every column where uses were said or guessed; anything else as it is.
     """
     given = dict(options)
     if isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source)):
         return given
     chosen = {"features", "n_components", "resize", "mode"} & set(given)
-    if not chosen and format_of(File.of(source, file_name)).name == "images":
+    entry = format_of(File.of(source, file_name))
+    if not chosen and entry.name == "images":
         given["features"] = "shapes"
+    if given.get("columns") is not None or (entry.typed and entry.reader.inspect is not None):
+        # what was guessed of the columns is written down, so that it stays when the file grows
+        found = inspect_table(source, file_name=file_name, preview=0, **given).columns_option
+        if found:
+            given.pop("target", None)
+            given["columns"] = found
     if given.get("text_column") is not None:
         given.setdefault("text_features", "pieces")
     return given

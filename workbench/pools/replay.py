@@ -8,10 +8,10 @@ from typing import Any
 
 from workbench.pools.features import feature_map_from_json
 from workbench.pools.formats.images import PhotoItems
-from workbench.pools.items import ImageItems, TextItems
+from workbench.pools.items import ImageItems, RowItems, TextItems
 from workbench.pools.pool import Pool
 
-LEARNT = ("text", "pieces", "shapes", "image")
+LEARNT = ("text", "pieces", "shapes", "image", "mixed")
 """Kinds of maps that depend on all items of a pool, and so would change when it grows."""
 
 
@@ -38,6 +38,8 @@ def with_saved_map(pool: Pool, document: Mapping[str, Any]) -> Pool:
         rows = items.photos
     elif isinstance(items, ImageItems):
         rows = items.images
+    elif isinstance(items, RowItems):
+        rows = items.cells
     else:
         return pool
     feature_map = feature_map_from_json(dict(document))

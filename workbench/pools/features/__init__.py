@@ -16,6 +16,7 @@ from workbench.registry import load_target
 FEATURE_MAPS = {
     "numbers": "workbench.pools.features.numbers:NumberMap",
     "table": "workbench.pools.features.table:TableFeatureMap",
+    "mixed": "workbench.pools.features.table:TableFeatureMap",
     "image": "workbench.pools.features.pixels:ImageFeatureMap",
     "text": "workbench.pools.features.texts:TextFeatureMap",
     "pieces": "workbench.pools.features.pieces:PiecesFeatureMap",

@@ -90,7 +90,8 @@ class PiecesFeatureMap:
                 f"Nothing in the texts of column {column!r} occurs in two of them; there is nothing to "
                 "compare them by."
             )
-        axes = TruncatedSVD(n, algorithm="randomized", random_state=0).fit(values).components_
+        with np.errstate(invalid="ignore"):  # of texts that are all alike no share of their variance is known
+            axes = TruncatedSVD(n, algorithm="randomized", random_state=0).fit(values).components_
         axes = axes * np.sign(axes[np.arange(n), np.abs(axes).argmax(axis=1)])[:, None]
         scales = np.maximum(np.abs(axes).max(axis=0), 1e-12) / _LEVELS
         words, pieces = (

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.cells import Numbers, read_numbers, read_texts
+from workbench.pools.dates import FORMATS, read_dates
+from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.reading import cut, listed
 
 BLANK_CATEGORY = "(empty)"
+LIMIT = 5.0
+"""Standard deviations at which numbers beside texts end."""
 
 
 @dataclass(frozen=True)
@@ -24,28 +28,39 @@ class NumberColumn:
         name: of the column in the source.
         fill: what an empty, infinite or unreadable cell becomes; None refuses them.
         unreadable_as_empty: whether texts that are no number count as empty.
+        flag: whether a second feature says which cells were empty.
+        centre: what is taken off.
+        scale: what is divided by, where numbers stand beside texts; such numbers end at +-5.
     """
 
     name: str
     fill: float | None = None
     unreadable_as_empty: bool = False
+    flag: bool = False
+    centre: float = 0.0
+    scale: float | None = None
+    noun: ClassVar[str] = "number"
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the features it gives."""
-        return (self.name,)
+        return (self.name, f"{self.name}={BLANK_CATEGORY}") if self.flag else (self.name,)
+
+    def cells(self, column: Any, decimal: str) -> Numbers:
+        """A pandas column as numbers."""
+        return read_numbers(column, decimal)
 
     def read(self, column: Any, decimal: str) -> Floats:
-        """[N, 1] numbers of a pandas column."""
-        return self.encode(column, read_numbers(column, decimal))
+        """[N, 1] numbers of a pandas column; [N, 2] with the flag."""
+        return self.encode(column, self.cells(column, decimal))
 
     def encode(self, column: Any, cells: Numbers) -> Floats:
-        """[N, 1] numbers of a column that was read already."""
+        """The features of a column that was read already."""
         if not self.unreadable_as_empty and cells.unreadable.any():
             row = int(cells.unreadable.argmax())
             raise InputError(
                 f"Row {row + 1}, column {self.name!r} holds {cut(str(column.iloc[row]))}, which is not a "
-                "number."
+                f"{self.noun}."
             )
         gone = ~np.isfinite(cells.values)
         if gone.any() and self.fill is None:
@@ -56,7 +71,71 @@ class NumberColumn:
                 'to fill in. Complete the row or leave it out (or open the pool with missing="impute").'
             )
         values = np.where(gone, 0.0 if self.fill is None else self.fill, cells.values)
-        return values[:, None]
+        if self.scale is not None:
+            values = np.clip((values - self.centre) / self.scale, -LIMIT, LIMIT)
+        return np.column_stack([values, gone]) if self.flag else values[:, None]
+
+    def beside_texts(self, column: Any, cells: Numbers) -> NumberColumn:
+        """The same column brought to variance 1, to stand beside texts."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = replace(self, flag=False).encode(column, cells)[:, 0]
+            centre, scale = float(np.mean(values)), float(np.std(values))
+        good = np.isfinite(centre) and np.isfinite(scale) and scale > 0
+        return replace(self, centre=centre if good else 0.0, scale=scale if good else 1.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """As an entry of the recipe."""
+        document = {
+            "type": "number",
+            "name": self.name,
+            "fill": self.fill,
+            "unreadable_as_empty": self.unreadable_as_empty,
+        }
+        if self.flag:
+            document["flag"] = True
+        if self.scale is not None:
+            document |= {"centre": self.centre, "scale": self.scale}
+        return document
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> NumberColumn:
+        """Rebuild from `to_json`."""
+        numbers = [entry["fill"], entry.get("centre", 0.0), entry.get("scale")]
+        fill, centre, scale = (None if n is None else float(n) for n in numbers)
+        if not all(n is None or np.isfinite(n) for n in (fill, centre, scale)) or scale == 0:
+            raise ValueError(f"it fills in {fill}" if scale is None else "its scale is none")
+        more = bool(entry["unreadable_as_empty"]), bool(entry.get("flag", False))
+        return cls(str(entry["name"]), fill, *more, centre or 0.0, scale)
+
+
+@dataclass(frozen=True)
+class DateColumn(NumberColumn):
+    """A column of dates taken as days since 1 January 1970.
+
+    Attributes:
+        format: one of `workbench.pools.dates.FORMATS`; "" for columns of dates as such.
+    """
+
+    format: str = ""
+    noun: ClassVar[str] = "date"
+
+    def cells(self, column: Any, decimal: str) -> Numbers:
+        """A pandas column as days."""
+        return read_dates(column, self.format)
+
+    def to_json(self) -> dict[str, Any]:
+        """As an entry of the recipe."""
+        return super().to_json() | {"type": "date", "format": self.format}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> DateColumn:
+        """Rebuild from `to_json`."""
+        read = NumberColumn.from_json(entry)
+        format = str(entry["format"])
+        if format and format not in FORMATS:
+            raise ValueError(f"it reads dates as {cut(format)}")
+        given = (read.fill, read.unreadable_as_empty, read.flag, read.centre, read.scale)
+        return cls(read.name, *given, format)
 
 
 @dataclass(frozen=True)
@@ -67,11 +146,15 @@ class CategoryColumn:
         name: of the column in the source.
         categories: the texts it may hold.
         blank: whether empty cells are a category of their own; else they are refused.
+        fill: the category that empty cells count as; None for none.
+        scale: what is divided by, where categories stand beside texts.
     """
 
     name: str
     categories: tuple[str, ...]
     blank: bool = False
+    fill: str | None = None
+    scale: float | None = None
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -82,6 +165,8 @@ class CategoryColumn:
     def read(self, column: Any, decimal: str) -> Floats:
         """[N, categories] zeros and ones of a pandas column."""
         texts, empty = read_texts(column)
+        if empty.any() and self.fill is not None:
+            texts[empty], empty = self.fill, np.zeros(len(texts), dtype=bool)
         if empty.any() and not self.blank:
             row = int(empty.argmax())
             raise InputError(
@@ -97,7 +182,81 @@ class CategoryColumn:
                 f"Row {row + 1}, column {self.name!r} holds {cut(texts[row])}, which the pool never held; "
                 f"known are {listed(self.categories)}. Correct the cell or leave the row out."
             )
-        return np.eye(len(self.outputs))[codes]
+        features = np.eye(len(self.outputs))[codes]
+        return features if self.scale is None else features / self.scale
+
+    def to_json(self) -> dict[str, Any]:
+        """As an entry of the recipe."""
+        document = {
+            "type": "one-hot",
+            "name": self.name,
+            "categories": list(self.categories),
+            "blank": self.blank,
+        }
+        more = {"fill": self.fill, "scale": self.scale}
+        return document | {name: value for name, value in more.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> CategoryColumn:
+        """Rebuild from `to_json`."""
+        fill, scale = entry.get("fill"), entry.get("scale")
+        if scale is not None and not float(scale) > 0:
+            raise ValueError("its scale is none")
+        return cls(
+            str(entry["name"]),
+            tuple(map(str, entry["categories"])),
+            bool(entry["blank"]),
+            None if fill is None else str(fill),
+            None if scale is None else float(scale),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """A column of texts beside other columns, as directions of words and pieces of words.
+
+    Attributes:
+        name: of the column in the source.
+        map: what the texts taught.
+        scale: what is divided by, so that texts and the other columns count alike.
+    """
+
+    name: str
+    map: PiecesFeatureMap
+    scale: float = 1.0
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the features it gives."""
+        return tuple(f"{self.name}: {axis}" for axis in self.map.columns)
+
+    def read(self, column: Any, decimal: str) -> Array:
+        """[N, axes] of a pandas column; an empty text has none of them."""
+        texts, blank = read_texts(column, blanks=("",))
+        return self.map.transform(["" if gone else str(t) for t, gone in zip(texts, blank, strict=True)]) / (
+            np.float32(self.scale)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As an entry of the recipe."""
+        return {"type": "text", "name": self.name, "map": self.map.to_json(), "scale": self.scale}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> TextColumn:
+        """Rebuild from `to_json`."""
+        scale = float(entry["scale"])
+        if not scale > 0 or not np.isfinite(scale):
+            raise ValueError("its scale is none")
+        return cls(str(entry["name"]), PiecesFeatureMap.from_json(entry["map"]), scale)
+
+
+RecipeColumn = NumberColumn | CategoryColumn | TextColumn
+_ENTRIES: dict[str, type[RecipeColumn]] = {
+    "number": NumberColumn,
+    "date": DateColumn,
+    "one-hot": CategoryColumn,
+    "text": TextColumn,
+}
 
 
 @dataclass(frozen=True)
@@ -109,7 +268,7 @@ class TableFeatureMap:
         decimal: the decimal sign of numbers written as text.
     """
 
-    recipe: tuple[NumberColumn | CategoryColumn, ...]
+    recipe: tuple[RecipeColumn, ...]
     decimal: str = "."
 
     @property
@@ -150,51 +309,20 @@ class TableFeatureMap:
 
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document."""
-        recipe: list[dict[str, Any]] = []
-        for column in self.recipe:
-            if isinstance(column, NumberColumn):
-                recipe.append(
-                    {
-                        "type": "number",
-                        "name": column.name,
-                        "fill": column.fill,
-                        "unreadable_as_empty": column.unreadable_as_empty,
-                    }
-                )
-            else:
-                recipe.append(
-                    {
-                        "type": "one-hot",
-                        "name": column.name,
-                        "categories": list(column.categories),
-                        "blank": column.blank,
-                    }
-                )
-        return {"kind": "table", "decimal": self.decimal, "recipe": recipe}
+        recipe = [column.to_json() for column in self.recipe]
+        kind = "mixed" if self.learnt else "table"
+        return {"kind": kind, "decimal": self.decimal, "recipe": recipe}
+
+    @property
+    def learnt(self) -> bool:
+        """Whether it depends on all items of the pool, as texts do."""
+        return any(isinstance(column, TextColumn) for column in self.recipe)
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> TableFeatureMap:
         """Rebuild from `to_json`."""
-        recipe: list[NumberColumn | CategoryColumn] = []
-        for entry in document["recipe"]:
-            if entry["type"] == "number":
-                fill = entry["fill"]
-                if fill is not None and not np.isfinite(float(fill)):
-                    raise ValueError(f"it fills in {fill}")
-                recipe.append(
-                    NumberColumn(
-                        str(entry["name"]),
-                        None if fill is None else float(fill),
-                        bool(entry["unreadable_as_empty"]),
-                    )
-                )
-            else:
-                recipe.append(
-                    CategoryColumn(
-                        str(entry["name"]), tuple(map(str, entry["categories"])), bool(entry["blank"])
-                    )
-                )
-        return cls(tuple(recipe), str(document["decimal"]))
+        recipe = tuple(_ENTRIES[entry["type"]].from_json(entry) for entry in document["recipe"])
+        return cls(recipe, str(document["decimal"]))
 
 
 def as_frame(rows: Any, names: Sequence[str]) -> Any:

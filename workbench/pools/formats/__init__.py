@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.errors import InputError
@@ -48,12 +49,16 @@ class FileFormat(Entry):
         folder: pattern of the files that make a folder one of this kind; "" where folders are none.
         magic: bytes such a file begins with, where they tell more than the name.
         kinds: of pools that come of such files; the Data page offers the upload where it asks for these.
+        inside: patterns of files that make a folder or a zip one of this kind, whatever else lies there.
+        typed: whether such tables say what their columns are, so that nobody has to.
     """
 
     endings: tuple[str, ...] = ()
     kinds: tuple[Kind, ...] = ("table",)
     folder: str = ""
     magic: bytes = b""
+    inside: tuple[str, ...] = ()
+    typed: bool = False
 
     @property
     def reader(self) -> Reader:
@@ -69,8 +74,38 @@ FORMATS: Registry[FileFormat] = Registry(
             "csv",
             "workbench.pools.formats.csv:READER",
             "CSV, TSV",
-            endings=(".csv", ".tsv", ".tab", ".txt", ".data"),
+            endings=(".csv", ".tsv", ".tab", ".data"),
             kinds=("table", "text"),
+        ),
+        FileFormat(
+            "lines",
+            "workbench.pools.formats.lines:READER",
+            "TXT (an item a line)",
+            endings=(".txt",),
+            kinds=("table", "text"),
+            typed=True,
+        ),
+        FileFormat(
+            "xlsx",
+            "workbench.pools.formats.xlsx:READER",
+            "Excel",
+            endings=(".xlsx",),
+            kinds=("table", "text"),
+        ),
+        FileFormat(
+            "jsonl",
+            "workbench.pools.formats.jsons:LINES",
+            "JSON lines",
+            endings=(".jsonl", ".ndjson"),
+            kinds=("table", "text"),
+        ),
+        FileFormat(
+            "json",
+            "workbench.pools.formats.jsons:DOCUMENT",
+            "JSON (Label Studio's tasks too)",
+            endings=(".json",),
+            kinds=("table", "text", "image"),
+            typed=True,
         ),
         FileFormat(
             "parquet",
@@ -110,6 +145,23 @@ FORMATS: Registry[FileFormat] = Registry(
             kinds=("image",),
         ),
         FileFormat(
+            "huggingface",
+            "workbench.pools.formats.huggingface:READER",
+            "a folder of Hugging Face",
+            kinds=("table", "text", "image"),
+            typed=True,
+            inside=(
+                "dataset_dict.json",
+                "dataset_info.json",
+                "*.arrow",
+                "data/*.parquet",
+                "metadata.csv",
+                "metadata.jsonl",
+                "*/metadata.csv",
+                "*/metadata.jsonl",
+            ),
+        ),
+        FileFormat(
             "images",
             "workbench.pools.formats.images:READER",
             "a zip or a folder of images",
@@ -139,6 +191,9 @@ def format_of(file: File) -> FileFormat:
         InputError: nothing known; says what there is.
     """
     entries = list(FORMATS.values())
+    special = _by_members(file, entries)
+    if special is not None:
+        return special
     if file.is_folder:
         # idx files and Parquet parts are asked for before images, which any folder may hold
         for entry in sorted((e for e in entries if e.folder), key=lambda e: -len(e.folder)):
@@ -155,13 +210,36 @@ def format_of(file: File) -> FileFormat:
     for entry in entries:
         if file.plain_name.endswith(entry.endings):
             return entry
-    if file.plain_name.endswith((".xlsx", ".xls", ".ods")):
-        raise InputError(f"{file.name} is a spreadsheet. Save the sheet as CSV and open that.")
+    if file.plain_name.endswith((".xls", ".ods", ".xlsm", ".xlsb")):
+        raise InputError(
+            f"{file.name} is a spreadsheet. Save it as .xlsx or the sheet as CSV, and open that."
+        )
     titles = [entry.title for entry in entries]
     raise InputError(
         f"The ending of {file.name!r} says nothing known. Files may be {', '.join(titles[:-1])} "
         f"or {titles[-1]}."
     )
+
+
+def _by_members(file: File, entries: list[FileFormat]) -> FileFormat | None:
+    """The format that what lies in a folder or a zip tells, whatever else lies there."""
+    wanted = [(entry, pattern) for entry in entries for pattern in entry.inside]
+    if file.is_folder:
+        return next((entry for entry, pattern in wanted if any(file.path.glob(pattern))), None)
+    if not file.plain_name.endswith(".zip"):
+        return None
+    try:
+        with file.zipped("a zip file") as packed:
+            names = packed.namelist()
+    except InputError:
+        return None  # its reader says what is wrong with it
+    # a zip may hold the folder itself; and what is Parquet in it is a dataset, for nothing else reads it
+    for entry, pattern in wanted:
+        if any(fnmatch(name, pattern) or fnmatch(name, f"*/{pattern}") for name in names):
+            return entry
+        if any(name.endswith(".parquet") for name in names):
+            return entry
+    return None
 
 
 def call_with_options(

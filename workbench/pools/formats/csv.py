@@ -41,7 +41,7 @@ def read(file: File, options: TableOptions) -> RawTable:
     data = file.content(options.max_bytes)
     if not data.strip(b"\r\n\t ,;|\xef\xbb\xbf"):
         raise InputError(f"{name} is empty. Give a file with a header line and a row for each item.")
-    encoding = _check_encoding(data, name, options.encoding)
+    encoding = check_encoding(data, name, options.encoding)
     if encoding not in ("utf-8", "utf-8-sig"):
         data = data.decode(encoding).encode()
     elif data.startswith(codecs.BOM_UTF8):
@@ -131,7 +131,12 @@ class _Lines:
         return next(islice(rows, row, None), 0)
 
 
-def _check_encoding(data: bytes, name: str, encoding: str | None) -> str:
+def check_encoding(data: bytes, name: str, encoding: str | None) -> str:
+    """The encoding of a text: the one named, else UTF-8 and nothing else.
+
+    Raises:
+        InputError: no such encoding, or a line that it cannot read.
+    """
     if encoding is not None:
         try:
             codec = codecs.lookup(encoding)

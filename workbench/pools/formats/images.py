@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap, sh
 from workbench.pools.features.vectors import is_vectors, without_features
 from workbench.pools.formats import Reader
 from workbench.pools.formats.files import MAX_BYTES, File, check_size
+from workbench.pools.items import plain
 from workbench.pools.labels import class_order
 from workbench.pools.pool import Pool, Shown
 from workbench.reading import cut, listed, reading
@@ -87,7 +88,7 @@ def load(
     check_image_features(features)
     # photos are read one at a time: only an upload, which is held in memory, is limited
     shapes = features == "shapes" or is_vectors(features)
-    folder = _Folder(file, MAX_PHOTO_BYTES if shapes and max_bytes == MAX_BYTES else max_bytes)
+    folder = ImageFolder(file, MAX_PHOTO_BYTES if shapes and max_bytes == MAX_BYTES else max_bytes)
     if shapes:
         if size or mode:
             raise InputError(
@@ -117,7 +118,7 @@ def load(
     )
 
 
-def _left_out(folder: _Folder, dropped: Sequence[str]) -> list[str]:
+def _left_out(folder: ImageFolder, dropped: Sequence[str]) -> list[str]:
     notes = []
     if dropped:
         notes.append(f"{_files(len(dropped))} that could not be decoded left out: {listed(dropped, 3)}.")
@@ -129,53 +130,134 @@ def _left_out(folder: _Folder, dropped: Sequence[str]) -> list[str]:
 
 
 def _photo_pool(
-    folder: _Folder, file: File, name: str | None, labelled: bool | None, corrupt: str, max_pixels: int,
+    folder: ImageFolder, file: File, name: str | None, labelled: bool | None, corrupt: str, max_pixels: int,
     features: str,
 ) -> Pool | None:  # fmt: skip
     """A pool of photos with shapes or vectors as features; None where the images are too small for shapes."""
+    read = read_photos(folder, folder.paths, corrupt, max_pixels)
+    if len(read.kept) < 2:
+        raise _too_few(folder, len(read.kept))
+    paths = [folder.paths[i] for i in read.kept]
+    truth, classes = _classes_by_folder(file.name, paths, labelled)
+    return photo_pool(
+        read,
+        PhotoItems(paths, Photos(folder, paths, max_pixels)),
+        truth,
+        classes,
+        features,
+        name=name or file.stem,
+        title=file.name,
+        notes=tuple(_left_out(folder, [folder.paths[i] for i in read.dropped])),
+    )
+
+
+class PhotosRead(NamedTuple):
+    """Photos that were looked at once, one after the other.
+
+    Attributes:
+        kept: positions of those that can be decoded.
+        dropped: positions of the others.
+        copies: a small copy of each that was kept.
+        words: [n] uint64, their fingerprints.
+    """
+
+    kept: list[int]
+    dropped: list[int]
+    copies: list[Array]
+    words: Array
+
+
+def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pixels: int) -> PhotosRead:
+    """Look at photos one at a time.
+
+    Args:
+        source: that holds them.
+        paths: [N] theirs in it.
+        corrupt: those that cannot be decoded: "error" or "drop".
+        max_pixels: most pixels of one.
+
+    Returns:
+        What there is of them.
+
+    Raises:
+        InputError: one that cannot be decoded, unless these are dropped.
+    """
+    kept: list[int] = []
+    dropped: list[int] = []
     copies: list[Array] = []
-    paths: list[str] = []
-    dropped: list[str] = []
-    fingerprints: list[int] = []
-    for path in folder.paths:
-        data = folder.read(path)
+    words: list[int] = []
+    for i, path in enumerate(paths):
         try:
-            copy = decode_image(data, f"{folder.label}: {cut(path)}", max_pixels=max_pixels, side=SIDE)
+            data = source.read(path)
+            copy = decode_image(data, f"{source.label}: {cut(path)}", max_pixels=max_pixels, side=SIDE)
         except InputError:
             if corrupt == "error":
                 raise
-            dropped.append(path)
+            dropped.append(i)
             continue
+        kept.append(i)
         copies.append(copy)
-        paths.append(path)
-        fingerprints.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
-    if len(copies) < 2:
-        raise _too_few(folder, len(copies))
+        words.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
+    return PhotosRead(kept, dropped, copies, np.array(words, dtype=np.uint64))
+
+
+def photo_pool(
+    read: PhotosRead,
+    items: PhotoItems,
+    truth: Ints | None,
+    classes: tuple[str, ...],
+    features: str,
+    *,
+    name: str,
+    title: str,
+    notes: tuple[str, ...] = (),
+) -> Pool | None:
+    """A pool of photos that were read, with shapes or vectors as features.
+
+    Args:
+        read: the photos.
+        items: [n] those that were kept.
+        truth: [n] class codes or None.
+        classes: their names.
+        features: "shapes" or "embeddings:FILE".
+        name: of the pool.
+        title: one line.
+        notes: what was done on the way.
+
+    Returns:
+        The pool; None where the images are too small for shapes.
+    """
     vectors = is_vectors(features)
-    if not vectors and max(max(copy.shape[:2]) for copy in copies) < SMALLEST:
+    if not vectors and max(max(copy.shape[:2]) for copy in read.copies) < SMALLEST:
         return None
-    truth, classes = _classes_by_folder(file.name, paths, labelled)
-    words = np.array(fingerprints, dtype=np.uint64)
-    items = PhotoItems(paths, Photos(folder, paths, max_pixels))
-    notes = tuple(_left_out(folder, dropped))
-    shared: dict[str, Any] = {"title": file.name, "description": f"{len(paths):,} images."}
-    called = name or file.stem
+    shared: dict[str, Any] = {"title": title, "description": f"{len(items):,} images."}
     if vectors:
-        bare, none = without_features(features, len(paths))
-        return Pool(called, "image", none, classes, truth, items, bare, words, notes=notes, **shared)
-    learnt, found = cached_features("shapes", words, SIDE, lambda: ShapesFeatureMap.learn(copies))
-    return shapes_pool(called, items, learnt, found, words, truth, classes, notes=notes, **shared)
+        bare, none = without_features(features, len(items))
+        return Pool(name, "image", none, classes, truth, items, bare, read.words, notes=notes, **shared)
+    learnt, found = cached_features("shapes", read.words, SIDE, lambda: ShapesFeatureMap.learn(read.copies))
+    return shapes_pool(name, items, learnt, found, read.words, truth, classes, notes=notes, **shared)
 
 
 def rows(file: File) -> Photos:
     """The images by path, decoded when asked for; as an array [N, H, W(, 3)] where they are of one size."""
-    folder = _Folder(file, MAX_PHOTO_BYTES)
+    folder = ImageFolder(file, MAX_PHOTO_BYTES)
     return Photos(folder, folder.paths, MAX_PIXELS)
+
+
+class PhotoSource(Protocol):
+    """What holds the files of photos: a folder, a zip, a column of a table."""
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+
+    def read(self, path: str) -> bytes:
+        """One file."""
 
 
 @dataclass(frozen=True)
 class Photos(Sequence[Array]):
-    """The images of a folder or a zip, each decoded when it is asked for.
+    """The images of a folder, a zip or a table, each decoded when it is asked for.
 
     Attributes:
         folder: that holds them.
@@ -184,7 +266,7 @@ class Photos(Sequence[Array]):
         side: longest side to bring each to; None keeps them as they are.
     """
 
-    folder: _Folder
+    folder: PhotoSource
     paths: Sequence[str]
     max_pixels: int = MAX_PIXELS
     side: int | None = None
@@ -218,25 +300,28 @@ class PhotoItems:
     """Photos shown as they are in their files.
 
     Attributes:
-        ids: [N] paths.
+        ids: [N] paths, or the ids of a table that names them.
         photos: the same, decoded when asked for.
+        cells: column name -> [N] values, of such a table.
     """
 
     ids: Sequence[str]
     photos: Photos
+    cells: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def show(self, index: int) -> Shown:
         """Photo `index`, uint8, of its own size and mode."""
-        return Shown("image", image=self.photos[int(index)])
+        row = self.cells and {name: plain(column[index]) for name, column in self.cells.items()}
+        return Shown("image", row=row, image=self.photos[int(index)])
 
 
 READER = Reader(load, rows)
 
 
-class _Folder:
+class ImageFolder:
     """The image files under a folder or in a zip, by path, in order."""
 
     def __init__(self, file: File, max_bytes: int) -> None:
@@ -267,6 +352,7 @@ class _Folder:
         self._sizes = sizes
 
     def read(self, path: str) -> bytes:
+        """One file, no more of it than was promised."""
         with reading(f"{self.label}: {cut(path)} is damaged or locked; it"):
             if self._zip is None:
                 return (self._file.path / path).read_bytes()
@@ -280,7 +366,7 @@ def _is_junk(path: str) -> bool:
 
 
 def _decode_all(
-    folder: _Folder,
+    folder: ImageFolder,
     size: tuple[int, int] | None,
     mode: str | None,
     corrupt: str,
@@ -310,7 +396,7 @@ def _decode_all(
     return images, read, dropped
 
 
-def _too_few(folder: _Folder, n: int) -> InputError:
+def _too_few(folder: ImageFolder, n: int) -> InputError:
     return InputError(f"{folder.label} holds {n} image(s) that can be read; a pool needs at least 2.")
 
 

@@ -8,6 +8,7 @@ so; what an option did is written into the pool's notes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
@@ -48,12 +49,12 @@ def table_reader(
             fixes = ways_out(file, given, str(error))
             problem = Problem("unreadable", "choice" if fixes else "error", str(error), fixes=fixes)
             return TableReport(file.name, problems=(problem,))
-        return Examination(raw, given).report(preview)
+        return Examination(_placed(raw, file), given).report(preview)
 
     def load(file: File, **options: Any) -> Pool:
         """The pool the table makes under these options."""
         given = TableOptions.of(options)
-        return table_pool(Examination(read(file, given), given), file.stem)
+        return table_pool(Examination(_placed(read(file, given), file), given), file.stem)
 
     def rows(file: File, **options: Any) -> Any:
         """The rows as a DataFrame; the cells of a CSV are texts."""
@@ -64,6 +65,13 @@ def table_reader(
         return raw.frame
 
     return Reader(load, rows, inspect, stream)
+
+
+def _placed(raw: RawTable, file: File) -> RawTable:
+    """The table with the folder it lies in, where it was read from disk."""
+    if raw.beside or file.is_upload:
+        return raw
+    return replace(raw, beside=str(file.path if file.is_folder else file.path.parent))
 
 
 def frame_pool(frame: Any, label: str, **options: Any) -> Pool:

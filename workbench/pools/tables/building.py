@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
+from workbench.pools.building import image_pool
 from workbench.pools.cells import Numbers, plain_text, read_numbers, read_texts
 from workbench.pools.features.cache import cached_features
 from workbench.pools.features.pieces import PiecesFeatureMap
-from workbench.pools.features.table import CategoryColumn, NumberColumn, TableFeatureMap
+from workbench.pools.features.table import (
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    RecipeColumn,
+    TableFeatureMap,
+    TextColumn,
+)
 from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import without_features
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
+from workbench.pools.formats.images import (
+    MAX_NUMBERS,
+    MAX_PIXELS,
+    PhotoItems,
+    Photos,
+    photo_pool,
+    read_photos,
+    stack_images,
+)
 from workbench.pools.items import RowItems, RowNumbers, TextItems
 from workbench.pools.pool import FeatureMap, Pool
-from workbench.pools.tables.columns import typical
+from workbench.pools.tables.columns import Column, typical
 from workbench.pools.tables.examination import Examination
 from workbench.pools.tables.report import counted
+from workbench.reading import cut, listed
 
 _BLANK_WORD = np.uint64(0xB1A9)
 
@@ -45,18 +65,25 @@ def table_pool(table: Examination, stem: str) -> Pool:
     name = table.options.name or stem
     if table.texts is not None:
         return _text_pool(table, rows, name)
-    recipe: list[NumberColumn | CategoryColumn] = []
+    if table.pictures is not None:
+        return _picture_pool(table, rows, name)
+    recipe: list[RecipeColumn] = []
     features = []
     for column in table.columns.values():
         if not column.used:
+            continue
+        if column.use is not None:
+            entry = _entry(table, column, rows)
+            recipe.append(entry)
+            features.append(_encoded(table, entry, column, rows))
             continue
         series = column.series if len(rows) == len(table.frame) else column.series.iloc[rows]
         if column.as_text:
             texts, _ = read_texts(column.series)
             categories = tuple(sorted(set(map(str, texts[table.keep & ~column.gone]))))
-            entry = CategoryColumn(column.name, categories, bool(column.gone[rows].any()))
-            recipe.append(entry)
-            features.append(entry.read(series, "."))
+            category = CategoryColumn(column.name, categories, bool(column.gone[rows].any()))
+            recipe.append(category)
+            features.append(category.read(series, "."))
             continue
         fill = None
         if table.options.missing == "impute" and column.gone.any():
@@ -64,6 +91,9 @@ def table_pool(table: Examination, stem: str) -> Pool:
         number = NumberColumn(column.name, fill, table.options.numeric_text == "missing")
         recipe.append(number)
         features.append(number.encode(series, Numbers(*(part[rows] for part in column.cells))))
+    mixed = any(isinstance(entry, TextColumn) for entry in recipe)
+    if mixed:
+        recipe, features = _beside_texts(table, recipe, rows)
     feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or ".")
     frame = table.frame if len(rows) == len(table.frame) else table.frame.iloc[rows]
     shown = [name for name in table.names if name != table.options.target]
@@ -73,14 +103,70 @@ def table_pool(table: Examination, stem: str) -> Pool:
         features=np.column_stack(features),
         classes=table.classes,
         truth=None if table.truth is None else table.truth[rows],
-        items=RowItems(_ids(table, rows), {column: frame[column].array for column in shown}),
+        items=RowItems(item_ids(table, rows), {column: frame[column].array for column in shown}),
         feature_map=feature_map,
         fingerprints=_fingerprints(table, shown, rows),
         title=table.raw.name,
         description=f"{len(rows):,} items from {table.raw.name}.",
-        plane=len(feature_map.columns) == 2 and all(isinstance(column, NumberColumn) for column in recipe),
+        plane=len(feature_map.columns) == 2 and all(type(column) is NumberColumn for column in recipe),
+        common_scale=mixed,
         notes=table.found.notes,
     )
+
+
+def _entry(table: Examination, column: Column, rows: Ints) -> RecipeColumn:
+    """What a column's use makes of it: an entry of the recipe, learnt from the rows that stay."""
+    assert column.use is not None
+    name, use = column.name, column.use
+    gone = bool(column.gone[rows].any())
+    if use.use == "text":
+        texts, blank = read_texts(column.series.iloc[rows], blanks=("",))
+        filled = [str(text) for text, empty in zip(texts, blank, strict=True) if not empty]
+        return TextColumn(name, PiecesFeatureMap.of(filled, name, len(table.classes)))
+    if use.use == "category":
+        texts, _ = read_texts(column.series)
+        found, counts = np.unique(texts[table.keep & ~column.gone].astype(str), return_counts=True)
+        most = str(found[counts.argmax()]) if use.empty == "median" else None
+        return CategoryColumn(name, tuple(map(str, found)), gone and use.empty == "own", most)
+    fill = typical(column.cells.values[table.keep & ~column.gone])
+    if use.use == "date":
+        return DateColumn(name, fill, True, gone and use.empty == "own", format=use.format)
+    return NumberColumn(name, fill, True, gone and use.empty == "own")
+
+
+def _encoded(table: Examination, entry: RecipeColumn, column: Column, rows: Ints) -> Array:
+    series = column.series.iloc[rows]
+    if isinstance(entry, NumberColumn):
+        return entry.encode(series, Numbers(*(part[rows] for part in column.cells)))
+    return entry.read(series, table.options.decimal or ".")
+
+
+def _beside_texts(
+    table: Examination, recipe: Sequence[RecipeColumn], rows: Ints
+) -> tuple[list[RecipeColumn], list[Array]]:
+    """The recipe of texts beside other columns, and its features.
+
+    Every other column has variance 1, all texts together as much as all of them: neither drowns the other,
+    and one scale serves for all.
+    """
+    others = sum(not isinstance(entry, TextColumn) for entry in recipe)
+    n_texts = len(recipe) - others
+    scaled: list[RecipeColumn] = []
+    features = []
+    for entry in recipe:
+        column = table.columns[entry.name]
+        if isinstance(entry, NumberColumn):
+            cells = Numbers(*(part[rows] for part in column.cells))
+            made: RecipeColumn = entry.beside_texts(column.series.iloc[rows], cells)
+        else:
+            values = _encoded(table, entry, column, rows)
+            spread = float(np.sqrt(values.var(axis=0, dtype=np.float64).sum())) or 1.0
+            if isinstance(entry, TextColumn):
+                spread /= np.sqrt(max(others, 1) / n_texts)
+            made = replace(entry, scale=spread)
+        scaled.append(made)
+        features.append(_encoded(table, made, column, rows))
+    return scaled, features
 
 
 def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
@@ -110,7 +196,7 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
         features=features,
         classes=table.classes,
         truth=None if table.truth is None else table.truth[rows],
-        items=TextItems(_ids(table, rows), texts),
+        items=TextItems(item_ids(table, rows), texts),
         feature_map=feature_map,
         fingerprints=words,
         title=table.raw.name,
@@ -120,7 +206,55 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     )
 
 
-def _ids(table: Examination, rows: Ints) -> Sequence[str]:
+def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
+    """The pool of the pictures that a column names."""
+    pictures, options = table.pictures, table.options
+    notes = table.found.notes
+    failed = pictures.fetched(rows.tolist())
+    if failed:
+        first, why = next(iter(failed.items()))
+        words = f"{counted(len(failed), 'picture')} could not be fetched, the first {cut(first)}: {why}"
+        if options.missing_files != "drop":
+            raise InputError(f'{words}. Leave such rows out with missing_files="drop", or try again.')
+        notes = (*notes, f"{words}; left out.")
+        rows = np.array([i for i in rows.tolist() if pictures.names[i] not in failed], dtype=np.int64)
+    names = [pictures.names[i] for i in rows]
+    read = read_photos(pictures, names, options.corrupt, MAX_PIXELS)
+    if read.dropped:
+        dropped = [names[i] for i in read.dropped]
+        notes = (
+            *notes,
+            f"{counted(len(dropped), 'picture')} that could not be read left out: {listed(dropped, 3)}.",
+        )
+    if len(read.kept) < 2:
+        raise InputError(
+            f"{table.raw.name} names {counted(len(read.kept), 'picture')} that can be read; a pool needs "
+            f"at least 2."
+        )
+    rows, names = rows[read.kept], [names[i] for i in read.kept]
+    truth = None if table.truth is None else table.truth[rows]
+    ids = item_ids(table, rows) if table.ids is not None or len(set(names)) < len(names) else names
+    if table.ids is None and any(len(key) > 200 for key in ids):
+        ids = item_ids(table, rows)  # a picture in the table itself is no id
+    shown = {
+        c: table.frame[c].iloc[rows].array for c in table.names if c not in (options.target, pictures.column)
+    }
+    items = PhotoItems(ids, Photos(pictures, names), shown or None)
+    features = options.features or "shapes"
+    shared: dict[str, Any] = {"name": name, "title": table.raw.name, "notes": notes}
+    pool = None
+    if features != "pixels":
+        pool = photo_pool(read, items, truth, table.classes, features, **shared)
+    if pool is None:
+        whole = stack_images(iter(items.photos), len(names), table.raw.name, MAX_NUMBERS, names)
+        pool = replace(
+            image_pool(name, whole, truth, table.classes, ids=ids, title=table.raw.name), notes=notes
+        )
+    return pool
+
+
+def item_ids(table: Examination, rows: Ints) -> Sequence[str]:
+    """The ids of the rows that stay: the table's own, else their numbers."""
     if table.ids is not None:
         return [str(text) for text in table.ids[rows]]
     return RowNumbers(len(rows)) if len(rows) == len(table.frame) else [str(row) for row in rows]

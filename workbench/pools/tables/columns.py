@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.pools.cells import Numbers, looks_comma_decimal, read_numbers
+from workbench.pools.cells import BLANKS, Numbers, looks_comma_decimal, read_numbers, read_texts
+from workbench.pools.dates import read_dates
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import ColumnType, Findings, Fix, counted
+from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import cut
 
 
@@ -30,6 +32,7 @@ class Column:
         as_text: whether it is used as text.
         used: whether it becomes features.
         gone: [N] bool, cells with nothing to go by.
+        use: what it is used for, where that was said or guessed column by column.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Column:
     as_text: bool
     used: bool
     gone: Array
+    use: ColumnUse | None = None
 
     @property
     def blank(self) -> Array:
@@ -78,6 +82,80 @@ class Column:
             if options.numeric_text == "missing":
                 gone = gone | unreadable
         return cls(name, kind, series, cells, infinite, unreadable, n_unique, as_text, used, gone)
+
+    @classmethod
+    def used_as(cls, name: str, series: Any, use: ColumnUse, options: TableOptions) -> Column:
+        """Find out what a column holds, and what its own use makes of it."""
+        decimal = options.decimal or "."
+        none = np.zeros(len(series), dtype=bool)
+        if use.use in ("category", "text"):
+            texts, blank = read_texts(series, blanks=("",) if use.use == "text" else BLANKS)
+            cells = Numbers(np.full(len(series), np.nan), blank, ~blank)
+            n_unique = len(set(texts[~blank].tolist()))
+            return cls(name, "text", series, cells, none, none, n_unique, True, True, blank, use)
+        cells = read_dates(series, use.format) if use.use == "date" else read_numbers(series, decimal)
+        infinite = np.isinf(cells.values)
+        gone = cells.blank | cells.unreadable | infinite
+        n_unique = int(np.unique(cells.values[~gone]).size)
+        kind: ColumnType = "mixed" if cells.unreadable.any() else "number" if n_unique else "empty"
+        return cls(name, kind, series, cells, infinite, cells.unreadable, n_unique, False, True, gone, use)
+
+    def examine_use(self, most: int, locate: Callable[[int], str], found: Findings) -> None:
+        """Say what its use makes of it, and what stands in the way of that.
+
+        Args:
+            most: most categories of a column.
+            locate: row -> "line 7".
+            found: gets the problems.
+        """
+        assert self.use is not None
+        name, use, n_gone = self.name, self.use.use, int(self.gone.sum())
+        leave = Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}})
+        if n_gone == len(self.series):
+            what = {"number": "no number", "date": "no date"}.get(use, "nothing")
+            row = int(self.unreadable.argmax())
+            such = f" ({cut(str(self.series.iloc[row]))} on {locate(row)})" if self.unreadable.any() else ""
+            ways = (Fix("Use it as a category", {"columns": {name: {"use": "category"}}}), leave)
+            found.choice(
+                "use",
+                f"Column {name!r} holds {what}{such}: use it as something else, or leave it out.",
+                name,
+                ways,
+            )
+            return
+        if use == "category" and self.n_unique > most:
+            ways = (Fix("Use it as text", {"columns": {name: {"use": "text"}}}), leave)
+            found.choice(
+                "many categories",
+                f"Column {name!r} holds {self.n_unique:,} different values, too many for categories (at most "
+                f"{most:,}): use it as text or as a number, or leave it out.",
+                name,
+                ways,
+            )
+            return
+        if self.unreadable.any():
+            row, n = int(self.unreadable.argmax()), int(self.unreadable.sum())
+            found.note(
+                "numeric text",
+                f"What is no {use} in {name!r} ({counted(n, 'cell')}, such as "
+                f"{cut(str(self.series.iloc[row]))} "
+                f"on {locate(row)}) counts as empty.",
+                name,
+            )
+        if n_gone and self.use.empty != "drop":
+            how = (
+                "are a category of their own"
+                if use == "category"
+                else "get the median, and a sign that they were"
+            )
+            if self.use.empty == "median":
+                how = "count as the commonest" if use == "category" else "get the median"
+            how = "count as a text without words" if use == "text" else how
+            found.note("missing", f"Empty cells of {name!r} ({n_gone:,}) {how}.", name)
+        if self.n_unique == 1 and not n_gone:
+            found.note(
+                "constant", f"Column {name!r} holds one value on every row, which tells nothing.", name
+            )
 
     def examine(self, options: TableOptions, locate: Callable[[int], str], found: Findings) -> None:
         """Say what is wrong, in the order a person would mend it.

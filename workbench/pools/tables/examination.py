@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from workbench.arrays import Array, Ints
+from workbench.errors import InputError
 from workbench.pools.cells import is_text, read_texts
 from workbench.pools.items import plain
 from workbench.pools.labels import class_order
@@ -12,10 +16,15 @@ from workbench.pools.tables.columns import Column
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable
 from workbench.pools.tables.report import ColumnReport, Findings, Fix, Role, TableReport, counted
+from workbench.pools.tables.uses import (
+    CLASS_NAMES,
+    ID_NAMES,
+    ColumnUse,
+    check_uses,
+    guessed_decimal,
+    resolved,
+)
 from workbench.reading import cut, listed
-
-_ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")
-_TARGET_NAMES = ("target", "label", "class", "y", "category")
 
 
 class Examination:
@@ -36,6 +45,8 @@ class Examination:
         self.texts: Array | None = None  # of a pool of texts
         self.keep = np.ones(len(self.frame), dtype=bool)
         self.id_column = ""
+        self.uses: dict[str, ColumnUse] | None = None
+        self.pictures: Any = None  # of a pool of pictures, see `tables.pictures`
         self._examine()
 
     # What is wrong, in the order a person would mend it ----------------------------------------------
@@ -61,6 +72,8 @@ class Examination:
                     Fix("It holds the names", {"header": True}),
                 ),
             )
+        for note in raw.notes:
+            self.found.note("read", note)
         for name in raw.renamed:
             self.found.note("unnamed", f"A column without a name is called {name!r}.", name)
         if len(self.frame) == 0:
@@ -68,6 +81,9 @@ class Examination:
             return
         if len(self.frame) == 1:
             self.found.error("one row", f"{raw.name} has a single row; a pool needs at least 2 items.")
+        if options.columns is not None or (raw.typed and not options.says_columns):
+            self._follow_uses()
+            return
         for wanted, what in (
             (options.target, "target"),
             (options.id_column, "id_column"),
@@ -83,7 +99,7 @@ class Examination:
         if options.target in self.names:
             self._read_target(str(options.target))
         elif options.target is None:
-            named = [name for name in self.names if name.lower() in _TARGET_NAMES]
+            named = [name for name in self.names if name.lower() in CLASS_NAMES]
             if named and named[0] not in options.exclude:
                 self.found.note(
                     "target?",
@@ -108,6 +124,85 @@ class Examination:
             if column.used and options.missing == "drop":
                 self.keep &= ~column.gone
         self._after_columns()
+
+    def _follow_uses(self) -> None:
+        """What each column is used for, as said or guessed, and what that makes of the table."""
+        raw, options = self.raw, self.options
+        if options.decimal is None and raw.format in ("csv", "xlsx"):
+            decimal = guessed_decimal(self.frame)
+            if decimal is not None:
+                options = replace(options, decimal=decimal)
+                self.found.note("decimal", "Commas are read as decimal points.")
+        said = {**raw.uses, **(options.columns or {})}
+        if options.target is not None:
+            said[options.target] = ColumnUse("class")
+        try:
+            check_uses(said, self.names, raw.name)
+        except InputError as error:
+            self.found.error("columns", str(error))
+            said = {name: use for name, use in said.items() if name in self.names}
+        self.uses = resolved(self.frame, said, options.decimal or ".", options.max_categories)
+        by_use: dict[str, list[str]] = {}
+        for name, use in self.uses.items():
+            by_use.setdefault(use.use, []).append(name)
+        target, ids = by_use.get("class", []), by_use.get("id", [])
+        self.options = replace(
+            options,
+            target=target[0] if target else None,
+            id_column=ids[0] if ids else None,
+            exclude=tuple(by_use.get("leave out", ())),
+            columns=self.uses,
+            text_features=options.text_features if options.columns is not None else "pieces",
+        )
+        if target:
+            self._read_target(target[0])
+            if self.uses[target[0]].empty == "drop" and self.truth is not None:
+                self.keep &= self.truth >= 0
+        elif options.classes is not None:
+            self._check_classes_given()
+        self._read_ids()
+        shown = by_use.get("picture", [])
+        features = [name for name in self.feature_names if name not in shown]
+        if shown:
+            from workbench.pools.tables.pictures import find_pictures
+
+            self.pictures = find_pictures(self, shown[0])
+            if features:
+                self.found.note(
+                    "picture", f"The model sees the pictures; {listed(features)} are shown beside them."
+                )
+        elif len(features) == 1 and self.uses[features[0]].use == "text":
+            self.options = replace(self.options, text_column=features[0], missing="drop")
+            self._read_items(features[0])
+            return
+        else:
+            for name in features:
+                column = Column.used_as(name, self.frame[name], self.uses[name], self.options)
+                column.examine_use(self.options.max_categories, raw.locate, self.found)
+                self.columns[name] = column
+                if self.uses[name].empty == "drop":
+                    self.keep &= ~column.gone
+            if not self.columns:
+                self.found.error(
+                    "no features",
+                    f"No column of {raw.name} is left to learn from. Use one as a number, a category, a "
+                    f"date, "
+                    "text or pictures.",
+                )
+        self._after_uses()
+
+    def _after_uses(self) -> None:
+        lost, left = int((~self.keep).sum()), int(self.keep.sum())
+        if lost:
+            self.found.note("missing", f"{counted(lost, 'row')} left out; {left:,} stay.")
+        if lost and left < 2:
+            self.found.error(
+                "no rows", f"Leaving rows out leaves {counted(left, 'item')} of {len(self.frame)}."
+            )
+        elif (
+            lost and self.truth is not None and np.unique(self.truth[self.keep & (self.truth >= 0)]).size < 2
+        ):
+            self.found.error("one class", "The rows left have fewer than two classes among them.")
 
     @property
     def feature_names(self) -> list[str]:
@@ -194,7 +289,7 @@ class Examination:
         wanted = self.options.id_column
         if wanted == "auto":
             wanted = next(
-                (name for name in self.names if name.lower() in _ID_NAMES and name != self.options.target),
+                (name for name in self.names if name.lower() in ID_NAMES and name != self.options.target),
                 None,
             )
             if wanted in self.options.exclude:
@@ -205,7 +300,18 @@ class Examination:
             return
         self.id_column = wanted
         texts, blank = read_texts(self.frame[wanted], blanks=("",))
-        if blank.any():
+        if blank.any() and self.uses is not None:
+            if self.uses[wanted].empty == "drop":
+                self.keep &= ~blank
+            else:
+                ways = (
+                    Fix("Number the rows instead", {"columns": {wanted: {"use": "leave out"}}}),
+                    Fix("Leave those rows out", {"columns": {wanted: {"use": "id", "empty": "drop"}}}),
+                )
+                at = self.raw.locate(int(blank.argmax()))
+                self.found.choice("id", f"Column {wanted!r} has no id on {at}.", wanted, ways)
+                return
+        elif blank.any():
             self.found.choice(
                 "id",
                 f"Column {wanted!r} has no id on {self.raw.locate(int(blank.argmax()))}. Complete it, or "
@@ -214,12 +320,13 @@ class Examination:
                 (Fix("Number the rows instead", {"id_column": None, "exclude": self._also(wanted)}),),
             )
             return
-        _, first, inverse, counts = np.unique(
-            texts.astype(str), return_index=True, return_inverse=True, return_counts=True
-        )
-        if (counts > 1).any():
-            again = np.flatnonzero(first[inverse] != np.arange(len(texts)))
+        _, first, inverse = np.unique(texts.astype(str), return_index=True, return_inverse=True)
+        again = np.flatnonzero((first[inverse] != np.arange(len(texts))) & self.keep)
+        if len(again):
             row = int(again[0])
+            instead: dict[str, Any] = {"id_column": None, "exclude": self._also(wanted)}
+            if self.uses is not None:
+                instead = {"columns": {wanted: {"use": "leave out"}}}
             if self.options.duplicate_ids == "error":
                 self.found.choice(
                     "duplicate ids",
@@ -230,7 +337,7 @@ class Examination:
                     wanted,
                     (
                         Fix("Keep the first of each", {"duplicate_ids": "first"}),
-                        Fix("Number the rows instead", {"id_column": None, "exclude": self._also(wanted)}),
+                        Fix("Number the rows instead", instead),
                     ),
                 )
             else:
@@ -305,7 +412,7 @@ class Examination:
             elif self.texts is not None:
                 role = "feature" if name == self.options.text_column else "left out"
             elif column is None or not column.used:
-                role = "left out"
+                role = "feature" if self.pictures is not None and self.pictures.column == name else "left out"
             # examples come from the top: a report must not read a large table twice
             texts, blank = read_texts(series.iloc[:200])
             gone = (
@@ -323,6 +430,7 @@ class Examination:
                     int(column.unreadable.sum()) if column else 0,
                     column.n_unique if column else int(series[~gone].nunique()),
                     tuple(dict.fromkeys(str(text)[:60] for text in texts[~blank]))[:4],
+                    None if self.uses is None else self.uses[name],
                 )
             )
         head = self.frame.head(preview)

@@ -9,12 +9,15 @@ from typing import Any
 from workbench.errors import InputError
 from workbench.pools.features.vectors import PREFIX, is_vectors
 from workbench.pools.formats.files import MAX_BYTES
+from workbench.pools.tables.uses import ColumnUse, uses_of
 from workbench.reading import cut
 
 MAX_TABLE_CELLS = 15_000_000
 """Most cells of a table: each takes about fifty bytes on its way to a feature."""
 MAX_TABLE_COLUMNS = 10_000
 
+_PICTURE_FEATURES = ("shapes", "pixels")
+_INSTEAD = ("text_column", "exclude", "missing", "numeric_text", "text", "constant")
 _CHOICES = {
     "ragged": ("error", "drop"),
     "missing": ("error", "drop", "impute"),
@@ -22,6 +25,10 @@ _CHOICES = {
     "text": ("error", "one-hot", "drop"),
     "constant": ("keep", "drop"),
     "duplicate_ids": ("error", "first"),
+    "missing_files": ("error", "drop"),
+    "corrupt": ("error", "drop"),
+    "fetch": (False, True),
+    "lines": (None, True, False),
     "text_features": ("topics", "pieces"),
     "decimal": (None, ".", ","),
     "header": (None, True, False),
@@ -57,6 +64,17 @@ class TableOptions:
         text: columns of texts: "error", "one-hot" or "drop".
         constant: columns with one value: "keep" or "drop".
         duplicate_ids: ids met twice: "error" or keep the "first" of them.
+        columns: what each column is used for, in place of target, id_column, text_column, exclude, missing,
+            numeric_text, text and constant: "auto", or a mapping of names to uses
+            (`workbench.pools.tables.uses`); columns it does not name are guessed. None leaves it to the
+            others.
+        folder: of the files that a column of pictures names, or a zip; None looks beside the table.
+        missing_files: pictures that are not there: "error", or "drop" the row.
+        corrupt: pictures that cannot be decoded: "error", or "drop" the row.
+        fetch: whether pictures at web addresses may be fetched.
+        lines: of a .txt: whether each line is an item; None looks.
+        sheet: of a workbook; None takes the first that holds something.
+        split: of a Hugging Face folder; None takes all.
         max_categories: most categories of a column for one-hot.
         max_classes: most classes of a target.
         max_bytes: most bytes read.
@@ -82,11 +100,24 @@ class TableOptions:
     text: str = "error"
     constant: str = "keep"
     duplicate_ids: str = "error"
+    columns: Mapping[str, ColumnUse] | None = None
+    folder: str | None = None
+    missing_files: str = "error"
+    corrupt: str = "error"
+    fetch: bool = False
+    lines: bool | None = None
+    sheet: str | None = None
+    split: str | None = None
     max_categories: int = 100
     max_classes: int = 1000
     max_bytes: int = MAX_BYTES
     max_cells: int = MAX_TABLE_CELLS
     max_columns: int = MAX_TABLE_COLUMNS
+
+    @property
+    def says_columns(self) -> bool:
+        """Whether anything but `columns` says what columns are used for."""
+        return any(getattr(self, name) not in (None, "", (), "error", "keep") for name in _INSTEAD)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> TableOptions:
@@ -109,7 +140,8 @@ class TableOptions:
             if allowed is not None and value not in allowed:
                 raise InputError(f"{name}={cut(value)} is not one of {', '.join(map(repr, allowed))}.")
         features = options.get("features")
-        if features is not None and not is_vectors(features):
+        pictures = features in _PICTURE_FEATURES and options.get("columns") is not None
+        if features is not None and not is_vectors(features) and not pictures:
             raise InputError(
                 f"features={cut(features)} is for images; a table takes its columns, or '{PREFIX}FILE' with "
                 "vectors of your own."
@@ -120,4 +152,14 @@ class TableOptions:
         for name in ("exclude", "classes"):
             if given.get(name) is not None:
                 given[name] = tuple(map(str, given[name]))
+        if given.get("columns") is not None:
+            instead = [name for name in _INSTEAD if options.get(name)]
+            if instead:
+                raise InputError(
+                    f"columns= says what every column is used for; leave out {instead[0]}=, or say it there."
+                )
+            given["columns"] = uses_of(given["columns"])
+            if given.get("target") is not None:
+                given["columns"][str(given.pop("target"))] = ColumnUse("class")
+            given.setdefault("text_features", "pieces")
         return cls(**given)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.pools.tables.uses import ColumnUse
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class RawTable:
         n_ragged: how many were left out.
         renamed: columns that had no name and were given one.
         locate: row -> "line 7" or "row 6".
+        pictures: column -> the pictures that lie in the table itself, by the name that its cells hold.
+        typed: whether the source says what its columns are, so that uses are guessed where nobody says them.
+        uses: what the source itself says of its columns.
+        notes: what was done while reading.
+        beside: the folder the file lies in; "" for uploads.
     """
 
     name: str
@@ -51,6 +57,12 @@ class RawTable:
     n_ragged: int = 0
     renamed: tuple[str, ...] = ()
     locate: Callable[[int], str] = field(default=lambda row: f"row {row + 1}")
+
+    pictures: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    typed: bool = False
+    uses: Mapping[str, ColumnUse] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    beside: str = ""
 
     @property
     def ragged_message(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import shortened
 
 ColumnType = Literal["number", "text", "mixed", "empty"]
@@ -57,6 +58,7 @@ class ColumnReport:
         n_unreadable: texts in a column of numbers.
         n_unique: different values.
         examples: a few of them.
+        use: what it is used for, where the columns' uses are said or guessed; None elsewhere.
     """
 
     name: str
@@ -67,6 +69,7 @@ class ColumnReport:
     n_unreadable: int
     n_unique: int
     examples: tuple[str, ...]
+    use: ColumnUse | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,11 @@ class TableReport:
     classes: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     preview: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def columns_option(self) -> dict[str, dict[str, str]]:
+        """The option `columns` that says of every column what it is used for now."""
+        return {column.name: column.use.to_json() for column in self.columns if column.use is not None}
 
     @property
     def ready(self) -> bool:

@@ -1,0 +1,331 @@
+"""Workbooks, JSON, lines, Hugging Face folders, and pictures that a column names."""
+
+import base64
+import io
+import json
+import zipfile
+from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from openpyxl import Workbook
+from PIL import Image
+
+from workbench.errors import InputError
+from workbench.pools import inspect_table, load_pool, with_learnt_features
+from workbench.pools.formats import format_of
+from workbench.pools.formats.files import File
+
+
+def picture(seed: int, side: int = 16) -> bytes:
+    stream = io.BytesIO()
+    pixels = np.random.default_rng(seed).integers(0, 255, (side, side, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def workbook(sheets: dict[str, list[list[object]]]) -> bytes:
+    book, stream = Workbook(), io.BytesIO()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(stream)
+    return stream.getvalue()
+
+
+ROWS = [["id", "age", "seen", "colour", "label"]] + [
+    [f"u{i}", 20 + i, date(2024, 1, 1 + i), ("red", "blue")[i % 2], ("good", "bad")[i % 2]] for i in range(8)
+]
+
+
+def test_a_workbook_is_a_table():
+    data = workbook({"empty": [], "people": [*ROWS[:4], [], *ROWS[4:]], "more": [["x"], [1]]})
+    report = inspect_table(data, file_name="a.xlsx", columns="auto")
+    assert {c.name: c.use.use for c in report.columns} == {
+        "id": "id", "age": "number", "seen": "date", "colour": "category", "label": "class",
+    }  # fmt: skip
+    pool = load_pool(data, file_name="a.xlsx", columns="auto")
+    assert len(pool) == 8 and pool.classes == ("bad", "good")
+    assert any("'people'" in note and "'more'" in note for note in pool.notes)
+    with pytest.raises(InputError, match=r"no sheet 'none'; it has 'empty', 'people', 'more'"):
+        load_pool(data, file_name="a.xlsx", sheet="none")
+    with pytest.raises(InputError, match=r"a.xlsx is empty"):
+        load_pool(workbook({"a": []}), file_name="a.xlsx")
+    with pytest.raises(InputError, match=r"limit is 20"):
+        load_pool(data, file_name="a.xlsx", max_cells=20)
+    with pytest.raises(InputError, match=r"not an Excel workbook"):
+        load_pool(b"PK\x03\x04 nothing", file_name="a.xlsx")
+
+
+def test_a_workbook_that_unpacks_to_more_is_refused_before_it_is_read():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * 3_000_000)
+    with pytest.raises(InputError, match=r"unpacked"):
+        load_pool(stream.getvalue(), file_name="a.xlsx", max_bytes=1 << 20)
+
+
+def test_json_lines_and_lists_of_objects_are_tables():
+    rows = [
+        {"id": i, "size": i / 2, "kind": "ab"[i % 2], "tags": ["x"], "label": "cd"[i % 2] if i < 6 else None}
+        for i in range(12)
+    ]
+    lines = "\n".join(map(json.dumps, rows)).encode()
+    pools = [load_pool(lines, file_name="a.jsonl", columns="auto")]
+    pools += [load_pool(json.dumps(rows).encode(), file_name="a.json", columns="auto")]
+    for pool in pools:
+        assert pool.feature_map.columns == ("size", "kind=a", "kind=b")
+        assert pool.classes == ("c", "d") and (pool.truth >= 0).sum() == 6
+        assert any("'tags'" in note for note in pool.notes)
+    np.testing.assert_array_equal(pools[0].fingerprints, pools[1].fingerprints)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "match"),
+    [
+        ("a.jsonl", b'{"a": 1}\n{"a": \n', "line 2"),
+        ("a.jsonl", b"[1]\n", r"line 1 is \[1\], not an object"),
+        ("a.jsonl", b'{"a": [1]}\n', "lists and objects only"),
+        ("a.jsonl", b"", "empty"),
+        ("a.json", b"[1, 2]", "no list of objects"),
+        ("a.json", b'{"a": 1}', "one JSON object"),
+        ("a.json", b'{"categories": [], "annotations": []}', "COCO annotations, not items"),
+        ("a.json", b"[" * 100_000, "nested too deeply|not JSON"),
+        ("a.xls", b"x", "spreadsheet. Save it as .xlsx"),
+        ("a.txt", b"\n \n", "empty"),
+        ("a.txt", b"\xff\xfe\x00", "not UTF-8|UTF-16|zero bytes"),
+    ],
+)
+def test_bad_files_are_one_sentence(name, data, match):
+    with pytest.raises(InputError, match=match):
+        load_pool(data, file_name=name)
+
+
+def test_label_studio_tasks_bring_their_choices():
+    def task(i):
+        choice = {"type": "choices", "value": {"choices": ["cat" if i % 2 else "dog"]}}
+        made = [{"result": [choice]}] if i < 6 else [{"result": [choice], "was_cancelled": True}]
+        return {"id": i + 10, "data": {"text": f"number {i} about animals"}, "annotations": made}
+
+    data = json.dumps([task(i) for i in range(12)]).encode()
+    pool = load_pool(data, file_name="tasks.json")
+    assert pool.kind == "text" and pool.classes == ("cat", "dog")
+    assert (pool.truth >= 0).sum() == 6 and list(pool.items.ids[:2]) == ["10", "11"]
+    assert "columns" in with_learnt_features(data, {}, file_name="tasks.json")
+
+
+def test_a_text_file_is_lines_unless_it_is_a_table():
+    lines = b"Hello, how are you today\nI am fine, thanks\n\nWhat, a, long day\n" * 3
+    pool = load_pool(lines, file_name="a.txt")
+    assert pool.kind == "text" and len(pool) == 9
+    assert load_pool(b"a,b\n1,2\n3,4\n", file_name="a.txt").feature_map.columns == ("a", "b")
+    assert (
+        load_pool(b"text\tn\none two\t2\nthree two\t4\n", file_name="a.txt", columns="auto").kind == "table"
+    )
+    assert len(load_pool(lines, file_name="a.txt", lines=True)) == 9
+    old = load_pool(
+        b"question\nwho is it\nwhat is it\nwho\nwhat was\n", file_name="a.txt", text_column="question"
+    )
+    assert len(old) == 4  # as a project of an earlier version named it
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+
+def photos(tmp_path, n=6):
+    folder = tmp_path / "photos"
+    (folder / "in").mkdir(parents=True)
+    for i in range(n):
+        (folder / "in" / f"p{i}.png").write_bytes(picture(i))
+    return folder
+
+
+def test_a_column_of_files_makes_a_pool_of_pictures(tmp_path):
+    folder = photos(tmp_path)
+    table = pd.DataFrame({"file": [f"p{i}.png" for i in range(7)], "age": range(7), "label": list("abababa")})
+    data = table.to_csv(index=False).encode()
+    report = inspect_table(data, file_name="t.csv", columns="auto", folder=str(folder))
+    problem = next(p for p in report.problems if p.severity == "choice")
+    assert problem.code == "files" and "'p6.png'" in problem.message and "line 8" in problem.message
+    options = {"columns": report.columns_option, "folder": str(folder), **problem.fixes[0].options}
+    pool = load_pool(data, file_name="t.csv", **options)
+    assert pool.kind == "image" and len(pool) == 6 and pool.classes == ("a", "b")
+    assert list(pool.items.ids) == [f"p{i}.png" for i in range(6)]
+    shown = pool.items.show(2)
+    assert shown.image.shape == (16, 16, 3) and shown.row == {"age": "2"}
+    assert any("p6.png" in note for note in pool.notes)
+    # beside the table itself, by their paths, and never outside its folder
+    place = folder / "t.csv"
+    table = pd.DataFrame({"file": ["in/p0.png", "in/p1.png", "../../secret.png"], "label": list("abb")})
+    table.to_csv(place, index=False)
+    (tmp_path.parent / "secret.png").write_bytes(picture(0))
+    with pytest.raises(InputError, match=r"secret.png' is not there|is not there: '../../secret.png'"):
+        load_pool(str(place), columns="auto")
+    assert len(load_pool(str(place), columns="auto", missing_files="drop")) == 2
+    with pytest.raises(InputError, match=r"names files .* not here. Give their folder"):
+        load_pool(data, file_name="t.csv", columns="auto")
+    (folder / "in" / "p1.png").write_bytes(b"broken")
+    with pytest.raises(InputError, match=r"p1.png"):
+        load_pool(data, file_name="t.csv", **options)
+    assert len(load_pool(data, file_name="t.csv", corrupt="drop", **options)) == 5
+
+
+def test_pictures_in_the_table_itself():
+    cells = [f"data:image/png;base64,{base64.b64encode(picture(i)).decode()}" for i in range(4)]
+    data = json.dumps([{"image": cell, "label": "xy"[i % 2]} for i, cell in enumerate(cells)]).encode()
+    pool = load_pool(data, file_name="a.json", columns="auto")
+    assert pool.kind == "image" and list(pool.items.ids) == ["0", "1", "2", "3"]
+
+
+class Handler(BaseHTTPRequestHandler):
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        known = {f"/{i}.png": picture(i) for i in range(3)}
+        if self.path == "/moved.png":
+            self.send_response(302)
+            self.send_header("Location", "/2.png")
+            self.end_headers()
+            return
+        body = known.get(self.path, b"")
+        self.send_response(200 if body else 404)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def web(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_MEDIA", str(tmp_path / "media"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Handler.asked = []
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_web_addresses_are_fetched_only_with_a_yes(web, monkeypatch):
+    names = [f"{web}/{name}.png" for name in ("0", "1", "moved", "none")]
+    data = pd.DataFrame({"photo": names, "label": list("abab")}).to_csv(index=False).encode()
+    report = inspect_table(data, file_name="t.csv", columns="auto")
+    problem = next(p for p in report.problems if p.severity == "choice")
+    assert problem.code == "fetch" and Handler.asked == []
+    with pytest.raises(InputError, match=r"is no public address"):
+        load_pool(data, file_name="t.csv", columns="auto", fetch=True)
+    assert Handler.asked == []
+    monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
+    with pytest.raises(InputError, match=r"none.png'.*404"):
+        load_pool(data, file_name="t.csv", columns="auto", fetch=True)
+    pool = load_pool(data, file_name="t.csv", columns="auto", fetch=True, missing_files="drop")
+    assert len(pool) == 3
+    Handler.asked.clear()
+    load_pool(data, file_name="t.csv", columns="auto", fetch=True, missing_files="drop")
+    assert Handler.asked == ["/none.png"]  # the others lie on disk
+
+
+# --- Hugging Face ---------------------------------------------------------------------------------
+
+
+def described(table: pa.Table, features: dict) -> pa.Table:
+    return table.replace_schema_metadata(
+        {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
+    )
+
+
+FEATURES = {
+    "image": {"_type": "Image"},
+    "label": {"names": ["cat", "dog"], "_type": "ClassLabel"},
+    "n": {"dtype": "int64", "_type": "Value"},
+}
+
+
+def images_table(n=6, first=0):
+    cells = [{"bytes": picture(first + i), "path": f"p{first + i}.png"} for i in range(n)]
+    return described(
+        pa.table({"image": cells, "label": [i % 2 for i in range(n - 1)] + [-1], "n": list(range(n))}),
+        FEATURES,
+    )
+
+
+def save_to_disk(folder, table):
+    folder.mkdir(parents=True)
+    with (
+        pa.OSFile(str(folder / "data-00000-of-00001.arrow"), "wb") as sink,
+        pa.ipc.new_stream(sink, table.schema) as writer,
+    ):
+        writer.write_table(table)
+    (folder / "state.json").write_text("{}")
+    (folder / "dataset_info.json").write_text(json.dumps({"features": FEATURES}))
+
+
+def test_hugging_face_folders_of_pictures(tmp_path):
+    arrow = tmp_path / "arrow"
+    save_to_disk(arrow / "train", images_table())
+    save_to_disk(arrow / "test", images_table(4, 10))
+    (arrow / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    hub = tmp_path / "hub"
+    (hub / "data").mkdir(parents=True)
+    pq.write_table(images_table(), hub / "data" / "train-00000-of-00002.parquet")
+    pq.write_table(images_table(4, 10), hub / "data" / "test-00000-of-00002.parquet")
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for path in hub.rglob("*.parquet"):
+            archive.write(path, f"set/{path.relative_to(hub).as_posix()}")
+    (tmp_path / "set.zip").write_bytes(stream.getvalue())
+    found = []
+    for place in (arrow, hub, tmp_path / "set.zip"):
+        assert format_of(File.of(place)).name == "huggingface"
+        pool = load_pool(str(place))
+        assert pool.kind == "image" and len(pool) == 10 and pool.classes == ("cat", "dog")
+        assert (pool.truth == -1).sum() == 2
+        assert pool.items.show(0).row == {"n": 0}
+        np.testing.assert_array_equal(
+            pool.items.show(6).image, np.asarray(Image.open(io.BytesIO(picture(10))))
+        )
+        found.append(pool.fingerprints)
+        assert len(load_pool(str(place), split="test")) == 4
+    assert all((other == found[0]).all() for other in found)
+    with pytest.raises(InputError, match=r"no split 'dev'; it has 'train', 'test'"):
+        load_pool(str(hub), split="dev")
+
+
+def test_hugging_face_texts_and_metadata_beside_images(tmp_path):
+    folder = tmp_path / "texts"
+    (folder / "data").mkdir(parents=True)
+    names = {"text": {"dtype": "string"}, "label": {"names": ["no", "yes"], "_type": "ClassLabel"}}
+    texts = [f"the text number {i} about it" for i in range(8)]
+    table = described(pa.table({"text": texts, "label": [0, 1] * 4}), names)
+    pq.write_table(table, folder / "data" / "train-00000-of-00001.parquet")
+    pool = load_pool(str(folder))
+    assert pool.kind == "text" and pool.classes == ("no", "yes")
+    images = photos(tmp_path)
+    (images / "in" / "metadata.csv").write_text("file_name,label\np0.png,a\np1.png,b\np2.png,a\ngone.png,a\n")
+    with pytest.raises(InputError, match=r"'gone.png', which is not there"):
+        load_pool(str(images))
+    pool = load_pool(str(images), missing_files="drop")
+    assert pool.kind == "image" and len(pool) == 3 and pool.classes == ("a", "b")
+
+
+def test_bad_hugging_face_folders(tmp_path):
+    (tmp_path / "dataset_info.json").write_text("{}")
+    with pytest.raises(InputError, match=r"no .parquet and no .arrow"):
+        load_pool(str(tmp_path))
+    (tmp_path / "data-0.arrow").write_bytes(b"ARROW1 nothing of the sort")
+    with pytest.raises(InputError, match=r"not a Hugging Face dataset that can be read"):
+        load_pool(str(tmp_path))
+    save_to_disk(tmp_path / "big", images_table())
+    with pytest.raises(InputError, match=r"limit is"):
+        load_pool(str(tmp_path / "big"), max_bytes=1000)

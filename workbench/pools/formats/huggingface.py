@@ -1,0 +1,293 @@
+"""Folders of Hugging Face datasets, and zips of them: Parquet or Arrow files, or images with metadata."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.pools.formats import Reader, csv, jsons
+from workbench.pools.formats.files import File, check_cells, check_size
+from workbench.pools.formats.images import IMAGE_ENDINGS, MAX_PHOTO_BYTES
+from workbench.pools.tables import table_reader
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.uses import ColumnUse
+from workbench.reading import cut, listed, parse_json, reading
+
+_FORM = "a Hugging Face dataset"
+_SPLIT = re.compile(r"(?:^|[/_.-])(train|test|validation|valid|dev|val)(?=[/_.-]|$)")
+_ORDER = ("train", "validation", "valid", "val", "dev", "test")
+_METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+_LABELS = ("label", "labels", "target", "class", "category")
+
+
+def read(file: File, options: TableOptions) -> RawTable:
+    """A dataset as a table; its images, if it has any, are the items.
+
+    Args:
+        file: a folder as `save_to_disk` writes it or as it lies on the hub, or a zip of one.
+        options: split (None takes all, one after the other), max_bytes of all files that are read whole,
+            max_cells, max_columns.
+
+    Returns:
+        The table, with the names of its classes in place of their codes.
+
+    Raises:
+        InputError: no such dataset, no such split, damaged, or too large.
+    """
+    with reading(file.name, _FORM, "Download or save it again."):
+        members = _Members(file)
+        about = next((path for path in members.sizes if PurePosixPath(path).name in _METADATA), None)
+        data = sorted(p for p in members.sizes if p.endswith((".parquet", ".arrow")) and p != about)
+        if data:
+            return _table(file.name, members, data, options)
+        if about is None:
+            raise InputError(
+                f"{file.name} holds no .parquet and no .arrow file, and no {' or '.join(_METADATA[:2])} "
+                "beside images."
+            )
+        return _image_folder(file.name, members, about, options)
+
+
+READER: Reader = table_reader(read)
+
+
+class _Members:
+    """The files of a folder or a zip, by path."""
+
+    def __init__(self, file: File) -> None:
+        self._root = file.path if file.is_folder else None
+        self._zip: zipfile.ZipFile | None = None
+        if self._root is not None:
+            found = (path for path in self._root.rglob("*") if path.is_file() and not path.is_symlink())
+            self.sizes = {path.relative_to(self._root).as_posix(): path.stat().st_size for path in found}
+        else:
+            self._zip = file.zipped("a zip file")
+            self.sizes = {info.filename: info.file_size for info in self._zip.infolist() if not info.is_dir()}
+        self.sizes = {path: size for path, size in sorted(self.sizes.items()) if "__MACOSX" not in path}
+
+    def read(self, path: str) -> bytes:
+        """One file; no more of it than the directory says."""
+        if self._zip is None:
+            assert self._root is not None
+            return (self._root / path).read_bytes()
+        with self._zip.open(path) as member:
+            return member.read(self.sizes[path] + 1)
+
+
+class _Blobs(Mapping[str, bytes]):
+    """Pictures in a column of a table, by the name that stands in the cell."""
+
+    def __init__(self, cells: Any, names: Sequence[str]) -> None:
+        self._cells = cells
+        self._rows = {name: i for i, name in enumerate(names)}
+
+    def __getitem__(self, name: str) -> bytes:
+        return bytes(self._cells[self._rows[name]].as_py() or b"")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class _Files(Mapping[str, bytes]):
+    """Pictures among the members, by the name that stands in the cell."""
+
+    def __init__(self, members: _Members, paths: Mapping[str, str]) -> None:
+        self._members, self._paths = members, paths
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._members.read(self._paths[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def _table(name: str, members: _Members, data: list[str], options: TableOptions) -> RawTable:
+    """The table of Parquet or Arrow files, split after split."""
+    import pyarrow as pa
+
+    splits: dict[str, list[str]] = {}
+    for path in data:
+        found = _SPLIT.findall(path.lower())
+        splits.setdefault(found[-1] if found else "train", []).append(path)
+    chosen = sorted(splits, key=_ORDER.index)
+    if options.split is not None:
+        if options.split not in splits:
+            raise InputError(f"{name} has no split {cut(options.split)}; it has {listed(chosen)}.")
+        chosen = [options.split]
+    paths = [path for split in chosen for path in splits[split]]
+    check_size(name, sum(members.sizes[path] for path in paths), options.max_bytes)
+    tables: list[Any] = []
+    n_rows = n_bytes = 0
+    for path in paths:
+        for table in _pieces(path, members.read(path), options, name):
+            if tables and table.schema.names != tables[0].schema.names:
+                raise InputError(f"The files of {name} do not have the same columns; make them alike.")
+            n_rows, n_bytes = n_rows + table.num_rows, n_bytes + table.nbytes
+            check_cells(name, n_rows, table.num_columns, options.max_cells, options.max_columns)
+            check_size(f"{name} (unpacked)", n_bytes, options.max_bytes)
+            tables.append(table)
+    if not tables:
+        raise InputError(f"{name} holds no rows.")
+    whole = pa.concat_tables(tables, promote_options="permissive")
+    check_names(name, whole.column_names)
+    notes = (f"Splits one after the other: {', '.join(chosen)} (split= takes one).",) if chosen[1:] else ()
+    return _framed(name, whole, _features(whole, members), notes)
+
+
+def _pieces(path: str, data: bytes, options: TableOptions, name: str) -> Iterator[Any]:
+    """One file's tables, its sizes checked as it is unpacked."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.endswith(".parquet"):
+        file = pq.ParquetFile(io.BytesIO(data))
+        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        check_size(f"{name} (unpacked)", sum(group.total_byte_size for group in groups), options.max_bytes)
+        check_cells(name, file.metadata.num_rows, len(file.schema_arrow.names), options.max_cells)
+        yield file.read()
+        return
+    stream = data[:6] != b"ARROW1"
+    source = pa.ipc.open_stream(data) if stream else pa.ipc.open_file(data)
+    batches = iter(source) if stream else (source.get_batch(i) for i in range(source.num_record_batches))
+    for batch in batches:
+        yield pa.Table.from_batches([batch], schema=source.schema)
+
+
+def _features(table: Any, members: _Members) -> Mapping[str, Any]:
+    """What the dataset says its columns are; {} where it says nothing."""
+    described = (table.schema.metadata or {}).get(b"huggingface")
+    if described:
+        document = parse_json(described, "What the dataset says of its columns")
+        return document.get("info", {}).get("features") or {}
+    for path in members.sizes:
+        if PurePosixPath(path).name == "dataset_info.json" and members.sizes[path] < 10 << 20:
+            document = parse_json(members.read(path), path)
+            if isinstance(document, dict) and isinstance(document.get("features"), dict):
+                return document["features"]
+    return {}
+
+
+def _framed(name: str, table: Any, features: Mapping[str, Any], notes: tuple[str, ...]) -> RawTable:
+    import pandas as pd
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    uses: dict[str, ColumnUse] = {}
+    pictures: dict[str, Mapping[str, bytes]] = {}
+    nested: list[str] = []
+    for given in table.column_names:
+        cells, feature = table.column(given), features.get(given)
+        feature = feature if isinstance(feature, dict) else {}
+        kind = cells.type
+        if pa.types.is_struct(kind) and {field.name for field in kind} >= {"bytes", "path"}:
+            if pictures:
+                nested.append(given)
+                continue
+            names, held = _pictures(cells.combine_chunks(), given)
+            columns[given], pictures[given] = pd.Series(names, dtype="str"), held
+            uses[given] = ColumnUse.of(given, "picture")
+            continue
+        if pa.types.is_nested(kind):
+            nested.append(given)
+            continue
+        if feature.get("_type") == "ClassLabel" and feature.get("names"):
+            columns[given] = _named(cells, [str(label) for label in feature["names"]], given)
+            if "class" not in {use.use for use in uses.values()}:
+                uses[given] = ColumnUse("class")
+            continue
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            nested.append(given)
+            continue
+        columns[given] = cells.to_pandas().reset_index(drop=True)
+    if nested:
+        notes = (*notes, f"Left out are lists, records and further pictures: {listed(nested)}.")
+    if not columns:
+        raise InputError(f"{name} holds no column of plain values and no pictures.")
+    frame = pd.DataFrame(columns)
+    if pictures:  # the model sees the pictures alone
+        label = next((c for c in frame.columns if c.lower() in _LABELS and c not in uses), None)
+        if label is not None and "class" not in {use.use for use in uses.values()}:
+            uses[label] = ColumnUse("class")
+        uses |= {c: ColumnUse("leave out") for c in frame.columns if c not in uses and c.lower() != "id"}
+    return RawTable(name, "huggingface", frame, pictures=pictures, typed=True, uses=uses, notes=notes)
+
+
+def _pictures(cells: Any, column: str) -> tuple[list[str], _Blobs]:
+    """Names of the pictures of a column of {bytes, path}, each once, and their bytes."""
+    paths = cells.field("path").to_pylist()
+    taken: set[str] = set()
+    names = []
+    for i, path in enumerate(paths):
+        name = PurePosixPath(str(path)).name if path else f"{column}-{i:06d}"
+        name = name if name not in taken else f"{i:06d}-{name}"
+        taken.add(name)
+        names.append(name)
+    return names, _Blobs(cells.field("bytes"), names)
+
+
+def _named(cells: Any, names: list[str], column: str) -> Any:
+    """Codes as the names of their classes; -1 is no class."""
+    import pandas as pd
+
+    codes = cells.to_pandas().to_numpy(dtype=np.float64, na_value=-1)
+    codes = np.where(np.isnan(codes), -1, codes).astype(np.int64)
+    if len(codes) and int(codes.max()) >= len(names):
+        raise InputError(
+            f"Column {column!r} holds the code {int(codes.max())}, and there are {len(names)} classes."
+        )
+    return pd.Series([names[code] if code >= 0 else "" for code in codes], dtype="str")
+
+
+def _image_folder(name: str, members: _Members, about: str, options: TableOptions) -> RawTable:
+    """Images with a table of metadata beside them, whose column file_name names them."""
+    import pandas as pd
+
+    data = members.read(about)
+    inner = File(data, about)
+    given = TableOptions(max_bytes=options.max_bytes, max_cells=options.max_cells)
+    raw = jsons.read_lines(inner, given) if about.endswith(".jsonl") else csv.read(inner, given)
+    frame = raw.frame
+    column = next((c for c in frame.columns if str(c) in ("file_name", "image", "path")), None)
+    if column is None:
+        raise InputError(f"{about} has no column file_name; it has {listed(frame.columns)}.")
+    images = [path for path in members.sizes if path.lower().endswith(IMAGE_ENDINGS)]
+    check_size(f"{name} (unpacked)", sum(members.sizes[path] for path in images), MAX_PHOTO_BYTES)
+    root = str(PurePosixPath(about).parent)
+    known = set(images)
+    paths = {}
+    for cell in frame[column].astype("str"):
+        path = str(cell) if root == "." else f"{root}/{cell}"
+        if path in known:
+            paths[str(cell)] = path
+    missing = [str(cell) for cell in frame[column] if str(cell) not in paths]
+    if missing and options.missing_files != "drop":
+        raise InputError(
+            f"{about} names {listed(missing, 4)}, which {'is' if len(missing) == 1 else 'are'} not there. "
+            'Leave such rows out with missing_files="drop".'
+        )
+    kept = frame[frame[column].astype("str").isin(paths)].reset_index(drop=True)
+    uses = {str(column): ColumnUse.of(str(column), "picture")}
+    notes = (f"{len(missing):,} rows without a file left out: {listed(missing, 4)}.",) if missing else ()
+    return RawTable(
+        name,
+        "huggingface",
+        pd.DataFrame(kept),
+        pictures={str(column): _Files(members, paths)},
+        typed=True,
+        uses=uses,
+        notes=notes,
+    )

@@ -1,0 +1,171 @@
+"""JSON lines, JSON lists of objects, and the tasks of Label Studio: an object an item."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.pools.formats.files import File, check_cells
+from workbench.pools.tables import table_reader
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.uses import ColumnUse
+from workbench.reading import cut, listed, parse_json
+
+MAX_DOCUMENT = 64 << 20
+"""Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
+LABEL = "label"
+
+
+def read_lines(file: File, options: TableOptions) -> RawTable:
+    """A file with a JSON object on each line.
+
+    Args:
+        file: also .gz.
+        options: max_bytes, max_cells, max_columns.
+
+    Returns:
+        The table: a column for each key that some object has.
+
+    Raises:
+        InputError: a line that is no object, values that are lists or objects themselves, or too large.
+    """
+    data = file.content(options.max_bytes)
+    rows: list[dict[str, Any]] = []
+    at: list[int] = []
+    n_cells = 0
+    for number, line in enumerate(io.BytesIO(data), start=1):
+        if not line.strip():
+            continue
+        where = f"{file.name}, line {number}"
+        if len(line) > MAX_DOCUMENT:
+            raise InputError(f"{where} has {len(line):,} bytes; the limit is {MAX_DOCUMENT:,}.")
+        row = parse_json(line, where)
+        if not isinstance(row, dict):
+            raise InputError(f"{where} is {cut(row)}, not an object with names and values.")
+        n_cells += len(row)
+        check_cells(file.name, 1, n_cells, options.max_cells, options.max_cells)
+        rows.append(row)
+        at.append(number)
+    return _framed(file.name, "jsonl", rows, options, lambda row: f"line {at[row]}")
+
+
+def read_document(file: File, options: TableOptions) -> RawTable:
+    """A JSON document: a list of objects, or the tasks of Label Studio.
+
+    Args:
+        file: also .gz.
+        options: as of `read_lines`.
+
+    Returns:
+        The table. Of tasks: the columns of their data, and of the annotations the choice that stands, as
+        the column "label".
+
+    Raises:
+        InputError: as `read_lines`.
+    """
+    data = file.content(options.max_bytes)
+    if len(data) > MAX_DOCUMENT:
+        raise InputError(
+            f"{file.name} has {len(data):,} bytes; the limit of one JSON document is {MAX_DOCUMENT:,}. "
+            "Use JSON lines, an object a line (.jsonl)."
+        )
+    document = parse_json(data, file.name)
+    if isinstance(document, dict):
+        lists = [value for value in document.values() if isinstance(value, list) and value]
+        if "categories" in document and "annotations" in document:
+            raise InputError(
+                f"{file.name} holds COCO annotations, not items. Open the images, then import it as labels."
+            )
+        if len(lists) != 1:
+            raise InputError(f"{file.name} is one JSON object; give a list with an object an item.")
+        document = lists[0]
+    if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
+        raise InputError(f"{file.name} is no list of objects; give one with an object an item.")
+    if document and all(isinstance(row.get("data"), dict) for row in document):
+        return _tasks(file.name, document, options)
+    return _framed(file.name, "json", document, options, lambda row: f"object {row + 1}")
+
+
+LINES = table_reader(read_lines)
+DOCUMENT = table_reader(read_document)
+
+
+def choice_of(task: Mapping[str, Any]) -> str | None:
+    """The class a Label Studio task has: the one choice of the last annotation that was not cancelled.
+
+    Raises:
+        InputError: several choices in one annotation.
+    """
+    made = [a for a in task.get("annotations") or () if not a.get("was_cancelled")]
+    choices = [
+        str(choice)
+        for annotation in made[-1:]
+        for result in annotation.get("result") or ()
+        if result.get("type") == "choices"
+        for choice in result["value"]["choices"]
+    ]
+    if len(choices) > 1:
+        raise InputError(
+            f"Task {cut(task.get('id'))} has several choices; one class an item is what we keep."
+        )
+    return choices[0] if choices else None
+
+
+def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> RawTable:
+    """The tasks of Label Studio."""
+    labels = [choice_of(task) for task in tasks]
+    rows = []
+    for number, (task, label) in enumerate(zip(tasks, labels, strict=True), start=1):
+        row = dict(task["data"])
+        row.setdefault("id", task.get("id", number))
+        if any(label is not None for label in labels):
+            row[LABEL] = label
+        rows.append(row)
+    raw = _framed(name, "label-studio", rows, options, lambda row: f"task {row + 1}")
+    columns = list(raw.frame.columns)
+    uses = {"id": ColumnUse("id")} if raw.frame["id"].is_unique else {}
+    if LABEL in columns and len({label for label in labels if label is not None}) > 1:
+        uses[LABEL] = ColumnUse("class")
+    n = sum(label is not None for label in labels)
+    note = f"Tasks of Label Studio: {n:,} of {len(tasks):,} with a choice."
+    return RawTable(name, raw.format, raw.frame, typed=True, uses=uses, notes=(note,), locate=raw.locate)
+
+
+def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOptions, locate: Any) -> RawTable:
+    import pandas as pd
+
+    names = list(dict.fromkeys(str(key) for row in rows for key in row))
+    if not names:
+        raise InputError(f"{name} is empty. Give an object for each item.")
+    check_names(name, names)
+    check_cells(name, len(rows), len(names), options.max_cells, options.max_columns)
+    nested = [key for key in names if any(isinstance(row.get(key), list | dict) for row in rows)]
+    left = [key for key in names if key not in nested]
+    if not left:
+        raise InputError(f"{name} holds lists and objects only; give plain values, a name each.")
+    notes = (f"Left out are lists and objects: {listed(nested)}.",) if nested else ()
+    frame = pd.DataFrame({key: _column([row.get(key) for row in rows]) for key in left})
+    return RawTable(name, form, frame, notes=notes, locate=locate)
+
+
+def _column(values: list[Any]) -> Any:
+    """Values of one key as numbers where all are, else as texts."""
+    import pandas as pd
+
+    filled = [value for value in values if value is not None]
+    if filled and all(isinstance(value, bool) for value in filled):
+        return pd.Series([None if v is None else str(v).lower() for v in values], dtype="str")
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in filled)
+    if filled and numbers and all(abs(value) < 2**53 for value in filled):
+        return pd.Series(values, dtype="float64")
+    return pd.Series([_text(value) for value in values], dtype="str")
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)

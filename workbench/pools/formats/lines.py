@@ -1,0 +1,84 @@
+"""Text files with an item on each line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.pools.formats import csv
+from workbench.pools.formats.files import File, check_cells
+from workbench.pools.tables import table_reader
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.raw import RawTable
+from workbench.pools.tables.uses import ColumnUse
+
+_LOOKED_AT = 50
+_CELL = 24  # characters of a cell of a table in the mean; sentences with commas are longer
+
+
+def read(file: File, options: TableOptions) -> RawTable:
+    """A text file: lines, or the table that it is by its looks or by what is asked of it.
+
+    Args:
+        file: also .gz.
+        options: lines says which of the two; the others as for a CSV.
+
+    Returns:
+        A table with the one column "text", or that of `csv.read`.
+
+    Raises:
+        InputError: as for a CSV.
+    """
+    data = file.content(options.max_bytes)
+    encoding = csv.check_encoding(data, file.name, options.encoding)
+    whole = data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    as_lines = options.lines
+    if as_lines is None:
+        as_lines = not _names_columns(options) and not _is_table(whole, options.delimiter)
+    if not as_lines:
+        return csv.read(file, options)
+    import pandas as pd
+
+    numbered = [(i, line.strip()) for i, line in enumerate(whole.splitlines(), start=1) if line.strip()]
+    if not numbered:
+        raise InputError(f"{file.name} is empty. Give a file with an item on each line.")
+    if "\x00" in whole[:65_536]:
+        raise InputError(f"{file.name} is not a text file (it holds zero bytes).")
+    check_cells(file.name, len(numbered), 1, options.max_cells)
+    frame = pd.DataFrame({"text": pd.Series([line for _, line in numbered], dtype="str")})
+    at = [i for i, _ in numbered]
+    return RawTable(
+        file.name,
+        "lines",
+        frame,
+        encoding=encoding,
+        typed=True,
+        uses={"text": ColumnUse.of("text", "text")},
+        notes=("Each line is an item (lines=False reads a table).",),
+        locate=lambda row: f"line {at[row]}",
+    )
+
+
+READER = table_reader(read, csv.other_encoding)
+
+
+def _names_columns(options: TableOptions) -> bool:
+    """Whether a person speaks of columns that lines do not have."""
+    named: list[Any] = [options.target, options.text_column, *(options.columns or ())]
+    named += [options.id_column] if options.id_column != "auto" else []
+    return options.header is not None or any(name not in (None, "text") for name in named)
+
+
+def _is_table(whole: str, delimiter: str | None) -> bool:
+    """Whether the first lines have as many short cells each."""
+    lines = [line for line in whole[:65_536].splitlines() if line.strip()][:_LOOKED_AT]
+    if len(lines) < 2:
+        return False
+    for mark in (delimiter,) if delimiter else ("\t", ",", ";", "|"):
+        cells = [line.split(mark) for line in lines]
+        widths = {len(row) for row in cells}
+        if widths != {1} and len(widths) == 1:
+            mean = sum(len(cell.strip()) for row in cells for cell in row) / sum(map(len, cells))
+            if mark == "\t" or mean <= _CELL:
+                return True
+    return False

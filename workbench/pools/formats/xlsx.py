@@ -1,0 +1,140 @@
+"""Workbooks of Excel (.xlsx): one sheet as a table. Formulas are not run; their last values are read."""
+
+from __future__ import annotations
+
+import io
+from datetime import date, datetime, time
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.pools.formats.files import File, check_cells, check_size
+from workbench.pools.tables import table_reader
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.raw import RawTable, check_names
+from workbench.reading import cut, listed, reading
+
+_FORM = "an Excel workbook (.xlsx)"
+_LONGEST = 32_767
+"""Characters of a cell in Excel."""
+
+
+def read(file: File, options: TableOptions) -> RawTable:
+    """A sheet as a table.
+
+    Args:
+        file: also .gz.
+        options: sheet (None takes the first that holds something), header, max_bytes also of what is
+        packed in the
+            workbook, max_cells, max_columns.
+
+    Returns:
+        The table: texts, numbers and dates as the cells hold them. Empty rows are left out.
+
+    Raises:
+        InputError: no workbook, no such sheet, empty, two columns of one name, or too large.
+    """
+    from openpyxl import load_workbook
+
+    data = file.content(options.max_bytes)
+    with reading(file.name, _FORM, "Save it again, or save the sheet as CSV."):
+        with File(data, file.name).zipped(_FORM) as packed:
+            check_size(
+                f"{file.name} (unpacked)", sum(i.file_size for i in packed.infolist()), options.max_bytes
+            )
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+        try:
+            return _table(file.name, book, options)
+        finally:
+            book.close()
+
+
+READER = table_reader(read)
+
+
+def _table(name: str, book: Any, options: TableOptions) -> RawTable:
+    sheets = {sheet.title: sheet for sheet in book.worksheets}
+    if options.sheet is not None and options.sheet not in sheets:
+        raise InputError(f"{name} has no sheet {cut(options.sheet)}; it has {listed(sheets)}.")
+    chosen = [sheets[options.sheet]] if options.sheet is not None else list(sheets.values())
+    for sheet in chosen:
+        rows, at = _rows(name, sheet, options)
+        if rows:
+            others = [title for title in sheets if title != sheet.title]
+            notes = () if options.sheet or not others else (
+                f"Read is the sheet {sheet.title!r}; there are also {listed(others)} (sheet=).",
+            )  # fmt: skip
+            return _framed(name, rows, at, notes, options)
+    raise InputError(f"{name} is empty. Give a sheet with a line of names and a row for each item.")
+
+
+def _rows(name: str, sheet: Any, options: TableOptions) -> tuple[list[list[Any]], list[int]]:
+    """The rows that hold something, all as long as the longest, and their numbers."""
+    rows: list[list[Any]] = []
+    at: list[int] = []
+    width = n_cells = 0
+    for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+        values = list(cells)
+        while values and values[-1] in (None, ""):
+            values.pop()
+        if not values:
+            if number - (at[-1] if at else 0) > 100_000:
+                break  # a format that somebody gave to a million empty rows
+            continue
+        width = max(width, len(values))
+        n_cells += len(values)
+        if n_cells > options.max_cells or width > options.max_columns:
+            check_cells(name, len(rows) + 1, width, options.max_cells, options.max_columns)
+            raise InputError(f"{name} has more than {options.max_cells:,} cells. Take fewer rows or columns.")
+        rows.append(values)
+        at.append(number)
+    check_cells(name, len(rows), width, options.max_cells, options.max_columns)
+    return [row + [None] * (width - len(row)) for row in rows], at
+
+
+def _framed(
+    name: str, rows: list[list[Any]], at: list[int], notes: tuple[str, ...], options: TableOptions
+) -> RawTable:
+    import pandas as pd
+
+    first = rows[0]
+    numbers = all(isinstance(cell, int | float) for cell in first)
+    names = [f"x{i + 1}" for i in range(len(first))]
+    renamed: list[str] = []
+    if options.header is not False:
+        renamed = [f"column_{i + 1}" for i, cell in enumerate(first) if not _text(cell).strip()]
+        names = [_text(cell).strip() or f"column_{i + 1}" for i, cell in enumerate(first)]
+        rows, at = rows[1:], at[1:]
+    check_names(name, names)
+    columns = {given: _column([row[i] for row in rows]) for i, given in enumerate(names)}
+    return RawTable(
+        name,
+        "xlsx",
+        pd.DataFrame(columns),
+        header_looks_like_data=numbers and options.header is None,
+        renamed=tuple(renamed),
+        notes=notes,
+        locate=lambda row: f"row {at[row]}",
+    )
+
+
+def _column(values: list[Any]) -> Any:
+    """Cells of one column as numbers or dates where all are, else as texts."""
+    import pandas as pd
+
+    filled = [value for value in values if value not in (None, "")]
+    plain = [None if value == "" else value for value in values]
+    if filled and all(isinstance(value, int | float) and not isinstance(value, bool) for value in filled):
+        return pd.Series(plain, dtype="float64")
+    if filled and all(isinstance(value, datetime | date) for value in filled):
+        return pd.Series(pd.to_datetime(pd.Series(plain, dtype="object"), errors="coerce"))
+    return pd.Series([_text(value) for value in values], dtype="str")
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value)[:_LONGEST]

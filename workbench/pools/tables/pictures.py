@@ -1,0 +1,207 @@
+"""Pictures that a column names: files of a folder, web addresses, or bytes in the table itself."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.pools.cells import read_texts
+from workbench.pools.fetching import MAX_PICTURE, fetch_all, is_address, kept
+from workbench.pools.formats.files import MAX_BYTES, File, check_size
+from workbench.pools.formats.images import MAX_PHOTO_BYTES, ImageFolder, PhotoSource
+from workbench.pools.tables.report import Fix, counted
+from workbench.reading import cut, listed, reading
+
+if TYPE_CHECKING:
+    from workbench.pools.tables.examination import Examination
+
+_INLINE = "data:image/"
+
+
+@dataclass(frozen=True)
+class FilesBeside:
+    """Files that lie beside a table.
+
+    Attributes:
+        root: the folder.
+    """
+
+    root: str
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return Path(self.root).name
+
+    def read(self, path: str) -> bytes:
+        """One file, by its path in the folder."""
+        with reading(f"{self.label}: {cut(path)}"):
+            place = Path(self.root) / path
+            check_size(cut(path), place.stat().st_size, MAX_BYTES)
+            return place.read_bytes()
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The pictures of a table, by what its cells say.
+
+    Attributes:
+        column: that names them.
+        label: of the table, for messages.
+        names: [N] the cells.
+        held: those that lie in the table itself.
+        folder: that holds the files; None where no cell names one.
+        paths: name -> path in the folder.
+    """
+
+    column: str
+    label: str
+    names: Sequence[str]
+    held: Mapping[str, bytes] = field(default_factory=dict)
+    folder: PhotoSource | None = None
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, name: str) -> bytes:
+        """The file that a cell names.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        if name in self.held:
+            return self.held[name]
+        if name.startswith(_INLINE):
+            with reading(f"{self.label}: a picture in column {self.column!r}", "base64"):
+                return base64.b64decode(name.partition(",")[2][: 2 * MAX_PICTURE])
+        if is_address(name):
+            with reading(f"{self.label}: {cut(name)}", advice="Fetch it again."):
+                return kept(name).read_bytes()
+        assert self.folder is not None
+        return self.folder.read(self.paths[name])
+
+    def fetched(self, rows: Sequence[int]) -> dict[str, str]:
+        """Fetch the web addresses of these rows; says of which that failed, and why."""
+        return fetch_all([name for name in (self.names[i] for i in rows) if is_address(name)])
+
+
+def find_pictures(table: Examination, column: str) -> Pictures:
+    """Which pictures a column names, and which of them are there.
+
+    Args:
+        table: under examination; is told what is wrong, and which rows cannot stay.
+        column: of names of files, web addresses or pictures in the table itself.
+    """
+    options, raw = table.options, table.raw
+    texts, blank = read_texts(table.frame[column], blanks=("",))
+    names = [str(text).strip() for text in texts]
+    held = raw.pictures.get(column, {})
+    inside = np.array([name in held or name.startswith(_INLINE) for name in names])
+    remote = np.array([is_address(name) for name in names]) & ~inside
+    files = ~inside & ~remote & ~blank
+    gone = blank.copy()
+    folder: PhotoSource | None = None
+    paths: dict[str, str] = {}
+    if files.any():
+        folder, paths = _found_files(table, column, [names[i] for i in np.flatnonzero(files)])
+        if folder is not None:
+            missing = files & np.array([name not in paths for name in names])
+            _about_missing(table, column, names, missing)
+            gone |= missing
+    if remote.any() and not options.fetch:
+        hosts = list(dict.fromkeys(str(urlsplit(names[i]).hostname) for i in np.flatnonzero(remote)))
+        n = len({names[i] for i in np.flatnonzero(remote)})
+        here = sum(kept(name).is_file() for name in {names[i] for i in np.flatnonzero(remote)})
+        if here < n:
+            table.found.choice(
+                "fetch",
+                f"Column {column!r} names {counted(n, 'picture')} on the web, at "
+                f"{listed(hosts, 3, quote=False)}. "
+                "Nothing is fetched without your yes.",
+                column,
+                (Fix(f"Fetch {counted(n, 'picture')}", {"fetch": True}),),
+            )
+    if blank.any():
+        table.found.note("missing", f"{counted(int(blank.sum()), 'row')} without a picture left out.", column)
+    table.keep &= ~gone
+    return Pictures(column, raw.name, names, held, folder, paths)
+
+
+def _found_files(
+    table: Examination, column: str, names: Sequence[str]
+) -> tuple[PhotoSource | None, dict[str, str]]:
+    """The folder of the files a column names, and their paths in it."""
+    leave = Fix("Leave the column out", {"columns": {column: {"use": "leave out"}}})
+    place = table.options.folder
+    if not place:
+        beside = _beside(table.raw.beside, names)
+        if beside:
+            return FilesBeside(table.raw.beside), beside
+        words = (
+            f"Column {column!r} names files ({cut(names[0])}), and they are not here. Give their folder "
+            f"or a zip of "
+            "it with folder=, or leave the column out."
+        )
+        table.found.choice("folder", words, column, (leave,))
+        return None, {}
+    try:
+        folder = ImageFolder(File.of(place), MAX_PHOTO_BYTES)
+    except InputError as error:
+        table.found.choice("folder", f"Column {column!r} names files, but {error}", column, (leave,))
+        return None, {}
+    whole = {_plain(path): path for path in folder.paths}
+    last: dict[str, str | None] = {}
+    for path in folder.paths:
+        name = PurePosixPath(path).name.lower()
+        last[name] = None if name in last else path  # two of one name: only the whole path tells them apart
+    found: dict[str, str] = {}
+    for name in set(names):
+        plain = _plain(name)
+        match = whole.get(plain) or last.get(PurePosixPath(plain).name)
+        if match is not None:
+            found[name] = match
+    return folder, found
+
+
+def _beside(folder: str, names: Sequence[str]) -> dict[str, str]:
+    """Name -> path, of the files that lie where a table's cells say, seen from the table; never outside."""
+    if not folder:
+        return {}
+    root = Path(folder).resolve()
+    found = {}
+    for name in set(names):
+        with suppress(OSError, ValueError):
+            path = (root / unquote(name).replace("\\", "/")).resolve()
+            if path.is_file() and path.is_relative_to(root):
+                found[name] = path.relative_to(root).as_posix()
+    return found
+
+
+def _plain(name: str) -> str:
+    """A path as it is compared: with slashes, without what is before the folder itself."""
+    return unquote(name).replace("\\", "/").removeprefix("./").lstrip("/").lower()
+
+
+def _about_missing(table: Examination, column: str, names: Sequence[str], missing: Any) -> None:
+    if not missing.any():
+        return
+    gone = [names[int(i)] for i in np.flatnonzero(missing)]
+    if table.options.missing_files == "drop":
+        words = f"{counted(len(gone), 'row')} left out whose file is not there: {listed(gone, 6)}."
+        table.found.note("files", words, column)
+        return
+    row = int(np.flatnonzero(missing)[0])
+    table.found.choice(
+        "files",
+        f"{counted(len(gone), 'file')} named in column {column!r} {'is' if len(gone) == 1 else 'are'} not "
+        f"there: "
+        f"{listed(gone, 6)}; the first on {table.raw.locate(row)}.",
+        column,
+        (Fix(f"Leave {'that row' if len(gone) == 1 else 'those rows'} out", {"missing_files": "drop"}),),
+    )

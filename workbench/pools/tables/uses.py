@@ -1,0 +1,219 @@
+"""What each column of a table is used for: said by a person, or guessed from what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.pools.cells import is_text, looks_comma_decimal, read_numbers, read_texts
+from workbench.pools.dates import FORMATS, date_format
+from workbench.reading import cut, listed
+
+USES = ("number", "category", "text", "date", "id", "class", "picture", "leave out")
+"""What a column may be used for."""
+EMPTY = ("median", "own", "drop")
+"""What empty cells become: the median (of categories the commonest), a category of their own, or the row
+is left out."""
+USUAL = {"number": "median", "date": "median", "category": "own", "text": "own", "picture": "drop"}
+"""What they become where nobody says; columns of ids and classes have their own ways."""
+AUTO = "auto"
+PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
+ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")
+CLASS_NAMES = ("target", "label", "class", "y", "category")
+_CODES = ("code", "zip", "postcode", "type", "kind", "group", "cluster", "sector", "month", "weekday")
+_SAMPLE = 20_000
+_MOST = 0.9
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """What one column is used for.
+
+    Attributes:
+        use: one of `USES`.
+        empty: one of `EMPTY`; "" for ids and classes (where an empty cell is an item without a class) and
+            for columns left out.
+        format: of dates, one of `workbench.pools.dates.FORMATS`; "" finds it.
+    """
+
+    use: str
+    empty: str = ""
+    format: str = ""
+
+    @classmethod
+    def of(cls, name: str, said: Any) -> ColumnUse:
+        """A use as a person, a specification or a page says it.
+
+        Args:
+            name: of the column, for messages.
+            said: a use, or {"use", "empty", "format"}.
+
+        Raises:
+            InputError: no such use; says what there is.
+        """
+        if isinstance(said, ColumnUse):
+            return said
+        document = {"use": said} if isinstance(said, str) else said
+        if not isinstance(document, Mapping) or not set(document) <= {"use", "empty", "format"}:
+            raise InputError(f"columns: {cut(name)} is {cut(said)}; say a use, or use, empty and format.")
+        use, empty = document.get("use"), document.get("empty") or ""
+        form = document.get("format") or ""
+        if use not in USES:
+            raise InputError(f"columns: {cut(name)} cannot be {cut(use)}; it can be {', '.join(USES)}.")
+        if empty and empty not in EMPTY:
+            raise InputError(
+                f"columns: empty cells of {cut(name)} cannot be {cut(empty)}; they can be {', '.join(EMPTY)}."
+            )
+        if form and form not in FORMATS:
+            raise InputError(
+                f"columns: dates of {cut(name)} are not {cut(form)}; there is {', '.join(FORMATS)}."
+            )
+        if use in USUAL:
+            return cls(use, empty or USUAL[use], form if use == "date" else "")
+        return cls(use, "drop" if empty == "drop" and use != "leave out" else "")
+
+    def to_json(self) -> dict[str, str]:
+        """As `of` takes it."""
+        more = {"empty": self.empty, "format": self.format}
+        return {"use": self.use} | {name: value for name, value in more.items() if value}
+
+
+def uses_of(said: Any) -> dict[str, ColumnUse]:
+    """What the option `columns` says.
+
+    Args:
+        said: "auto", or a mapping of names of columns to uses.
+
+    Raises:
+        InputError: another form, or a use there is not.
+    """
+    if said == AUTO:
+        return {}
+    if not isinstance(said, Mapping):
+        raise InputError(f'columns={cut(said)} is neither "auto" nor a use for each column.')
+    return {str(name): ColumnUse.of(str(name), value) for name, value in said.items()}
+
+
+def resolved(frame: Any, said: Mapping[str, ColumnUse], decimal: str, most: int) -> dict[str, ColumnUse]:
+    """A use for every column: what was said, and a guess for the others.
+
+    Args:
+        frame: pandas DataFrame.
+        said: uses by name.
+        decimal: the decimal sign.
+        most: most categories of a column.
+
+    Returns:
+        One use a column, in the table's order; one column of ids and one of classes at most are guessed.
+    """
+    taken = {use.use for use in said.values()}
+    found: dict[str, ColumnUse] = {}
+    for name in frame.columns:
+        if name in said:
+            found[name] = said[name]
+            continue
+        use = guessed(str(name), frame[name], decimal, most, taken)
+        taken.add(use.use)
+        found[name] = use
+    return found
+
+
+def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) -> ColumnUse:
+    """What a column is most likely for, by its name and what it holds.
+
+    Args:
+        name: of the column.
+        column: pandas Series.
+        decimal: the decimal sign.
+        most: most categories of a column.
+        taken: uses that other columns have; ids, classes and pictures are one column each.
+    """
+    low = name.strip().lower()
+    step = max(1, len(column) // _SAMPLE)
+    texts, blank = read_texts(column.iloc[::step])
+    filled = texts[~blank].astype(str)
+    different = np.unique(filled)
+    if len(different) == 0:
+        # the sample may have missed the few cells that are filled
+        return (
+            ColumnUse("leave out") if step == 1 or not column.notna().any() else ColumnUse.of(name, "number")
+        )
+    unique = len(different) == len(filled) == len(texts) and (step == 1 or column.is_unique)
+    named_id = low in ID_NAMES or low.endswith(("_id", " id", "uuid"))
+    if "id" not in taken and unique and named_id:
+        return ColumnUse("id")
+    few = 2 <= len(different) <= max(2, min(most, len(filled) // 2)) and (
+        step == 1 or column.nunique() <= most
+    )
+    if "class" not in taken and low in CLASS_NAMES and few:
+        return ColumnUse("class")
+    if "picture" not in taken and np.mean([_is_picture(text) for text in filled]) >= _MOST:
+        return ColumnUse.of(name, "picture")
+    if len(different) == 1 and len(filled) == len(texts):
+        return ColumnUse("leave out")
+    form = date_format(column)
+    if form is not None:
+        return ColumnUse.of(name, {"use": "date", "format": form})
+    cells = read_numbers(column.iloc[::step], decimal)
+    readable = np.isfinite(cells.values)
+    if readable.sum() >= _MOST * len(filled):
+        zeros = is_text(column) and any(t[:1] == "0" and t.isdigit() and len(t) > 1 for t in filled)
+        whole = bool((cells.values[readable] % 1 == 0).all())
+        coded = whole and any(word in low.replace("_", " ").split() for word in _CODES)
+        if (zeros or coded) and few:
+            return ColumnUse.of(name, "category")
+        if whole and unique and named_id:
+            return ColumnUse("leave out")
+        return ColumnUse.of(name, "number")
+    if few and np.mean([len(text) for text in filled]) <= 40:
+        return ColumnUse.of(name, "category")
+    words = np.mean([len(text.split()) for text in filled])
+    unspaced = np.mean([len(text) >= 10 and not text.isascii() for text in filled]) >= 0.5
+    if words >= 3 or unspaced:  # Chinese and Japanese have no spaces; codes and addresses are no texts
+        return ColumnUse.of(name, "text")
+    return ColumnUse("leave out")
+
+
+def guessed_decimal(frame: Any) -> str | None:
+    """A comma, where some column can only be numbers with a decimal comma; else None."""
+    for name in frame.columns:
+        if is_text(frame[name]) and looks_comma_decimal(frame[name]):
+            return ","
+    return None
+
+
+def check_uses(uses: Mapping[str, ColumnUse], names: list[str], table: str) -> None:
+    """Refuse columns that are not there, and two of a use that there can be one of.
+
+    Raises:
+        InputError: names them.
+    """
+    for name in uses:
+        if name not in names:
+            raise InputError(f"columns: {table} has no column {cut(name)}; it has {listed(names)}.")
+    for single, noun in (("id", "ids"), ("class", "classes"), ("picture", "pictures")):
+        columns = [name for name, use in uses.items() if use.use == single]
+        if len(columns) > 1:
+            raise InputError(
+                f"The columns {listed(columns)} cannot all hold the {noun}: leave all but one of them out, "
+                "or use them as something else."
+            )
+
+
+def _is_picture(text: str) -> bool:
+    if text.startswith("data:image/"):
+        return True
+    plain = text.split("?")[0].lower() if text.startswith(("http://", "https://")) else text.lower()
+    return plain.endswith(PICTURE_ENDINGS)
+
+
+def filled_texts(column: Any) -> tuple[Any, Any]:
+    """A column's texts for a map of texts: [N] with "" where empty, and which are."""
+    texts, blank = read_texts(column, blanks=("",))
+    texts = texts.copy()
+    texts[blank] = ""
+    return texts, blank
