@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import check_estimator
 
 from workbench.classifiers import Geometry, make_classifier, networks
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
@@ -33,18 +32,6 @@ def net(digits):
 @pytest.fixture(scope="module")
 def softmax_net(digits):
     return SoftmaxNetClassifier(epochs=10, **QUICK).fit(*digits[:2])
-
-
-def test_scikit_learns_checks_of_the_softmax_network():
-    check_estimator(
-        SoftmaxNetClassifier(learning_rate=3e-3, epochs=10, min_steps=150, random_state=0), on_skip=None
-    )
-
-
-@pytest.mark.slow
-def test_scikit_learns_checks_of_the_large_margin_network():
-    options = {"pretrain_epochs": 5, "joint_epochs": 1, "min_steps": 60, "n_inducing": 8}
-    check_estimator(LargeMarginNetClassifier(learning_rate=3e-3, random_state=0, **options), on_skip=None)
 
 
 @pytest.mark.parametrize("which", ["net", "softmax_net"])
