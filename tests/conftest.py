@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -30,6 +31,12 @@ _ORDER = {name: place for place, name in enumerate(("browser", "classifiers", "a
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest folders first, so that the processes end together."""
     items.sort(key=lambda item: _ORDER.get(_folder(item), len(_ORDER)))
+
+
+def pytest_collection_finish() -> None:
+    """What collection imported stays: no garbage collection looks through TensorFlow's million objects again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

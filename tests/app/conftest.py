@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from workbench.app.server import leave_keras_alone
 from workbench.store import Store
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _as_the_server_runs_pages() -> None:
+    """Without it every run of a page ends with a search through all objects of the process."""
+    leave_keras_alone()
 
 
 @pytest.fixture(scope="module")
