@@ -5,8 +5,8 @@ PYTHON ?= $(shell for p in $(PYTHONS); do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 ARGS ?=
-# a file's tests stay in one process, the browsers' share one too
-PARALLEL ?= -n 2 --dist loadgroup --no-loadscope-reorder
+# tests/conftest.py says what runs in which process
+PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: run test check bench screenshots lessons lock clean audit
 .DEFAULT_GOAL := run
@@ -15,7 +15,7 @@ run: .venv/run.stamp
 	$(BIN)/workbench app $(ARGS)
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check .

@@ -23,7 +23,7 @@ WORKBENCH = (
     "{port}",
 )
 # milliseconds; generous, because the machine may be busy
-PATIENCE = 60_000
+PATIENCE = 120_000
 
 
 def find_chromium() -> str | None:

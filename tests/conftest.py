@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What collection imported stays: no garbage collection looks through TensorFlow's million objects again."""
+    """What collection imported stays: no garbage collection looks through TensorFlow's objects again."""
     gc.collect()
     gc.freeze()
 
@@ -43,7 +43,9 @@ def pytest_collection_finish() -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Who runs what: a file stays in one process, and all browsers share one server in one process.
 
-    Marks of `--dist loadgroup` do not reach pytest 9's node ids; the ids themselves say enough.
+    Marks of `--dist loadgroup` do not reach pytest 9's node ids; the ids themselves say enough. Playwright
+    keeps an event loop running in the main thread until it is stopped, and a local Dask cluster cannot
+    start beside one: fixtures of browsers end with their folder.
     """
     from xdist.scheduler.loadscope import LoadScopeScheduling
 

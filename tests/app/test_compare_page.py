@@ -31,7 +31,7 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
             spec = StudySpec("app", (pool,), (FAKE,), POLICIES, seeds=seeds, budget=4)
             made.append(comparison.start(spec))
             job = comparison.job_of(made[-1])
-            assert job is not None and job.wait(240) and job.status == "done", job.error
+            assert job is not None and job.wait(600) and job.status == "done", job.error
         yield made
         Store.open().close()
 
@@ -99,7 +99,7 @@ def test_policies_are_tested_against_each_other() -> None:
 def test_stopping_advice_looks_at_a_run_and_changes_nothing(tokens: list[str]) -> None:
     one = comparison.find(tokens[0])
     job = comparison.advice(one, "margin", 0)
-    assert job.wait(60) and job.status == "done", job.error
+    assert job.wait(600) and job.status == "done", job.error
     assert comparison.advice(one, "margin", 0) is job
     labels, rules = job.result
     assert labels == [3, 4, 5, 6, 7]
@@ -133,7 +133,7 @@ def test_the_page_and_the_command_line_say_the_same_of_unequal_steps(
     spec = StudySpec("app", ("iris",), (FAKE,), POLICIES, seeds=7, budget=7, batch=3)
     token = comparison.start(spec)
     job = comparison.job_of(token)
-    assert job is not None and job.wait(240) and job.status == "done", job.error
+    assert job is not None and job.wait(600) and job.status == "done", job.error
     page = open_page("compare", comparison=token)
     shown = page.dataframe[0].value.set_index("Policy")
     run_comparison(spec, out=tmp_path / "s", quiet=True)

@@ -33,7 +33,7 @@ def small(**more: object) -> StudySpec:
 def test_a_comparison_is_found_again_with_the_same_curves() -> None:
     token = comparison.start(small(), "a-project", workers=1)
     job = comparison.job_of(token)
-    assert job is not None and job.wait(240) and job.status == "done", job.error
+    assert job is not None and job.wait(600) and job.status == "done", job.error
     found = comparison.find(token)
     assert found.n_finished == 4 and found.project == "a-project"
     assert found.spec == small()
@@ -60,7 +60,7 @@ def held(belief: Belief, rng: Generator) -> np.ndarray:
     CALLS.append(1)
     if len(CALLS) == 9:
         REACHED.set()
-        assert RELEASED.wait(120)
+        assert RELEASED.wait(600)
     return rng.random(len(belief.features))
 
 
@@ -68,17 +68,17 @@ def test_cancelled_keeps_what_was_finished_and_goes_on() -> None:
     spec = StudySpec("app", ("wine",), (FAKE,), (f"{__name__}:held", "random"), seeds=3, budget=6)
     token = comparison.start(spec)
     job = comparison.job_of(token)
-    assert job is not None and REACHED.wait(120)
+    assert job is not None and REACHED.wait(600)
     job.cancel()
     RELEASED.set()
-    assert job.wait(240) and job.status == "cancelled", job.error
+    assert job.wait(600) and job.status == "cancelled", job.error
     stopped = comparison.find(token)
     kept = comparison.results(stopped)
     # seed 0 of both policies, and what there was of seed 1
     assert stopped.n_finished == 2 and kept.status == "cancelled"
     assert [len(rounds) for _, rounds in kept.runs] == [7, 7, 2]
     again = comparison.resume(stopped)
-    assert again.wait(240) and again.status == "done", again.error
+    assert again.wait(600) and again.status == "done", again.error
     assert comparison.find(token).n_finished == 6
     whole = comparison.results(comparison.find(token))
     for one, rounds in kept.runs:

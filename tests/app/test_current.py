@@ -57,19 +57,19 @@ def test_a_session_that_is_fitted_is_not_let_go(
 
     def slow(self: NearestMean, X: object, y: object, callback: object = None) -> NearestMean:
         fitting.set()
-        assert go_on.wait(60)
+        assert go_on.wait(600)
         return plain(self, X, y, callback)
 
     monkeypatch.setattr(NearestMean, "fit", slow)
     job = current.keep_fitting(first)
-    assert job is not None and fitting.wait(60)
+    assert job is not None and fitting.wait(600)
     others = [made() for _ in range(4)]
     for other in others:
         current.keep(other)
     assert current.opened(first.id) is first
     assert others[0].id not in current._OPEN and others[-1].id in current._OPEN
     go_on.set()
-    assert job.wait(60) and job.status == "done"
+    assert job.wait(600) and job.status == "done"
     assert first.model is not None and not first.stale
     current.keep(made())
     current.keep(made())

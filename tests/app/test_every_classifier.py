@@ -54,7 +54,7 @@ def test_a_project_on_the_label_page(name: str, home: Path) -> None:
         answer_next(session, oracle)
     job = current.keep_fitting(session)
     if job is not None:
-        assert job.wait(300) and job.status == "done", job.error
+        assert job.wait(600) and job.status == "done", job.error
     assert session.model is not None and session.model.n_labelled == labelled
     card = desk_sync(session)["queue"][0]
     assert card["guess"] and card["why"]

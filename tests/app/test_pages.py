@@ -34,7 +34,7 @@ def labelled(home: Path) -> Session:
 
 
 def open_page(name: str, project: str | None = None, **more: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120)
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600)
     test.run()
     test.switch_page(str(ROOT / "pages" / f"{name}.py"))
     for key, value in {**({"project": project} if project else {}), **more}.items():
@@ -110,7 +110,7 @@ def test_the_first_page_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys, json\n"
         "from streamlit.testing.v1 import AppTest\n"
-        "test = AppTest.from_file('workbench/main.py', default_timeout=60).run()\n"
+        "test = AppTest.from_file('workbench/main.py', default_timeout=600).run()\n"
         "assert not test.exception, test.exception\n"
         "assert test.title[0].value == 'Data'\n"
         "heavy = {'tensorflow', 'gpflow', 'sklearn', 'dask', 'distributed', 'scipy', 'pyarrow'}\n"
@@ -205,7 +205,7 @@ def test_the_oracle_answers_with_the_truth_and_says_so(home: Path) -> None:
 
     session = Session.create("wine", annotator="ann")
     job = answer_by_oracle(session, 6)
-    assert job.wait(120) and job.status == "done", job.error
+    assert job.wait(600) and job.status == "done", job.error
     assert len(session.state.codes) == 6
     truth = {i: session.pool.classes[session.pool.truth[i]] for i in session.state.codes}
     assert dict(session.state.labels) == truth
@@ -220,6 +220,6 @@ def test_labels_are_fitted_in_the_background_and_only_once(home: Path) -> None:
         ask = session.ask()[0]
         session.tell(ask.id, oracle(ask.item))
     job = current.keep_fitting(session)
-    assert job is not None and job.wait(120) and job.status == "done", job
+    assert job is not None and job.wait(600) and job.status == "done", job
     assert session.model is not None and session.model.n_labelled == 6
     assert current.keep_fitting(session) is None

@@ -54,7 +54,7 @@ def looked_at(session: Session) -> dict[int, review.Opinion]:
     model = session.model
     assert model is not None
     job = seeing.cross_validation(session, model)
-    assert job.wait(60) and job.status == "done", job.error
+    assert job.wait(600) and job.status == "done", job.error
     return review.opinions(session.state, model, job.result)
 
 
@@ -228,7 +228,7 @@ def test_too_few_labels_to_compare_are_said_and_the_decisions_stand_below(home: 
     current.keep(session)
     session.refit()
     model = session.model
-    assert model is not None and seeing.cross_validation(session, model).wait(60)
+    assert model is not None and seeing.cross_validation(session, model).wait(600)
     test = open_page("history", session.id)
     assert "needs two labels of each of two classes" in texts(test)
     assert sorted(test.dataframe[0].value["Label"]) == ["setosa", "versicolor"]

@@ -96,12 +96,12 @@ def test_two_features_are_a_plane_that_says_what_it_hides(wine: Session) -> None
 def test_an_earlier_round_and_another_model_are_fitted_on_the_same_labels(wine: Session) -> None:
     first = wine.rounds[0]
     _, job = mapping.at_round(wine, first.number)
-    assert job is not None and job.wait(120) and job.status == "done", job.error
+    assert job is not None and job.wait(600) and job.status == "done", job.error
     view, job = mapping.at_round(wine, first.number)
     assert view is not None and job is None and view.model.n_labelled == 10
     assert set(view.model.items) < set(view_of(wine).model.items)
     _, job = mapping.other_kind(wine, view, "logistic-regression")
-    assert job is not None and job.wait(120) and job.status == "done", job.error
+    assert job is not None and job.wait(600) and job.status == "done", job.error
     other, _ = mapping.other_kind(wine, view, "logistic-regression")
     assert other is not None and np.array_equal(other.model.items, view.model.items)
 
@@ -194,7 +194,7 @@ def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path)
     model = session.model
     assert model is not None
     job = seeing.cross_validation(session, model)
-    assert job.wait(120) and job.status == "failed" and "two labels of each" in job.error
+    assert job.wait(600) and job.status == "failed" and "two labels of each" in job.error
     assert "two labels of each" in said(open_page("calibration", session.id))
     for item in range(2, 24):
         session.label_items([item], ("left", "right")[int(side[item])])
@@ -202,7 +202,7 @@ def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path)
     assert session.model is not None
     open_page("calibration", session.id)
     job = seeing.cross_validation(session, session.model)
-    assert job.wait(120) and job.status == "done", job.error
+    assert job.wait(600) and job.status == "done", job.error
     words = said(open_page("calibration", session.id))
     assert "Measured on 5-fold cross-validation on 24 labels" in words and "looks worse" in words
 
@@ -216,7 +216,7 @@ class Fits:
 
     def __call__(self, pool: str, points: int, shared: bool, rows: int, seed: int) -> dict[str, float]:
         if self.done:
-            assert self.go.wait(60)
+            assert self.go.wait(600)
         self.done += 1
         return {"error": 0.1, "nll": 0.2, "ece": 0.05, "seconds": float(points), "n": 36}
 
@@ -241,7 +241,7 @@ def test_an_experiment_starts_with_a_button_streams_and_is_kept(
         assert fits.done == 1, "shown before the second is fitted"
     finally:
         fits.go.set()
-    assert job.wait(60) and job.status == "done", job.error
+    assert job.wait(600) and job.status == "done", job.error
     test = open_page("calibration", **address)
     assert "a kernel for each class, 80 points" in said(test)
     assert not [b for b in test.button if b.key == "start-experiment"] and fits.done == 10
@@ -255,7 +255,7 @@ def test_an_experiment_that_fails_says_why_and_an_unknown_one_is_the_project(
 
     monkeypatch.setattr(calibration, "trade_fit", broken)
     job = lessons.start(lessons.EXPERIMENTS["trade-offs"], {"pool": "wine", "seed": 1})
-    assert job.wait(60)
+    assert job.wait(600)
     test = open_page("calibration", experiment="trade-offs", pool="wine", seed="1")
     assert "no such luck" in said(test) and not test.button(key="start-experiment").disabled
     assert "No project is open" in said(open_page("calibration", experiment="nonsense"))

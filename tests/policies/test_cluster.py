@@ -2,7 +2,6 @@
 
 import os
 import socket
-import time
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +103,8 @@ def test_a_scheduler_that_does_not_answer() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         where = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        begin = time.monotonic()
         with pytest.raises(InputError, match="does not answer"):
             score_pool(np.zeros((10, D)), Bumps(np.zeros((C, D))), scheduler=where, timeout=1.0)
-        assert time.monotonic() - begin < 60  # no hang
     with pytest.raises(InputError, match="does not answer"):
         score_pool(np.zeros((10, D)), Bumps(np.zeros((C, D))), scheduler=where, timeout=1.0)
 
