@@ -106,11 +106,42 @@ def test_an_answer_and_a_page_take_few_statements(made: Callable[[], Session], c
     assert len([s for s in counted if s.startswith("SELECT")]) <= 2
 
 
+def test_a_click_at_the_desk_is_two_transactions_and_nothing_beside(
+    made: Callable[[], Session], counted: list[str]
+) -> None:
+    from workbench.app.desk.routes import sync
+
+    session = made()
+    labelled(session, 8)
+    session.refit()
+    current.keep(session)
+    first = sync(session.id, "ann", {"want": 4}, "token")
+    shown, *waiting = first["queue"]
+    counted.clear()
+    operation = {
+        "op": "0" * 16,
+        "kind": "label",
+        "ask": shown["ask"],
+        "item": shown["item"],
+        "class": "setosa",
+    }
+    body = {
+        "ops": [operation],
+        "want": 1,
+        "have": [c["ask"] for c in waiting],
+        "model": first["numbers"]["model"],
+    }
+    reply = sync(session.id, "ann", body, "token")
+    assert reply["acks"][0]["status"] == "saved" and len(reply["queue"]) == 1
+    # the answer and the lease of the next card: lock, events since, insert, count of labels
+    assert len(counted) <= 10, "\n".join(counted)
+
+
 def test_a_snapshot_shows_what_its_own_thread_records(made: Callable[[], Session]) -> None:
     session = made()
     other = Session.open(session.id, annotator="bob")
-    with session.snapshot() as state:
-        assert not state.labels
+    with session.snapshot():
+        assert not session.state.labels
         item = int(session.pool.trainable[0])
         other.label_item(int(session.pool.trainable[1]), "setosa")
         assert not session.state.labels

@@ -156,6 +156,11 @@ def _project(opened: Session | None) -> None:
     if opened is None:
         st.caption("No project is open.")
         return
+    with opened.snapshot():
+        _facts(opened)
+
+
+def _facts(opened: Session) -> None:
     state = opened.state
     labelled = (
         sum(1 for item in state.codes if item not in state.evaluation)

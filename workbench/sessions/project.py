@@ -53,13 +53,13 @@ class OpenProject:
         return {k: from_file(v, where) for k, v in {**self.record.settings, **state.model}.items()}
 
     @contextmanager
-    def snapshot(self) -> Iterator[ProjectState]:
-        """Within the block this thread reads the database once, and again only after it has written."""
+    def snapshot(self) -> Iterator[None]:
+        """Within the block this thread reads the events once, at first need; a transaction reads as ever."""
         outer = getattr(self._pinned, "on", False)
-        state = self.state()
-        self._pinned.on = True
+        if not outer:
+            self._pinned.on, self._pinned.read = True, False
         try:
-            yield state
+            yield
         finally:
             self._pinned.on = outer
 
@@ -94,6 +94,7 @@ class OpenProject:
             try:
                 with self.store.recording(self.id, self._fold.last_event) as recorder:
                     self._fold.extend(recorder.missed)
+                    self._pinned.read = True
                     transaction = Transaction(recorder, self._fold)
                     yield transaction
                     if recorder.added:
@@ -106,8 +107,9 @@ class OpenProject:
 
     def _sync(self) -> None:
         first = not self._fold.events
-        if getattr(self._pinned, "on", False) and not first:
+        if getattr(self._pinned, "on", False) and self._pinned.read and not first:
             return
+        self._pinned.read = True
         collecting = gc.isenabled()
         if first and collecting:
             gc.disable()  # nothing of what is read is garbage, and looking for it takes a third of the time

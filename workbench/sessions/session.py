@@ -198,8 +198,8 @@ class Session:
         """Classifier, options, policy, seed, evaluation_share; what they name is not yet trusted."""
         return self._project.settings()
 
-    def snapshot(self) -> AbstractContextManager[ProjectState]:
-        """Within the block this thread reads the database once, and again only after it has written."""
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within the block this thread reads the events once, at first need; a transaction reads as ever."""
         return self._project.snapshot()
 
     @property

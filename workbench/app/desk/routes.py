@@ -172,10 +172,10 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         InputError: no such project, or one that cannot be opened.
     """
     session = _session(project, person)
-    acks = _perform(session, _listed(body.get("ops"), MOST_OPERATIONS))
     have = [str(ask) for ask in _listed(body.get("have"), 4 * MOST_CARDS)]
     want = min(_whole(body.get("want")), MOST_CARDS)
     with session.snapshot():
+        acks = _perform(session, _listed(body.get("ops"), MOST_OPERATIONS))
         model = session.model
         number = None if model is None else model.number
         gone, released = _closed(session, have), []
@@ -213,7 +213,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "fitting": session.stale,
         }
         drawn = cards.plane(session) if number is None or body.get("model") != number else None
-    classes, commands = class_keys(session, person)
+        classes, commands = class_keys(session, person)
     return {
         "plane": drawn,
         "acks": acks,
