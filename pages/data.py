@@ -357,7 +357,7 @@ def choose(
         typed = st.text_area(
             "Classes, one a line", key="typed-classes", placeholder=example, height=120, max_chars=20_000
         )
-    settings = forms.settings(f"new-{key}", stem, kind, n_classes)
+    settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
     if st.button("Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"):
         try:
             classes = forms.class_names(typed) if ask_classes else None

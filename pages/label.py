@@ -110,8 +110,7 @@ def how_it_goes(session: Any) -> None:
     if not session.pool.has_truth or session.pool.test is None:
         found = session.evaluation
         st.info(
-            "This pool has no known classes to measure on, so one question in ten is drawn at random into an "
-            "evaluation set that the model never learns from. "
+            f"This pool has no known classes to measure on{kept_for_measuring(session.settings)}. "
             + (
                 f"Error there: {percent(found.error)} (95 % interval {percent(found.low)} to "
                 f"{percent(found.high)}, n = {found.n})."
@@ -139,6 +138,15 @@ def how_it_goes(session: Any) -> None:
     )
     if job is not None:
         baseline_progress(job)
+
+
+def kept_for_measuring(settings: Any) -> str:
+    share, early = float(settings["evaluation_share"]), float(settings.get("early_share", 0.0))
+    if not share:
+        return ""
+    first = f"{early:.0%} of the questions until 20 are answered, then " if early > share else ""
+    said = f", so {first}{share:.0%} of {'them' if first else 'the questions'} are drawn at random into an"
+    return said.replace("%", " %") + " evaluation set that the model never learns from"
 
 
 def early_signs(session: Any) -> None:

@@ -124,6 +124,29 @@ def test_between_choices_kernel_and_points_stand(chosen):
     assert model.predictor_.projects_like(chosen.predictor_)
 
 
+def test_the_first_look_begins_a_little_stretched_but_for_features_of_one_scale(monkeypatch):
+    X, y = codes_table()
+    monkeypatch.setattr(choosing, "clearly_less", lambda *_: False)
+    assert grown("auto", X, y, 20).choice_.candidate == Candidate(stretch=0.25)
+    pixels = LargeMarginClassifier(choice="auto").measure(X, 0, common_scale=True)
+    assert choosing.first(pixels) == Candidate()
+
+
+def test_labelled_items_join_where_the_centres_leave_most_open_and_not_too_many():
+    X, y = ring(400)
+    model = LargeMarginClassifier(choice="auto", random_state=0)
+    geometry = model.measure(X, 0)
+    model.geometry_ = geometry
+    scaled = geometry.transform(X[:200])
+    kernel = Candidate().kernel("squared-exponential", 0.2, 10.0, geometry, scaled, y[:200])
+    joined = model._uncovered(kernel, geometry, scaled)
+    gaps = np.sqrt(((scaled[:, None] - geometry.inducing) ** 2).sum(axis=2)).min(axis=1)
+    gaps_of_joined = np.sqrt(((joined[:, None] - geometry.inducing) ** 2).sum(axis=2)).min(axis=1)
+    assert len(joined) == choosing.LABELLED
+    assert len(geometry.inducing) + len(joined) < 128
+    assert gaps_of_joined.mean() > gaps.mean()
+
+
 def test_all_candidates_equal_keeps_the_present_one():
     rng = np.random.default_rng(0)
     geometry = LargeMarginClassifier(choice="auto").measure(codes_table()[0], 0)
@@ -137,6 +160,7 @@ def test_all_candidates_equal_keeps_the_present_one():
 def test_where_nothing_moves_it_is_the_fixed_model(monkeypatch):
     X, y = codes_table()
     monkeypatch.setattr(choosing, "clearly_less", lambda *_: False)
+    monkeypatch.setattr(choosing, "first", lambda _: Candidate())
     fixed, auto = (grown(choice, X, y, 40) for choice in ("fixed", "auto"))
     assert [str(one.candidate) for one in auto.choices_] == ["columns as numbers"] * 4
     np.testing.assert_array_equal(auto.predict_proba(X), fixed.predict_proba(X))

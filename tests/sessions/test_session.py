@@ -413,6 +413,18 @@ def test_a_tenth_of_the_questions_measures_where_there_is_no_truth(
     assert session.rounds[-1].n_test == len(held) and session.rounds[-1].error == measured.error
 
 
+def test_more_questions_measure_until_twenty_are_answered(start: Start, unknown: Pool, iris: Pool) -> None:
+    session = start(unknown, evaluation_share=0.001, early_share=0.9)
+    assert session.settings["early_share"] == 0.9
+    while len(session.state.evaluation) < 20:
+        answer(session, iris, 1)
+    assert len(session.state.codes) < 30
+    answer(session, iris, 20)
+    assert len(session.state.evaluation) == 20
+    without = start(unknown, evaluation_share=0.0)
+    assert without.settings["early_share"] == 0.0
+
+
 def test_no_share_no_evaluation(start: Start, unknown: Pool, iris: Pool) -> None:
     session = start(unknown, evaluation_share=0.0)
     answer(session, iris, 30)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -28,6 +28,9 @@ class Settings:
         name: of the project, or None for the pool's.
         classes: names to start with, or None for the pool's.
         uniform_share: share of the questions drawn uniformly, whatever the policy.
+        evaluation_share: share of the questions kept for measuring where the pool has no known classes;
+            early_share until 20 of them are answered.
+        early_share: see there.
     """
 
     classifier: str = "large-margin"
@@ -36,6 +39,8 @@ class Settings:
     name: str | None = None
     classes: tuple[str, ...] | None = field(default=None)
     uniform_share: float = UNIFORM_SHARE
+    evaluation_share: float = 0.1
+    early_share: float = 0.25
 
 
 @cache
@@ -88,7 +93,7 @@ def suggestion(policies: Sequence[str]) -> tuple[int, str]:
     return policies.index(DEFAULT_POLICY) if DEFAULT_POLICY in policies else 0, ""
 
 
-def settings(key: str, name: str, kind: Kind, n_classes: int) -> Settings:
+def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = False) -> Settings:
     """Widgets for a project's settings.
 
     Args:
@@ -96,6 +101,7 @@ def settings(key: str, name: str, kind: Kind, n_classes: int) -> Settings:
         name: offered as the project's.
         kind: of the pool's items.
         n_classes: C, or 0 when not known.
+        measures: whether some of the questions are kept for measuring, as the pool has no known classes.
 
     Returns:
         What is chosen now.
@@ -153,7 +159,21 @@ def settings(key: str, name: str, kind: Kind, n_classes: int) -> Settings:
         "the model learns from them.",
     )
     called = title.strip() or None
-    return Settings(classifier, policy, int(seed), called, uniform_share=int(percent) / 100)
+    made = Settings(classifier, policy, int(seed), called, uniform_share=int(percent) / 100)
+    if not measures:
+        return made
+    kept = st.number_input(
+        "Measuring questions, %",
+        min_value=0,
+        max_value=90,
+        value=round(100 * made.evaluation_share),
+        step=5,
+        key=f"{key}-evaluation",
+        width=160,
+        help="Drawn uniformly and kept for measuring: the model never learns from them. One in four until "
+        "20 are answered, since before that no error can be told; 0 for none.",
+    )
+    return replace(made, evaluation_share=int(kept) / 100)
 
 
 def start(source: Any, chosen: Settings, *, options: Mapping[str, Any] | None = None) -> None:
@@ -175,6 +195,8 @@ def start(source: Any, chosen: Settings, *, options: Mapping[str, Any] | None = 
             policy=chosen.policy,
             seed=chosen.seed,
             uniform_share=chosen.uniform_share,
+            evaluation_share=chosen.evaluation_share,
+            early_share=chosen.early_share,
             classes=chosen.classes,
         )
     except InputError as error:

@@ -327,7 +327,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
                 geometry, scaled, few_codes,
             )  # fmt: skip
             if candidate.labelled:
-                geometry = with_points(geometry, scaled[: choosing.LABELLED])
+                geometry = with_points(geometry, self._uncovered(kernel, geometry, scaled))
             self.geometry_ = geometry
             fit = self._fit_at(kernel, scaled, few_codes, None, Progress(None), rough=True)
             fit = self._judged(fit, few_codes)
@@ -336,7 +336,8 @@ class LargeMarginClassifier(BaseBayesianClassifier):
             return fit.left_out
 
         try:
-            choice = choosing.look(last.candidate if last else Candidate(), choosing.steps(pool), judge, n)
+            present = last.candidate if last else choosing.first(pool)
+            choice = choosing.look(present, choosing.steps(pool), judge, n)
             self.geometry_, best = fits[choice.candidate]
         except BaseException:
             self.geometry_ = pool
@@ -344,6 +345,15 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         extra = len(self.geometry_.inducing) - len(pool.select(choice.candidate.representation).inducing)
         self.choices_ = (*self.choices_, replace(choice, n_labelled_points=extra))
         return best
+
+    def _uncovered(self, kernel: Kernel, geometry: Geometry, scaled: Floats) -> Floats:
+        """The rows that the inducing points leave most open, at most as many as may join these."""
+        if len(scaled) <= choosing.LABELLED:
+            return scaled
+        basis = projection.cached_basis(geometry.inducing, kernel, self.dtype)
+        _, residual = projection.project(scaled, basis, kernel)
+        rows = np.argsort(-residual, kind="stable")[: choosing.LABELLED]
+        return scaled[np.sort(rows)]
 
     def _fit_at(
         self, kernel: Kernel, scaled: Floats, codes: Ints, start: Any, report: Progress, learn: bool = True,

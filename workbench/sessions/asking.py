@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 600.0
 COLD_ITEMS = 50
+EARLY_ANSWERS = 20  # to measure on, before which an error is not told
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,15 @@ class Questions:
 
     Args:
         pool: with its test split, if any.
-        settings: the project's: seed, evaluation_share, uniform_share and overlap, which never change.
+        settings: the project's: seed, evaluation_share, early_share, uniform_share and overlap, which
+            never change.
     """
 
     def __init__(self, pool: Pool, settings: Mapping[str, Any]) -> None:
         self.pool = pool
         self.seed = int(settings["seed"])
         self.evaluation_share = float(settings["evaluation_share"])
+        self.early_share = max(float(settings.get("early_share", 0.0)), self.evaluation_share)
         self.uniform_share = float(settings.get("uniform_share", 0.0))
         overlap = settings.get("overlap") or {}
         self.people = int(overlap.get("people", 1))
@@ -191,10 +194,11 @@ class Questions:
                 add(item, "overlap")
         if len(state.trained_classes) < 2:
             published = None
+        share = self.share_to_measure(state)
         while len(chosen) < k and free.any():
             asked = len(state.asks) + len(chosen)
             rng = generator(self.seed, asked, EVALUATION)
-            if self.evaluation_share and rng.random() < self.evaluation_share:
+            if share and rng.random() < share:
                 add(int(rng.choice(np.flatnonzero(free))), "evaluation")
             elif published is None:
                 add(self._cold_item(free, asked), "cold-start")
@@ -218,6 +222,11 @@ class Questions:
         mine = p.argmax(axis=1) == code
         order = np.argsort(-p[mine, code], kind="stable")[:k]
         return [_new(int(i), "grid", None, published.model.number) for i in free[mine][order]]
+
+    def share_to_measure(self, state: ProjectState) -> float:
+        """Of the questions now: more of them until so many are answered that an error can be told."""
+        answered = sum(item in state.codes for item in state.evaluation)
+        return self.early_share if answered < EARLY_ANSWERS else self.evaluation_share
 
     def _second_opinions(self, state: ProjectState, annotator: str) -> Iterable[int]:
         if self._shared is None:

@@ -402,7 +402,7 @@ def calibration(
     if held_out is None:
         if pool.test is None or pool.truth is None:
             raise InputError(
-                f"Pool {pool.name!r} has no test labels. Label on: one question in ten is kept for measuring."
+                f"Pool {pool.name!r} has no test labels. Label on: some questions are kept for measuring."
             )
         items = pool.test.test[pool.truth[pool.test.test] >= 0]
         truth = pool.truth[items]

@@ -34,6 +34,7 @@ def create_project(
     classes: Sequence[str] | None,
     test_fraction: float,
     evaluation_share: float,
+    early_share: float,
     uniform_share: float,
     overlap: float,
     people: int,
@@ -44,6 +45,7 @@ def create_project(
     loaded = load_pool(pool, **pool_options) if isinstance(pool, str) else pool
     if not 0.0 <= evaluation_share < 1.0:
         raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")
+    check_share(early_share)
     check_share(uniform_share)
     if not 0.0 <= overlap <= 1.0 or people < 2:
         raise InputError(
@@ -62,6 +64,7 @@ def create_project(
         "policy": policy,
         "seed": seed,
         "evaluation_share": 0.0 if loaded.test is not None else evaluation_share,
+        "early_share": early_share if evaluation_share and loaded.test is None else 0.0,
         "uniform_share": uniform_share,
         "seeks_missing": True,
         "test": None if loaded.test is None else _pack(loaded.test, len(loaded)),

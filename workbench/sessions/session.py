@@ -39,6 +39,7 @@ from workbench.store import Event, ProjectRecord, ProjectState, Store
 from workbench.store.retry import retried
 
 EVALUATION_SHARE = 0.1
+EARLY_SHARE = 0.25
 
 
 class Session:
@@ -79,6 +80,7 @@ class Session:
         classes: Sequence[str] | None = None,
         test_fraction: float = 0.2,
         evaluation_share: float = EVALUATION_SHARE,
+        early_share: float = EARLY_SHARE,
         uniform_share: float = UNIFORM_SHARE,
         overlap: float = 0.0,
         people: int = 2,
@@ -100,6 +102,8 @@ class Session:
             classes: names of the classes to start with; the pool's unless given.
             test_fraction: share of items kept for measuring, where the pool has truth.
             evaluation_share: share of questions drawn uniformly for measuring, where it has none.
+            early_share: the same until 20 of them are answered, where that is more; with an
+                evaluation share of 0 there are none.
             uniform_share: share of the other questions drawn uniformly too, whatever the policy; these
                 are trained on.
             overlap: share of items that several people label; else two are never asked about one.
@@ -122,6 +126,7 @@ class Session:
             classes=classes,
             test_fraction=test_fraction,
             evaluation_share=evaluation_share,
+            early_share=early_share,
             uniform_share=uniform_share,
             overlap=overlap,
             people=people,
