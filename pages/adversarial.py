@@ -199,7 +199,7 @@ def begin(
 ) -> None:  # fmt: skip
     from workbench.studies.attacks import AttackSpec
 
-    opened = current.opened(pool.removeprefix(robustness.OWN)) if pool.startswith(robustness.OWN) else None
+    opened = current.entered(pool.removeprefix(robustness.OWN)) if pool.startswith(robustness.OWN) else None
     fresh = opened if project is None else None
     if fresh is not None and (not fresh.pool.has_truth or fresh.pool.kind != "image"):
         raise InputError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, forms, frame, lost, uploads, widgets
+from workbench.app import current, forms, frame, login, lost, sharing, uploads, widgets
 from workbench.app.cards import picture
 from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
@@ -105,7 +105,7 @@ def project_row(record: Any) -> None:
             facts = [plural(n_labelled, "label"), f"last change {verbatim(last)}"]
             if source != record.name:
                 facts.insert(0, verbatim(source, 50))
-            st.caption(" · ".join(facts))
+            st.caption(" · ".join([*facts, *sharing.facts(record)]))
         if st.button(
             "Go on" if n_labelled else "Start",
             key=f"open-{record.id}",
@@ -116,7 +116,10 @@ def project_row(record: Any) -> None:
         if lost.is_gone(record):
             with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
                 lost.panel(record.id)
-        if st.button("Delete", key=f"delete-{record.id}", type="tertiary", icon=":material/delete:"):
+        sharing.control(record)
+        if login.may_change(record) and st.button(
+            "Delete", key=f"delete-{record.id}", type="tertiary", icon=":material/delete:"
+        ):
             delete(record)
 
 
@@ -131,6 +134,8 @@ def delete(record: Any) -> None:
         if st.button("Delete for good", key="delete-for-good", icon=":material/delete_forever:"):
             from workbench.store import Store
 
+            if not login.may_change(Store.open().project(record.id)):
+                raise InputError("Only its owner may delete a project.")
             if record.id == current.project_id():
                 current.choose(None)
             current.forget(record.id)
@@ -155,7 +160,7 @@ def progress(record: Any) -> tuple[int, str]:
 def projects() -> None:
     from workbench.store import Store
 
-    records = Store.open().projects()
+    records = sharing.visible(Store.open().projects())
     if not records:
         return
     st.header("Go on with a project")

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, desk, frame, oracle, widgets
+from workbench.app import current, desk, frame, login, oracle, widgets
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
@@ -236,7 +236,8 @@ head, tools = st.columns([2, 3], vertical_alignment="bottom", wrap=False)
 with head:
     st.title("Label")
 with tools, st.container(horizontal=True, horizontal_alignment="right"):
-    me(session)
+    if not login.required():
+        me(session)
     model_popover(session)
     classes_popover(session)
 desk.mount(session)

@@ -43,7 +43,7 @@ def run(count: int = 100, seed: int = 0) -> Row:
     # Named, so that nobody else's connection is ended.
     more = f"options=-csearch_path%3D{schema}&application_name={schema}"
     store = Store.open(f"{server}{'&' if '?' in server else '?'}{more}")
-    pool = load_pool("three-gaussians", n_items=2000 + 60 * count, seed=seed)
+    pool = load_pool("three-gaussians", n_items=500 + 40 * count, seed=seed)
     first = Session.create(pool, classifier=CONSTANT, policy="random", store=store, annotator="p0")
     stop = threading.Event()
     told = _Told()
@@ -53,7 +53,7 @@ def run(count: int = 100, seed: int = 0) -> Row:
     ]
     for person in people:
         person.start()
-    ended = _end_connections(server, schema, count, np.random.default_rng(seed), stop, people)
+    ended = _end_connections(server, schema, count, np.random.default_rng(seed), told, people)
     stop.set()
     for person in people:
         person.join()
@@ -91,7 +91,7 @@ def _end_connections(
     name: str,
     count: int,
     rng: np.random.Generator,
-    stop: threading.Event,
+    told: _Told,
     people: list[threading.Thread],
 ) -> dict[str, int]:
     """End connections, most of them while they are at work; how often in which state."""
@@ -112,8 +112,11 @@ def _end_connections(
             done = admin.execute("SELECT pg_terminate_backend(%s)", [pid]).fetchone()
             if done is not None and done[0]:
                 ended[state] = ended.get(state, 0) + 1
-            # they must get something done in between
-            time.sleep(float(rng.uniform(0.02, 0.3)))
+            # somebody must get something done in between, however busy the machine is
+            before = len(told.operations)
+            while len(told.operations) == before and any(person.is_alive() for person in people):
+                time.sleep(0.005)
+            time.sleep(float(rng.uniform(0.0, 0.1)))
     return ended
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from workbench.app import sharing
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached
 from workbench.errors import Cancelled, InputError
@@ -124,7 +125,7 @@ def sources(project: str | None = None) -> dict[str, Source]:
 
     found = {e.name: Source(e.title, e.name, {}, e.kind, e.n_classes) for e in POOLS.values()}
     own: dict[str, Source] = {}
-    for record in Store.open().projects():
+    for record in sharing.visible(Store.open().projects()):
         name, options = str(record.pool["name"]), dict(record.pool.get("options", {}))
         if name in POOLS and not options:
             key, source = name, found[name]
@@ -200,10 +201,13 @@ def all_of() -> list[Comparison]:
     from workbench.studies.study import study_from
 
     store, made = Store.open(), []
+    hidden = {p.id for p in store.projects()} - {p.id for p in sharing.visible(store.projects())}
     runs: dict[str | None, list[RunRecord]] = {}
     for record in store.runs():
         runs.setdefault(record.study, []).append(record)
     for study in store.studies():
+        if study.project in hidden:
+            continue
         try:
             spec = study_from(study.spec)
         except InputError:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import streamlit as st
 
+from workbench.app import login
 from workbench.app.jobs import Job, manager
 from workbench.errors import InputError
 
@@ -53,10 +54,21 @@ def session() -> Session | None:
     """The current project's session, shared by every tab of this process.
 
     Raises:
-        InputError: the address names a project that is not there, or whose pool has changed.
+        InputError: the address names a project that is not there, is not this person's to open, or whose
+            pool has changed.
     """
     project = project_id()
-    return None if project is None else opened(project)
+    return None if project is None else entered(project)
+
+
+def entered(project: str) -> Session:
+    """The session of a project for whoever the page's script runs for.
+
+    Raises:
+        InputError: as `session`.
+    """
+    login.admit(project, login.of_page() if login.required() else None)
+    return opened(project)
 
 
 def person(fallback: str) -> str:
@@ -65,9 +77,9 @@ def person(fallback: str) -> str:
     Args:
         fallback: the machine's user.
     """
-    user = st.user.to_dict() if hasattr(st, "user") else {}
-    if user.get("is_logged_in"):
-        return str(user.get("name") or user.get("email") or fallback)
+    if login.required():
+        logged_in = login.of_page()
+        return fallback if logged_in is None else logged_in.name
     given = st.session_state.get(_PERSON)
     if given:
         return str(given)
@@ -85,7 +97,7 @@ def mine(shared: Session) -> Session:
 
 
 def opened(project: str) -> Session:
-    """The session of a project; opening it loads the pool and the last fit.
+    """The session of a project, whoever asks; opening it loads the pool and the last fit.
 
     Raises:
         InputError: as `Session.open`.

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, frame
+from workbench.app import current, frame, login
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
@@ -186,9 +186,11 @@ def start(source: Any, chosen: Settings, *, options: Mapping[str, Any] | None = 
     """
     from workbench.sessions import Session
 
+    person = login.of_page() if login.required() else None
     try:
         made = Session.create(
             source,
+            owner="" if person is None else person.key,
             name=chosen.name,
             pool_options=options,
             classifier=chosen.classifier,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
-from workbench.app import current, lost, warm, widgets
+from workbench.app import current, login, lost, warm, widgets
 from workbench.app.jobs import manager
 from workbench.app.text import for_people, percent, plural, verbatim
 from workbench.errors import InputError
@@ -48,20 +48,31 @@ def run(pages: Sequence[Any]) -> None:
     """
     st.set_page_config(page_title="Workbench", page_icon=str(ICON), layout="wide")
     st.logo(str(LOGO), size="large", icon_image=str(ICON))
+    if login.required() and login.of_page() is None:
+        st.navigation([st.Page(login.page, title="Log in", default=True)], position="hidden").run()
+        return
     chosen = st.navigation(list(pages), expanded=True)
     widgets.style(BASE + (DARK if st.context.theme.type == "dark" else ""))
     for one in pages:
         # the default page has no path of its own, and comes first
         _PAGES[one.url_path or "data"] = one
     _PAGES["data"] = pages[0]
-    opened, problem = None, None
+    opened, problem, refused = None, None, None
     try:
         opened = current.session()
+    except login.NotYoursError as error:
+        current.choose(None)
+        refused = str(error)
     except InputError as error:
         problem = str(error)
     named = [chosen.title, *([opened.project.name] if opened is not None else []), "Workbench"]
     st.set_page_config(page_title=" · ".join(named))
     side = st.sidebar.container(key="side")
+    if login.required():
+        with side:
+            login.side()
+    if refused is not None:
+        st.error(refused, icon=":material/lock:")
     if problem is not None:
         _lost(problem)
         with side:

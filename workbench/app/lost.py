@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app import current, downloads
+from workbench.app import current, downloads, login
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS
@@ -40,14 +40,17 @@ def panel(project: str) -> None:
     labels = StoredLabels.of(project, store)
     name = "".join(c if c.isalnum() or c in "-_" else "-" for c in record.name) or "labels"
     with st.container(key=f"lost-{project}", gap="small"):
-        place = st.text_input(
-            "Where its file or folder lies now",
-            key=f"new-place-{project}",
-            placeholder=str(record.pool["name"]),
-            max_chars=4_000,
-        )
+        # a path of the server's is not for people who come over the network
+        local, place = not login.required(), ""
+        if local:
+            place = st.text_input(
+                "Where its file or folder lies now",
+                key=f"new-place-{project}",
+                placeholder=str(record.pool["name"]),
+                max_chars=4_000,
+            )
         with st.container(horizontal=True, gap="small"):
-            if st.button(
+            if local and st.button(
                 "Use this file", key=f"relocate-{project}", type="primary", disabled=not place.strip()
             ):
                 try:

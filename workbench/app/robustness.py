@@ -91,13 +91,13 @@ def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
         first: id of the open project, which comes first.
         bundled: names that are offered anyway.
     """
-    from workbench.app import current
+    from workbench.app import current, sharing
     from workbench.app.text import verbatim
     from workbench.app.uploads import is_of_images
     from workbench.store import Store
 
     found = {}
-    for record in sorted(Store.open().projects()[:50], key=lambda r: r.id != first):
+    for record in sorted(sharing.visible(Store.open().projects())[:50], key=lambda r: r.id != first):
         name = str(record.pool["name"])
         if name in bundled:
             continue

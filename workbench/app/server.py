@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 import threading
 import tomllib
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app import logs, warm
+from workbench.app import login, logs, warm
 from workbench.app.jobs import manager
 from workbench.errors import InputError
+from workbench.reading import cut
 from workbench.store.store import workbench_home
 
 HERE = Path(__file__).resolve().parent
@@ -232,7 +234,7 @@ def options(*, configure: bool = True) -> dict[str, Any]:
     return {
         "lifespan": lifespan,
         "routes": [*desk.routes(), *downloads.routes()],
-        "middleware": [Middleware(SecurityHeaders), Middleware(Gate)],
+        "middleware": [Middleware(SecurityHeaders), Middleware(Gate), Middleware(login.Entrance)],
         "on_script_error": on_script_error,
     }
 
@@ -244,43 +246,78 @@ def serve(
     open_browser: bool = True,
     max_upload_mb: int | None = None,
     share: bool = False,
+    host_names: Sequence[str] = (),
+    secrets: Path | None = None,
 ) -> None:
     """Run the app and block until it is stopped.
 
     Args:
         address: the interface to listen on; another one than this machine's own shows your projects to
-            everyone who can reach it, and is refused without `share`.
+            everyone who can reach it, and is refused without a log-in or `share`.
         port: to listen on, 1 to 65535.
         open_browser: whether to open a browser window (never done without a display).
         max_upload_mb: the largest upload, in megabytes.
-        share: say plainly that others may reach it: there is no log-in.
+        share: say plainly that others may reach it although there is no log-in.
+        host_names: further names that people reach it by, such as a proxy's.
+        secrets: the file that says how people log in (docs/teams.md); where Streamlit looks unless given.
 
     Raises:
-        InputError: a port outside 1..65535, or one already taken; another address without `share`.
+        InputError: a port outside 1..65535, or one already taken; another address without a log-in or
+            `share`; a name that is none; a log-in that cannot work.
     """
     if not 1 <= port <= 65535:
         raise InputError(f"The port must lie between 1 and 65535; got {port}.")
     local = address in {"127.0.0.1", "localhost", "::1"}
-    if not local and not share:
+    log_in = login.file_of(secrets)
+    if not local and not share and log_in is None:
         raise InputError(
             f"Listening on {address} lets everyone who can reach this machine read and change your projects: "
-            "there is no log-in. Put a proxy with log-in in front and keep 127.0.0.1, or say --share."
+            "there is no log-in. Set one up (--log-in FILE, docs/teams.md), put a proxy with one in front "
+            "and keep 127.0.0.1, or say --share."
         )
+    for name in host_names:
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"{cut(name)} is no name of a host: give label.example.org or 192.0.2.7, without a port."
+            )
     _check_free(address, port)
     import streamlit as st
 
     chosen = config()
     chosen |= {"server.address": address, "server.port": port}
+    known = [*chosen["server.allowedHosts"], *host_names]
+    if log_in is not None:
+        login.lock(log_in)
+        chosen["secrets.files"] = [str(log_in)]
+        known += login.names_in(log_in)
     if not local:
-        # A wildcard address can be reached by names we cannot know.
-        chosen["server.allowedHosts"] = (
-            ["*"] if address in {"0.0.0.0", "::"} else [*chosen["server.allowedHosts"], address]
-        )
+        known += own_names() if address in {"0.0.0.0", "::"} else [_in_brackets(address)]
+    chosen["server.allowedHosts"] = sorted(set(known))
     if not open_browser:
         chosen["server.headless"] = True
     if max_upload_mb is not None:
         chosen["server.maxUploadSize"] = max_upload_mb
     st.App(MAIN, **options(configure=False)).run(config=chosen)
+
+
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
+
+
+def own_names() -> list[str]:
+    """The names and addresses of this machine, as a Host header has them."""
+    host = socket.gethostname()
+    found = {host, socket.getfqdn(), f"{host.partition('.')[0]}.local"}
+    import psutil
+
+    for addresses in psutil.net_if_addrs().values():
+        for one in addresses:
+            if one.family in (socket.AF_INET, socket.AF_INET6):
+                found.add(_in_brackets(one.address.partition("%")[0]))
+    return sorted(name for name in found if _NAME.fullmatch(name))
+
+
+def _in_brackets(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
 
 
 def _check_free(address: str, port: int) -> None:

@@ -64,6 +64,13 @@ def serve_app(
     share: Annotated[
         bool, typer.Option("--share", help="Listen on another address although there is no log-in.")
     ] = False,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option("--host-name", help="A further name people reach it by, such as a proxy's."),
+    ] = None,
+    log_in: Annotated[
+        Path | None, typer.Option("--log-in", help="The file that says how people log in (docs/teams.md).")
+    ] = None,
     trust_code: TrustCode = False,
 ) -> None:
     """Start the app and serve it until stopped."""
@@ -71,7 +78,15 @@ def serve_app(
     from workbench.cli.values import typed
 
     typed(trust_code=trust_code)
-    serve(address, port, open_browser=browser, max_upload_mb=max_upload_mb, share=share)
+    serve(
+        address,
+        port,
+        open_browser=browser,
+        max_upload_mb=max_upload_mb,
+        share=share,
+        host_names=host_name or (),
+        secrets=log_in,
+    )
 
 
 @app.command()

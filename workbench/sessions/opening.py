@@ -38,6 +38,7 @@ def create_project(
     uniform_share: float,
     overlap: float,
     people: int,
+    owner: str,
     store: Store,
 ) -> tuple[ProjectRecord, Pool]:
     """Store a new project; the arguments are those of `Session.create`."""
@@ -85,6 +86,7 @@ def create_project(
         loaded.feature_map.to_json(),
         events,
         loaded.items.ids,
+        owner,
     )
     return record, loaded
 

@@ -84,6 +84,7 @@ class Session:
         uniform_share: float = UNIFORM_SHARE,
         overlap: float = 0.0,
         people: int = 2,
+        owner: str = "",
         annotator: str | None = None,
         store: Store | None = None,
     ) -> Session:
@@ -108,6 +109,7 @@ class Session:
                 are trained on.
             overlap: share of items that several people label; else two are never asked about one.
             people: how many label each of these.
+            owner: key of the person it belongs to, who alone may open it at first; open to all without.
             annotator: the user's login name unless given.
             store: the default database unless given.
 
@@ -130,6 +132,7 @@ class Session:
             uniform_share=uniform_share,
             overlap=overlap,
             people=people,
+            owner=owner,
             store=store,
         )
         trust(classifier, policy, dict(options or {}))

@@ -400,11 +400,20 @@ class Store:
     @retried
     def projects(self) -> list[ProjectSummary]:
         """All projects, newest first, without what grows with their pools."""
+        return self._summaries()
+
+    @retried
+    def summary(self, project_id: str) -> ProjectSummary | None:
+        """One project without what grows with its pool; None where there is none with this id."""
+        found = self._summaries(_tables().projects.c.id == project_id)
+        return found[0] if found else None
+
+    def _summaries(self, *conditions: Any) -> list[ProjectSummary]:
         from sqlalchemy import select
 
         c = _tables().projects.c
         columns = (c.id, c.name, c.pool, c.settings, c.created, c.n_labelled, c.changed)
-        query = select(*columns, c.owner, c.access, c.members)
+        query = select(*columns, c.owner, c.access, c.members).where(*conditions)
         with self._read() as connection:
             rows = connection.execute(query.order_by(c.created.desc(), c.id)).all()
         return [ProjectSummary(*row[:6], **_shown_to(row)) for row in rows]
@@ -501,12 +510,13 @@ class Store:
     # --- people -------------------------------------------------------------------------------
 
     @retried
-    def known_as(self, key: str, name: str) -> str:
+    def known_as(self, key: str, name: str, also: str = "") -> str:
         """The name that a person's events carry; the one they had when they were first seen.
 
         Args:
             key: what the log-in knows the person by.
-            name: what the log-in calls them. Where somebody else has that name already, the key is added.
+            name: what the log-in calls them.
+            also: added to the name where somebody else has it already; the key unless given.
         """
         from sqlalchemy import or_, select
         from sqlalchemy.exc import IntegrityError
@@ -514,7 +524,7 @@ class Store:
         t = _tables()
         c = t.people.c
         name = " ".join(name.split())[:60] or key[:60]
-        for shown in (name, f"{name} ({key})"[:120], f"{name} {secrets.token_hex(4)}"):
+        for shown in (name, f"{name} ({also or key})"[:120], f"{name} {secrets.token_hex(4)}"):
             with self._read() as connection:
                 rows = connection.execute(
                     select(c.key, c.name).where(or_(c.key == key, c.name == shown))
@@ -526,7 +536,7 @@ class Store:
                 with suppress(IntegrityError), self._write() as connection:
                     connection.execute(t.people.insert().values(key=key, name=shown, seen=now()))
                     return shown
-                return self.known_as(key, name)  # somebody was faster
+                return self.known_as(key, name, also)  # somebody was faster
         raise AssertionError("unreachable")
 
     @retried

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.app import login
 from workbench.app.current import PERSON_COOKIE
 from workbench.app.desk import tokens
 from workbench.app.desk.routes import BASE, class_keys
@@ -48,10 +49,14 @@ def mount(session: Session, on_renew: Callable[[], None] | None = None) -> Any:
     if held is None:
         st.session_state[key] = tokens.issue(session.id, session.annotator)
     classes, commands = class_keys(session, session.annotator)
+    person = login.of_page() if login.required() else None
+    account = "" if person is None else person.account
     data = {
         "project": session.id,
         "person": session.annotator,
         "cookie": PERSON_COOKIE,
+        # what this browser keeps of one account is not sent as another's
+        "account": account,
         "token": st.session_state[key],
         "base": BASE,
         "ahead": AHEAD,

@@ -48,8 +48,9 @@ const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n ===
 
 class Outbox {
   // Operations not yet acknowledged, in order; each also lies in localStorage.
-  constructor(project) {
-    this.prefix = `desk/${project}/`;
+  constructor(project, account) {
+    // with a log-in: what one account did is never sent as another's
+    this.prefix = account ? `desk-${account}/${project}/` : `desk/${project}/`;
     this.tab = newId();
     this.sequence = 0;
     this.refused = false; // whether the browser keeps nothing
@@ -162,7 +163,7 @@ const faceOf = (face, size) => (faces[face.kind] || faces.text)(face, size);
 class Desk {
   constructor(data) {
     this.data = data;
-    this.outbox = new Outbox(data.project);
+    this.outbox = new Outbox(data.project, data.account);
     this.queue = [];
     this.closed = new Set(); // asks answered here; the server may not know yet
     this.done = new Set(); // items answered here: a card for one, asked anew before its answer arrived, is stale

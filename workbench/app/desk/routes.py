@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.app import login
 from workbench.app.desk import cards, finding, preferences, tokens
 from workbench.errors import InputError
 
@@ -81,6 +82,7 @@ async def _image(request: Request) -> Response:
 
     try:
         holder = _allowed(request, str(request.query_params.get("k", "")))
+        await _threaded(_admitted, dict(request.cookies), holder)
         given = str(request.query_params.get("side", "0"))
         side = min(int(given), 4096) if given.isascii() and given.isdigit() and len(given) < 6 else 0
         octets, kind = await _threaded(picture, holder.project, request.path_params["item"], side)
@@ -95,7 +97,9 @@ async def _answered(request: Request, work: Any) -> Response:
     try:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise _RefusedError(415, "The desk takes JSON only.")
-        reply, background = await work(_allowed(request, request.headers.get("x-desk-token", "")))
+        holder = _allowed(request, request.headers.get("x-desk-token", ""))
+        await _threaded(_admitted, dict(request.cookies), holder)
+        reply, background = await work(holder)
         return _json(reply, 200, background)
     except _RefusedError as refused:
         return _json({"why": refused.why}, refused.status)
@@ -148,6 +152,21 @@ def _allowed(request: Request, token: str) -> tokens.Bearer:
     if holder is None or holder.project != request.path_params["project"]:
         raise _RefusedError(401, "This page must be opened anew.")
     return holder
+
+
+def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> None:
+    """Where there is a log-in: whoever sends this is who the token was made for, and may open the project."""
+    if not login.required():
+        return
+    person = login.of_cookies(cookies)
+    if person is None:
+        raise _RefusedError(403, "You are not logged in any more: open this page anew.")
+    if person.name != holder.person:
+        raise _RefusedError(403, f"This page is {holder.person}'s, and you are {person.name}: open it anew.")
+    try:
+        login.admit(holder.project, person)
+    except InputError as error:
+        raise _RefusedError(403, str(error)) from error
 
 
 # --------------------------------------------------------------------------- the work

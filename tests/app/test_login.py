@@ -1,0 +1,326 @@
+"""Who is let in: the file of a log-in, the person behind a cookie, the desk's routes, private projects."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from workbench.app import current, login, server, sharing
+from workbench.app.desk import routes, tokens
+from workbench.errors import InputError
+from workbench.sessions import Session
+from workbench.store import Store
+
+AUTH = """[auth]
+redirect_uri = "https://label.example.org/oauth2callback"
+cookie_secret = "0123456789abcdef0123456789abcdef"
+client_id = "a"
+client_secret = "b"
+server_metadata_url = "https://id.example.org/.well-known/openid-configuration"
+"""
+ANN = {
+    "iss": "https://id.example.org",
+    "sub": "1",
+    "is_logged_in": True,
+    "name": "Ann",
+    "email": "Ann@Example.org",
+}
+BOB = ANN | {"sub": "2", "name": "Bob", "email": "bob@other.org"}
+
+
+def written(folder: Path, text: str = AUTH, mode: int = 0o600) -> Path:
+    file = folder / "secrets.toml"
+    file.write_text(text)
+    file.chmod(mode)
+    return file
+
+
+# --- the file ---------------------------------------------------------------------------------------
+
+
+def test_a_whole_file_is_taken_and_names_its_host(tmp_path: Path) -> None:
+    pytest.importorskip("authlib")
+    file = written(tmp_path, AUTH + '[workbench]\npeople = ["*@example.org"]\n')
+    assert login.file_of(file) == file and login.names_in(file) == ["label.example.org"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[other]\n", r"has no table \[auth\]"),
+        ("[auth\n", "cannot be read"),
+        (AUTH.replace("oauth2callback", "callback"), "needs redirect_uri"),
+        (AUTH.replace("0123456789abcdef", "", 1), "at least 32 random"),
+        (AUTH.replace('client_id = "a"\n', ""), "lacks client_id for the provider default"),
+        (AUTH.partition("client_id")[0] + '[auth.okta]\nclient_id = "a"\n', "lacks client_secret, .* okta"),
+        (AUTH + '[workbench]\npeople = "ann"\n', "is a list of addresses"),
+    ],
+)
+def test_what_a_file_lacks_is_said(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        login.file_of(written(tmp_path, text))
+
+
+def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="chmod 600"):
+        login.file_of(written(tmp_path, mode=0o644))
+    with pytest.raises(InputError, match="cannot be read"):
+        login.file_of(tmp_path / "none.toml")
+
+
+def test_a_log_in_where_streamlit_looks_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    assert login.file_of(None) is None
+    (tmp_path / ".streamlit").mkdir()
+    file = written(tmp_path / ".streamlit", "[database]\nkey = 1\n")
+    assert login.file_of(None) is None
+    assert login.file_of(written(tmp_path / ".streamlit")) == file
+
+
+# --- names of the server --------------------------------------------------------------------------------
+
+
+class ServedError(Exception):
+    """The server would have begun."""
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What Streamlit would be started with."""
+    import streamlit as st
+
+    told: dict[str, Any] = {}
+
+    class App:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def run(self, config: dict[str, Any]) -> None:
+            told.update(config)
+
+    monkeypatch.setattr(st, "App", App)
+    monkeypatch.setattr(login, "file_of", lambda given: given)
+    monkeypatch.setattr(login, "lock", lambda file: None)
+    monkeypatch.setattr(server, "_check_free", lambda address, port: None)
+    return told
+
+
+def test_shared_with_the_network_it_goes_by_its_own_names_only(served: dict[str, Any]) -> None:
+    server.serve("0.0.0.0", share=True, host_names=["label.example.org"])
+    hosts = served["server.allowedHosts"]
+    assert "*" not in hosts and {"localhost", "127.0.0.1", "label.example.org"} <= set(hosts)
+    assert set(server.own_names()) <= set(hosts)
+
+    def refused(host: str) -> str:
+        scope = {"type": "http", "method": "GET", "headers": [(b"host", host.encode())]}
+        return server.why_refused(scope, hosts, [])
+
+    assert refused("evil.example:8501") and not refused("label.example.org:8501")
+    assert not any(refused(f"{name}:8501") for name in server.own_names())
+
+
+def test_one_address_of_the_network_is_its_name(served: dict[str, Any]) -> None:
+    server.serve("192.168.1.5", share=True)
+    assert "192.168.1.5" in served["server.allowedHosts"] and "*" not in served["server.allowedHosts"]
+
+
+def test_with_a_log_in_it_may_listen_to_the_network(served: dict[str, Any], tmp_path: Path) -> None:
+    server.serve("0.0.0.0", secrets=written(tmp_path))
+    assert "label.example.org" in served["server.allowedHosts"]
+    assert served["secrets.files"] == [str(tmp_path / "secrets.toml")]
+
+
+@pytest.mark.parametrize("name", ["", "http://label.example.org", "label.example.org:80", "*", "a b"])
+def test_what_is_no_name_of_a_host_is_refused(name: str, served: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="no name of a host"):
+        server.serve(host_names=[name])
+
+
+# --- who it is -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def guarded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """A log-in is required; the dictionary holds the secrets."""
+    held: dict[str, Any] = {
+        "auth": {"redirect_uri": "http://testserver/oauth2callback", "cookie_secret": "s" * 32}
+    }
+    monkeypatch.setattr(login, "_secrets", lambda: held)
+    monkeypatch.setattr(login, "_KNOWN", {})
+    monkeypatch.setattr(
+        "streamlit.web.server.starlette.starlette_websocket.get_cookie_secret", lambda: "s" * 32
+    )
+    yield held
+
+
+def test_who_is_known_by_the_providers_own_number(guarded: dict[str, Any]) -> None:
+    ann = login.person_of(ANN)
+    assert ann is not None and ann.name == "Ann" and ann.key == "https://id.example.org 1"
+    # the same person under another name; another person under the same one
+    assert login.person_of(ANN | {"name": "Anna", "email": "x@y"}) == ann
+    other = login.person_of(ANN | {"sub": "9"})
+    assert other is not None and other.name == "Ann (Ann@Example.org)" and other.key != ann.key
+    elsewhere = login.person_of(ANN | {"iss": "https://other"})
+    assert elsewhere is not None and elsewhere.key != ann.key
+    assert login.person_of({}) is None and login.person_of(ANN | {"is_logged_in": False}) is None
+    assert login.person_of(ANN | {"sub": ""}) is None
+
+
+def test_a_list_of_people_lets_in_those_on_it(guarded: dict[str, Any]) -> None:
+    guarded["workbench"] = {"people": ["*@example.org"]}
+    assert login.person_of(ANN) is not None and login.person_of(BOB) is None
+    assert login.person_of(ANN | {"email": "ann@example.org.evil"}) is None
+    assert login.person_of(ANN | {"email": ""}) is None
+    # an address the provider does not vouch for is anybody's
+    assert login.person_of(ANN | {"email_verified": False}) is None
+    assert login.person_of(ANN | {"email_verified": True}) is not None
+
+
+def cookie(claims: dict[str, Any], secret: str = "s" * 32) -> str:
+    from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+
+    document = json.dumps(claims | {"origin": "http://testserver"})
+    return create_signed_value(secret, "_streamlit_user", document).decode()
+
+
+def test_a_cookie_is_read_and_a_forged_one_is_not(guarded: dict[str, Any]) -> None:
+    def of(value: str) -> login.Person | None:
+        return login.of_cookies({"_streamlit_user": value})
+
+    assert of(cookie(ANN)) == login.person_of(ANN)
+    assert of(cookie(ANN, "t" * 32)) is None and of("nonsense") is None and login.of_cookies({}) is None
+    guarded["auth"]["redirect_uri"] = "http://elsewhere/oauth2callback"
+    assert of(cookie(ANN)) is None
+
+
+# --- the desk's routes -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def client(guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> TestClient:
+    from streamlit import config
+
+    monkeypatch.setattr(
+        config,
+        "get_option",
+        lambda name, real=config.get_option: ["testserver"] if name == "server.allowedHosts" else real(name),
+    )
+    return TestClient(login.Entrance(Starlette(routes=routes())))
+
+
+def answer(client: TestClient, project: str, token: str, claims: dict[str, Any] | None) -> tuple[int, str]:
+    headers = {"x-desk-token": token}
+    if claims is not None:
+        headers["cookie"] = f"_streamlit_user={cookie(claims)}"
+    given = client.post(f"/api/desk/{project}/sync", json={"ops": [], "want": 1, "have": []}, headers=headers)
+    return given.status_code, given.text
+
+
+def test_the_desk_answers_the_person_of_its_token_only(client: TestClient) -> None:
+    ann, bob = login.person_of(ANN), login.person_of(BOB)
+    assert ann is not None and bob is not None
+    session = Session.create("iris", annotator="Ann", owner=ann.key)
+    current.keep(session)
+    token = tokens.issue(session.id, "Ann")
+    assert answer(client, session.id, token, ANN)[0] == 200
+    status, words = answer(client, session.id, token, None)
+    assert status == 403 and "not logged in" in words
+    status, words = answer(client, session.id, token, BOB)
+    assert status == 403 and "Ann's, and you are Bob" in words
+    # his own token is of no use for her project, until she shares it
+    his = tokens.issue(session.id, "Bob")
+    status, words = answer(client, session.id, his, BOB)
+    assert status == 403 and "not shared with you" in words
+    store = Store.open()
+    store.share_project(session.id, ann.key, "shared", [bob.key])
+    assert answer(client, session.id, his, BOB)[0] == 200
+    store.share_project(session.id, ann.key, "private")
+    assert answer(client, session.id, his, BOB)[0] == 403
+    store.share_project(session.id, ann.key, "open")
+    assert answer(client, session.id, his, BOB)[0] == 200
+    picture = client.get(f"/api/desk/{session.id}/image/1?k={his}")
+    assert picture.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "inside"),
+    [
+        ("/media/ab.png", True),
+        ("//media/ab.png", True),
+        ("/_stcore/upload_file/a/b", True),
+        ("/api/desk/x/sync", True),
+        ("/", False),
+        ("/label", False),
+        ("/_stcore/health", False),
+        ("/oauth2callback", False),
+        ("/auth/login", False),
+        ("/static/js/index.js", False),
+    ],
+)
+def test_what_is_not_a_page_is_for_who_is_logged_in(path: str, inside: bool, guarded: dict[str, Any]) -> None:
+    reached, sent = [], []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        reached.append(scope["path"])
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    def ask(*headers: tuple[bytes, bytes]) -> None:
+        scope = {"type": "http", "method": "GET", "path": path, "headers": list(headers)}
+        asyncio.run(login.Entrance(app)(scope, None, send))
+
+    ask()
+    assert (len(reached), [m.get("status") for m in sent[:1]]) == ((0, [403]) if inside else (1, []))
+    ask((b"cookie", f"a=b; _streamlit_user={cookie(ANN)}".encode()))
+    assert reached[-1:] == [path]
+
+
+# --- projects ---------------------------------------------------------------------------------------------
+
+
+def test_lists_hold_what_a_person_may_open(guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, bob = login.person_of(ANN), login.person_of(BOB)
+    assert ann is not None and bob is not None
+    store = Store.open()
+    made = {
+        who: Session.create("iris", name=who, owner=who and owner.key).id
+        for who, owner in (("ann", ann), ("bob", bob))
+    }
+    made[""] = Session.create("iris", name="old").id
+    sitting: list[login.Person | None] = [None]
+    monkeypatch.setattr(login, "of_page", lambda: sitting[0])
+
+    def seen() -> set[str]:
+        return {r.id for r in sharing.visible(store.projects())} & set(made.values())
+
+    def opens(project: str) -> bool:
+        try:
+            current.entered(project)
+        except login.NotYoursError:
+            return False
+        return True
+
+    assert seen() == set() and not opens(made[""])
+    sitting[0] = ann
+    assert seen() == {made["ann"], made[""]}
+    assert opens(made["ann"]) and opens(made[""]) and not opens(made["bob"]) and not opens("nope")
+    records = {r.id: r for r in store.projects()}
+    assert login.may_change(records[made["ann"]]) and login.may_change(records[made[""]])
+    assert not login.may_change(records[made["bob"]])
+    store.share_project(made["bob"], bob.key, "open")
+    assert opens(made["bob"]) and not login.may_change({r.id: r for r in store.projects()}[made["bob"]])
+
+
+def test_without_a_log_in_everything_is_the_local_persons(home: Path) -> None:
+    session = Session.create("iris", owner="somebody")
+    record = Store.open().summary(session.id)
+    assert record is not None and record.access == "private"
+    assert not login.required() and login.may_open(record) and login.may_change(record)
+    assert record in sharing.visible(Store.open().projects()) and current.entered(session.id).id == session.id

@@ -1,0 +1,326 @@
+"""Log-in with OpenID Connect: whether there is one, who sits at a browser, what they may open.
+
+Streamlit does the protocol (`st.login`) and keeps a signed cookie; here is what the pages and the desk's
+routes ask about it. Without a log-in everybody is the local person and everything is open to them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from workbench.app.text import verbatim
+from workbench.errors import InputError
+from workbench.reading import reason
+
+if TYPE_CHECKING:
+    from workbench.store import ProjectSummary
+
+CALLBACK = "/oauth2callback"
+_NEEDED = ("client_id", "client_secret", "server_metadata_url")
+_LOCKED = False
+_KNOWN: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who logged in.
+
+    Attributes:
+        key: what they are known by: the provider and its subject, which never change hands.
+        name: what their events carry.
+    """
+
+    key: str
+    name: str
+
+    @property
+    def account(self) -> str:
+        """A short name of the key, for what their browser keeps."""
+        return hashlib.sha256(self.key.encode()).hexdigest()[:12]
+
+
+# --------------------------------------------------------------------------- the file of secrets
+
+
+def file_of(given: Path | None) -> Path | None:
+    """The file of secrets that has a log-in in it; None where there is none.
+
+    Args:
+        given: named by a person; else where Streamlit looks (`.streamlit/secrets.toml`, here or at home).
+
+    Raises:
+        InputError: a file that cannot be used for a log-in.
+    """
+    if given is not None:
+        check(given)
+        return given
+    for place in (Path.home() / ".streamlit" / "secrets.toml", Path.cwd() / ".streamlit" / "secrets.toml"):
+        if place.is_file() and "auth" in _document(place):
+            check(place)
+            return place
+    return None
+
+
+def check(file: Path) -> None:
+    """See that a file of secrets holds all that a log-in needs.
+
+    Raises:
+        InputError: what is missing, or who else may read it.
+    """
+    document = _document(file)
+    auth = document.get("auth")
+    where = f"The log-in ({file}, docs/teams.md)"
+    if not isinstance(auth, Mapping):
+        raise InputError(f"{where} has no table [auth].")
+    callback = str(auth.get("redirect_uri", ""))
+    if (
+        urlsplit(callback).scheme not in ("http", "https")
+        or urlsplit(callback).path[-len(CALLBACK) :] != CALLBACK
+    ):
+        raise InputError(
+            f"{where} needs redirect_uri, the app's address as people see it and {CALLBACK} "
+            f"(https://label.example.org{CALLBACK})."
+        )
+    if len(str(auth.get("cookie_secret", ""))) < 32:
+        raise InputError(
+            f"{where} needs cookie_secret, at least 32 random characters: "
+            "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+        )
+    for name in providers(auth):
+        section = auth if name == "default" and "default" not in auth else auth[name]
+        missing = [key for key in _NEEDED if not str(section.get(key, ""))]
+        if missing:
+            raise InputError(f"{where} lacks {', '.join(missing)} for the provider {name}.")
+    people = document.get("workbench", {}).get("people", [])
+    if not isinstance(people, list) or not all(isinstance(one, str) for one in people):
+        raise InputError(
+            f'{where}: [workbench] people is a list of addresses: ["ann@example.org", "*@example.org"].'
+        )
+    if os.name == "posix" and file.stat().st_mode & 0o077:
+        raise InputError(f"{where} holds secrets that others on this machine can read: chmod 600 {file}")
+    if find_spec("authlib") is None or find_spec("httpx") is None:
+        raise InputError("A log-in needs Authlib and httpx: install workbench-labels[login].")
+
+
+def lock(file: Path) -> None:
+    """From here on this process lets in nobody who has not logged in, whatever becomes of the file."""
+    global _LOCKED
+    from streamlit import config
+
+    config.set_option("secrets.files", [str(file)])
+    _LOCKED = True
+
+
+def names_in(file: Path) -> list[str]:
+    """The host that people reach the app by, as its log-in says."""
+    host = urlsplit(str(_document(file)["auth"]["redirect_uri"])).hostname
+    return [] if host is None else [host]
+
+
+def providers(auth: Mapping[str, Any]) -> list[str]:
+    """Names of the providers of a table [auth]; "default" for one without a name."""
+    named = [name for name, value in auth.items() if isinstance(value, Mapping) and name != "client_kwargs"]
+    return named or ["default"]
+
+
+def _document(file: Path) -> dict[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            return tomllib.load(opened)
+    except (OSError, ValueError) as error:
+        raise InputError(f"The file of secrets {file} cannot be read: {reason(error)}.") from error
+
+
+def _secrets() -> Mapping[str, Any]:
+    from streamlit.runtime.secrets import secrets_singleton
+
+    return secrets_singleton if secrets_singleton.load_if_toml_exists() else {}
+
+
+# --------------------------------------------------------------------------- who it is
+
+
+def required() -> bool:
+    """Whether people must log in."""
+    return _LOCKED or _secrets().get("auth") is not None
+
+
+def of_page() -> Person | None:
+    """Who is logged in where the page's script runs for; None for nobody, or nobody who may use the app."""
+    return person_of(st.user.to_dict()) if hasattr(st, "user") else None
+
+
+def of_cookies(cookies: Mapping[str, str]) -> Person | None:
+    """Who sent a request, by the cookie that the log-in gave them.
+
+    Args:
+        cookies: of the request.
+    """
+    from streamlit.web.server.starlette import starlette_websocket
+    from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+    signed = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)
+    try:
+        claims = json.loads(signed or b"null")
+    except ValueError:
+        return None
+    if not isinstance(claims, dict) or claims.get("origin") != _origin():
+        return None
+    return person_of(claims)
+
+
+def person_of(claims: Mapping[str, Any]) -> Person | None:
+    """The person behind what a provider says; None for nobody, or somebody who is not on the list."""
+    subject = str(claims.get("sub") or "")
+    if claims.get("is_logged_in") is not True or not subject or not _listed(claims):
+        return None
+    key = f"{claims.get('iss') or claims.get('provider') or ''} {subject}"
+    if len(key) > 200:
+        key = hashlib.sha256(key.encode()).hexdigest()
+    if key not in _KNOWN:
+        from workbench.store import Store
+
+        email = str(claims.get("email") or "")
+        name = str(claims.get("name") or claims.get("preferred_username") or email or subject)
+        _KNOWN[key] = Store.open().known_as(key, name, email or subject)
+    return Person(key, _KNOWN[key])
+
+
+def _listed(claims: Mapping[str, Any]) -> bool:
+    """Whether [workbench] people names them; without a list, whoever the provider knows."""
+    patterns = _secrets().get("workbench", {}).get("people", [])
+    if not patterns:
+        return True
+    email = str(claims.get("email") or "").lower()
+    # an address that the provider itself does not vouch for is anybody's
+    return claims.get("email_verified") is not False and any(
+        fnmatch.fnmatchcase(email, str(pattern).lower()) for pattern in patterns if email
+    )
+
+
+def _origin() -> str:
+    auth = _secrets().get("auth") or {}
+    parts = urlsplit(str(auth.get("redirect_uri", "")))
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+# --------------------------------------------------------------------------- what they may open
+
+
+class NotYoursError(InputError):
+    """A project that is not there, or that the person may not open: which of the two is not said."""
+
+
+def admit(project: str, person: Person | None) -> None:
+    """See that a person may open a project.
+
+    Args:
+        project: its id.
+        person: who asks; None for nobody.
+
+    Raises:
+        NotYoursError: they may not, or there is none.
+    """
+    if not required():
+        return
+    from workbench.store import Store
+
+    found = Store.open().summary(project)
+    if found is None or person is None or not found.lets_in(person.key):
+        raise NotYoursError("There is no such project here, or it is not shared with you.")
+
+
+def may_open(record: ProjectSummary) -> bool:
+    """Whether whoever the page's script runs for may open a project."""
+    if not required():
+        return True
+    person = of_page()
+    return person is not None and record.lets_in(person.key)
+
+
+def may_change(record: ProjectSummary) -> bool:
+    """Whether they may delete a project or say who else may open it: it is theirs, or nobody's."""
+    if not required():
+        return True
+    person = of_page()
+    return person is not None and record.lets_in(person.key) and record.owner in ("", person.key)
+
+
+# --------------------------------------------------------------------------- the page
+
+
+class Entrance:
+    """ASGI middleware: what is not a page (pictures, downloads, uploads, the desk) is for who is logged in.
+
+    Pages come over the socket, and their script asks for the log-in itself.
+    """
+
+    _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on, or answer 403."""
+        if scope["type"] != "http" or not self._inside(str(scope.get("path", ""))) or not required():
+            await self.app(scope, receive, send)
+            return
+        from starlette.concurrency import run_in_threadpool
+        from starlette.requests import cookie_parser
+        from starlette.responses import JSONResponse
+
+        given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
+        person = await run_in_threadpool(of_cookies, cookie_parser("; ".join(given)))
+        if person is None:
+            answer = JSONResponse({"why": "You are not logged in any more: open this page anew."}, 403)
+            await answer(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def _inside(self, path: str) -> bool:
+        base = st.get_option("server.baseUrlPath").strip("/")
+        path = "/" + path.lstrip("/")
+        if base and path.startswith(f"/{base}/"):
+            path = path[len(base) + 1 :]
+        return path.startswith(self._INSIDE)
+
+
+def page() -> None:
+    """What somebody sees who has not logged in."""
+    auth = _secrets().get("auth") or {}
+    with st.container(horizontal_alignment="center"), st.container(key="log-in", width=420):
+        st.title("Workbench")
+        if st.user.to_dict().get("is_logged_in"):
+            called = str(st.user.to_dict().get("email") or st.user.to_dict().get("name") or "somebody")
+            st.error(f"{verbatim(called, 80)} may not use this server.", icon=":material/lock:")
+            if st.button("Log in as somebody else", key="log-out"):
+                st.logout()
+            return
+        st.markdown("Log in to see your projects and to label.")
+        for name in providers(auth):
+            words = "Log in" if name == "default" else f"Log in with {name.capitalize()}"
+            if st.button(words, key=f"log-in-{name}", type="primary", icon=":material/login:"):
+                st.login(None if name == "default" else name)
+
+
+def side() -> None:
+    """Who is logged in, and the way out; for the sidebar."""
+    person = of_page()
+    if person is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="who", gap="small"):
+        st.markdown(f":material/person: {verbatim(person.name, 40)}", width="stretch")
+        if st.button("Log out", key="log-out", type="tertiary"):
+            st.logout()

@@ -1,0 +1,99 @@
+"""Whose a project is and who may open it, on its row of the Data page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+import streamlit as st
+
+from workbench.app import login
+from workbench.app.text import plural, verbatim
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.store import ProjectSummary
+
+R = TypeVar("R", bound="ProjectSummary")
+WORDS = {
+    "private": ("Private", ":material/lock:", "Only you see it."),
+    "shared": ("Shared", ":material/group:", "You and the people you name see it and label in it."),
+    "open": ("Open", ":material/public:", "Everybody who can log in sees it and labels in it."),
+}
+
+
+def visible(records: Iterable[R]) -> list[R]:
+    """Those projects that whoever sits here may open; all of them without a log-in."""
+    return [record for record in records if login.may_open(record)] if login.required() else list(records)
+
+
+def facts(record: ProjectSummary) -> list[str]:
+    """For the line below a project's name: whose it is, where it is somebody else's."""
+    person = login.of_page() if login.required() else None
+    if person is None or record.owner in ("", person.key):
+        return []
+    from workbench.store import Store
+
+    return [f"of {verbatim(Store.open().people().get(record.owner, 'somebody'), 40)}"]
+
+
+def control(record: ProjectSummary) -> None:
+    """Show who may open a project; its owner changes it here. Nothing without a log-in.
+
+    Args:
+        record: the project, as listed.
+    """
+    person = login.of_page() if login.required() else None
+    if person is None:
+        return
+    name, icon, _ = WORDS[record.access]
+    if record.access == "shared" and record.owner == person.key:
+        name = f"Shared with {len(record.members)}"
+    with st.popover(name, icon=icon, type="tertiary", key=f"access-{record.id}"):
+        if not login.may_change(record):
+            st.caption("Its owner says who may open it.")
+            return
+        _form(record, person)
+
+
+def _form(record: ProjectSummary, person: login.Person) -> None:
+    from workbench.store import Store
+
+    others = {key: name for key, name in Store.open().people().items() if key != person.key}
+    if not record.owner:
+        st.caption("It belongs to nobody yet, and is open. Whoever saves this owns it.")
+    access = st.radio(
+        "Who may open it",
+        list(WORDS),
+        index=list(WORDS).index(record.access),
+        format_func=lambda key: WORDS[key][0],
+        captions=[words for _, _, words in WORDS.values()],
+        key=f"access-kind-{record.id}",
+    )
+    members: list[str] = []
+    if access == "shared":
+        members = st.multiselect(
+            "With",
+            sorted(others, key=lambda key: others[key].casefold()),
+            default=[key for key in record.members if key in others],
+            format_func=lambda key: others[key],
+            key=f"access-members-{record.id}",
+            help="People who have logged in here at least once.",
+            placeholder="Choose people",
+        )
+    if st.button("Save", type="primary", key=f"access-save-{record.id}"):
+        store = Store.open()
+        now = store.summary(record.id)
+        if now is None or not login.may_change(now):
+            st.error("The project is not yours to share.", icon=":material/error:")
+            return
+        try:
+            store.share_project(record.id, person.key, access or "private", members)
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+            return
+        st.toast(
+            f"Saved: {WORDS[access or 'private'][0].lower()}"
+            + (f", with {plural(len(members), 'person', 'people')}" if access == "shared" else "")
+        )
+        st.rerun()
