@@ -33,7 +33,11 @@ BASE = (
     " .js-plotly-plot .xtick text, .js-plotly-plot .ytick text"
     " { fill: currentColor !important; }"
 )
-DARK = "[data-selected=true] p, [data-testid=stSliderThumbValue] p { color: #8FC0F5; }"
+DARK = (
+    "[data-selected=true] p, [data-testid=stSliderThumbValue] p { color: #8FC0F5; }"
+    # a button without a frame under the pointer, and while its popover is open
+    "button[kind=tertiary]:is(:hover, :active, [aria-expanded=true]) { color: #8FC0F5; }"
+)
 
 
 class PageEndsError(Exception):
