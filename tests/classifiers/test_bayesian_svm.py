@@ -1,8 +1,5 @@
 """Bayesian SVM classifiers: equivalences, options, GPflow, probabilities, state."""
 
-import subprocess
-import sys
-
 import gpflow
 import numpy as np
 import pytest
@@ -221,21 +218,6 @@ def test_state_round_trip_is_exact(kind, wine, tmp_path):
     assert np.array_equal(again.predict_proba(X_test), model.predict_proba(X_test))
     with pytest.raises(InputError, match="lacks"):
         clone(model).set_state({k: v for k, v in model.get_state().items() if k not in ("mean_", "r_")})
-
-
-def test_saved_models_predict_without_tensorflow(tmp_path):
-    X, y = load_wine(return_X_y=True)
-    path = tmp_path / "state.npz"
-    np.savez(path, **BayesianSVMClassifier(random_state=0).fit(X, y).get_state())
-    code = f"""
-import sys, numpy as np
-from workbench.classifiers import make_classifier
-with np.load({str(path)!r}) as state:
-    model = make_classifier("bayesian-svm").set_state(dict(state))
-assert model.predict_proba(np.zeros((3, 13))).shape == (3, 3)
-assert not {{"tensorflow", "gpflow"}} & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_options_that_make_no_sense_are_refused(wine):

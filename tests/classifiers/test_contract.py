@@ -1,9 +1,12 @@
 """One contract for every registered classifier."""
 
 import contextlib
+import functools
 import gc
 import io
 import pickle
+import subprocess
+import sys
 import weakref
 from unittest import SkipTest
 
@@ -72,11 +75,16 @@ def error(model, n=200, seed=7, transform=lambda X: X):
     return float((model.predict(transform(X)) != model.classes_[codes]).mean())
 
 
+@functools.cache
+def fit_of(name):
+    """A model fitted on 90 rows; one fit shared by the tests that only look."""
+    return make(name).fit(*blobs(90))
+
+
 @pytest.fixture(scope="module", params=NAMES)
 def fitted(request):
-    """(name, a model fitted on 90 rows); one fit shared by the tests that only look."""
-    X, codes = blobs(90)
-    return request.param, make(request.param).fit(X, codes)
+    """(name, its model of 90 rows)."""
+    return request.param, fit_of(request.param)
 
 
 # ------------------------------------------------------------------ what a fit leaves behind
@@ -127,6 +135,30 @@ def test_the_state_is_plain_arrays_and_makes_an_equal_model(fitted):
     assert set(again.get_state()) == set(state)
     with pytest.raises(InputError, match="not a saved"):
         clone(model).set_state({})
+
+
+def test_saved_models_predict_without_tensorflow(tmp_path):
+    names = [name for name in NAMES if name not in {"softmax-net", "large-margin-net"}]  # Keras networks
+    X, _ = blobs(40, 5)
+    for name in names:
+        np.savez(tmp_path / f"{name}.npz", **fit_of(name).get_state())
+        np.save(tmp_path / f"{name}.npy", fit_of(name).predict_proba(X))
+    np.save(tmp_path / "rows.npy", X)
+    code = f"""
+import sys, numpy as np
+from workbench.classifiers import make_classifier
+X = np.load("rows.npy")
+for name in {names!r}:
+    with np.load(name + ".npz") as state:
+        model = make_classifier(name).set_state(dict(state))
+    np.testing.assert_allclose(model.predict_proba(X), np.load(name + ".npy"), atol=1e-12, err_msg=name)
+    if model.has_latent:
+        model.predict_latent(X)
+heavy = {{"tensorflow", "gpflow", "keras"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_it_pickles(fitted):

@@ -60,7 +60,7 @@ def test_any_gpflow_kernel_will_do(name):
 
 
 @pytest.mark.parametrize("name", ["svgp-softmax", "svgp-robust-max", "logistic-softmax", "bayesian-svm"])
-@pytest.mark.parametrize("kernel", ["matern32", "squared-exponential"])
+@pytest.mark.parametrize("kernel", ["matern32", pytest.param("squared-exponential", marks=pytest.mark.slow)])
 def test_learning_any_named_kernel_raises_the_objective(name, kernel):
     X, codes = blobs(45)
     options = {k: v for k, v in FAMILIES[name].items() if k != "max_iter"} | {

@@ -1,8 +1,5 @@
 """The large-margin classifier: options, warm starts, saved state, what it promises."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -225,24 +222,6 @@ def test_undoing_a_label_gives_back_the_model():
     first = model.fit(X[:50], y[:50]).predict_proba(X)
     model.fit(X[:51], y[:51])
     assert model.fit(X[:50], y[:50]).predict_proba(X) == pytest.approx(first, abs=1e-3)
-
-
-def test_predicting_from_a_state_needs_no_tensorflow(default, tmp_path, digits):
-    np.savez(tmp_path / "state.npz", **default.get_state())
-    np.savez(tmp_path / "rows.npz", X=digits[1][:40], p=default.predict_proba(digits[1][:40]))
-    code = (
-        "import sys, numpy as np\n"
-        "from workbench.classifiers import make_classifier\n"
-        f"state = dict(np.load({str(tmp_path / 'state.npz')!r}))\n"
-        f"rows = np.load({str(tmp_path / 'rows.npz')!r})\n"
-        "model = make_classifier('large-margin', common_scale=True, random_state=0).set_state(state)\n"
-        "same = np.allclose(model.predict_proba(rows['X']), rows['p'], atol=1e-12)\n"
-        "model.predict_latent(rows['X'])\n"
-        "heavy = {'tensorflow', 'gpflow'} & set(sys.modules)\n"
-        "sys.exit(0 if same and not heavy else f'{same} {heavy}')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_stopping_early_keeps_a_usable_model(digits):

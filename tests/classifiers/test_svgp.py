@@ -1,8 +1,6 @@
 """SVGPClassifier: against GPflow, as an estimator, and on data where the likelihoods differ."""
 
 import pickle
-import subprocess
-import sys
 
 import gpflow
 import numpy as np
@@ -126,21 +124,6 @@ def test_state_round_trip_is_exact(fitted, name):
     del state["root_"]
     with pytest.raises(InputError, match="root_"):
         make_classifier(name).set_state(state)
-
-
-def test_predicts_from_a_state_without_tensorflow(fitted, tmp_path):
-    for name in NAMES:
-        np.savez(tmp_path / f"{name}.npz", **fitted[name].get_state())
-    code = f"""
-import sys, numpy as np
-from workbench.classifiers import make_classifier
-for name in {NAMES!r}:
-    state = dict(np.load(r"{tmp_path}/" + name + ".npz"))
-    p = make_classifier(name).set_state(state).predict_proba(np.zeros((3, 4)))
-    assert abs(p.sum(1) - 1).max() < 1e-9
-assert "tensorflow" not in sys.modules and "gpflow" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_warm_start_continues_and_takes_in_new_classes():
