@@ -284,6 +284,19 @@ def test_a_sparkline_needs_two_points_and_falls_when_the_error_falls() -> None:
     assert sparkline([0.0, 0.0]) is not None
 
 
+def test_a_sparkline_of_a_long_project_keeps_its_peaks_and_stays_short() -> None:
+    values = np.full(10_000, 0.2)
+    values[[0, 1, 4321, 9999]] = 0.5, 0.9, 1.0, 0.1
+    svg = sparkline(values.tolist(), width=100, height=20)
+    assert svg is not None and len(svg) < 10_000
+    line = ElementTree.fromstring(svg).find("{http://www.w3.org/2000/svg}polyline")
+    assert line is not None
+    points = [tuple(map(float, point.split(","))) for point in line.attrib["points"].split()]
+    assert [x for x, _ in points] == sorted(x for x, _ in points)
+    assert points[0][1] == 15 - 10 * 0.5 and points[-1][1] == 15 - 10 * 0.1
+    assert min(points, key=lambda point: point[1]) == pytest.approx((5 + 90 * 0.4321, 5), abs=0.1)
+
+
 def test_thumbnails_reach_the_wanted_size() -> None:
     image = np.arange(6, dtype=np.uint8).reshape(2, 3)
     sharp = enlarged(image, 10, smooth=False)

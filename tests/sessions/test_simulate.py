@@ -281,3 +281,9 @@ def test_a_spec_keeps_its_share_and_reads_those_without() -> None:
     assert RunSpec.from_json({"pool": "iris", "policy": "entropy"}).uniform_share == 0
     with pytest.raises(InputError, match="share of uniform questions"):
         RunSpec("iris", uniform_share=2.0)
+
+
+def test_rounds_share_their_empty_arrays() -> None:
+    plain, read = Round(3, 7), Round.from_json(Round(4, 8).to_json())
+    assert plain.queried is read.queried and plain.initial is read.uniform and plain.queried.size == 0
+    assert not plain.utilities.flags.writeable and not plain.queried.flags.writeable

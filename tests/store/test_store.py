@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,17 @@ def test_the_database_itself_refuses_a_second_answer(store: Store) -> None:
 def test_recording_in_a_project_that_is_not_there(store: Store) -> None:
     with pytest.raises(InputError, match="There is no project"), store.recording("nope"):
         pass
+
+
+def test_events_share_the_texts_that_all_have(store: Store) -> None:
+    """A project of ten thousand rounds is kept in memory: its keys, people and classes once."""
+    number = project(store)
+    with store.recording(number) as recorder:
+        added = [recorder.add(replace(Event.label("cat", i, role="policy"), annotator="ann")) for i in (0, 1)]
+    for one, two in (added, store.events(number)):
+        assert [id(key) for key in one.payload] == [id(key) for key in two.payload]
+        assert one.payload["class"] is two.payload["class"] and one.payload["role"] is two.payload["role"]
+        assert one.annotator is two.annotator and one.kind is two.kind
 
 
 def test_threads_lose_nothing_and_see_events_in_order(store: Store) -> None:

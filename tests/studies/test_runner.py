@@ -11,6 +11,7 @@ import pytest
 
 from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
+from workbench.exchange.bundles import BundleFolder
 from workbench.pools.pool import Pool
 from workbench.sessions import Round, RunSpec
 from workbench.store import Store
@@ -155,6 +156,18 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, pool: Pool) ->
     (tmp_path / "a" / "run.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match="changed since"):
         run(SPEC, pool=pool, out=tmp_path / "a")
+
+
+def test_a_run_that_never_began_does_not_stand_in_the_way(tmp_path: Path, pool: Pool) -> None:
+    """Neither one that was refused nor one that was killed before its first round."""
+    place = tmp_path / "a"
+    with pytest.raises(InputError):
+        run(RunSpec("iris", classifier="nothing-like-it", budget=2), pool=pool, out=place)
+    assert not place.exists()
+    other = RunSpec("iris", classifier=FAKE, policy="random", budget=8, seed=1)
+    BundleFolder(place, other, pool).begin()
+    (place / ".partial" / "owner").unlink()
+    assert run(SPEC, pool=pool, out=place).status == "finished"
 
 
 def test_a_folder_that_another_program_writes_is_left_to_it(tmp_path: Path, pool: Pool) -> None:

@@ -15,6 +15,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -135,14 +136,19 @@ class BundleFolder:
             data = (self._partial / f"state-{max(there)}.npz").read_bytes()
             return Checkpoint(rounds, bytes_to_arrays(data), max(there))
 
+    def _owner(self) -> str:
+        """Another program that is at work in the folder, or ""."""
+        owner = self._partial / "owner"
+        present = owner.read_text(encoding="utf-8") if owner.is_file() else ""
+        return present if present and present != this_process() and is_alive(present) else ""
+
     def begin(self) -> None:
         """Make the folder ready for rounds."""
         owner = self._partial / "owner"
         try:
             self._partial.mkdir(parents=True, exist_ok=True)
-            present = owner.read_text(encoding="utf-8") if owner.is_file() else ""
-            if present and present != this_process() and is_alive(present):
-                raise InputError(f"Another program is at work on the run in {self.folder} ({present}).")
+            if other := self._owner():
+                raise InputError(f"Another program is at work on the run in {self.folder} ({other}).")
             write_whole(owner, this_process())
             write_whole(self._partial / "head.json", json_text(self._head))
             self._drop_half_line(self._partial / "rounds.jsonl")
@@ -164,8 +170,12 @@ class BundleFolder:
                     (self._partial / f"state-{number}.npz").unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Let another process go on with the run."""
+        """Let another process go on with the run; where no round was finished, nothing stays of it."""
         (self._partial / "owner").unlink(missing_ok=True)
+        if not self.rounds_kept(self.folder):
+            shutil.rmtree(self._partial, ignore_errors=True)
+            with suppress(OSError):  # it held other things
+                self.folder.rmdir()
 
     def finish(self, rounds: Sequence[Round], state: Mapping[str, Array]) -> None:
         """Write the bundle and drop what was kept for resuming."""
@@ -189,7 +199,7 @@ class BundleFolder:
             raise InputError(f"{self.folder} is a file; --out takes a folder.")
         head = self._partial / "head.json"
         present: Any = None
-        if head.is_file():
+        if head.is_file() and (self.rounds_kept(self.folder) or self._owner()):
             present = read_json(head)
         elif (self.folder / "run.json").is_file():
             document = read_json(self.folder / "run.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,13 @@ SIGNS = {
 }
 """What tells how a fit goes where nothing is measured yet, and what each is called."""
 
+# Shared by all rounds: a project has thousands, and each has several that are empty.
+_NO_ITEMS = np.empty(0, dtype=np.int64)
+_NO_NUMBERS = np.empty(0)
+_NO_ITEMS.flags.writeable = _NO_NUMBERS.flags.writeable = False
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Round:
     """Fit, score, ask, tell: one turn of the loop.
 
@@ -57,12 +63,12 @@ class Round:
     ece: float = float("nan")
     balanced_error: float = float("nan")
     macro_f1: float = float("nan")
-    queried: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    labels: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    utilities: Floats = field(default_factory=lambda: np.empty(0))
-    uniform: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    initial: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    initial_labels: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    queried: Ints = field(default_factory=lambda: _NO_ITEMS)
+    labels: Ints = field(default_factory=lambda: _NO_ITEMS)
+    utilities: Floats = field(default_factory=lambda: _NO_NUMBERS)
+    uniform: Ints = field(default_factory=lambda: _NO_ITEMS)
+    initial: Ints = field(default_factory=lambda: _NO_ITEMS)
+    initial_labels: Ints = field(default_factory=lambda: _NO_ITEMS)
     seconds: Mapping[str, float] = field(default_factory=dict)
     signs: Mapping[str, float] = field(default_factory=dict)
     state: Mapping[str, Array] | None = None
@@ -103,14 +109,14 @@ class Round:
                 ece=_number(document.get("ece")),
                 balanced_error=_number(document.get("balanced_error")),
                 macro_f1=_number(document.get("macro_f1")),
-                queried=np.asarray(document["queried"], dtype=np.int64),
-                labels=np.asarray(document["labels"], dtype=np.int64),
+                queried=_items(document["queried"]),
+                labels=_items(document["labels"]),
                 utilities=np.asarray([_number(u) for u in document["utilities"]], dtype=np.float64),
-                uniform=np.asarray(document.get("uniform", ()), dtype=np.int64),
-                initial=np.asarray(document["initial"], dtype=np.int64),
-                initial_labels=np.asarray(document["initial_labels"], dtype=np.int64),
-                seconds={k: float(v) for k, v in document["seconds"].items()},
-                signs={k: float(v) for k, v in document.get("signs", {}).items()},
+                uniform=_items(document.get("uniform", ())),
+                initial=_items(document["initial"]),
+                initial_labels=_items(document["initial_labels"]),
+                seconds={intern(k): float(v) for k, v in document["seconds"].items()},
+                signs={intern(k): float(v) for k, v in document.get("signs", {}).items()},
                 state=state,
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -134,6 +140,10 @@ def labelled_at(rounds: Sequence[Round], number: int) -> tuple[Ints, Ints]:
     if not items:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     return np.concatenate(items), np.concatenate(codes)
+
+
+def _items(values: Any) -> Ints:
+    return np.asarray(values, dtype=np.int64) if len(values) else _NO_ITEMS
 
 
 def _plain(value: float) -> float | None:

@@ -221,7 +221,8 @@ class _Item:
             self.since = place
         before = self.votes.get(event.annotator)
         first = "" if before is None else before.key if role == _SECOND else before.first
-        self.votes[event.annotator] = Vote(key, event.annotator, event.id, event.time, role, final, first)
+        vote = Vote(key, event.annotator, event.id, event.time, role, final, first)
+        self.votes = {**self.votes, event.annotator: vote}  # a new one: states hold the one before
         self.skipped = self.unsure = self.requeued = False
 
     def apply(self, place: int, event: Event, key: str | None) -> None:
@@ -235,13 +236,13 @@ class _Item:
             final = kind == "resolved" or payload.get("final", False)
             self.vote(place, key, event, kind if kind in ("imported", "resolved") else role, bool(final))
         elif kind == "cleared":
-            self.votes.clear()
+            self.votes = {}
             self.skipped = self.unsure = self.requeued = False
         elif kind == "skip":
             if not self.votes:
                 self.skipped, self.requeued = True, False
         elif kind == "unsure":
-            self.votes.pop(event.annotator, None)
+            self.votes = {who: vote for who, vote in self.votes.items() if who != event.annotator}
             if not self.votes:
                 self.skipped, self.unsure, self.requeued = False, True, False
         elif kind == "requeued":
@@ -612,7 +613,7 @@ class EventFold:
                 sort = sort or found.since < last
                 last = max(last, found.since)
             if self._maps["votes"].get(item) != found.votes:
-                self._own("votes")[item] = dict(found.votes)
+                self._own("votes")[item] = found.votes
             standing = self._stand(item, found.votes)
             if not self._recode:
                 code = code_of[standing.key]

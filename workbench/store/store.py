@@ -19,6 +19,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from sys import intern
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 ACCESS = ("private", "shared", "open")
+_MANY = 1000
+_RECURRING = frozenset(("class", "classifier", "policy", "role"))  # of events, whose values are few
 RUN_STATES = ("running", "finished", "interrupted", "cancelled", "failed")
 
 
@@ -1016,7 +1019,7 @@ def _sqlite_begin(connection: Any) -> None:
 def _insert(connection: Connection, project_id: str, event: Event) -> Event:
     t = _tables()
     recorded = replace(event, time=event.time or now())
-    payload = json.loads(json.dumps(dict(event.payload), allow_nan=False))
+    payload = _parsed(json.dumps(dict(event.payload), allow_nan=False))
     answered = payload.get("ask") if event.kind in ("label", "skip", "unsure") else None
     result = connection.execute(
         t.events.insert().values(
@@ -1055,11 +1058,25 @@ def _events(connection: Connection, project_id: str, after: int) -> list[Event]:
     query = select(c.id, c.kind, cast(c.payload, Text), c.annotator, c.time)
     query = query.where(c.project == project_id, c.id > after).order_by(c.id)
     rows = connection.execute(query).all()
-    payloads = json.loads(f"[{','.join([row[2] for row in rows])}]")
+    text = f"[{','.join([row[2] for row in rows])}]"
+    # A document's equal keys are one text; those of many small documents are not unless made so.
+    payloads = json.loads(text) if len(rows) > _MANY else _parsed(text)
     return [
-        Event(kind, payload, annotator, time, int(number))
+        Event(intern(kind), payload, intern(annotator), time, int(number))
         for (number, kind, _, annotator, time), payload in zip(rows, payloads, strict=True)
     ]
+
+
+def _parsed(text: str) -> Any:
+    """What a JSON text holds, for keeping: every key, and every text that recurs, is there once."""
+    return json.loads(text, object_pairs_hook=_with_one_text_each)
+
+
+def _with_one_text_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        intern(key): intern(value) if key in _RECURRING and isinstance(value, str) else value
+        for key, value in pairs
+    }
 
 
 def _pack_ids(ids: Sequence[str]) -> bytes:
