@@ -10,7 +10,7 @@ from zlib import crc32
 
 import streamlit as st
 
-from workbench.app import current, frame, review, seeing, widgets
+from workbench.app import current, desk, frame, review, seeing, widgets
 from workbench.app.downloads import button
 from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
@@ -60,6 +60,7 @@ WORDS = {
 }
 MOST = 5000
 MOST_REVIEWED = 1000
+MOST_IN_GALLERY = 120
 MOST_PICTURES = 500
 ROW = 60
 
@@ -323,6 +324,14 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
             label_visibility="collapsed",
             width=180,
         )
+        st.segmented_control(
+            "As",
+            ["Table", "Gallery"],
+            default="Table",
+            required=True,
+            key="review-as",
+            label_visibility="collapsed",
+        )
         person = None
         if len(people) > 1:
             person = st.selectbox(
@@ -413,6 +422,10 @@ def actions(items: list[int], state: Any) -> None:
         aside = [item for item in items if item in state.skipped or item in state.unsure]
         if st.button("Ask again", key="review-again", icon=":material/replay:", disabled=not aside):
             act(review.ask_again, aside)
+        if st.button(
+            "Clear", key="review-clear", disabled=none, help="Take the labels away; one undo gives them back"
+        ):
+            act(review.clear, items)
         if none:
             st.caption("Select rows at their left edge to change them.")
 
@@ -431,6 +444,9 @@ def decisions_view(rows: list[review.Decision], found: Any, state: Any) -> None:
     if not shown:
         st.caption("Nothing here.")
         return
+    if st.session_state.get("review-as") == "Gallery":
+        gallery_view(shown, found)
+        return
     by_item = {row.item: row for row in shown}
     bar = st.container()
     items = picked(
@@ -442,10 +458,53 @@ def decisions_view(rows: list[review.Decision], found: Any, state: Any) -> None:
         actions(items, state)
 
 
+def gallery_view(shown: list[review.Decision], found: Any) -> None:
+    """The decisions as pictures, texts or rows, with the desk's keys."""
+    if len(shown) > MOST_IN_GALLERY:
+        st.caption(f"The first {MOST_IN_GALLERY:,} of {len(shown):,}; narrow them down to see the others.")
+        shown = shown[:MOST_IN_GALLERY]
+    chosen = [st.session_state.get(f"review-{name}") for name in ("kind", "class", "person")]
+    # which decisions these are does not follow what is changed in them: they stay where they are
+    key, stamp = f"review-cards-{session.id}-{me.annotator}", repr((chosen, bool(found)))
+    kept = st.session_state.get(key)
+    if kept is None or kept[0] != stamp:
+        picture = desk.picture_address(me)
+        kept = st.session_state[key] = (stamp, review.gallery(session.pool, shown, found, picture))
+    desk.mount_gallery(me, kept[1], stamp)
+
+
+def look_twice(state: Any) -> None:
+    """How far somebody agrees with themselves."""
+    mine = sum(1 for votes in state.votes.values() if me.annotator in votes)
+    found, differ = review.second_looks(state, me.annotator)
+    st.subheader("A second look at your own labels")
+    if found is not None:
+        words = review.agreement_words("", found, oneself=True)
+        st.markdown(f"**{verbatim(words)}**", help=explain("kappa"))
+        if differ:
+            st.caption(
+                f"You differ from yourself on {plural(len(differ), 'item')}; the second answer counts."
+            )
+    waiting = len(state.second.get(me.annotator, ()))
+    if waiting:
+        st.caption(f"{plural(waiting, 'item')} wait on Label.")
+    n = min(20, mine)
+    if st.button(
+        f"Ask me about {plural(n, 'label')} of mine again",
+        key="look-again",
+        disabled=n < 2 or waiting > 0,
+        help="Drawn at random and shown without your answer or the model's.",
+    ):
+        act(review.look_again, n)
+
+
 def people_view(shared: Any, state: Any, found: Any) -> None:
     """How far people agree, and what they differ on."""
     import pandas as pd
 
+    if not shared and not state.conflicts:
+        st.markdown("Nobody has labelled an item that somebody else labelled too.")
+        return
     together = review.group(shared, len(state.classes))
     pairs = review.pairs(shared)
     help_ = explain("kappa")
@@ -521,7 +580,7 @@ st.markdown(" · ".join(parts))
 said()
 people = review.shared_labels(state)
 differ = bool(people or state.conflicts)
-titles = ["Review", *(["Agreement"] if differ else []), "Labels", "Fits"]
+titles = ["Review", *(["Agreement"] if differ or state.votes else []), "Labels", "Fits"]
 views = dict(zip(titles, st.tabs(titles), strict=True))
 with views["Review"]:
     if rows:
@@ -532,9 +591,10 @@ with views["Review"]:
         frame.link("label", "Label the first item", ":material/arrow_forward:")
     with st.expander("Log: every event, newest first", icon=":material/list:"):
         events_table(session, state)
-if differ:
+if "Agreement" in views:
     with views["Agreement"]:
         people_view(people, state, found)
+        look_twice(state)
 with views["Labels"]:
     labels_table(session)
 with views["Fits"]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, desk, frame, login, oracle, widgets
+from workbench.app import current, desk, frame, login, oracle, pace, widgets
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
@@ -65,6 +65,9 @@ def progress_line(session: Any) -> None:
         parts.append(f"evaluation set: {measured:,} of {len(state.evaluation):,} answered")
     came = taken_over(session)
     st.markdown(" · ".join([*parts, came] if came else parts))
+    quiet = pace.line(session.events, session.annotator, session.rounds, session.n_left)
+    if quiet:
+        st.caption(verbatim(quiet))
     choice = None if model is None else getattr(model.estimator, "choice_", None)
     if choice is not None:
         st.caption(f"The model sees {verbatim(choice)}. Chosen at {choice.labels:,} labels.")
@@ -121,7 +124,7 @@ def how_it_goes(session: Any) -> None:
         )
         early_signs(session)
         return
-    rounds = [r for r in session.rounds if r.n_test]
+    rounds = pace.latest_at_each([r for r in session.rounds if r.n_test])
     if not rounds:
         st.caption("The error curve starts with the first fit, after labels of two classes.")
         return
@@ -153,7 +156,7 @@ def early_signs(session: Any) -> None:
     from workbench.figures.curves import learning_curve, summarise
     from workbench.sessions.rounds import SIGNS
 
-    rounds = [r for r in session.rounds if r.signs]
+    rounds = pace.latest_at_each([r for r in session.rounds if r.signs])
     at = [r.n_labelled for r in rounds]
     curves = [
         summarise(title, [(at, [r.signs.get(name, float("nan")) for r in rounds])])
@@ -175,26 +178,55 @@ def baseline_progress(job: Any) -> None:
         st.rerun()
 
 
-def classes_popover(session: Any) -> None:
-    with st.popover("Classes", icon=":material/sell:"):
-        counts = session.state.counts
-        st.caption(" · ".join(f"{verbatim(name, 30)} {n:,}" for name, n in list(counts.items())[:60]))
-        with st.form("add-class", border=False, clear_on_submit=True):
-            name = st.text_input("A new class", max_chars=120)
-            if st.form_submit_button("Add"):
-                changed(lambda: session.add_class(name))
-        with st.form("rename-class", border=False, clear_on_submit=True):
-            old = st.selectbox("Class", session.classes, key="class-to-change")
-            new = st.text_input("Its new name", max_chars=120)
-            if st.form_submit_button("Rename"):
-                changed(lambda: session.rename_class(old, new))
-        if len(session.classes) > 2:
-            with st.form("merge-class", border=False):
-                gone = st.selectbox("Count all labels of", session.classes, key="class-to-merge")
-                into = st.selectbox("as", session.classes, index=1, key="class-merged-into")
-                st.caption("The first one disappears. Undo takes the merge back.")
-                if st.form_submit_button("Merge"):
-                    changed(lambda: session.merge_class(gone, into))
+@st.dialog("Classes", width="large")
+def classes_dialog(session: Any) -> None:
+    """Everything about the classes in one table."""
+    import pandas as pd
+
+    from workbench.app import classes
+
+    st.caption(
+        "Guidance is shown at the class's button and goes out with the labels. A place moves a class among "
+        "the buttons; models and codes stay. A class that no label names can be removed: select its row."
+    )
+    # rows are those shown when the dialog opened, however many times it is drawn
+    if "classes-shown" not in st.session_state:
+        st.session_state["classes-shown"] = classes.table(session.state)
+    shown = st.session_state["classes-shown"]
+    st.data_editor(
+        pd.DataFrame(shown),
+        hide_index=True,
+        num_rows="dynamic",
+        key="classes-editor",
+        disabled=[classes.ITEMS],
+        column_config={
+            classes.PLACE: st.column_config.NumberColumn(min_value=1, step=1, width="small"),
+            classes.NAME: st.column_config.TextColumn(max_chars=300, width="medium"),
+            classes.KEY: st.column_config.TextColumn(max_chars=1, width="small"),
+            classes.COLOUR: st.column_config.TextColumn(help="Like #2a9d5c", max_chars=7, width="small"),
+            classes.GUIDANCE: st.column_config.TextColumn(max_chars=300, width="large"),
+            classes.ITEMS: st.column_config.NumberColumn(width="small"),
+        },
+    )
+    for problem in st.session_state.pop("classes-problems", ()):
+        st.error(verbatim(problem), icon=":material/error:")
+    if st.button("Save", type="primary", key="classes-save"):
+        problems = classes.apply(session, shown, st.session_state["classes-editor"])
+        st.session_state.pop("classes-editor", None)
+        st.session_state.pop("classes-shown", None)
+        if problems:
+            st.session_state["classes-problems"] = problems
+            st.rerun(scope="fragment")
+        st.rerun()
+    if len(session.classes) > 2:
+        with st.form("merge-class", border=True):
+            columns = st.columns([3, 3, 1], vertical_alignment="bottom")
+            gone = columns[0].selectbox("Count all labels of", session.classes, key="class-to-merge")
+            into = columns[1].selectbox("as", session.classes, index=1, key="class-merged-into")
+            if columns[2].form_submit_button("Merge"):
+                st.session_state.pop("classes-shown", None)
+                changed(lambda: session.merge_class(gone, into))
+            st.caption("The first one disappears. Undo takes the merge back.")
 
 
 def changed(change: Any) -> None:
@@ -239,7 +271,10 @@ with tools, st.container(horizontal=True, horizontal_alignment="right"):
     if not login.required():
         me(session)
     model_popover(session)
-    classes_popover(session)
+    if st.button("Classes", icon=":material/sell:", key="classes"):
+        for name in ("classes-shown", "classes-editor", "classes-problems"):
+            st.session_state.pop(name, None)
+        classes_dialog(session)
 desk.mount(session)
 progress(session)
 if session.pool.has_truth and knows_all(session.pool):

@@ -160,6 +160,33 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
     )
 
 
+def test_looking_twice_is_agreement_with_oneself(project: Session) -> None:
+    assert review.second_looks(project.state, "ann") == (None, [])
+    assert review.look_again(project, 4).startswith("4 labels of yours")
+    asks = [ask for ask in project.ask(8) if ask.role == "second"]
+    for n, ask in enumerate(asks):
+        names = project.classes
+        first = project.state.codes[ask.item]
+        assert project.tell(ask.id, names[(first + (n == 0)) % 3])
+    found, differ = review.second_looks(project.state, "ann")
+    assert found is not None and found.n_items == len(asks) == 4 and found.observed == 0.75
+    assert differ == [asks[0].item]
+    words = review.agreement_words("", found, oneself=True)
+    assert words.startswith("Looked at twice, 4 items got the same label in 75 %")
+
+
+def test_the_gallery_has_what_the_table_has_and_labels_can_be_cleared(project: Session) -> None:
+    rows, found = review.decisions(project), looked_at(project)
+    cards = review.gallery(project.pool, review.in_doubt_first(rows, found), found, "/p/{item}")
+    assert len(cards) == 32 and cards[0]["item"] == wrong_one(project) and cards[0]["verdict"] == "wrong"
+    assert {card["kind"] for card in cards} == {"label", "skip", "unsure"}
+    assert {card["who"] for card in cards} == {"ann", "bob"}
+    assert review.clear(project, [cards[0]["item"]]).startswith("1 item cleared")
+    assert cards[0]["item"] not in project.state.labels
+    project.undo()
+    assert cards[0]["item"] in project.state.labels
+
+
 def test_rows_show_what_there_is_and_no_empty_columns(project: Session) -> None:
     rows = [row for row in review.decisions(project) if row.status == "labelled"][:3]
     shown = review.table(project.pool, rows, {})

@@ -300,6 +300,44 @@ def table(pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion]) ->
     return [{name: value for name, value in one.items() if name in full} for one in made]
 
 
+def gallery(
+    pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion], picture: str
+) -> list[dict[str, Any]]:
+    """The decisions as cards of the gallery.
+
+    Args:
+        pool: they are about.
+        rows: in the order in which they are shown.
+        found: of `opinions`.
+        picture: address of pictures, with {item} in it.
+    """
+    from workbench.app.desk.cards import thumbnail_face
+
+    kinds = {LABELLED: "label", SKIPPED: "skip", UNSURE: "unsure"}
+    cards = []
+    for row in rows:
+        said = found.get(row.item)
+        verdict = (
+            "" if said is None else "wrong" if said.wrong else "disagrees" if said.disagrees else "agrees"
+        )
+        cards.append(
+            {
+                "item": row.item,
+                "id": str(pool.items.ids[row.item]),
+                "face": thumbnail_face(pool, row.item, picture),
+                "kind": kinds.get(row.status, ""),
+                "class": row.label,
+                "who": row.who,
+                "flag": row.flag is not None,
+                "note": row.note,
+                "says": "" if said is None else said.label,
+                "verdict": verdict,
+                "chance": None if said is None else round(said.self_confidence, 3),
+            }
+        )
+    return cards
+
+
 def disputes(
     pool: Pool, state: ProjectState, items: Sequence[int], found: Mapping[int, Opinion]
 ) -> list[dict[str, Any]]:
@@ -348,6 +386,26 @@ def relabel(session: Session, items: Sequence[int], name: str) -> str:
     return f"{plural(len(changing), 'item')} labelled {name}."
 
 
+def clear(session: Session, items: Sequence[int]) -> str:
+    """Take away whatever was decided about items.
+
+    Raises:
+        InputError: nothing was.
+    """
+    n = len(session.clear(items).payload["items"])
+    return f"{plural(n, 'item')} cleared: they may be asked about again."
+
+
+def look_again(session: Session, n: int) -> str:
+    """Have some labels of one's own asked about a second time.
+
+    Raises:
+        InputError: there is none.
+    """
+    n = len(session.look_again(n).payload["items"])
+    return f"{plural(n, 'label')} of yours will be asked about again on Label."
+
+
 def set_flag(session: Session, items: Sequence[int], on: bool) -> str:
     """Flag items, or clear their flags; those that are so already are left."""
     flagged = session.state.flagged
@@ -383,6 +441,31 @@ def resolve(session: Session, items: Sequence[int], name: str) -> str:
     for item in items:
         session.resolve(item, name)
     return f"{plural(len(items), 'disagreement')} decided: {name}."
+
+
+def second_looks(state: ProjectState, person: str) -> tuple[Agreement | None, list[int]]:
+    """How far a person agrees with themselves, and the items on which they do not.
+
+    Args:
+        state: of the project.
+        person: who looked at labels of theirs a second time.
+
+    Returns:
+        Cohen's kappa of the first and the second labels, None without any; items that differ.
+    """
+    codes = {key: code for code, key in enumerate(state.keys)}
+    items, first, second = [], [], []
+    for item, votes in state.votes.items():
+        vote = votes.get(person)
+        if vote is None or not vote.first:
+            continue
+        before, after = codes.get(state.resolve(vote.first)), codes.get(state.resolve(vote.key))
+        if before is not None and after is not None:
+            items.append(item)
+            first.append(before)
+            second.append(after)
+    differ = [item for item, a, b in zip(items, first, second, strict=True) if a != b]
+    return (cohen_kappa(first, second) if items else None), differ
 
 
 # --- people ---------------------------------------------------------------------------------------
@@ -427,13 +510,14 @@ def group(shared: Mapping[int, Mapping[str, int]], n_classes: int) -> Agreement 
     return fleiss_kappa(np.stack(counts))
 
 
-def agreement_words(who: str, found: Agreement, *, together: bool = False) -> str:
+def agreement_words(who: str, found: Agreement, *, together: bool = False, oneself: bool = False) -> str:
     """An agreement in a sentence for people.
 
     Args:
         who: "ann and bob", or "3 people".
         found: of `pairs` or `group`.
         together: it is a group's.
+        oneself: it is of first and second labels of one person.
     """
     same = percent(found.observed, 0)
     items = plural(found.n_items, "item")
@@ -441,6 +525,8 @@ def agreement_words(who: str, found: Agreement, *, together: bool = False) -> st
         words = f"{who}, {items} with {found.n_ratings} labels each: two labels agree in {same}"
         if found.n_left_out:
             words += f" ({plural(found.n_left_out, 'item')} with another number of labels left out)"
+    elif oneself:
+        words = f"Looked at twice, {items} got the same label in {same}"
     else:
         words = f"{who} labelled {items} both, and agree in {same}"
     if np.isnan(found.kappa):

@@ -107,6 +107,17 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
     return {"kind": "row", "rows": [[str(k), plain(v), places.get(k)] for k, v in row.items()]}
 
 
+def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
+    """How an item looks among many: a small picture, and the whole one where it is enlarged."""
+    found = face(pool, item, picture)
+    if found["kind"] == "image" and not str(found["src"]).startswith("data:"):
+        return found | {
+            "src": f"{picture.format(item=item)}&side={2 * SMALL}",
+            "large": picture.format(item=item),
+        }
+    return found
+
+
 def beside(pool: Pool, item: int, shown: int, picture: str) -> dict[str, Any]:
     """How an item looks next to the one that is shown: of a row the cells that differ most.
 

@@ -21,15 +21,57 @@ AHEAD = 4  # cards in the browser: more make the policy's choices old, fewer run
 
 
 @cache
-def _registered() -> Any:
+def _registered(name: str) -> Any:
+    """The component whose own script is `name`.js, after what both share."""
     import streamlit as st
 
+    scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in ("parts", name)]
     return st.components.v2.component(
-        "workbench_desk",
+        f"workbench_{name}",
         html='<div class="desk-place"></div>',
         css=(_HERE / "desk.css").read_text(encoding="utf-8"),
-        js=(_HERE / "desk.js").read_text(encoding="utf-8"),
+        js="\n".join(scripts),
     )
+
+
+def _common(session: Session) -> dict[str, Any]:
+    """What both components need: who sits here, where to send, classes and keys."""
+    import streamlit as st
+
+    key = f"desk-token-{session.id}-{session.annotator}"
+    held = tokens.bearer(st.session_state.get(key, ""))
+    if held is None:
+        st.session_state[key] = tokens.issue(session.id, session.annotator)
+    classes, commands = class_keys(session, session.annotator)
+    person = login.of_page() if login.required() else None
+    return {
+        "project": session.id,
+        "person": session.annotator,
+        # what this browser keeps of one account is not sent as another's
+        "account": "" if person is None else person.account,
+        "token": st.session_state[key],
+        "base": BASE,
+        "classes": classes,
+        "commands": commands,
+        "most_buttons": MAX_BUTTONS,
+    }
+
+
+def picture_address(session: Session) -> str:
+    """Where the pictures of a project are, with {item} in it, for whoever sits here."""
+    return f"{BASE}/{session.id}/image/{{item}}?k={_common(session)['token']}"
+
+
+def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> Any:
+    """Show decisions as pictures, texts or rows that keys act on.
+
+    Args:
+        session: of the person who reviews.
+        cards: as `review.gallery` gives them.
+        stamp: of the choice they are; while it stays, what was changed in the browser stays too.
+    """
+    data = _common(session) | {"cards": cards, "stamp": stamp}
+    return _registered("review")(key=f"gallery-{session.id}", data=data, on_renew_change=lambda: None)
 
 
 def mount(session: Session, on_renew: Callable[[], None] | None = None) -> Any:
@@ -42,26 +84,7 @@ def mount(session: Session, on_renew: Callable[[], None] | None = None) -> Any:
         session: of the person who labels.
         on_renew: called when the token has run out; the script then runs and gives a new one.
     """
-    import streamlit as st
-
-    key = f"desk-token-{session.id}-{session.annotator}"
-    held = tokens.bearer(st.session_state.get(key, ""))
-    if held is None:
-        st.session_state[key] = tokens.issue(session.id, session.annotator)
-    classes, commands = class_keys(session, session.annotator)
-    person = login.of_page() if login.required() else None
-    account = "" if person is None else person.account
-    data = {
-        "project": session.id,
-        "person": session.annotator,
-        "cookie": PERSON_COOKIE,
-        # what this browser keeps of one account is not sent as another's
-        "account": account,
-        "token": st.session_state[key],
-        "base": BASE,
-        "ahead": AHEAD,
-        "classes": classes,
-        "commands": commands,
-        "most_buttons": MAX_BUTTONS,
-    }
-    return _registered()(key=f"desk-{session.id}", data=data, on_renew_change=on_renew or (lambda: None))
+    data = _common(session) | {"cookie": PERSON_COOKIE, "ahead": AHEAD}
+    return _registered("desk")(
+        key=f"desk-{session.id}", data=data, on_renew_change=on_renew or (lambda: None)
+    )

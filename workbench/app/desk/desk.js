@@ -1,4 +1,4 @@
-// The desk: one item, its keys, and an outbox that loses nothing.
+// The desk: one item and its keys.
 //
 // The page's script mounts this component once and leaves it alone. It holds a short queue of cards, answers
 // keys itself and speaks with POST {base}/sync (docs/desk.md): every operation carries an id made here, is kept
@@ -6,179 +6,21 @@
 
 const desks = new Map(); // project -> Desk: outlives reruns of the script and remounts
 const IDLE_LOOK = 3000; // ms between looks at what others did
-const LIMIT = 15000; // ms until a request is given up
-const BATCH = 100; // operations in one request
-
-const make = (tag, properties = {}, ...children) => {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (value === null || value === undefined) continue;
-    if (name === "class") node.className = value;
-    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (name in node && name !== "list") node[name] = value;
-    else node.setAttribute(name, value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-};
-
-const newId = () =>
-  [...crypto.getRandomValues(new Uint8Array(9))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-
-const stored = (key, value) => {
-  try {
-    return value === undefined ? localStorage.getItem(key) : localStorage.setItem(key, value);
-  } catch {
-    return null;
-  }
-};
-
-// a key as people read it, and a press as the server names it
-const keyNames = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
-const keyName = (key) => keyNames[key] || (key && key.length === 1 ? key.toUpperCase() : (key || "").replace(/\+([a-z])$/, (_, one) => `+${one.toUpperCase()}`));
-const pressed = (event) => {
-  const letter = /^[a-z]$/i.test(event.key);
-  if (event.altKey) return /^Key[A-Z]$/.test(event.code) ? `Alt+${event.code[3].toLowerCase()}` : null;
-  return event.shiftKey && letter ? `Shift+${event.key.toLowerCase()}` : event.key.length === 1 ? event.key.toLowerCase() : event.key;
-};
-
-const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
-
-// --------------------------------------------------------------------------------------------- outbox
-
-class Outbox {
-  // Operations not yet acknowledged, in order; each also lies in localStorage.
-  constructor(project, account) {
-    // with a log-in: what one account did is never sent as another's
-    this.prefix = account ? `desk-${account}/${project}/` : `desk/${project}/`;
-    this.tab = newId();
-    this.sequence = 0;
-    this.refused = false; // whether the browser keeps nothing
-    this.waiting = new Map(); // operation id -> {key, operation}
-    this.adopt();
-  }
-
-  adopt() {
-    // what a closed or reloaded tab left behind; the server takes each operation once
-    try {
-      const keys = Object.keys(localStorage).filter((key) => key.startsWith(this.prefix)).sort();
-      for (const key of keys) {
-        const operation = JSON.parse(localStorage.getItem(key));
-        if (operation && operation.op && !this.waiting.has(operation.op)) this.waiting.set(operation.op, { key, operation });
-      }
-    } catch {
-      this.refused = true;
-    }
-  }
-
-  add(operation) {
-    const time = String(Date.now()).padStart(14, "0");
-    const key = `${this.prefix}${time}/${this.tab}/${String(this.sequence++).padStart(8, "0")}`;
-    this.waiting.set(operation.op, { key, operation });
-    try {
-      localStorage.setItem(key, JSON.stringify(operation));
-    } catch {
-      this.refused = true;
-    }
-  }
-
-  drop(op) {
-    const found = this.waiting.get(op);
-    if (!found) return;
-    this.waiting.delete(op);
-    try {
-      localStorage.removeItem(found.key);
-    } catch {
-      this.refused = true;
-    }
-  }
-
-  get size() {
-    return this.waiting.size;
-  }
-
-  batch() {
-    return [...this.waiting.values()].slice(0, BATCH).map((entry) => entry.operation);
-  }
-}
-
-// --------------------------------------------------------------------------------------------- faces
-
-const faces = {
-  image: (face, size) => {
-    const picture = make("img", { src: face.src, alt: face.alt || "", class: "picture", decoding: "async" });
-    if (face.small) picture.classList.add("pixels"); // a few pixels wide: enlarged without blur
-    if (size) picture.style.maxHeight = size;
-    return picture;
-  },
-  text: (face) => make("div", { class: "text", textContent: face.text, tabIndex: 0 }),
-  row: (face) => {
-    const body = make("tbody");
-    for (const [name, value, place] of face.rows) {
-      const bar = make("td", { class: "place" });
-      if (place !== null && place !== undefined) {
-        const filled = make("span");
-        filled.style.width = `${Math.round(100 * place)}%`;
-        bar.append(filled);
-        bar.title = `larger than ${Math.round(100 * place)} % of the pool`;
-      }
-      body.append(make("tr", {}, make("th", { scope: "row", textContent: name }), make("td", { textContent: value }), bar));
-    }
-    const head = make("tr", {}, ...["Column", "Value", "Among the pool"].map((name) => make("th", { scope: "col", textContent: name })));
-    return make("div", { class: "row", tabIndex: 0 }, make("table", {}, make("thead", {}, head), body));
-  },
-};
-
-// a pool of two features: the item on its plane, among the others
-const plane = (context, at, size) => {
-  const canvas = make("canvas", { class: "plane", width: 2 * size, height: 2 * size, role: "img", "aria-label": "The item on the pool's plane, ringed" });
-  const paper = canvas.getContext("2d");
-  paper.scale(2, 2);
-  const place = ([x, y]) => [12 + x * (size - 24), size - 12 - y * (size - 24)];
-  const dot = (point, radius, colour, alpha) => {
-    const [x, y] = place(point);
-    paper.globalAlpha = alpha;
-    paper.fillStyle = colour;
-    paper.beginPath();
-    paper.arc(x, y, radius, 0, 2 * Math.PI);
-    paper.fill();
-  };
-  for (const point of context.points) dot(point, 2, "#8a8f98", 0.45);
-  for (const [x, y, code] of context.labelled) dot([x, y], 4, context.colours[code % context.colours.length], 1);
-  const [x, y] = place(at);
-  paper.globalAlpha = 1;
-  paper.strokeStyle = "#d1495b";
-  paper.lineWidth = 2.5;
-  paper.beginPath();
-  paper.arc(x, y, 9, 0, 2 * Math.PI);
-  paper.stroke();
-  dot(at, 3, "#d1495b", 1);
-  return canvas;
-};
-
-const faceOf = (face, size) => (faces[face.kind] || faces.text)(face, size);
 
 // --------------------------------------------------------------------------------------------- the desk
 
-class Desk {
+class Desk extends Speaker {
   constructor(data) {
-    this.data = data;
-    this.outbox = new Outbox(data.project, data.account);
+    super(data);
     this.queue = [];
     this.closed = new Set(); // asks answered here; the server may not know yet
     this.done = new Set(); // items answered here: a card for one, asked anew before its answer arrived, is stale
     this.history = []; // {op, card} of this tab, newest last
     this.undone = [];
-    this.numbers = null; // the last reply's
     this.model = null;
-    this.sending = false;
-    this.failures = 0;
-    this.problem = "";
-    this.expired = false;
+    this.faster = 0; // further cards ahead, for keys that met an empty queue
     this.shownAt = 0;
     this.search = "";
-    this.overlay = null;
-    this.parent = null;
     this.view = null; // an earlier answer that is looked at: its place in the trail
     this.trail = null;
     this.flags = new Map(); // item -> whether it is flagged, as far as this tab knows
@@ -191,10 +33,8 @@ class Desk {
   }
 
   update(data, trigger) {
-    this.trigger = trigger;
-    const renewed = data.token !== this.data.token;
     const another = data.person !== this.data.person;
-    this.data = data;
+    this.renew(data, trigger);
     const year = 365 * 24 * 3600;
     document.cookie = `${data.cookie}=${encodeURIComponent(data.person)}; path=/; max-age=${year}; samesite=strict`;
     if (another) {
@@ -202,30 +42,10 @@ class Desk {
       this.queue = [];
       this.history = [];
       this.done.clear();
+      this.view = this.trail = null;
       this.numbers = null;
       this.pump();
     }
-    if (renewed && this.expired) {
-      this.expired = false;
-      this.failures = 0;
-      this.pump();
-    }
-  }
-
-  mount(parent) {
-    this.parent = parent;
-    const place = parent.querySelector(".desk-place") || parent;
-    if (this.node.parentNode !== place) place.append(this.node);
-    this.draw();
-  }
-
-  unmount(parent) {
-    if (this.parent === parent) this.parent = null;
-    this.node.remove();
-  }
-
-  get here() {
-    return this.parent !== null && this.node.isConnected;
   }
 
   get card() {
@@ -247,10 +67,8 @@ class Desk {
     this.head = make("div", { class: "head" });
     this.title = make("span", { class: "title" });
     this.badge = make("span", { class: "badge" });
-    this.status = make("span", { class: "status", role: "status" });
     this.head.append(this.title, this.badge, make("span", { class: "space" }), this.status);
     this.stage = make("div", { class: "stage" });
-    this.message = make("div", { class: "message", role: "alert", hidden: true });
     this.answers = make("div", { class: "answers" });
     this.box = make("input", {
       class: "search", type: "text", autocomplete: "off", spellcheck: false, "aria-label": "Search classes",
@@ -262,14 +80,6 @@ class Desk {
     this.live = make("div", { class: "unseen", "aria-live": "polite" });
     const left = make("div", { class: "left" }, this.head, this.stage, this.message, this.answers, this.commands);
     this.node.append(left, this.aside, this.live);
-  }
-
-  say(words, kind = "note") {
-    this.message.textContent = words;
-    this.message.hidden = !words;
-    this.message.className = `message ${kind}`;
-    clearTimeout(this.messageTimer);
-    if (words && kind === "note") this.messageTimer = setTimeout(() => this.say(""), 4000);
   }
 
   draw() {
@@ -434,14 +244,7 @@ class Desk {
   }
 
   drawStatus() {
-    const waiting = this.outbox.size;
-    let words = "all saved";
-    if (this.expired) words = "this page must be opened anew; " + (waiting ? `${waiting} kept in this browser` : "nothing is waiting");
-    else if (this.problem) words = `${this.problem}; ${waiting} kept in this browser, trying again`;
-    else if (waiting) words = `saving ${waiting} ...`;
-    if (this.outbox.refused) words += " (this browser keeps nothing: do not close the page while saving)";
-    this.status.textContent = words;
-    this.status.className = `status ${this.expired || this.problem ? "bad" : waiting ? "busy" : "good"}`;
+    super.drawStatus();
     const numbers = this.numbers;
     if (numbers) {
       const parts = [`${counted(numbers.labelled, "label")} of ${numbers.total.toLocaleString("en")}`];
@@ -453,14 +256,6 @@ class Desk {
 
   // ------------------------------------------------------------------------------------- doing
 
-  send(operation) {
-    const whole = { op: newId(), time: new Date().toISOString(), ...operation };
-    this.outbox.add(whole);
-    this.drawStatus();
-    this.pump();
-    return whole;
-  }
-
   answer(what) {
     if (this.view !== null) {
       this.amend(what);
@@ -468,6 +263,7 @@ class Desk {
     }
     const card = this.card;
     if (!card) {
+      this.faster = Math.min(6, this.faster + 1);
       this.say("No item is on screen yet: the key was not taken.");
       return;
     }
@@ -609,26 +405,6 @@ class Desk {
 
   // ------------------------------------------------------------------------------------- overlays
 
-  open(title, ...content) {
-    this.close();
-    const before = this.node.getRootNode().activeElement;
-    const panel = make("div", { class: "panel", role: "dialog", "aria-modal": "true", "aria-label": title, tabIndex: -1 },
-      make("div", { class: "panel-head" }, make("h2", { textContent: title }), make("button", { class: "command", textContent: "Close", onclick: () => this.close() }, make("kbd", { textContent: "Esc" }))),
-      ...content);
-    this.overlay = { node: make("div", { class: "overlay", onclick: (event) => { if (event.target === this.overlay?.node) this.close(); } }, panel), before, keys: null };
-    this.node.append(this.overlay.node);
-    panel.focus({ preventScroll: true });
-    return this.overlay;
-  }
-
-  close() {
-    if (!this.overlay) return;
-    if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
-    this.overlay.node.remove();
-    this.overlay.before?.focus?.({ preventScroll: true });
-    this.overlay = null;
-  }
-
   zoom() {
     const card = this.shown;
     if (!card) return;
@@ -636,20 +412,7 @@ class Desk {
   }
 
   note() {
-    const card = this.shown;
-    if (!card) return;
-    const area = make("textarea", { rows: 4, maxLength: 2000, "aria-label": "Note" });
-    const keep = () => {
-      if (area.value.trim()) this.send({ kind: "note", item: card.item, text: area.value.trim() });
-      this.close();
-    };
-    area.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Escape") this.close();
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep();
-    });
-    this.open(`Note on ${card.id}`, area, make("button", { class: "command strong", onclick: keep }, "Keep", make("kbd", { textContent: "Ctrl+Enter" })));
-    area.focus();
+    if (this.shown) this.noteOn(this.shown);
   }
 
   // the card of keys; another key for a command is pressed after a click on the one it has
@@ -688,7 +451,6 @@ class Desk {
       try {
         const reply = await this.post("keys", { keys });
         if (!reply) return;
-        this.own = keys;
         this.data = { ...this.data, classes: reply.classes, commands: reply.commands };
         told.textContent = "Kept.";
         this.draw();
@@ -847,16 +609,10 @@ class Desk {
   key(event) {
     if (!this.here || event.isComposing || event.repeat) return;
     if (this.overlay) {
-      if (event.key === "Escape") {
-        if (!this.overlay.escape?.()) this.close();
-        this.take(event);
-      } else if (event.composedPath()[0] instanceof HTMLInputElement || event.composedPath()[0] instanceof HTMLTextAreaElement) return;
-      else if (this.overlay.keys && !event.ctrlKey && !event.metaKey && !event.altKey && this.overlay.keys(event.key)) this.take(event);
+      this.overlayKey(event);
       return;
     }
-    const target = event.composedPath()[0];
-    if (target === this.box) return; // its own handler
-    if (target instanceof Element && target.closest("input, textarea, select, [contenteditable=true], [role=slider], [role=listbox], [role=menu], [role=dialog], [role=grid], [role=tab], [role=combobox]")) return;
+    if (event.composedPath()[0] === this.box || this.elsewhere(event)) return; // the box has its own handler
     if ((event.ctrlKey || event.metaKey) && !event.altKey) {
       const key = event.key.toLowerCase();
       if (key === "z" && !event.shiftKey) { this.undo(); this.take(event); }
@@ -923,11 +679,6 @@ class Desk {
     }
   }
 
-  take(event) {
-    event.preventDefault();
-    event.stopImmediatePropagation();
-  }
-
   // ------------------------------------------------------------------------------------- speaking
 
   drop(gone) {
@@ -938,65 +689,23 @@ class Desk {
     if (before !== this.card) this.draw();
   }
 
-  async post(what, body, keepalive = false) {
-    const control = new AbortController();
-    const timer = setTimeout(() => control.abort(), LIMIT);
-    try {
-      const response = await fetch(`${this.data.base}/${encodeURIComponent(this.data.project)}/${what}`, {
-        method: "POST", keepalive, signal: control.signal, credentials: "same-origin", cache: "no-store",
-        headers: { "content-type": "application/json", "x-desk-token": this.data.token }, body: JSON.stringify(body),
-      });
-      if (response.status === 401) {
-        this.expired = true;
-        this.trigger?.("renew", newId());
-        return null;
-      }
-      if (!response.ok) {
-        const told = await response.json().catch(() => ({}));
-        throw new Error(told.why || `the server answered ${response.status}`);
-      }
-      return await response.json();
-    } finally {
-      clearTimeout(timer);
-    }
+  // Before the first model nothing grows old. Afterwards a new model replaces what waits, however many cards
+  // these are, so hands that were faster than the server get some more.
+  get ahead() {
+    const cold = this.numbers && this.numbers.model === null;
+    return Math.min(12, (cold ? 10 : this.data.ahead) + this.faster);
+  }
+
+  wants() {
+    return this.queue.length < this.ahead && this.numbers && this.numbers.left > this.queue.length && this.got;
   }
 
   request() {
-    const ahead = this.data.ahead;
+    const ahead = this.ahead;
     return {
       ops: this.outbox.batch(), want: Math.max(0, ahead - this.queue.filter((card) => card.ask).length),
       have: this.queue.map((card) => card.ask).filter(Boolean), screen: this.card?.ask || null, model: this.model,
     };
-  }
-
-  async pump(look = false) {
-    if (this.sending || this.expired) return;
-    const body = this.request();
-    if (!look && !body.ops.length && !body.want && this.numbers) return;
-    this.sending = true;
-    try {
-      const reply = await this.post("sync", body);
-      if (reply) this.take_in(reply, body);
-      this.failures = 0;
-      this.problem = "";
-    } catch (error) {
-      this.failures += 1;
-      this.problem = error.name === "AbortError" || error instanceof TypeError ? "no answer from the server" : error.message;
-    } finally {
-      this.sending = false;
-      this.drawStatus();
-    }
-    if (!this.failures && this.numbers?.fitting && this.here && !document.hidden) {
-      // a new model is on its way: what waits behind this card is to be its choice
-      clearTimeout(this.soon);
-      this.soon = setTimeout(() => this.pump(true), 500);
-    }
-    if (this.failures) {
-      clearTimeout(this.retry);
-      this.retry = setTimeout(() => this.pump(true), Math.min(5000, 250 * 2 ** (this.failures - 1)));
-    } else if (this.outbox.size || (this.queue.length < this.data.ahead && this.numbers && this.numbers.left > this.queue.length && this.got)) {
-      setTimeout(() => this.pump(), 0);
-    }
   }
 
   take_in(reply, asked) {
@@ -1028,7 +737,7 @@ class Desk {
     if (reply.plane) this.plane = reply.plane;
     this.numbers = reply.numbers;
     this.model = reply.numbers.model;
-    const changed = JSON.stringify(reply.classes) !== JSON.stringify(this.data.classes);
+    const changed = JSON.stringify([reply.classes, reply.commands]) !== JSON.stringify([this.data.classes, this.data.commands]);
     if (reply.classes && changed) {
       this.data = { ...this.data, classes: reply.classes, commands: reply.commands };
     }
@@ -1039,33 +748,8 @@ class Desk {
     }
     if (reply.numbers.model !== asked.model || (reply.acks || []).length) this.told?.();
   }
-
-  flush() {
-    if (!this.outbox.size || this.expired) return;
-    this.post("sync", { ...this.request(), want: 0 }, true).catch(() => {});
-  }
 }
 
-// an item by itself, as large as the window; a picture also at its own size, or on the whole screen
-const enlarge = (desk, card) => {
-  const face = card.face.large ? { ...card.face, src: card.face.large } : card.face;
-  const node = faceOf(face);
-  const place = make("div", { class: `zoomed of-${face.kind}` }, node);
-  const whole = make("button", { class: "command", textContent: "Full screen", onclick: () => full() }, make("kbd", { textContent: "F" }));
-  const size = make("button", { class: "command", textContent: "Own size", onclick: () => real() }, make("kbd", { textContent: "1" }));
-  const full = () => (document.fullscreenElement ? document.exitFullscreen() : panel().requestFullscreen?.())?.catch?.(() => {});
-  const real = () => place.classList.toggle("real");
-  const panel = () => desk.overlay.node.firstChild;
-  const picture = face.kind === "image";
-  if (picture) node.addEventListener("click", real);
-  const overlay = desk.open(card.id, ...(picture ? [make("div", { class: "commands" }, whole, size)] : []), place);
-  overlay.keys = (key) => {
-    if (key === desk.data.commands?.zoom || key === " ") desk.close();
-    else if (picture && key.toLowerCase() === "f") full();
-    else if (picture && key === "1") real();
-    return true;
-  };
-};
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;

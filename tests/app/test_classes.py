@@ -1,0 +1,30 @@
+"""What somebody changes in the table of classes is done, or said why not."""
+
+from pathlib import Path
+
+from workbench.app import classes
+from workbench.sessions import Session
+
+
+def test_a_table_of_classes_is_done_row_by_row(home: Path) -> None:
+    session = Session.create("iris", annotator="ann")
+    session.add_class("weed")
+    before = classes.table(session.state)
+    assert [row["Class"] for row in before] == ["setosa", "versicolor", "virginica", "weed"]
+    session.rename_class("versicolor", "blue flag")  # somebody else, meanwhile
+    delta = {
+        "edited_rows": {
+            0: {"Guidance": "short petals", "Key": "s", "Colour": "#AA0000"},
+            1: {"Class": "other"},
+            2: {"Place": 1, "Colour": "reddish"},
+        },
+        "added_rows": [{"Class": "rose", "Guidance": "thorns"}, {}],
+        "deleted_rows": [3],
+    }
+    problems = classes.apply(session, before, delta)
+    assert len(problems) == 2 and "renamed meanwhile" in problems[0] and "#2a9d5c" in problems[1]
+    after = {row["Class"]: row for row in classes.table(session.state)}
+    assert list(after) == ["virginica", "setosa", "blue flag", "rose"]
+    assert after["setosa"] | {"Guidance": "short petals", "Key": "s", "Colour": "#aa0000"} == after["setosa"]
+    assert after["rose"]["Guidance"] == "thorns" and "weed" not in session.classes
+    assert session.classes[:3] == ("setosa", "blue flag", "virginica"), "codes stay"

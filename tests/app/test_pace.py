@@ -1,0 +1,52 @@
+"""Pace, time left and advice in one line."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from workbench.app import pace
+from workbench.sessions import Event
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def at(event: Event, seconds: float, person: str = "ann") -> Event:
+    return replace(event, annotator=person, time=(START + timedelta(seconds=seconds)).isoformat())
+
+
+def rounds(*changed: float) -> list[Any]:
+    return [SimpleNamespace(n_labelled=i, signs={"changed": c}) for i, c in enumerate(changed)]
+
+
+def test_pauses_others_and_the_oracle_do_not_count() -> None:
+    events = [at(Event.label("a", i), 6.0 * i) for i in range(10)]
+    later = [at(Event.label("a", 20 + i), 7200 + 6.0 * i) for i in range(10)]
+    noise = [at(Event.label("a", 40), 3.0, "bob"), at(Event.label("a", 41, source="oracle"), 3.5)]
+    assert pace.labels_an_hour([*events, *noise, *later], "ann") == pytest.approx(600)
+    assert pace.labels_an_hour(events[:5], "ann") is None
+    assert pace.labels_an_hour([*events, at(Event.confirmed([1] * 20, "a"), 64.0)], "ann") > 1500
+
+
+def test_one_round_stands_for_each_number_of_labels() -> None:
+    made = rounds(0.5, 0.4)
+    again = SimpleNamespace(n_labelled=0, signs={})
+    assert pace.latest_at_each([*made, again]) == [again, made[1]]
+
+
+def test_advice_follows_what_fits_still_change() -> None:
+    assert pace.advice([]) == ""
+    assert "labels still help" in pace.advice(rounds(0.0, 0.0, 0.0, 0.0, 0.021))
+    assert "2.1" in pace.advice(rounds(0.021))
+    assert "may be enough" in pace.advice(rounds(0.2, 0.0, 0.004, 0.0, 0.0, 0.001))
+    assert pace.line([], "ann", [], 7) == ""
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [(0.005, "18 s"), (0.5, "30 min"), (1.0, "60 min"), (3.3, "3 h 20 min"), (12.6, "12 h")],
+)
+def test_hours_in_words(hours: float, words: str) -> None:
+    assert pace.in_words(hours) == words

@@ -1,0 +1,83 @@
+"""The classes as a table that people edit, and what of it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import InputError
+from workbench.sessions.taxonomy import code_book
+
+if TYPE_CHECKING:
+    from workbench.sessions import ProjectState, Session
+
+PLACE, NAME, KEY, COLOUR, GUIDANCE, ITEMS = "Place", "Class", "Key", "Colour", "Guidance", "Items"
+_ABOUT = {KEY: "shortcut", COLOUR: "colour", GUIDANCE: "guidance"}
+
+
+def table(state: ProjectState) -> list[dict[str, Any]]:
+    """A row a class, in the order in which they are shown."""
+    return [
+        {
+            PLACE: place,
+            NAME: row["class"],
+            KEY: row["shortcut"],
+            COLOUR: row["colour"],
+            GUIDANCE: row["guidance"],
+            ITEMS: row["items"],
+        }
+        for place, row in enumerate(code_book(state), start=1)
+    ]
+
+
+def apply(session: Session, before: Sequence[Mapping[str, Any]], delta: Mapping[str, Any]) -> list[str]:
+    """Do what somebody changed in the table; what cannot be done leaves the rest.
+
+    Args:
+        session: of the person who edits.
+        before: the rows as they were shown.
+        delta: of the editor: edited_rows (place in `before` -> column -> value), added_rows, deleted_rows.
+
+    Returns:
+        Why something was not done, a sentence each.
+    """
+    problems: list[str] = []
+
+    def attempt(change: Any, *given: Any, **named: Any) -> bool:
+        try:
+            change(*given, **named)
+        except InputError as error:
+            problems.append(str(error))
+            return False
+        return True
+
+    edited = {int(at): dict(cells) for at, cells in delta.get("edited_rows", {}).items()}
+    gone = {int(at) for at in delta.get("deleted_rows", ())}
+    places: list[tuple[float, str]] = []
+    for at, row in enumerate(before):
+        if at in gone:
+            continue
+        name, cells = str(row[NAME]), edited.get(at, {})
+        new = str(cells.get(NAME) or name).strip()
+        if new != name and attempt(session.rename_class, name, new):
+            name = new
+        about = {word: str(cells[column] or "") for column, word in _ABOUT.items() if column in cells}
+        if about:
+            attempt(session.describe_class, name, **about)
+        # a class that is given a place goes before the one that has it
+        moved = PLACE in cells and cells[PLACE] is not None
+        places.append((float(cells[PLACE]) - 0.5 if moved else float(row[PLACE]), name))
+        if moved and float(cells[PLACE]) > float(row[PLACE]):
+            places[-1] = (float(cells[PLACE]) + 0.5, name)
+    for cells in delta.get("added_rows", ()):
+        name = str(cells.get(NAME) or "").strip()
+        about = {word: str(cells[column]) for column, word in _ABOUT.items() if cells.get(column)}
+        if not name and not about:
+            continue
+        if attempt(session.add_class, name) and about:
+            attempt(session.describe_class, name, **about)
+    for at in sorted(gone):
+        attempt(session.remove_class, str(before[at][NAME]))
+    if any(PLACE in cells for cells in edited.values()):
+        attempt(session.order_classes, [name for _, name in sorted(places, key=lambda p: p[0])])
+    return problems

@@ -1,0 +1,313 @@
+// The gallery of decisions: the same keys as on the desk, on what was decided already.
+//
+// The page's script gives the decisions in their order; what is changed here is sent as operations like the
+// desk's and shown at once. The order stays until the page is drawn for other filters.
+
+const galleries = new Map(); // project -> Gallery
+
+class Gallery extends Speaker {
+  constructor(data) {
+    super(data);
+    this.at = 0; // the place the keys act on
+    this.chosen = new Set(); // places picked by click or X; the keys act on these where there are any
+    this.history = []; // {op, before: [[place, what it was]]}
+    this.tiles = [];
+    this.node = make("div", { class: "desk gallery" });
+    this.place = make("div", { class: "grid", role: "listbox", "aria-label": "Decisions", "aria-multiselectable": "true" });
+    this.answers = make("div", { class: "answers" });
+    this.box = make("input", { class: "search", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
+    this.commands = make("div", { class: "commands" });
+    this.node.append(make("div", { class: "bar" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status), this.answers, this.commands, this.message), this.place);
+    window.addEventListener("keydown", (event) => this.key(event), true);
+    window.addEventListener("pagehide", () => this.flush());
+    if (this.outbox.size) this.pump();
+    this.show(data);
+  }
+
+  update(data, trigger) {
+    const other = data.stamp !== this.data.stamp;
+    this.renew(data, trigger);
+    if (other) this.show(data);
+  }
+
+  show(data) {
+    this.cards = data.cards.map((card) => ({ ...card }));
+    this.at = 0;
+    this.chosen.clear();
+    this.history = [];
+    this.tiles = this.cards.map((card, place) => {
+      const tile = make("button", { class: "tile decision", role: "option", "data-item": card.item });
+      tile.addEventListener("click", (event) => {
+        this.go(place);
+        if (event.ctrlKey || event.metaKey || event.shiftKey) this.pick();
+      });
+      tile.addEventListener("dblclick", () => enlarge(this, card));
+      return tile;
+    });
+    this.place.className = `grid of-${this.cards[0]?.face.kind || ""}`;
+    this.place.replaceChildren(...this.tiles);
+    this.cards.forEach((_, place) => this.drawTile(place));
+    this.draw();
+  }
+
+  get targets() {
+    return this.chosen.size ? [...this.chosen].sort((a, b) => a - b) : this.cards.length ? [this.at] : [];
+  }
+
+  get searching() {
+    return this.data.classes.length > this.data.most_buttons;
+  }
+
+  draw() {
+    this.drawAnswers();
+    this.drawCommands();
+    this.drawTitle();
+    this.drawStatus();
+  }
+
+  drawTitle() {
+    const n = this.chosen.size;
+    const card = this.cards[this.at];
+    this.title.textContent = n ? `${counted(n, "item")} chosen` : card ? `${card.id} · ${this.at + 1} of ${this.cards.length}` : "";
+  }
+
+  drawTile(place) {
+    const card = this.cards[place];
+    const tile = this.tiles[place];
+    const words = { label: card.class, skip: "skipped", unsure: "unsure" }[card.kind] || "nothing";
+    const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}`, textContent: `model: ${card.says}` }) : null;
+    const marks = [card.changed ? "changed" : "", card.flag ? "flagged" : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
+    const more = [card.who, card.note, card.chance !== null && card.chance !== undefined ? `chance of the label to a model that did not see it: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
+    tile.title = [card.id, ...more].join("\n");
+    tile.replaceChildren(
+      make("span", { class: "face" }, card.node || (card.node = faceOf(card.face))),
+      make("span", { class: "given" }, words),
+      ...(said ? [said] : []),
+      ...(marks ? [make("span", { class: "marks", textContent: marks })] : []),
+    );
+    tile.classList.toggle("here", place === this.at);
+    tile.classList.toggle("changed", Boolean(card.changed));
+    tile.setAttribute("aria-selected", String(this.chosen.has(place)));
+  }
+
+  matches() {
+    const plain = (name) => name.toLowerCase().replace(/[_\-\s]+/g, " ");
+    const words = plain(this.box.value).split(" ").filter(Boolean);
+    return this.data.classes.filter((one) => words.every((word) => plain(one.name).includes(word)));
+  }
+
+  drawAnswers() {
+    const none = !this.cards.length;
+    const button = (one, key) => {
+      const made = make("button", { class: "answer", title: one.help ? `${one.name}: ${one.help}` : one.name, disabled: none, "data-class": one.name, onclick: () => this.relabel(one.name) },
+        make("span", { class: "name", textContent: one.name }), key && key !== one.name.toLowerCase() ? make("kbd", { textContent: keyName(key) }) : null);
+      if (one.colour) made.style.setProperty("--colour", one.colour);
+      made.classList.toggle("coloured", Boolean(one.colour));
+      return made;
+    };
+    const classes = this.data.classes;
+    this.answers.classList.toggle("many", this.searching);
+    if (!this.searching) {
+      this.answers.style.setProperty("--across", Math.min(10, classes.length) || 1);
+      this.answers.replaceChildren(...classes.map((one) => button(one, one.key)));
+      return;
+    }
+    if (this.box.parentNode !== this.answers) this.answers.replaceChildren(this.box, make("div", { class: "list" }));
+    const found = this.matches().slice(0, 6);
+    this.first = found[0] || null;
+    this.answers.querySelector(".list").replaceChildren(...found.map((one) => button(one, "")));
+  }
+
+  drawCommands() {
+    const keys = this.data.commands;
+    const none = !this.cards.length;
+    const targets = this.targets.map((place) => this.cards[place]);
+    const one = (name, words, act, title, disabled, key) => make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, make("kbd", { textContent: keyName(key) }));
+    this.commands.replaceChildren(
+      one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, "x"),
+      one("flag", targets.some((card) => !card.flag) || none ? "Flag" : "Clear flag", () => this.flag(), "Needs attention, or no longer", none, keys.flag),
+      one("note", "Note", () => this.note(), "A remark", none, keys.note),
+      one("clear", "Clear", () => this.clear(), "Take the label away: the item may be asked about again", none, "Backspace"),
+      one("undo", "Undo", () => this.undo(), "Take back my last change", !this.history.length, keys.undo),
+      one("zoom", "Large", () => this.zoom(), "As large as the window", none, keys.zoom),
+    );
+  }
+
+  // ------------------------------------------------------------------------------------- doing
+
+  go(place) {
+    if (!this.cards.length) return;
+    const before = this.at;
+    this.at = Math.max(0, Math.min(this.cards.length - 1, place));
+    this.drawTile(before);
+    this.drawTile(this.at);
+    this.tiles[this.at].scrollIntoView({ block: "nearest" });
+    if (this.node.getRootNode().activeElement?.classList.contains("tile")) this.tiles[this.at].focus({ preventScroll: true });
+    this.drawCommands();
+    this.drawTitle();
+  }
+
+  pick() {
+    if (this.chosen.has(this.at)) this.chosen.delete(this.at);
+    else this.chosen.add(this.at);
+    this.drawTile(this.at);
+    this.drawCommands();
+    this.drawTitle();
+  }
+
+  change(operation, places, what) {
+    const sent = this.send(operation);
+    this.history.push({ op: sent.op, before: places.map((place) => [place, { ...this.cards[place] }]) });
+    for (const place of places) {
+      Object.assign(this.cards[place], what(this.cards[place]));
+      this.drawTile(place);
+    }
+    this.told?.();
+  }
+
+  done(places, words) {
+    const several = this.chosen.size > 0;
+    this.chosen.clear();
+    places.forEach((place) => this.drawTile(place));
+    this.say(words);
+    if (several) this.draw();
+    else this.go(this.at + 1);
+  }
+
+  relabel(name) {
+    const places = this.targets;
+    const changing = places.filter((place) => this.cards[place].class !== name || this.cards[place].kind !== "label");
+    if (changing.length) this.change({ kind: "relabel", items: changing.map((place) => this.cards[place].item), class: name }, changing, () => ({ kind: "label", class: name, changed: true }));
+    this.done(places, changing.length ? `${counted(changing.length, "item")} labelled ${name}.` : `${name} already.`);
+  }
+
+  clear() {
+    const places = this.targets.filter((place) => this.cards[place].kind);
+    if (!places.length) return;
+    this.change({ kind: "clear", items: places.map((place) => this.cards[place].item) }, places, () => ({ kind: "", class: "", changed: true }));
+    this.done(places, `${counted(places.length, "label")} taken away.`);
+  }
+
+  flag() {
+    const places = this.targets;
+    const on = places.some((place) => !this.cards[place].flag);
+    for (const place of places)
+      if (Boolean(this.cards[place].flag) !== on) this.change({ kind: "flag", item: this.cards[place].item, on }, [place], () => ({ flag: on }));
+    this.drawCommands();
+  }
+
+  note() {
+    const card = this.cards[this.at];
+    if (card) this.noteOn(card, (text) => { card.note = [card.note, text].filter(Boolean).join(" | "); this.drawTile(this.at); });
+  }
+
+  undo() {
+    const last = this.history.pop();
+    if (!last) {
+      this.say("Nothing to undo here.");
+      return;
+    }
+    this.send({ kind: "undo", target: last.op });
+    for (const [place, was] of last.before) {
+      Object.assign(this.cards[place], was);
+      this.cards[place].changed = was.changed || false;
+      this.drawTile(place);
+    }
+    if (last.before.length) this.go(last.before[0][0]);
+    this.say("Taken back.");
+  }
+
+  zoom() {
+    if (this.cards[this.at]) enlarge(this, this.cards[this.at]);
+  }
+
+  // ------------------------------------------------------------------------------------- keys
+
+  searchKey(event) {
+    event.stopPropagation();
+    if (event.isComposing) return;
+    if (event.key === "Escape") {
+      this.box.value = "";
+      this.box.blur();
+      this.drawAnswers();
+    } else if (event.key === "Enter" && this.first && this.box.value.trim()) {
+      event.preventDefault();
+      const name = this.first.name;
+      this.box.value = "";
+      this.relabel(name);
+      this.drawAnswers();
+    } else if (!this.box.value && event.key.startsWith("Arrow")) this.move(event);
+  }
+
+  move(event) {
+    const across = Math.max(1, this.tiles.findIndex((tile) => tile.offsetTop > this.tiles[0].offsetTop));
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
+    if (!step || !this.cards.length) return false;
+    this.go(this.at + step);
+    this.take(event);
+    return true;
+  }
+
+  key(event) {
+    if (!this.here || event.isComposing || this.node.offsetParent === null) return;
+    if (this.overlay) {
+      this.overlayKey(event);
+      return;
+    }
+    if (event.composedPath()[0] === this.box) return;
+    const inside = event.composedPath().includes(this.place);
+    if (!inside && this.elsewhere(event)) return;
+    if ((event.ctrlKey || event.metaKey) && !event.altKey) {
+      if (event.key.toLowerCase() === "z") { this.undo(); this.take(event); }
+      return;
+    }
+    if (this.move(event) || event.repeat) return;
+    const key = pressed(event);
+    if (key === null || (event.altKey && !this.searching)) return;
+    const keys = this.data.commands;
+    const found = this.searching ? null : this.data.classes.find((one) => one.key && one.key === key);
+    const button = this.node.getRootNode().activeElement;
+    if (button?.tagName === "BUTTON" && !button.classList.contains("tile") && (key === "Enter" || key === " ")) return;
+    const acts = { [keys.flag]: () => this.flag(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom(), Backspace: () => this.clear() };
+    if (found) this.relabel(found.name);
+    else if (acts[key]) acts[key]();
+    else if (key === "x" && !this.searching) this.pick();
+    else if (this.searching && /^[\p{L}\p{N}]$/u.test(event.key)) { this.box.focus({ preventScroll: true }); return; }
+    else return;
+    this.take(event);
+  }
+
+  // ------------------------------------------------------------------------------------- speaking
+
+  wants() {
+    return false;
+  }
+
+  request() {
+    return { ops: this.outbox.batch(), want: 0, have: [], screen: null, model: -1 };
+  }
+
+  take_in(reply) {
+    for (const ack of reply.acks || []) {
+      this.outbox.drop(ack.op);
+      if (ack.status === "saved") continue;
+      // it was not done: the tiles are as they were
+      const place = this.history.findIndex((one) => one.op === ack.op);
+      if (place >= 0) for (const [at, was] of this.history.splice(place, 1)[0].before) { Object.assign(this.cards[at], was); this.drawTile(at); }
+      this.say(ack.why, "bad");
+    }
+    this.numbers = { fitting: false }; // what the model says is looked at anew when the page is
+  }
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  let gallery = galleries.get(data.project);
+  if (!gallery) {
+    gallery = new Gallery(data);
+    galleries.set(data.project, gallery);
+  }
+  gallery.update(data, setTriggerValue);
+  gallery.mount(parentElement);
+  return () => gallery.unmount(parentElement);
+}

@@ -1,0 +1,102 @@
+"""How fast somebody labels, how long the rest would take, and whether more labels still change anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.app.text import percent
+
+if TYPE_CHECKING:
+    from workbench.sessions import Event, Round
+
+PAUSE = 180.0
+"""Seconds without an answer after which somebody was away."""
+_LOOKED_AT = 200
+_FEWEST = 8
+
+
+def labels_an_hour(events: Sequence[Event], person: str) -> float | None:
+    """At what pace a person answered lately, pauses left out; None for too few answers.
+
+    Args:
+        events: of the project, oldest first.
+        person: whose answers count; a grid counts as its items.
+    """
+    found: list[tuple[float, int]] = []
+    for event in reversed(events):
+        if event.annotator != person or event.payload.get("source") == "oracle":
+            continue
+        if event.kind in ("label", "skip", "unsure"):
+            n = 1
+        elif event.kind == "confirmed":
+            n = len(event.payload["items"])
+        else:
+            continue
+        found.append((datetime.fromisoformat(event.time).timestamp(), n))
+        if len(found) == _LOOKED_AT:
+            break
+    times = np.array([moment for moment, _ in reversed(found)])
+    numbers = np.array([n for _, n in reversed(found)])
+    if len(times) < _FEWEST:
+        return None
+    gaps = np.diff(times)
+    busy = gaps <= PAUSE
+    spent, done = float(gaps[busy].sum()), int(numbers[1:][busy].sum())
+    return 3600.0 * done / spent if done >= _FEWEST - 1 and spent > 0 else None
+
+
+def in_words(hours: float) -> str:
+    """A length of time for people: "40 s", "25 min", "3 h 20 min", "40 h"."""
+    minutes = hours * 60
+    if minutes < 1.5:
+        return f"{max(1, round(60 * minutes)):,} s"
+    if minutes < 90:
+        return f"{round(minutes)} min"
+    whole, rest = divmod(5 * round(minutes / 5), 60)
+    return f"{whole:,} h" + (f" {rest} min" if rest and whole < 10 else "")
+
+
+def latest_at_each(rounds: Sequence[Round]) -> list[Round]:
+    """One round for each number of labels, the last one made: after an undo a number comes twice."""
+    by_number: Mapping[int, Round] = {one.n_labelled: one for one in rounds}
+    return [by_number[n] for n in sorted(by_number)]
+
+
+def advice(rounds: Sequence[Round]) -> str:
+    """Whether more labels still change what is predicted, in a few words; "" where it cannot be said.
+
+    The rule is that of Zhu, Wang and Hovy (2008), on the whole pool.
+    """
+    from workbench.sessions.stopping import ClassificationChange
+
+    rule = ClassificationChange()
+    changed = [one.signs["changed"] for one in rounds if "changed" in one.signs]
+    if not changed:
+        return ""
+    last = changed[-rule.rounds :]
+    if len(last) == rule.rounds and max(last) <= rule.share:
+        return f"the last {rule.rounds} fits changed hardly a prediction: this may be enough"
+    return f"the last fit changed {percent(changed[-1])} of the predictions: labels still help"
+
+
+def line(events: Sequence[Event], person: str, rounds: Sequence[Round], left: int) -> str:
+    """Pace, time left and advice in one quiet line; "" before anything can be said.
+
+    Args:
+        events: of the project.
+        person: who labels.
+        rounds: of the project.
+        left: items that could still be asked about.
+    """
+    pace = labels_an_hour(events, person)
+    parts = []
+    if pace is not None:
+        parts.append(f"{round(pace, -1 if pace >= 100 else 0):,.0f} labels an hour")
+        if left:
+            parts.append(f"the other {left:,} would take about {in_words(left / pace)}")
+    said = advice(rounds)
+    return " · ".join([*parts, said] if said else parts)
