@@ -151,6 +151,25 @@ def test_two_people_never_get_one_item_and_undo_their_own(flowers: Session) -> N
     assert {vote.annotator for vote in flowers.state.standing.values()} == {"bob"}
 
 
+def test_second_opinions_and_second_looks_stay_on_the_desk(home: Path) -> None:
+    session = Session.create("iris", overlap=1.0, people=2, annotator="ann")
+    current.keep(session)
+    first = desk_sync(session)["queue"][0]
+    desk_sync(session, operation("label", first, **{"class": "setosa"}))
+    bobs = desk_sync(session, person="bob")["queue"]
+    mine = next(card for card in bobs if card["item"] == first["item"])
+    have = [card["ask"] for card in bobs]
+    later = desk_sync(session, person="bob", have=have, screen=have[0], want=0)
+    assert mine["role"] == "overlap" and not later["gone"]
+    given = operation("label", mine, **{"class": "virginica"})
+    assert desk_sync(session, given, person="bob", have=have)["acks"][0]["status"] == "saved"
+    assert session.state.undecided == {first["item"]}
+    session.look_again(1)
+    again = desk_sync(session)["queue"][0]
+    assert again["role"] == "second"
+    assert not desk_sync(session, have=[again["ask"]], screen=again["ask"], want=0)["gone"]
+
+
 def test_cards_of_an_older_model_are_given_back_but_not_the_one_on_screen(flowers: Session) -> None:
     fitted(flowers)
     before = desk_sync(flowers)

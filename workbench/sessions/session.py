@@ -363,6 +363,15 @@ class Session:
             asks = self._questions.grid(state, k, taken, published, code)
             return self._answers.lease(transaction, asks, moment, lease)
 
+    def still_open(self, ask_ids: Iterable[str]) -> list[str]:
+        """Those of some questions whose answer would be taken: also second opinions and second looks.
+
+        Args:
+            ask_ids: of any questions; unknown ones are not open.
+        """
+        state = self.state
+        return [i for i in ask_ids if i in state.asks and self._questions.is_open(state.asks[i], state)]
+
     @retried
     def release(self, ask_ids: Iterable[str]) -> list[str]:
         """Give questions back unanswered, so that their items are free for anybody.

@@ -711,7 +711,7 @@ class Desk extends Speaker {
   take_in(reply, asked) {
     for (const ack of reply.acks || []) {
       const item = this.outbox.waiting.get(ack.op)?.operation.item;
-      if (ack.status !== "saved" && item !== undefined) this.done.delete(item); // it may be asked again
+      if (item !== undefined) this.done.delete(item); // what comes for it from now on is asked knowing the answer
       this.outbox.drop(ack.op);
       if (ack.status !== "saved" && ack.why) this.say(ack.why, "bad");
     }

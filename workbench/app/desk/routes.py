@@ -482,9 +482,8 @@ def _question_of(session: Session, item: int) -> str:
 
 def _closed(session: Session, have: Sequence[str]) -> list[str]:
     """Those questions of the browser that need no answer any more."""
-    state = session.state
-    asks = state.asks
-    return [ask for ask in have if ask not in asks or asks[ask].answered or asks[ask].item in state.answered]
+    still = set(session.still_open(have))
+    return [ask for ask in have if ask not in still]
 
 
 def _surest_class(session: Session) -> str:
