@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app import frame, guesses, lessons, server, teaching, widgets
+from workbench.app import cards, frame, guesses, lessons, teaching, together, widgets
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 
@@ -21,19 +21,10 @@ LARGE = (
 
 def go(name: str | None) -> None:
     """To a lesson's preset, or to the list."""
-    for control in lessons.find(name).controls if name else ():
+    for control in lessons.find(name).controls if name not in (None, together.NAME) else ():
         st.session_state[teaching.key_of(lessons.find(name), control)] = control.default
     keep = {CLASS: "1"} if in_class() else {}
     st.query_params.from_dict(keep | ({"lesson": name} if name else {}))
-
-
-def base_address() -> str:
-    """Where students find this page: this machine's address in its network, instead of 127.0.0.1."""
-    base = (st.context.url or "").partition("?")[0]
-    for own in ("//127.0.0.1", "//localhost"):
-        if own in base:
-            return base.replace(own, f"//{server.network_address()}")
-    return base
 
 
 def in_class() -> bool:
@@ -61,19 +52,22 @@ def show(lesson: lessons.Lesson) -> None:
             on_click=toggle_class,
             help="Large type and no menu, for a projector or for students",
         )
-        with st.popover("Share", icon=":material/link:", key="lesson-share"):
-            st.markdown("This state, for yourself:")
-            query = {k: v for k, v in st.query_params.to_dict().items() if k not in (CLASS, "project")}
-            base = (st.context.url or "").partition("?")[0]
+        with st.popover(
+            "Join" if in_class() else "Share",
+            icon=":material/qr_code_2:" if in_class() else ":material/link:",
+            key="lesson-share",
+        ):
+            if not in_class():
+                st.markdown("This state, for yourself:")
             share = st.empty()
             st.markdown("For students: large type, no menu, and a copy of their own.")
-            students = st.empty()
-            if base_address() != base:
-                st.caption("Students reach this machine only if the app was started with --address 0.0.0.0.")
+            students = st.container()
             st.button(
                 "Clear the guesses", key="clear-guesses", on_click=guesses.clear, args=(lesson.name,),
                 help="Of everybody, for the next class",
             )  # fmt: skip
+        if not in_class():
+            teaching.worksheet(lesson)
         if place + 1 < len(lessons.LESSONS):
             following = lessons.LESSONS[place + 1]
             st.button(
@@ -84,8 +78,11 @@ def show(lesson: lessons.Lesson) -> None:
         st.header(lesson.question)
         values = teaching.controls(lesson)
         query = {"lesson": lesson.name} | {k: str(v) for k, v in values.items()}
-        share.code(f"{base}?{urlencode(query)}", language=None)
-        students.code(f"{base_address()}?{urlencode(query | {CLASS: '1'})}", language=None)
+        if not in_class():
+            here = (st.context.url or "").partition("?")[0]
+            share.code(f"{here}?{urlencode(query)}", language=None, wrap_lines=True)
+        with students:
+            teaching.join(query | {CLASS: "1"})
         made, job = lessons.result(lesson, values)
         if teaching.hidden(lesson, values):
             # computed meanwhile
@@ -109,21 +106,66 @@ def show(lesson: lessons.Lesson) -> None:
 def choose() -> None:
     total = sum(lesson.minutes for lesson in lessons.LESSONS)
     st.markdown(
-        f"{len(lessons.LESSONS)} lessons of about ten minutes, {total} minutes in all. Each opens ready: a "
-        "question, a picture that answers to a slider, and what to look for. No project is needed."
+        f"{len(lessons.LESSONS)} lessons of about ten minutes, {total} minutes in all, and one that a class "
+        "does together. Each opens ready: a question, a picture that answers to a slider, and what to look "
+        "for. No project is needed."
     )
     with st.container(key="lessons"):
         for number, lesson in enumerate(lessons.LESSONS, start=1):
             with st.container(border=True, key=f"card-{lesson.name}"):
-                st.markdown(f"**{number}. {lesson.title}**")
-                st.markdown(lesson.question)
+                picture = lessons.thumbnail(lesson)
+                if picture.is_file():
+                    st.image(str(picture), width="stretch", alt=f"What the lesson shows: {lesson.title}")
+                card(number, lesson.name, lesson.title, lesson.question, lesson.minutes)
+        with st.container(border=True, key=f"card-{together.NAME}"):
+            st.image(str(cards.picture(together.POOL, "image")), width="stretch", alt="Handwritten digits")
+            number = len(lessons.LESSONS) + 1
+            card(number, together.NAME, together.TITLE, together.QUESTION, together.MINUTES)
+
+
+def card(number: int, name: str, title: str, question: str, minutes: int) -> None:
+    st.markdown(f"**{number}. {title}**")
+    st.markdown(question)
+    st.button(
+        f"Open · {minutes} min", key=f"open-{name}", icon=":material/play_arrow:", on_click=go, args=(name,),
+    )  # fmt: skip
+
+
+def show_together() -> None:
+    """A pool that the class labels: everybody's desk, one curve."""
+    try:
+        shared = together.room()
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+        shared = None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
+        st.button("All lessons", key="lesson-list", icon=":material/arrow_back:", on_click=go, args=(None,))
+        if shared is not None:
+            with st.popover("Join", icon=":material/qr_code_2:", key="lesson-share"):
+                st.markdown("Everybody labels at a desk of their own:")
+                teaching.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
+            if not in_class():
                 st.button(
-                    f"Open · {lesson.minutes} min",
-                    key=f"open-{lesson.name}",
-                    icon=":material/play_arrow:",
-                    on_click=go,
-                    args=(lesson.name,),
-                )
+                    "A new room", key="new-room", icon=":material/restart_alt:", on_click=together.begin,
+                    help="Begins with no labels; this one stays among the projects on Data",
+                )  # fmt: skip
+    with st.container(key="lesson-body"):
+        st.header(together.QUESTION)
+        if shared is None:
+            st.markdown(
+                "The class labels handwritten digits, each at a desk of their own; the machine chooses whom "
+                "it asks about what. One curve shows how well the model that learns from all of you does, "
+                "beside three runs that ask at random."
+            )
+            st.button("Begin", key="begin-room", type="primary", on_click=together.begin)
+            return
+        if in_class():
+            together.label(shared)
+        else:
+            st.markdown("Show the QR code under **Join**, then leave this page on the wall.")
+        together.curve(shared, large=in_class())
+        st.header("What to look for")
+        st.markdown("\n".join(f"- {line}" for line in together.LOOK))
 
 
 wanted = st.query_params.get("lesson")
@@ -136,16 +178,19 @@ widgets.style(
 )
 lesson = None
 problem = ""
-if wanted:
+if wanted and wanted != together.NAME:
     try:
         lesson = lessons.find(wanted)
     except InputError as error:
         problem = str(error)
-st.title(lesson.title if lesson is not None else "Lessons")
+title = together.TITLE if wanted == together.NAME else "Lessons"
+st.title(lesson.title if lesson is not None else title)
 if problem:
     st.error(verbatim(problem), icon=":material/error:")
 if lesson is not None:
     show(lesson)
+elif wanted == together.NAME:
+    show_together()
 else:
     choose()
 frame.link("data", "Label a pool of your own", ":material/database:")

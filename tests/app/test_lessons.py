@@ -1,5 +1,6 @@
 """Lessons without a browser: their states, who computes them, and the page."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import lessons
+from workbench.app import current, lessons, teaching
 from workbench.app.jobs import Job
 from workbench.errors import InputError
 
@@ -103,7 +104,7 @@ def test_the_page_needs_no_project_and_says_what_is_wrong_with_an_address(
     test.run()
     assert not test.exception and test.title[0].value == "Lessons"
     assert "There is no lesson" in test.error[0].value
-    assert sum(str(b.label).startswith("Open") for b in test.button) == len(lessons.LESSONS)
+    assert sum(str(b.label).startswith("Open") for b in test.button) == len(lessons.LESSONS) + 1
 
 
 def test_lessons_import_no_engine() -> None:
@@ -113,3 +114,58 @@ def test_lessons_import_no_engine() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert run.stdout.strip() == "[]", run.stdout
+
+
+@pytest.mark.parametrize("lesson", lessons.LESSONS, ids=lambda lesson: lesson.name)
+def test_the_small_pictures_are_those_of_the_stored_figures(lesson: lessons.Lesson) -> None:
+    def shapes(svg: str) -> str:
+        # pixels are packed a little differently by each version of Pillow
+        return re.sub(r'href="[^"]*"', "", svg)
+
+    kept = lessons.thumbnail(lesson).read_text(encoding="utf-8")
+    assert shapes(kept) == shapes(lessons.draw_thumbnail(lesson)), "make lessons draws them anew"
+
+
+def test_a_worksheet_asks_what_the_lesson_asks() -> None:
+    lesson = lessons.find("useless")
+    sheet = lessons.worksheet(lesson)
+    assert lesson.guess is not None and lesson.guess.ask in sheet and lesson.question in sheet
+    assert all(line in sheet for line in lesson.look) and "lesson=useless" in sheet
+    assert all(f"| {option} | | |" in sheet for option in lesson.controls[0].options.values())
+    numbers = [int(line.split()[1].rstrip(".")) for line in sheet.splitlines() if line.startswith("## ")]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> None:
+    from workbench.app import together
+    from workbench.sessions.session import ArrayOracle
+
+    pytest.importorskip("segno", reason="the extra `qr` is not installed")
+    assert teaching.qr_code("http://192.0.2.7:8501/lessons?class=1").startswith("<svg")
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120)
+    test.run()
+    test.switch_page(str(ROOT / "pages" / "lessons.py"))
+    test.query_params["lesson"] = "together"
+    test.run()
+    test.button(key="begin-room").click().run()
+    assert not test.exception
+    room = "".join(test.query_params["room"])
+    shared = current.opened(room)
+    assert shared.pool.name == "digits" and shared.state.codes == {}
+    # two browsers, two names: nobody is asked what another is asked
+    oracle, asked = ArrayOracle(shared.pool), []
+    for name in ("student 1a", "student 2b"):
+        mine = shared.as_annotator(name)
+        asked.append(mine.ask()[0].item)
+        mine.tell(mine.ask()[0].id, oracle(asked[-1]))
+    assert asked[0] != asked[1]
+    test.run()
+    said = " ".join(str(one.value) for one in test.markdown)
+    assert "**2 labels** of 2 people" in said
+    assert (
+        together.beside([([10, 20], [0.4, 0.2]), ([10, 18], [0.6, 0.3])], 12) == "; random questions: 50.0 %"
+    )
+    assert together.beside([([10], [0.4])], 12) == ""
+    test.query_params["room"] = "gone"
+    test.run()
+    assert test.error and test.button(key="begin-room")

@@ -62,7 +62,7 @@ def mapped(page: Any, server: Server, project: str) -> None:
 
 def test_a_lesson_opens_in_one_click_moves_and_goes_back(page: Any, server: Server) -> None:
     visit(page, f"{server.url}/lessons")
-    assert page.locator("[class*=st-key-card-]").count() == 8
+    assert page.locator("[class*=st-key-card-]").count() == 9
     page.click(".st-key-open-inducing button")
     computed(page)
     assert query(page)["points"] == "8" and query(page)["lesson"] == "inducing"
@@ -102,7 +102,7 @@ def test_an_address_with_nonsense_gives_the_preset_and_says_so(page: Any, server
     computed(page)
     visit(page, f"{server.url}/lessons?lesson=nothing")
     assert "There is no lesson" in page.locator("[data-testid=stAlert]").inner_text()
-    assert page.locator("[class*=st-key-card-]").count() == 8
+    assert page.locator("[class*=st-key-card-]").count() == 9
 
 
 def test_a_class_guesses_first_and_sees_its_tally(page: Any, context: Any, server: Server) -> None:
@@ -199,7 +199,7 @@ def test_pointing_at_an_image_shows_it(page: Any, server: Server) -> None:
     page.click(".st-key-start-digits button")
     page.wait_for_selector(".st-key-oracle")
     settled(page)
-    page.click(".st-key-oracle-ten button")
+    page.click(".st-key-oracle-10 button")
     page.wait_for_function(
         "document.querySelector('[data-testid=stSidebar]').innerText.includes('10 of ')", timeout=4 * PATIENCE
     )

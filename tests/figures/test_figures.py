@@ -339,3 +339,20 @@ def test_a_figure_for_a_file_has_its_own_ground() -> None:
     assert fig.layout.paper_bgcolor == "rgba(0,0,0,0)"
     assert theme.for_export(fig).layout.paper_bgcolor == "#FFFFFF"
     assert theme.for_export(fig, dark=True).layout.font.color == "#E6EAF0"
+
+
+def test_a_small_picture_has_the_shapes_of_every_panel_and_no_words():
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    from workbench.figures.small import small
+
+    fig = make_subplots(1, 3, subplot_titles=("a", "b", "c"))
+    fig.add_trace(go.Bar(x=[1, 2, 3], y=[1, 0, 2], marker_color="#112233"), 1, 1)
+    fig.add_trace(go.Scatter(x=[1, 2, None], y=[1, 2, 3], mode="lines+markers", line_color="#445566"), 1, 2)
+    scale = [[0, "#000000"], [1, "#ffffff"]]
+    fig.add_trace(go.Heatmap(x=[0, 1], y=[0, 1], z=[[0, 1], [1, 0]], colorscale=scale), 1, 3)
+    svg = small(fig)
+    assert svg.count('fill="#112233"') == 2, "a bar of no height is not drawn"
+    assert svg.count("<polyline") == 1 and svg.count("<circle") == 2 and svg.count("<image") == 1
+    assert svg.count('fill="none" stroke="') == 3 + 1 and "<text" not in svg and "nan" not in svg

@@ -296,5 +296,48 @@ def fresh() -> Iterator[tuple[str, Any]]:
             yield name_of(lesson, values), lesson.compute(values, Job("", "", lesson.title))
 
 
+def thumbnail(lesson: Lesson) -> Path:
+    """Where a lesson's small picture is."""
+    return TEXTS.parent / f"lesson-{lesson.name}.svg"
+
+
+def draw_thumbnail(lesson: Lesson) -> str:
+    """A lesson's small picture, from what it shows when it opens."""
+    from workbench.figures.small import small
+
+    shown = _stored(lesson.key(lesson.preset))
+    return small(lesson.draw(shown, lesson.preset).pictures[0].figure)
+
+
+def worksheet(lesson: Lesson) -> str:
+    """A lesson as a page to print: the question, a guess, what to try, what to write down; Markdown.
+
+    Args:
+        lesson: one of `LESSONS`.
+    """
+    blank, unit = "\\_" * 12, "" if lesson.guess is None else lesson.guess.unit
+    lines = f"{blank * 5}\n\n{blank * 5}"
+    parts = [f"Name: {blank * 2}  Date: {blank}  ({lesson.minutes} minutes)", f"**{lesson.question}**"]
+    asked = []
+    if lesson.guess is not None:
+        asked.append(
+            f"Guess before you look\n\n{lesson.guess.ask}\n\n"
+            f"My guess: {blank} {unit}\n\nIt was: {blank} {unit}"
+        )
+    slider = next((c for c in lesson.controls if c.slider), None)
+    if slider is not None:
+        rows = "\n".join(f"| {option} | | |" for option in slider.options.values())
+        head = f"| {slider.label} | what I see | what is printed below the picture |\n| --- | --- | --- |"
+        asked.append(f"Move “{slider.label}”\n\n{head}\n{rows}")
+    asked += [f"Is it so? Say why\n\n{one}\n\n{lines}" for one in lesson.look]
+    asked.append(f"In one sentence: what will you remember?\n\n{lines}")
+    parts += [f"## {number}. {one}" for number, one in enumerate(asked, start=1)]
+    source = f"After {lesson.source}. " if lesson.source else ""
+    parts = [f"# {lesson.title}", *parts, f"{source}In Workbench: `/lessons?lesson={lesson.name}`"]
+    return "\n\n".join(parts) + "\n"
+
+
 if __name__ == "__main__":
     stored.write(Path(sys.argv[1]), fresh())
+    for each in LESSONS:
+        thumbnail(each).write_text(draw_thumbnail(each), encoding="utf-8")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import secrets
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app import guesses, lessons, widgets
-from workbench.app.downloads import figure_downloads
+from workbench.app import guesses, lessons, server, widgets
+from workbench.app.downloads import button, figure_downloads
 from workbench.app.jobs import Job
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
+
+NO_CODE = "The QR code needs the package segno: pip install segno, then start the app again."
 
 
 def key_of(lesson: lessons.Lesson, control: lessons.Control) -> str:
@@ -76,6 +79,15 @@ def draw(
         st.markdown(f"**Measured here.** {verbatim(words, 1200)}")
     if lesson.source and finished:
         st.caption(f"After {verbatim(lesson.source)}.")
+
+
+def worksheet(lesson: lessons.Lesson) -> None:
+    """The lesson as a page to print."""
+    button(
+        "Worksheet", lambda: lessons.worksheet(lesson).encode(), f"workbench-{lesson.name}.md",
+        "lesson-worksheet", icon=":material/description:",
+        help="To print for students: the question, a guess, what to try and what to write down (Markdown)",
+    )  # fmt: skip
 
 
 def who() -> str:
@@ -182,6 +194,55 @@ def failure(lesson: lessons.Lesson, values: lessons.Values, job: Job) -> None:
     """Say why a state could not be computed, and offer to try again."""
     st.error(f"This could not be computed: {verbatim(job.error)}", icon=":material/error:")
     st.button("Try again", key="lesson-retry", on_click=begin, args=(lesson, values))
+
+
+def base_address() -> str:
+    """Where students find this page: this machine's address in its network, instead of 127.0.0.1."""
+    base = (st.context.url or "").partition("?")[0]
+    for own in ("//127.0.0.1", "//localhost"):
+        if own in base:
+            return base.replace(own, f"//{server.network_address()}")
+    return base
+
+
+def join(query: dict[str, str]) -> None:
+    """How a class gets here: a QR code, the address behind it, and how to serve it.
+
+    Args:
+        query: of the address.
+    """
+    address = f"{base_address()}?{urlencode(query)}"
+    picture = qr_code(address)
+    if picture:
+        st.image(picture, width=260, alt=f"QR code of {address}")
+    st.code(address, language=None, wrap_lines=True)
+    if not picture:
+        st.caption(NO_CODE)
+    if only_here():
+        st.caption(
+            "This server answers this machine alone. For a class, stop it and start it with "
+            "`workbench app --address 0.0.0.0 --share`, in a network you trust: the address is all that is "
+            "needed to get in."
+        )
+
+
+def qr_code(text: str) -> str:
+    """A QR code as SVG; "" without the package that draws it."""
+    try:
+        import segno
+    except ImportError:
+        return ""
+    drawn: str = segno.make(text, error="m", micro=False).svg_inline(
+        scale=8, border=3, dark="#000", light="#fff"
+    )
+    return drawn
+
+
+def only_here() -> bool:
+    """Whether other machines cannot reach this server."""
+    from streamlit import config
+
+    return str(config.get_option("server.address") or "") in {"127.0.0.1", "localhost", "::1"}
 
 
 def look(lesson: lessons.Lesson) -> None:

@@ -1,0 +1,115 @@
+"""A pool that a class labels together: everybody at their own desk, one curve beside random's."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app import current, desk, oracle, widgets
+from workbench.app.text import percent, plural
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+
+NAME = "together"
+TITLE = "Label a pool together"
+QUESTION = "Can a class that answers the machine's questions beat one that labels at random?"
+ROOM = "room"
+MINUTES = 10
+POOL = "digits"
+LOOK = (
+    "The machine asks each of you about another digit: those it is least sure of.",
+    "The curve falls faster than random's at first; near the end both run out of surprises.",
+    "Somebody will press the wrong key. Does the model notice? History shows labels that look wrong.",
+)
+
+
+def begin() -> None:
+    """A new room, for a button: a project of handwritten digits, in the address from now on.
+
+    It belongs to nobody, so whoever may use this server may join.
+    """
+    from workbench.sessions import Session
+
+    made = Session.create(POOL, name="A class labels digits")
+    current.keep(made)
+    st.query_params[ROOM] = made.id
+
+
+def room() -> Session | None:
+    """The room in the address.
+
+    Raises:
+        InputError: there is no such project, or its classes are not known.
+    """
+    given = st.query_params.get(ROOM)
+    if not given:
+        return None
+    found = current.entered(given)
+    if not found.pool.has_truth or found.pool.test is None:
+        raise InputError("A class needs a pool whose classes are known, so that the error can be measured.")
+    return found
+
+
+def student(shared: Session) -> Session:
+    """The session of one browser; one without a name is given one, kept in its cookie by the desk."""
+    if not current.person(""):
+        current.call_me(f"student {secrets.token_hex(2)}")
+    return current.mine(shared)
+
+
+def label(shared: Session) -> None:
+    """The desk of whoever sits here."""
+    mine = student(shared)
+    st.caption(f"You are {mine.annotator}. A key or a click answers; nobody else is asked about your item.")
+    desk.mount(mine)
+
+
+@st.fragment(run_every=2.0)
+def curve(shared: Session, *, large: bool = False) -> None:
+    """Labels of the class, its error and its curve beside random's; looks again by itself.
+
+    Args:
+        shared: the room.
+        large: type for a projector.
+    """
+    current.keep_fitting(shared)
+    with shared.snapshot():
+        state, rounds = shared.state, [r for r in shared.rounds if r.n_test]
+        people = {vote.annotator for votes in state.votes.values() for vote in votes.values()}
+        words = f"**{plural(len(state.codes), 'label')}**"
+        words += f" of {plural(len(people), 'person', 'people')}" if people else ""
+        if not rounds:
+            two = sum(1 for count in state.counts.values() if count) > 1
+            soon = "The first fit is on its way." if two else "The curve starts with labels of two classes."
+            st.markdown(f"{words}. {soon}")
+            return
+        runs, job = oracle.baseline(shared, oracle.budget_for(rounds[-1].n_labelled, len(shared.classes)))
+    st.markdown(f"{words}; error **{percent(rounds[-1].error)}**{beside(runs, rounds[-1].n_labelled)}.")
+    fig = drawn(rounds, runs)
+    if large:
+        fig.update_layout(font_size=18, legend_font_size=17)
+    widgets.figure(fig, "together-curve", "Test error against labels: the class beside random questions")
+    if job is not None:
+        st.caption(f"Random questions: {job.fraction:.0%} computed")
+
+
+def beside(runs: Any, labels: int) -> str:
+    """What random questions had reached with as many labels, in words; "" while it is not known."""
+    reached = [
+        min((abs(n - labels), e) for n, e in zip(at, errors, strict=True))[1]
+        for at, errors in runs
+        if at and at[-1] >= labels
+    ]
+    return f"; random questions: {percent(sum(reached) / len(reached))}" if reached else ""
+
+
+def drawn(rounds: Any, runs: Any) -> Any:
+    """The class's curve beside random's."""
+    from workbench.figures.curves import learning_curve, summarise
+
+    ours = summarise("this class", [([r.n_labelled for r in rounds], [r.error for r in rounds])])
+    return learning_curve([ours, summarise("random questions", runs, baseline=True)], height=420)
