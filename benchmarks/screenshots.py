@@ -173,7 +173,6 @@ class Pages:
 
     @staticmethod
     def _upload(page: Any) -> None:
-        page.click(".st-key-choose-file button")
         page.wait_for_selector("[data-testid=stFileUploader]")
         page.set_input_files(
             "[data-testid=stFileUploader] input",

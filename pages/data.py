@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, forms, frame, login, lost, sharing, uploads, widgets
-from workbench.app.cards import picture
-from workbench.app.text import for_people, plural, verbatim
+from workbench.app import bringing, current, forms, frame, login, lost, sharing, uploads, widgets
+from workbench.app.cards import picture, project_picture, thumbnail
+from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS
-from workbench.pools.formats import endings_of
 
 UNITS = {"image": "image", "table": "row", "text": "text"}
-MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
+MOST_PROJECTS = 60
 
 
 def facts(entry: Any) -> str:
@@ -55,8 +52,7 @@ def card(name: str) -> None:
             st.markdown(f"**{verbatim(entry.title)}**")
             st.caption(f"{verbatim(entry.summary)}  \n{facts(entry)}")
         with st.container(horizontal=True, key=f"actions-{name}"):
-            kind = "primary" if name == next(iter(POOLS)) else "secondary"
-            if st.button("Start labelling", key=f"start-{name}", type=kind):
+            if st.button("Start labelling", key=f"start-{name}"):
                 with st.spinner("Opening the pool"):
                     forms.start(name, forms.Settings(name=entry.title))
             if st.button("Options", key=f"options-{name}", type="tertiary", icon=":material/tune:"):
@@ -64,85 +60,149 @@ def card(name: str) -> None:
 
 
 def own_card() -> None:
-    with st.container(border=True, height="stretch", key="card-own"):
-        st.image(str(picture("own", "table")), width="stretch", alt="A table")
+    with st.container(border=True, height="stretch", key="card-own"), st.container(gap="xsmall"):
+        st.markdown("**Your own data**")
+        st.caption(
+            "Drop a file here: a table (CSV, Excel, Parquet, JSON), texts a line each, a zip of images, "
+            "Label Studio's tasks, a Hugging Face folder, or a project's bundle.  \n"
+            f"up to {uploads.MAX_BYTES // 2**20} MB · stays on this machine"
+        )
+        bringing.drop_zone()
+
+
+def ago(time: str) -> str:
+    """How long ago something was, in words."""
+    from datetime import UTC, datetime
+
+    try:
+        then = datetime.fromisoformat(time)
+    except ValueError:
+        return "never"
+    minutes = (datetime.now(UTC) - then).total_seconds() / 60
+    for limit, size, word in ((60, 1, "minute"), (60 * 36, 60, "hour"), (60 * 24 * 60, 60 * 24, "day")):
+        if minutes < limit:
+            n = int(minutes // size)
+            return "just now" if n == 0 else f"{plural(n, word)} ago"
+    return then.date().isoformat()
+
+
+def project_card(record: Any, people: list[str]) -> None:
+    from workbench.store import Store
+
+    here = record.id == current.project_id()
+    n_labelled = Store.open().n_labelled(record)
+    with st.container(border=True, height="stretch", key=f"project-{record.id}"):
+        st.image(str(project_picture(record)), width="stretch", alt=f"Items of {record.name}")
         with st.container(height="stretch", gap="xxsmall"):
-            st.markdown("**Your own table**")
-            st.caption(
-                "CSV, Parquet or arrays, a row an item; with classes, or without.  \n"
-                f"up to {uploads.MAX_BYTES // 2**20} MB · checked first"
-            )
-        with st.container(horizontal=True, key="actions-own"):
-            if st.button("Choose a file", key="choose-file", icon=":material/upload:"):
-                st.session_state["uploading"] = True
-                st.rerun()
-
-
-def images_card() -> None:
-    with st.container(border=True, height="stretch", key="card-images"):
-        st.image(str(picture("images", "image")), width="stretch", alt="Images")
-        with st.container(height="stretch", gap="xxsmall"):
-            st.markdown("**Your own images**")
-            st.caption(
-                "A zip of folders, a folder a class or without classes; or an NPZ of arrays.  \n"
-                f"up to {uploads.MAX_BYTES // 2**20} MB · checked first"
-            )
-        with st.container(horizontal=True, key="actions-images"):
-            if st.button("Choose a file", key="choose-images", icon=":material/upload:"):
-                st.session_state["uploading"] = "images"
-                st.rerun()
-
-
-def project_row(record: Any) -> None:
-    with st.container(
-        border=True, horizontal=True, vertical_alignment="center", key=f"project-{record.id}", gap="medium"
-    ):
-        here = record.id == current.project_id()
-        n_labelled, last = progress(record)
-        with st.container(width="stretch", gap=None):
             st.markdown(f"**{verbatim(record.name, 60)}**" + (" · open" if here else ""))
+            if record.n_items:
+                share = min(1.0, n_labelled / record.n_items)
+                st.progress(share, text=f"{n_labelled:,} of {record.n_items:,} labelled")
             source = source_of(record)
-            facts = [plural(n_labelled, "label"), f"last change {verbatim(last)}"]
-            if source != record.name:
-                facts.insert(0, verbatim(source, 50))
+            facts = [verbatim(source, 40)] if source != record.name else []
+            facts.append(f"last used {ago(record.changed or record.created)}")
+            if people:
+                more = f" and {len(people) - 3} more" if len(people) > 3 else ""
+                facts.append(", ".join(verbatim(name, 20) for name in people[:3]) + more)
             st.caption(" · ".join([*facts, *sharing.facts(record)]))
-        if st.button(
-            "Go on" if n_labelled else "Start",
-            key=f"open-{record.id}",
-            type="primary" if here else "secondary",
-        ):
-            current.choose(record.id)
-            st.switch_page(frame.page("label"), query_params={current.PARAMETER: record.id})
-        if lost.is_gone(record):
-            with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
-                lost.panel(record.id)
-        sharing.control(record)
-        if login.may_change(record) and st.button(
-            "Delete", key=f"delete-{record.id}", type="tertiary", icon=":material/delete:"
-        ):
-            delete(record)
+        with st.container(horizontal=True, key=f"project-actions-{record.id}", gap="small"):
+            kind = "primary" if here else "secondary"
+            if st.button("Go on" if n_labelled else "Start", key=f"open-{record.id}", type=kind):
+                go_on(record.id)
+            if lost.is_gone(record):
+                with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
+                    lost.panel(record.id)
+            with st.popover("More", icon=":material/more_horiz:", type="tertiary", key=f"more-{record.id}"):
+                more_of(record)
+            sharing.control(record)
+
+
+def go_on(project: str) -> None:
+    current.choose(project)
+    st.switch_page(frame.page("label"), query_params={current.PARAMETER: project})
+
+
+def more_of(record: Any) -> None:
+    """What can be done with a project beside going on with it."""
+    from workbench.store import Store
+
+    store = Store.open()
+    person = login.of_page() if login.required() else None
+    if st.button("Duplicate", key=f"duplicate-{record.id}", icon=":material/content_copy:", width="stretch"):
+        store.duplicate_project(
+            record.id, f"{record.name} (copy)"[:80], owner="" if person is None else person.key
+        )
+        st.rerun()
+    if not login.may_change(record):
+        return
+    name = st.text_input("Name", value=record.name, key=f"name-{record.id}", max_chars=80)
+    if st.button(
+        "Rename", key=f"rename-{record.id}", width="stretch", disabled=name.strip() in ("", record.name)
+    ):
+        store.update_project(record.id, name=name.strip())
+        current.forget(record.id)
+        st.rerun()
+    words, icon = (
+        ("Take back", ":material/unarchive:") if record.archived else ("Archive", ":material/archive:")
+    )
+    if st.button(words, key=f"archive-{record.id}", icon=icon, width="stretch"):
+        store.archive_project(record.id, not record.archived)
+        if record.id == current.project_id() and not record.archived:
+            current.choose(None)
+        st.rerun()
+    if st.button("Delete", key=f"delete-{record.id}", icon=":material/delete:", width="stretch"):
+        delete(record)
 
 
 @st.dialog("Delete this project?")
 def delete(record: Any) -> None:
-    n_labelled, _ = progress(record)
+    from workbench.store import Store
+
+    n_labelled = Store.open().n_labelled(record)
     st.markdown(
         f"**{verbatim(record.name, 60)}** and its {plural(n_labelled, 'label')} will be gone for good. "
-        "Export them first on the History page if you may want them again."
+        "Export them first on the History page if you may want them again, or archive the project."
     )
     with st.container(horizontal=True):
         if st.button("Delete for good", key="delete-for-good", icon=":material/delete_forever:"):
-            from workbench.store import Store
-
             if not login.may_change(Store.open().project(record.id)):
                 raise InputError("Only its owner may delete a project.")
             if record.id == current.project_id():
                 current.choose(None)
             current.forget(record.id)
             Store.open().delete_project(record.id)
+            thumbnail(record.id).unlink(missing_ok=True)
             st.rerun()
         if st.button("Keep it", type="primary", key="keep-it"):
             st.rerun()
+
+
+@st.dialog("There is a project on this data")
+def which_project() -> None:
+    """Asked before a second project is made on the same data."""
+    from workbench.store import Store
+
+    found, source, chosen, options = st.session_state[forms.EXISTING]
+    record = next((p for p in Store.open().projects() if p.id == found), None)
+    if record is None:
+        st.session_state.pop(forms.EXISTING, None)
+        st.rerun()
+        return
+    n_labelled = Store.open().n_labelled(record)
+    last = ago(record.changed or record.created)
+    st.markdown(
+        f"**{verbatim(record.name, 60)}** has {plural(n_labelled, 'label')} and was last used {last}."
+    )
+    with st.container(horizontal=True):
+        if st.button("Go on with it", type="primary", key="go-on-with-it"):
+            st.session_state.pop(forms.EXISTING, None)
+            bringing.leave()
+            go_on(record.id)
+        if st.button("Start a new one", key="start-a-new-one"):
+            st.session_state.pop(forms.EXISTING, None)
+            bringing.leave()
+            with st.spinner("Opening the pool"):
+                forms.start(source, chosen, options=options, again=True)
 
 
 def source_of(record: Any) -> str:
@@ -150,35 +210,37 @@ def source_of(record: Any) -> str:
     return POOLS[name].title if name in POOLS else name.replace("\\", "/").rpartition("/")[2]
 
 
-def progress(record: Any) -> tuple[int, str]:
-    from workbench.store import Store
-
-    last = record.changed.replace("T", " ")[:16]
-    return Store.open().n_labelled(record), f"{last} UTC" if last else "–"
-
-
 def projects() -> None:
     from workbench.store import Store
 
     records = sharing.visible(Store.open().projects())
+    records.sort(key=lambda record: record.changed or record.created, reverse=True)
     if not records:
         return
-    st.header("Go on with a project")
-    for record in records[:4]:
-        project_row(record)
-    if len(records) > 4:
-        with st.expander(f"{len(records) - 4} older"):
-            for record in records[4:50]:
-                project_row(record)
+    people = Store.open().contributors()
+    active = [record for record in records if not record.archived]
+    aside = [record for record in records if record.archived]
+    if active:
+        st.header("Go on with a project")
+        with st.container(key="projects"):
+            for record in active[:6]:
+                project_card(record, people.get(record.id, []))
+    for title, more, key in (
+        (f"{len(active) - 6} older", active[6:], "older"),
+        ("Archived", aside, "archived"),
+    ):
+        if more:
+            with st.expander(title), st.container(key=f"projects-{key}"):
+                for record in more[:MOST_PROJECTS]:
+                    project_card(record, people.get(record.id, []))
 
 
 def pools() -> None:
-    st.header("Start with a pool")
+    st.header("Start with data of your own, or with a pool")
     with st.container(key="pools"):
+        own_card()
         for name in POOLS:
             card(name)
-        own_card()
-        images_card()
 
 
 def known_sets() -> None:
@@ -215,309 +277,19 @@ def options_of_known(entry: Any) -> None:
             forms.start(entry.full_name, chosen)
 
 
-def problems(report: Any, options: dict[str, Any]) -> None:
-    # what names the classes comes first: it settles some of the others
-    ordered = sorted(report.problems, key=lambda p: not any("target" in fix.options for fix in p.fixes))
-    for number, problem in enumerate(ordered):
-        icon, colour = MARKS[problem.severity]
-        with st.container(border=True, key=f"problem-{number}", gap="xsmall"):
-            st.markdown(f":{colour}[:material/{icon}:] {verbatim(for_people(problem.message))}")
-            if problem.fixes:
-                with st.container(horizontal=True, key=f"fixes-{number}", gap="small"):
-                    for which, fix in enumerate(problem.fixes):
-                        label = verbatim(fix.label, 70)
-                        if st.button(label, key=f"fix-{number}-{which}-{problem.code}"):
-                            st.session_state["reading"] = uploads.merged(options, fix.options)
-                            st.rerun()
-
-
-def columns_of(report: Any) -> None:
-    import pandas as pd
-
-    table = pd.DataFrame(
-        [
-            {
-                "Column": c.name,
-                "Kind": c.type,
-                "Used as": c.role,
-                "Empty": c.n_missing,
-                "Different": c.n_unique,
-                "For example": ", ".join(c.examples),
-            }
-            for c in report.columns
-        ]
+cards = " grid-template-columns: repeat(auto-fill, minmax(max(13rem, 30%), 1fr)); }"
+for grid in ("pools", "projects", "projects-older", "projects-archived"):
+    widgets.style(
+        # as many cards in a row as have room, all of one height
+        f".st-key-{grid} {{ display: grid; gap: 1rem;{cards}"
+        f" .st-key-{grid} > div, .st-key-{grid} > div > div {{ width: 100%; height: 100%; }}"
     )
-    with st.container(key="columns"):
-        st.dataframe(table, hide_index=True, key="columns-table", alt="Columns")
-
-
-def way_back() -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("The file stays on this machine.")
-        if st.button("Back to the pools", key="leave-upload", type="tertiary", icon=":material/arrow_back:"):
-            for name in ("uploading", "reading", "reading-of"):
-                st.session_state.pop(name, None)
-            st.rerun()
-
-
-AS_THEY_ARE = "As they are"
-SIZES = {AS_THEY_ARE: None, "28 x 28": 28, "32 x 32": 32, "64 x 64": 64, "128 x 128": 128}
-MODES = {AS_THEY_ARE: None, "Grey": "grey", "Colour": "colour"}
-
-
-FEATURES = {
-    "shapes": (
-        "Shapes made from the pool (recommended)",
-        "Gradients and patches learnt from these images, of any sizes: about 4 seconds a thousand images, "
-        "once; usually half the labels or fewer.",
-    ),
-    "pixels": (
-        "Raw pixels",
-        "The images as they are, all of one size: at no cost; needed for attacks on the model.",
-    ),
-    "pca": (
-        "Principal components",
-        "50 directions of the pixels, all of one size: seconds; as good as pixels, and quicker to fit.",
-    ),
-    "vectors": (
-        "A file of vectors",
-        "Of an encoder you ran yourself (NPZ with embeddings and ids, or Parquet with a column of lists): at "
-        "no cost here; a good encoder needs the fewest labels.",
-    ),
-}
-
-
-def own_vectors() -> str | None:
-    """The option of features that names an uploaded file of vectors; None where there is none yet."""
-    from workbench.pools.features.vectors import PREFIX
-
-    file = st.file_uploader(
-        "Vectors", type=["npz", "parquet", "pq"], key="upload-vectors", max_upload_size=200
-    )
-    return None if file is None else f"{PREFIX}{uploads.keep(file.name, file.getvalue())}"
-
-
-def upload_images() -> None:
-    st.header("Your own images")
-    way_back()
-    file = st.file_uploader(
-        "Images",
-        type=list(endings_of("image")),
-        key="upload-images",
-        label_visibility="collapsed",
-        max_upload_size=200,
-    )
-    if file is None:
-        return
-    features = st.selectbox(
-        "Features", list(FEATURES), format_func=lambda key: FEATURES[key][0], key="images-features"
-    )
-    st.caption(FEATURES[features][1])
-    source = own_vectors() if features == "vectors" else features
-    if source is None:
-        return
-    options: dict[str, Any] = {"features": source}
-    if file.name.lower().endswith(".zip"):
-        left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
-        chosen: dict[str, Any] = {}
-        if features in ("pixels", "pca"):
-            size = left.selectbox("Size", list(SIZES), key="images-size", help="Networks like small images.")
-            mode = middle.selectbox("Colours", list(MODES), key="images-mode")
-            chosen = {"resize": SIZES[size], "mode": MODES[mode]}
-        if right.toggle("Leave out files that cannot be read", key="images-drop"):
-            chosen["corrupt"] = "drop"
-        options |= {name: value for name, value in chosen.items() if value is not None}
-    from workbench.app.seeing import cached
-    from workbench.pools import load_pool
-
-    try:
-        path = str(uploads.keep(file.name, file.getvalue()))
-        with st.spinner("Reading the images"):
-            pool = cached(("upload", path, *sorted(options.items())), lambda: load_pool(path, **options))
-        if pool.kind != "image":
-            raise InputError(f"{file.name} holds a table of {plural(len(pool), 'row')}, no images.")
-    except InputError as error:
-        st.error(verbatim(for_people(error)), icon=":material/error:")
-        if "resize=" in str(error) or "mode=" in str(error):
-            st.caption("Size and colours above bring all images to one; shapes take them as they are.")
-        return
-    seen(pool)
-    stem = file.name.rpartition(".")[0]
-    choose("images", "image", stem, len(pool.classes), not pool.has_truth, "cat\ndog", lambda: path, options)
-
-
-def choose(
-    key: str,
-    kind: str,
-    stem: str,
-    n_classes: int,
-    ask_classes: bool,
-    example: str,
-    kept: Callable[[], str],
-    options: dict[str, Any],
-) -> None:
-    """The last part of an upload: class names where the file has none, settings, and the start."""
-    typed = ""
-    if ask_classes:
-        typed = st.text_area(
-            "Classes, one a line", key="typed-classes", placeholder=example, height=120, max_chars=20_000
-        )
-    settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
-    if st.button("Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"):
-        try:
-            classes = forms.class_names(typed) if ask_classes else None
-        except InputError as error:
-            st.error(verbatim(for_people(error)), icon=":material/error:")
-            return
-        with st.spinner("Opening the pool"):
-            forms.start(kept(), replace(settings, classes=classes), options=options)
-
-
-def seen(pool: Any) -> None:
-    """A pool before it is started: some of its items, their classes, what was done to them."""
-    from workbench.figures.thumbnails import sheet, tile
-
-    st.markdown(f"**{verbatim(pool.title, 60)}** · {verbatim(pool.description)}")
-    if pool.kind == "image":
-        step = max(1, len(pool) // 24)
-        images = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
-        st.image(
-            sheet(images, 12, gap=4, ground=128),
-            alt="Some of the images",
-            output_format="PNG",
-            width="stretch",
-        )
-    else:
-        import pandas as pd
-
-        rows = pd.DataFrame(pool.features[:8, :40], columns=list(pool.feature_map.columns[:40]))
-        st.dataframe(rows, hide_index=True, key="preview", alt="First rows")
-    if pool.has_truth:
-        names = ", ".join(verbatim(name, 30) for name in pool.classes[:12])
-        more = f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""
-        st.caption(f"{plural(len(pool.classes), 'class', 'classes')}: {names}{more}")
-    for note in pool.notes:
-        st.caption(f":material/info: {verbatim(note)}")
-
-
-def upload() -> None:
-    st.header("Your own table")
-    way_back()
-    file = st.file_uploader(
-        "A table",
-        type=list(endings_of("table")),
-        key="upload",
-        label_visibility="collapsed",
-        max_upload_size=200,
-    )
-    if file is None:
-        return
-    data = file.getvalue()
-    try:
-        uploads.check(file.name, data)
-        if not uploads.is_examined(file.name):
-            upload_whole(file.name, data)
-            return
-    except InputError as error:
-        st.error(verbatim(for_people(error)), icon=":material/error:")
-        return
-    if st.session_state.get("reading-of") != file.file_id:
-        st.session_state["reading-of"], st.session_state["reading"] = file.file_id, {}
-    options: dict[str, Any] = dict(st.session_state["reading"])
-    from workbench.pools import inspect_table, with_learnt_features
-
-    report = inspect_table(data, file_name=file.name, **options)
-    names = [c.name for c in report.columns]
-    if names:
-        nobody = "People label (no column of classes)"
-        choices = [nobody, *names]
-        present = options.get("target")
-        picked = st.selectbox(
-            "Which column holds the classes?",
-            choices,
-            index=choices.index(present) if present in choices else 0,
-            key=f"target-{file.file_id}",
-        )
-        target = None if picked == nobody else picked
-        if target != options.get("target"):
-            options = {k: v for k, v in options.items() if k != "target"} | (
-                {"target": target} if target else {}
-            )
-            st.session_state["reading"] = options
-            st.rerun()
-    decided = {k: v for k, v in options.items() if k != "target"}
-    if decided:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(
-                "Decided: " + ", ".join(f"{verbatim(k)} = {verbatim(v, 40)}" for k, v in decided.items())
-            )
-            if st.button("Take back", key="take-back", type="tertiary", icon=":material/undo:"):
-                st.session_state["reading"] = {k: v for k, v in options.items() if k == "target"}
-                st.rerun()
-    if report.columns:
-        st.markdown(f"**{verbatim(report.name, 60)}** · {plural(report.n_rows, 'row')}")
-        left, right = st.columns(2, gap="medium")
-        with left:
-            columns_of(report)
-        with right:
-            import pandas as pd
-
-            st.dataframe(
-                pd.DataFrame(list(report.preview)),
-                hide_index=True,
-                key="preview",
-                alt="First rows",
-            )
-    if report.classes:
-        most = sorted(report.classes.items(), key=lambda pair: -pair[1])
-        st.caption(
-            f"{plural(len(most), 'class', 'classes')}: "
-            + ", ".join(f"{verbatim(name, 30)} ({n:,})" for name, n in most[:8])
-            + (f" and {len(most) - 8} more" if len(most) > 8 else "")
-        )
-    problems(report, options)
-    if not report.ready:
-        st.caption("Decide the points above to go on.")
-        return
-    stem = file.name.rpartition(".")[0] or file.name
-    chosen = with_learnt_features(data, options, file_name=file.name)
-    choose(
-        "own",
-        "table",
-        stem,
-        len(report.classes),
-        not options.get("target"),
-        "good\nbad",
-        lambda: str(uploads.keep(file.name, data)),
-        chosen,
-    )
-
-
-def upload_whole(name: str, data: bytes) -> None:
-    """A file whose columns need no decisions, such as arrays: it is opened, shown and started."""
-    from workbench.app.seeing import cached
-    from workbench.pools import load_pool
-
-    path = str(uploads.keep(name, data))
-    with st.spinner("Reading the file"):
-        pool = cached(("upload", path), lambda: load_pool(path))
-    seen(pool)
-    stem = name.rpartition(".")[0] or name
-    choose("own", pool.kind, stem, len(pool.classes), not pool.has_truth, "good\nbad", lambda: path, {})
-
-
-widgets.style(
-    # as many cards in a row as have room, all of one height
-    ".st-key-pools { display: grid; gap: 1rem;"
-    " grid-template-columns: repeat(auto-fill, minmax(max(13rem, 30%), 1fr)); }"
-    ".st-key-pools > div, .st-key-pools > div > div { width: 100%; height: 100%; }"
-)
 st.title("Data")
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
-if st.session_state.get("uploading") == "images":
-    upload_images()
-elif st.session_state.get("uploading"):
-    upload()
+if forms.EXISTING in st.session_state:
+    which_project()
+if bringing.PLACE in st.session_state:
+    bringing.page()
 else:
     projects()
     pools()

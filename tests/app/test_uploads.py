@@ -4,9 +4,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench.app import uploads
+from workbench.app.bringing import uses_of_rows
 from workbench.app.forms import class_names
 from workbench.errors import InputError
+from workbench.pools import inspect_table
 from workbench.pools.formats import FORMATS, endings_of
+from workbench.sessions import Session
 from workbench.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,7 +79,6 @@ def test_which_uploads_are_of_images(name: str, options: dict[str, str], images:
 def test_a_file_without_columns_to_decide_on_is_shown_and_started() -> None:
     lines = "".join(f"{i % 2} 1:{i % 2 + i / 50} 2:{-i / 50}\n" for i in range(40))
     test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120).run()
-    test.button(key="choose-file").click().run()
     test.file_uploader(key="upload").set_value(("flat.svm", lines.encode(), "")).run()
     assert not test.exception, test.exception
     said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
@@ -106,3 +108,93 @@ def test_class_names_with_commas_on_lines_of_their_own() -> None:
 def test_class_names_that_do_not_do(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         class_names(text)
+
+
+PEOPLE = "id,age,colour,label\n" + "".join(
+    f"u{i},{'' if i == 3 else 20 + i},{('red', 'blue')[i % 2]},{('good', 'bad', '')[i % 3]}\n"
+    for i in range(60)
+)
+
+
+def opened() -> AppTest:
+    return AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120).run()
+
+
+def dropped(name: str, text: str) -> AppTest:
+    test = opened()
+    test.file_uploader(key="upload").set_value((name, text.encode(), "")).run()
+    assert not test.exception, test.exception
+    return test
+
+
+def test_a_table_is_started_on_guesses_that_the_project_keeps() -> None:
+    test = dropped("people.csv", PEOPLE)
+    said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
+    assert "60 rows" in said and "40 labels taken over, 20 to ask" in said and "get the median" in said
+    test.button(key="start-own").click().run()
+    assert not test.exception, test.exception
+    (record,) = Store.open().projects()
+    assert record.pool["options"]["columns"] == {
+        "id": {"use": "id"},
+        "age": {"use": "number", "empty": "median"},
+        "colour": {"use": "category", "empty": "own"},
+        "label": {"use": "class"},
+    }
+    assert record.n_items == 60
+    again = dropped("people.csv", PEOPLE)
+    again.button(key="start-own").click().run()
+    assert len(Store.open().projects()) == 1  # asked first
+    again.button(key="start-a-new-one").click().run()
+    assert len(Store.open().projects()) == 2
+
+
+def test_the_rows_of_the_editable_table_are_the_option_of_the_pool() -> None:
+    report = inspect_table(b"d,a\n2024-01-02,1\n2024-01-03,2\n", file_name="a.csv", columns="auto")
+    rows = [
+        {"Column": "d", "Use as": "date", "Empty cells": "leave row out"},
+        {"Column": "a", "Use as": "category", "Empty cells": "own category"},
+    ]
+    assert uses_of_rows(rows, report) == {
+        "d": {"use": "date", "empty": "drop", "format": "ISO 8601"},
+        "a": {"use": "category", "empty": "own"},
+    }
+
+
+def test_classes_can_be_named_while_labelling() -> None:
+    test = dropped("lines.txt", "".join(f"this is the text number {i}\n" for i in range(30)))
+    test.button(key="start-own").click().run()
+    assert not test.exception, test.exception
+    (record,) = Store.open().projects()
+    session = Session.open(record.id)
+    assert session.classes == () and session.pool.kind == "text"
+    session.add_class("a")
+    session.add_class("b")
+    ask = session.ask(1)[0]
+    session.tell(ask.id, "a")
+    assert session.state.n_labelled == 1
+
+
+def test_projects_are_renamed_duplicated_and_archived() -> None:
+    session = Session.create("iris", name="Flowers")
+    ask = session.ask(1)[0]
+    session.tell(ask.id, session.classes[0])
+    session.undo()
+    test = opened()
+    test.text_input(key=f"name-{session.id}").set_value("Irises").run()
+    test.button(key=f"rename-{session.id}").click().run()
+    test.button(key=f"duplicate-{session.id}").click().run()
+    assert not test.exception, test.exception
+    copy = next(p for p in Store.open().projects() if p.id != session.id)
+    assert copy.name == "Irises (copy)"
+    ours, theirs = Session.open(session.id), Session.open(copy.id)
+    assert [(e.kind, e.time) for e in ours.events] == [(e.kind, e.time) for e in theirs.events]
+    assert theirs.state.n_labelled == ours.state.n_labelled == 0
+    theirs.redo()
+    assert (theirs.state.n_labelled, ours.state.n_labelled) == (1, 0)
+    test.button(key=f"archive-{copy.id}").click().run()
+    assert [p.archived for p in sorted(Store.open().projects(), key=lambda p: p.id != copy.id)] == [
+        True,
+        False,
+    ]
+    test.button(key=f"archive-{copy.id}").click().run()
+    assert not test.exception, test.exception

@@ -55,10 +55,9 @@ def test_images_of_ones_own_are_looked_at_resized_on_request_and_labelled(page: 
             Image.fromarray(rng.integers(0, 256, size=(side, side), dtype=np.uint8)).save(picture, "PNG")
             folder.writestr(f"{('cat', 'dog')[i % 2]}/{i}.png", picture.getvalue())
     visit(page, server.url)
-    page.click(".st-key-choose-images button")
-    page.wait_for_selector(".st-key-upload-images")
+    page.wait_for_selector(".st-key-upload")
     file = {"name": "pets.zip", "mimeType": "application/zip", "buffer": stream.getvalue()}
-    page.locator(".st-key-upload-images input[type=file]").set_input_files([file])
+    page.locator(".st-key-upload input[type=file]").set_input_files([file])
     # shapes take any sizes; pixels need one
     page.wait_for_selector("text=/12 images/", timeout=4 * PATIENCE)
     settled(page)
@@ -73,6 +72,6 @@ def test_images_of_ones_own_are_looked_at_resized_on_request_and_labelled(page: 
     settled(page)
     text = page.inner_text("[data-testid=stMain]")
     assert "2 classes: cat, dog" in text and "brought to 28 x 28" in text
-    page.click(".st-key-start-images button")
+    page.click(".st-key-start-own button")
     at_the_desk(page)
     assert page.locator(".desk .answer .name").all_inner_texts() == ["cat", "dog"]

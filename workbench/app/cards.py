@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.pools.pool import Pool
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -19,3 +26,51 @@ def picture(name: str, kind: str) -> Path:
     """
     own = FOLDER / f"card-{name}.svg"
     return own if own.is_file() else FOLDER / f"kind-{kind}.svg"
+
+
+def thumbnail(project: str) -> Path:
+    """Where the picture of a project's card is, once it was opened."""
+    from workbench.store import workbench_home
+
+    return workbench_home() / "thumbnails" / f"{project}.png"
+
+
+def project_picture(record: Any) -> Path:
+    """The picture of a project's card: of its own images, else of its pool, else of its kind."""
+    from workbench.pools import POOLS
+
+    own = thumbnail(record.id)
+    if own.is_file():
+        return own
+    name, options = str(record.pool["name"]), record.pool.get("options") or {}
+    if name in POOLS:
+        return picture(name, POOLS[name].kind)
+    uses = [use.get("use") for use in (options.get("columns") or {}).values() if isinstance(use, dict)]
+    features = [use for use in uses if use in ("number", "category", "date", "text")]
+    if options.get("text_column") or features == ["text"]:
+        return picture("", "text")
+    is_image = (
+        name.startswith("images:") or "picture" in uses or options.get("features") in ("shapes", "pixels")
+    )
+    return picture("", "image" if is_image else "table")
+
+
+def draw(project: str, pool: Pool) -> None:
+    """Keep a picture of a project's images for its card; without one the card shows its kind."""
+    if pool.kind != "image" or thumbnail(project).is_file():
+        return
+    from PIL import Image
+
+    from workbench.figures.thumbnails import sheet, tile
+    from workbench.store.store import private_folder
+
+    place = thumbnail(project)
+    # nobody is kept from labelling by a picture of a card
+    with suppress(Exception):
+        shown = [pool.items.show(i).image for i in range(0, len(pool), max(1, len(pool) // 18))[:18]]
+        image = sheet([tile(one, 64) for one in shown if one is not None], 6, gap=4, ground=255)
+        private_folder(place.parent)
+        handle, beside = tempfile.mkstemp(dir=place.parent, suffix=".png")
+        os.close(handle)
+        Image.fromarray(image).save(beside, "PNG")
+        Path(beside).replace(place)

@@ -176,23 +176,53 @@ def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = F
     return replace(made, evaluation_share=int(kept) / 100)
 
 
-def start(source: Any, chosen: Settings, *, options: Mapping[str, Any] | None = None) -> None:
+EXISTING = "existing-project"
+
+
+def start(
+    source: Any,
+    chosen: Settings,
+    *,
+    options: Mapping[str, Any] | None = None,
+    stages: Any = None,
+    again: bool = False,
+) -> None:
     """Create a project, make it the current one and go to its Label page.
+
+    Where there is a project on the same data already, nothing is made: the page asks which is meant.
 
     Args:
         source: a name or a path that `load_pool` knows.
         chosen: settings.
         options: of `load_pool`.
+        stages: an `st.status` that is told what is done now.
+        again: make a second project on the same data.
     """
+    from workbench.app.cards import draw
+    from workbench.pools import load_pool
     from workbench.sessions import Session
 
+    given = dict(options or {})
+    if not again and (found := existing(source, given)):
+        st.session_state[EXISTING] = (found, source, chosen, given)
+        st.rerun()
+
     person = login.of_page() if login.required() else None
+
+    def now(words: str) -> None:
+        if stages is not None:
+            stages.update(label=words)
+
     try:
+        now("Reading the data and learning what the model sees of it")
+        pool = load_pool(source, **given)
+        now(f"Starting the project: {len(pool):,} items")
         made = Session.create(
-            source,
+            pool,
+            source=source,
             owner="" if person is None else person.key,
             name=chosen.name,
-            pool_options=options,
+            pool_options=given,
             classifier=chosen.classifier,
             policy=chosen.policy,
             seed=chosen.seed,
@@ -201,12 +231,31 @@ def start(source: Any, chosen: Settings, *, options: Mapping[str, Any] | None = 
             early_share=chosen.early_share,
             classes=chosen.classes,
         )
+        draw(made.id, pool)
     except InputError as error:
+        if stages is not None:
+            stages.update(label="Not started", state="error")
+            raise
         st.error(verbatim(error), icon=":material/error:")
         return
     current.keep(made)
     current.choose(made.id)
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
+
+
+def existing(source: Any, options: Mapping[str, Any]) -> str | None:
+    """The project on the same data that was used last, or None."""
+    from workbench.app import sharing
+    from workbench.store import Store
+
+    same = [
+        record
+        for record in sharing.visible(Store.open().projects())
+        if record.pool["name"] == source
+        and dict(record.pool.get("options") or {}) == options
+        and not record.archived
+    ]
+    return max(same, key=lambda record: record.changed).id if same else None
 
 
 def class_names(text: str) -> tuple[str, ...]:

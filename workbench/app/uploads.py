@@ -11,20 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.pools.formats import endings_of, format_of
+from workbench.pools.formats import endings_of
 from workbench.pools.formats.files import File
 
 MAX_BYTES = 200 * 1024 * 1024
 
 
-def is_examined(name: str) -> bool:
-    """Whether a file of this name can be looked into column by column before a pool is made of it."""
-    return format_of(File(b"", name)).reader.inspect is not None
-
-
 def is_of_images(pool: Mapping[str, Any]) -> bool:
     """Whether a stored {"name", "options"} is of an uploaded file of images, as far as that tells."""
     name, options = File(b"", str(pool["name"])), pool.get("options") or {}
+    uses = [u.get("use") for u in (options.get("columns") or {}).values() if isinstance(u, Mapping)]
+    if "picture" in uses:
+        return True
     images, tables = (name.plain_name.endswith(endings_of(kind)) for kind in ("image", "table"))
     return images and (not tables or "features" in options)
 
@@ -82,8 +80,10 @@ def keep(name: str, data: bytes) -> Path:
 
 
 def merged(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Reading options with a further decision; columns to leave out add up."""
+    """Reading options with a further decision; columns to leave out and uses of columns add up."""
     both = {**options, **more}
     if "exclude" in more:
         both["exclude"] = sorted({*options.get("exclude", ()), *more["exclude"]})
+    if isinstance(more.get("columns"), Mapping) and isinstance(options.get("columns"), Mapping):
+        both["columns"] = {**options["columns"], **more["columns"]}
     return both

@@ -25,6 +25,7 @@ from workbench.store import Event, ProjectRecord, Store
 def create_project(
     pool: Pool | str,
     *,
+    source: str | None,
     name: str | None,
     pool_options: Mapping[str, Any],
     classifier: str,
@@ -42,7 +43,8 @@ def create_project(
     store: Store,
 ) -> tuple[ProjectRecord, Pool]:
     """Store a new project; the arguments are those of `Session.create`."""
-    reference = {"name": pool if isinstance(pool, str) else pool.name, "options": dict(pool_options)}
+    named = source or (pool if isinstance(pool, str) else pool.name)
+    reference = {"name": named, "options": dict(pool_options)}
     loaded = load_pool(pool, **pool_options) if isinstance(pool, str) else pool
     if not 0.0 <= evaluation_share < 1.0:
         raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")

@@ -71,6 +71,7 @@ class Session:
         pool: Pool | str,
         *,
         name: str | None = None,
+        source: str | None = None,
         target: str | None = None,
         pool_options: Mapping[str, Any] | None = None,
         classifier: str = "large-margin",
@@ -94,6 +95,7 @@ class Session:
             pool: what `load_pool` takes; or a Pool that was loaded by its name (then `Session.open`
                 loads it by that name again, with `target` and `pool_options`).
             name: what people call the project; the pool's name unless given.
+            source: what `pool` was loaded from, where that is not its name.
             target: the column that holds the classes, for files.
             pool_options: further options of `load_pool`.
             classifier: a registry name or "package.module:Class".
@@ -119,6 +121,7 @@ class Session:
         store = store or Store.open()
         record, loaded = create_project(
             pool,
+            source=source,
             name=name,
             pool_options=dict(pool_options or {}) | ({} if target is None else {"target": target}),
             classifier=classifier,

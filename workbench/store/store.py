@@ -29,7 +29,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.reading import cut, reason
-from workbench.store.events import Event, now
+from workbench.store.events import UNDOABLE, Event, now
 from workbench.store.fold import fold
 from workbench.store.processes import is_alive, this_process
 from workbench.store.retry import retried, was_cut_off
@@ -69,6 +69,7 @@ class ProjectSummary:
         owner: key of the person it belongs to; "" for nobody.
         access: who may open it: "private" (the owner), "shared" (the owner and `members`), "open".
         members: keys of people, for "shared".
+        n_items: of its pool when it was last accepted.
     """
 
     id: str
@@ -81,6 +82,12 @@ class ProjectSummary:
     owner: str = ""
     access: str = "open"
     members: tuple[str, ...] = ()
+    n_items: int = 0
+
+    @property
+    def archived(self) -> bool:
+        """Whether it was put aside; nothing of it is lost."""
+        return bool(self.settings.get("archived"))
 
     def lets_in(self, key: str) -> bool:
         """Whether the person with this key may open it."""
@@ -349,14 +356,15 @@ class Store:
         Returns:
             The project with its new id.
         """
-        t = _tables()
+        moment = now()
         record = ProjectRecord(
             secrets.token_hex(6),
             name,
             dict(pool),
             dict(settings),
-            now(),
+            moment,
             n_labelled=fold(events).n_labelled,
+            changed=moment,
             owner=owner,
             access="private" if owner else "open",
             fingerprints=np.asarray(fingerprints, dtype=np.uint64),
@@ -364,22 +372,7 @@ class Store:
             has_item_ids=item_ids is not None,
         )
         with self._write() as connection:
-            connection.execute(
-                t.projects.insert().values(
-                    id=record.id,
-                    name=name,
-                    pool=dict(pool),
-                    settings=dict(settings),
-                    fingerprints=record.fingerprints.astype("<u8").tobytes(),
-                    feature_map=dict(feature_map),
-                    created=record.created,
-                    n_labelled=record.n_labelled,
-                    changed=record.created,
-                    owner=owner or None,
-                    access=record.access,
-                    item_ids=None if item_ids is None else _pack_ids(item_ids),
-                )
-            )
+            _insert_project(connection, record, item_ids)
             for event in events:
                 _insert(connection, record.id, event)
         return record
@@ -412,14 +405,15 @@ class Store:
         return found[0] if found else None
 
     def _summaries(self, *conditions: Any) -> list[ProjectSummary]:
-        from sqlalchemy import select
+        from sqlalchemy import func, select
 
         c = _tables().projects.c
         columns = (c.id, c.name, c.pool, c.settings, c.created, c.n_labelled, c.changed)
-        query = select(*columns, c.owner, c.access, c.members).where(*conditions)
+        octets = func.length(c.fingerprints).label("octets")
+        query = select(*columns, c.owner, c.access, c.members, octets).where(*conditions)
         with self._read() as connection:
             rows = connection.execute(query.order_by(c.created.desc(), c.id)).all()
-        return [ProjectSummary(*row[:6], **_shown_to(row)) for row in rows]
+        return [ProjectSummary(*row[:6], **_shown_to(row), n_items=int(row.octets) // 8) for row in rows]
 
     @retried
     def count_labelled(self, project_id: str, n_labelled: int) -> None:
@@ -550,6 +544,83 @@ class Store:
         c = _tables().people.c
         with self._read() as connection:
             return {str(row.key): str(row.name) for row in connection.execute(select(c.key, c.name))}
+
+    def restore_project(
+        self,
+        record: ProjectRecord,
+        events: Sequence[Event],
+        rounds: Sequence[tuple[int, Mapping[str, Any], Mapping[str, Array] | None]] = (),
+        item_ids: Sequence[str] | None = None,
+        owner: str = "",
+    ) -> ProjectRecord:
+        """Store a project with a history that was recorded elsewhere, or under another id.
+
+        Args:
+            record: the project; it gets a new id.
+            events: all of them, oldest first; each keeps its time and who did it, and gets a new id.
+            rounds: (number, record, posterior or None) of the finished fits.
+            item_ids: [N] the source's ids.
+            owner: key of the person it belongs to; it is private then, and open without one.
+
+        Returns:
+            The project with its new id.
+        """
+        new = replace(
+            record,
+            id=secrets.token_hex(6),
+            owner=owner,
+            access="private" if owner else "open",
+            members=(),
+            n_labelled=fold(events).n_labelled,
+            changed=events[-1].time if events else record.created,
+            has_item_ids=item_ids is not None,
+        )
+        ids: dict[int, int] = {}
+        with self._write() as connection:
+            _insert_project(connection, new, item_ids)
+            for event in events:
+                payload = dict(event.payload)
+                if event.kind == "undo" and "of" in payload:
+                    payload["of"] = ids.get(int(payload["of"]), 0)
+                ids[event.id] = _insert(connection, new.id, replace(event, payload=payload)).id
+            for number, document, state in rounds:
+                blob = None if state is None else arrays_to_bytes(state)
+                _insert_round(connection, new.id, number, document, blob)
+        return new
+
+    def duplicate_project(self, project_id: str, name: str, owner: str = "") -> ProjectRecord:
+        """A second project with the same history, which goes its own way from here on.
+
+        Raises:
+            InputError: there is none with this id.
+        """
+        record = self.project(project_id)
+        kept = self.round_state(project_id)
+        rounds = [
+            (r.number, r.record, kept[1] if kept is not None and kept[0] == r.number else None)
+            for r in self.rounds(project_id)
+        ]
+        copy = replace(record, name=name, created=now())
+        return self.restore_project(copy, self.events(project_id), rounds, self.item_ids(project_id), owner)
+
+    def archive_project(self, project_id: str, on: bool = True) -> None:
+        """Put a project aside, or take it back into the list."""
+        settings = {k: v for k, v in self.project(project_id).settings.items() if k != "archived"}
+        self.update_project(project_id, settings=settings | ({"archived": True} if on else {}))
+
+    @retried
+    def contributors(self) -> dict[str, list[str]]:
+        """Project id -> who decided something in it, in the order of their names."""
+        from sqlalchemy import select
+
+        c = _tables().events.c
+        found: dict[str, list[str]] = {}
+        query = select(c.project, c.annotator).where(c.kind.in_(UNDOABLE)).distinct()
+        with self._read() as connection:
+            for row in connection.execute(query.order_by(c.project, c.annotator)):
+                if row.annotator != "source":
+                    found.setdefault(row.project, []).append(row.annotator)
+        return found
 
     # --- events -------------------------------------------------------------------------------
 
@@ -1014,6 +1085,27 @@ def _sqlite_begin(connection: Any) -> None:
     # fails at once, whatever the time-out, when another process wrote in between.
     write = connection.get_execution_options().get("workbench_write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _insert_project(connection: Connection, record: ProjectRecord, item_ids: Sequence[str] | None) -> None:
+    connection.execute(
+        _tables()
+        .projects.insert()
+        .values(
+            id=record.id,
+            name=record.name,
+            pool=dict(record.pool),
+            settings=dict(record.settings),
+            fingerprints=np.asarray(record.fingerprints, dtype="<u8").tobytes(),
+            feature_map=dict(record.feature_map),
+            created=record.created,
+            n_labelled=record.n_labelled,
+            changed=record.changed,
+            owner=record.owner or None,
+            access=record.access,
+            item_ids=None if item_ids is None else _pack_ids(item_ids),
+        )
+    )
 
 
 def _insert(connection: Connection, project_id: str, event: Event) -> Event:

@@ -1,0 +1,31 @@
+"""Projects on the Data page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.driving import Server, settled, visit
+from tests.browser.test_labelling import at_the_desk
+
+
+def test_a_project_is_found_again_and_deleted_only_after_a_question(page: Any, server: Server) -> None:
+    visit(page, server.url)
+    page.click(".st-key-start-wine button")
+    at_the_desk(page)
+    visit(page, server.url)
+    page.click(".st-key-start-wine button")
+    page.wait_for_selector("text=There is a project on this data")
+    page.click(".st-key-go-on-with-it button")
+    at_the_desk(page)
+    visit(page, server.url)
+    cards = page.locator("[class*=st-key-project-actions-]")
+    settled(page)
+    n = cards.count()
+    page.locator("[class*=st-key-more-] button").first.click()
+    page.locator("[class*=st-key-delete-] button").first.click()
+    page.wait_for_selector(".st-key-keep-it")
+    assert page.locator(".st-key-delete-for-good [data-testid=stBaseButton-primary]").count() == 0
+    page.click(".st-key-delete-for-good button")
+    page.wait_for_function(
+        f"document.querySelectorAll('[class*=st-key-project-actions-]').length === {n - 1}"
+    )

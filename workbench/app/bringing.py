@@ -1,0 +1,423 @@
+"""One's own data: one file or folder in, a table of choices filled in, one button that starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app import forms, login, uploads
+from workbench.app.seeing import cached
+from workbench.app.text import for_people, plural, verbatim
+from workbench.errors import InputError
+from workbench.pools.formats import endings_of, format_of
+from workbench.pools.formats.files import File
+
+if TYPE_CHECKING:
+    from workbench.pools.tables.report import TableReport
+
+PLACE, CHOICES, VERSION = "brought", "brought-options", "brought-version"
+MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
+EMPTY = {"median": "median / commonest", "own": "own category", "drop": "leave row out"}
+KEPT = "—"
+AS_THEY_ARE = "As they are"
+SIZES = {AS_THEY_ARE: None, "28 x 28": 28, "32 x 32": 32, "64 x 64": 64, "128 x 128": 128}
+MODES = {AS_THEY_ARE: None, "Grey": "grey", "Colour": "colour"}
+FEATURES = {
+    "shapes": (
+        "Shapes made from the pool (recommended)",
+        "Gradients and patches learnt from these images, of any sizes: about 4 seconds a thousand images, "
+        "once; usually half the labels or fewer.",
+    ),
+    "pixels": (
+        "Raw pixels",
+        "The images as they are, all of one size: at no cost; needed for attacks on the model.",
+    ),
+    "pca": (
+        "Principal components",
+        "50 directions of the pixels, all of one size: seconds; as good as pixels, and quicker to fit.",
+    ),
+    "vectors": (
+        "A file of vectors",
+        "Of an encoder you ran yourself (NPZ with embeddings and ids, or Parquet with a column of lists): at "
+        "no cost here; a good encoder needs the fewest labels.",
+    ),
+}
+
+
+def drop_zone() -> None:
+    """Takes a file, or the path of a folder on this machine, and shows it from then on."""
+    file = st.file_uploader(
+        "A file of yours",
+        type=list(endings_of()),
+        key="upload",
+        label_visibility="collapsed",
+        max_upload_size=uploads.MAX_BYTES >> 20,
+    )
+    if file is not None:
+        try:
+            bring(str(uploads.keep(file.name, file.getvalue())))
+        except InputError as error:
+            said(error)
+    if login.required():
+        return  # the machine's files are not for everybody who may log in
+    with st.popover("A folder on this machine", icon=":material/folder_open:", type="tertiary", key="folder"):
+        path = st.text_input("Path", key="folder-path", placeholder="/home/me/photos", max_chars=4_000)
+        if st.button("Open", key="open-folder", disabled=not path.strip()):
+            place = Path(path.strip()).expanduser()
+            if place.exists():
+                bring(str(place.resolve()))
+            else:
+                st.error(f"There is nothing at {verbatim(path, 200)}.", icon=":material/error:")
+
+
+def bring(path: str) -> None:
+    """Show this file or folder instead of the pools."""
+    leave()
+    st.session_state[PLACE] = path
+    st.rerun()
+
+
+def leave() -> None:
+    """Forget what was brought."""
+    for name in (PLACE, CHOICES, VERSION):
+        st.session_state.pop(name, None)
+
+
+def said(error: object) -> None:
+    """What is wrong, in the words of the pages."""
+    st.error(verbatim(for_people(error)), icon=":material/error:")
+
+
+def page() -> None:
+    """What was brought: its table of choices or its images, and the button that starts."""
+    path = st.session_state[PLACE]
+    file = File.of(path)
+    with st.container(horizontal=True, vertical_alignment="center", key="brought-head"):
+        st.header(verbatim(file.name, 60), width="stretch")
+        if st.button("Back to the pools", key="leave-upload", type="tertiary", icon=":material/arrow_back:"):
+            leave()
+            st.rerun()
+    try:
+        entry = format_of(file)
+        if entry.reader.inspect is not None:
+            table(path, file)
+        elif entry.name in ("images", "idx"):
+            images(path, file)
+        else:
+            whole(path, file)
+    except InputError as error:
+        said(error)
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def table(path: str, file: File) -> None:
+    """A table: what each column is used for, what stands in the way, and the start."""
+    if CHOICES not in st.session_state:
+        st.session_state[CHOICES], st.session_state[VERSION] = first_choices(path), 0
+    options: dict[str, Any] = dict(st.session_state[CHOICES])
+    report = looked_at(path, options)
+    if report.columns:
+        options["columns"] = editor(report, path)
+        report = looked_at(path, options)
+        summary(report)
+    problems(report, options)
+    pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
+    if any(problem.code in ("folder", "files") for problem in report.problems) or options.get("folder"):
+        folder_of_pictures(options)
+    vectors = st.checkbox(
+        "Use vectors of my own in place of these columns", key="own-vectors", width="stretch"
+    )
+    if vectors:
+        source = own_vectors()
+        if source is None:
+            return
+        options["features"] = source
+    if not report.ready:
+        st.caption("Decide the points above to go on.")
+        return
+    uses = [column.use.use for column in report.columns if column.use is not None]
+    kind = "image" if pictured else "text" if uses.count("text") == 1 and not _numeric(uses) else "table"
+    start("own", kind, file.stem, len(report.classes), "class" not in uses, "good\nbad", path, options)
+
+
+def _numeric(uses: list[str]) -> bool:
+    return any(use in ("number", "category", "date") for use in uses)
+
+
+def first_choices(path: str) -> dict[str, Any]:
+    """Guesses for everything: the columns' uses, and the encoding of a text that is not UTF-8."""
+    options: dict[str, Any] = {"columns": "auto"}
+    with st.spinner("Reading the table"):
+        report = looked_at(path, options)
+    if len(report.problems) == 1 and report.problems[0].code == "unreadable":
+        for fix in report.problems[0].fixes:
+            if "encoding" in fix.options:
+                options |= fix.options
+                report = looked_at(path, options)
+    return options | ({"columns": report.columns_option} if report.columns else {})
+
+
+def looked_at(path: str, options: Mapping[str, Any]) -> TableReport:
+    """The table under these options; read once for the same ones."""
+    from workbench.pools import inspect_table
+
+    stamp = Path(path).stat().st_mtime_ns
+    return cached(("brought", path, stamp, repr(options)), lambda: inspect_table(path, **options))
+
+
+def editor(report: TableReport, path: str) -> dict[str, Any]:
+    """The editable table of columns; gives the uses as they are chosen now."""
+    import pandas as pd
+
+    from workbench.pools.tables.uses import USES
+
+    rows = [
+        {
+            "Column": column.name,
+            "Use as": "" if column.use is None else column.use.use,
+            "Empty cells": EMPTY.get("" if column.use is None else column.use.empty, KEPT),
+            "Empty": column.n_missing,
+            "Different": column.n_unique,
+            "For example": ", ".join(column.examples),
+        }
+        for column in report.columns
+    ]
+    # the table that is edited stays as it was first shown: what is chosen lies in the widget
+    digest = sha256(repr((path, [row["Column"] for row in rows])).encode()).hexdigest()[:8]
+    key = f"uses-{digest}-{st.session_state[VERSION]}"
+    given = st.session_state.setdefault(f"{key}-rows", rows)
+    fixed = {name: st.column_config.Column(disabled=True) for name in ("Column", "For example")}
+    numbers = {
+        name: st.column_config.NumberColumn(disabled=True, width="small") for name in ("Empty", "Different")
+    }
+    with st.container(key="columns"):
+        edited = st.data_editor(
+            pd.DataFrame(given),
+            hide_index=True,
+            num_rows="fixed",
+            key=key,
+            height=min(40 + 35 * len(given), 460),
+            column_config={
+                **fixed,
+                **numbers,
+                "Use as": st.column_config.SelectboxColumn(options=list(USES), required=True, width="small"),
+                "Empty cells": st.column_config.SelectboxColumn(
+                    options=[*EMPTY.values(), KEPT],
+                    required=True,
+                    width="medium",
+                    help="What they become. Of ids and classes only “leave row out” changes anything: "
+                    "an empty class is an item to be labelled.",
+                ),
+            },
+        )
+    return uses_of_rows(edited.to_dict("records"), report)
+
+
+def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict[str, Any]:
+    """The option `columns` that the rows of the editable table say.
+
+    Args:
+        rows: with "Column", "Use as" and "Empty cells".
+        report: of the table as it was shown; a column that stays a date keeps its format.
+    """
+    known = {words: name for name, words in EMPTY.items()}
+    before = {column.name: column.use for column in report.columns}
+    uses: dict[str, Any] = {}
+    for row in rows:
+        name, use = str(row["Column"]), row["Use as"]
+        chosen = {"use": use, "empty": known.get(row["Empty cells"], "")}
+        was = before.get(name)
+        if use == "date" and was is not None and was.use == "date":
+            chosen["format"] = was.format
+        uses[name] = {key: value for key, value in chosen.items() if value}
+    return uses
+
+
+def summary(report: TableReport) -> None:
+    """How many rows, what is asked, what comes with a class already."""
+    parts = [plural(report.n_rows, "row"), plural(len(report.columns), "column")]
+    st.markdown(f"**{' · '.join(parts)}**")
+    if not report.classes:
+        return
+    most = sorted(report.classes.items(), key=lambda pair: -pair[1])
+    known = sum(report.classes.values())
+    rest = report.n_rows - known
+    st.caption(
+        f"{plural(len(most), 'class', 'classes')}: "
+        + ", ".join(f"{verbatim(name, 30)} ({n:,})" for name, n in most[:8])
+        + (f" and {len(most) - 8} more" if len(most) > 8 else "")
+        + (f" · {plural(known, 'label')} taken over, {rest:,} to ask" if rest > 0 else "")
+    )
+
+
+def problems(report: TableReport, options: dict[str, Any]) -> None:
+    """What a person should know or decide; each way out is a button."""
+    notes = [problem for problem in report.problems if problem.severity == "note" and not problem.fixes]
+    for number, problem in enumerate(p for p in report.problems if p not in notes):
+        icon, colour = MARKS[problem.severity]
+        with st.container(border=True, key=f"problem-{number}", gap="xsmall"):
+            st.markdown(f":{colour}[:material/{icon}:] {verbatim(for_people(problem.message))}")
+            if problem.fixes:
+                with st.container(horizontal=True, key=f"fixes-{number}", gap="small"):
+                    for which, fix in enumerate(problem.fixes):
+                        if st.button(verbatim(fix.label, 70), key=f"fix-{number}-{which}-{problem.code}"):
+                            decide(uploads.merged(options, fix.options))
+    for problem in notes:
+        st.caption(f":material/info: {verbatim(for_people(problem.message))}")
+
+
+def decide(options: dict[str, Any]) -> None:
+    """Go on under these options."""
+    st.session_state[CHOICES] = options
+    st.session_state[VERSION] += 1
+    st.rerun()
+
+
+def folder_of_pictures(options: dict[str, Any]) -> None:
+    """Where the files lie that a column names: a zip that is uploaded, or a folder on this machine."""
+    with st.container(border=True, key="pictures"):
+        st.markdown("**The pictures**: a zip of them, or their folder on this machine")
+        file = st.file_uploader(
+            "Pictures", type=["zip"], key="upload-pictures", label_visibility="collapsed",
+            max_upload_size=uploads.MAX_BYTES >> 20,
+        )  # fmt: skip
+        path = ""
+        if not login.required():
+            path = st.text_input(
+                "Folder", key="pictures-folder", max_chars=4_000, placeholder="/home/me/photos"
+            )
+        place = str(uploads.keep(file.name, file.getvalue())) if file is not None else path.strip()
+        if place and place != options.get("folder"):
+            decide(options | {"folder": place})
+
+
+# --- everything else ------------------------------------------------------------------------------
+
+
+def own_vectors() -> str | None:
+    """The option of features that names an uploaded file of vectors; None where there is none yet."""
+    from workbench.pools.features.vectors import PREFIX
+
+    file = st.file_uploader(
+        "Vectors",
+        type=["npz", "parquet", "pq"],
+        key="upload-vectors",
+        max_upload_size=uploads.MAX_BYTES >> 20,
+    )
+    return None if file is None else f"{PREFIX}{uploads.keep(file.name, file.getvalue())}"
+
+
+def images(path: str, file: File) -> None:
+    """Images: what the model sees of them, a look at them, and the start."""
+    from workbench.pools import load_pool
+
+    features = st.selectbox(
+        "Features", list(FEATURES), format_func=lambda key: FEATURES[key][0], key="images-features"
+    )
+    st.caption(FEATURES[features][1])
+    source = own_vectors() if features == "vectors" else features
+    if source is None:
+        return
+    options: dict[str, Any] = {"features": source}
+    if file.plain_name.endswith(".zip") or file.is_folder:
+        left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
+        chosen: dict[str, Any] = {}
+        if features in ("pixels", "pca"):
+            size = left.selectbox("Size", list(SIZES), key="images-size", help="Networks like small images.")
+            mode = middle.selectbox("Colours", list(MODES), key="images-mode")
+            chosen = {"resize": SIZES[size], "mode": MODES[mode]}
+        if right.toggle("Leave out files that cannot be read", key="images-drop"):
+            chosen["corrupt"] = "drop"
+        options |= {name: value for name, value in chosen.items() if value is not None}
+    try:
+        words = "Reading the images" + (", and learning shapes" if features == "shapes" else "")
+        with st.spinner(words):
+            pool = cached(("upload", path, *sorted(options.items())), lambda: load_pool(path, **options))
+    except InputError as error:
+        said(error)
+        if "resize=" in str(error) or "mode=" in str(error):
+            st.caption("Size and colours above bring all images to one; shapes take them as they are.")
+        return
+    seen(pool)
+    start("own", "image", file.stem, len(pool.classes), not pool.has_truth, "cat\ndog", path, options)
+
+
+def whole(path: str, file: File) -> None:
+    """A file whose columns need no decisions, such as arrays: it is opened, shown and started."""
+    from workbench.pools import load_pool
+
+    with st.spinner("Reading the file"):
+        pool = cached(("upload", path), lambda: load_pool(path))
+    if pool.kind == "image":
+        images(path, file)
+        return
+    seen(pool)
+    start("own", pool.kind, file.stem, len(pool.classes), not pool.has_truth, "good\nbad", path, {})
+
+
+def seen(pool: Any) -> None:
+    """A pool before it is started: some of its items, their classes, what was done to them."""
+    from workbench.figures.thumbnails import sheet, tile
+
+    st.markdown(f"**{verbatim(pool.title, 60)}** · {verbatim(pool.description)}")
+    if pool.kind == "image":
+        step = max(1, len(pool) // 24)
+        shown = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
+        st.image(
+            sheet(shown, 12, gap=4, ground=128),
+            alt="Some of the images",
+            output_format="PNG",
+            width="stretch",
+        )
+    else:
+        import pandas as pd
+
+        rows = pd.DataFrame(pool.features[:8, :40], columns=list(pool.feature_map.columns[:40]))
+        st.dataframe(rows, hide_index=True, key="preview", alt="First rows")
+    if pool.has_truth:
+        names = ", ".join(verbatim(name, 30) for name in pool.classes[:12])
+        more = f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""
+        st.caption(f"{plural(len(pool.classes), 'class', 'classes')}: {names}{more}")
+    for note in pool.notes:
+        st.caption(f":material/info: {verbatim(note)}")
+
+
+def start(
+    key: str, kind: Any, stem: str, n_classes: int, ask_classes: bool, example: str, path: str,
+    options: dict[str, Any],
+) -> None:  # fmt: skip
+    """The last part: class names where the data has none, settings, and the one green button."""
+    typed = ""
+    if ask_classes:
+        typed = st.text_area(
+            "Classes, one a line",
+            key="typed-classes",
+            placeholder=example,
+            height=120,
+            max_chars=20_000,
+            help="May stay empty: classes can be named while labelling, and more can be added then.",
+        )
+    with st.expander("Model, policy and seed", icon=":material/tune:"):
+        settings = forms.settings(f"new-{key}", stem, kind, n_classes)
+    if st.button("Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"):
+        try:
+            classes = None
+            if ask_classes:
+                classes = forms.class_names(typed) if typed.strip() else ()
+            with st.status("Opening", expanded=True) as stages:
+                forms.start(path, replace(settings, classes=classes), options=options, stages=stages)
+        except InputError as error:
+            said(error)
+            if "corrupt=" in str(error):
+                st.button(
+                    "Leave out pictures that cannot be read",
+                    key="fix-corrupt",
+                    on_click=lambda: st.session_state.update({CHOICES: options | {"corrupt": "drop"}}),
+                )
