@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import current, frame, items, mapping, pointing, seeing, widgets
+from workbench.app import current, forms, frame, items, mapping, pointing, seeing, widgets
 from workbench.app.downloads import figure_downloads
 from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
@@ -354,7 +354,8 @@ def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, 
         return view, mapping.values_of(session, view, second), (title, theirs), None
     if against == "Another model":
         own = str(session.settings["classifier"])
-        kinds = [kind for kind in mapping.MODELS if kind != own]
+        possible = forms.classifiers_for(session.pool.kind, len(model.classes))
+        kinds = [kind for kind in possible if kind != own]
         kind = st.selectbox("Model", kinds, key="other-kind", format_func=mapping.classifier_title)
         other, job = mapping.other_kind(session, view, kind)
         left = mapping.classifier_title(own)

@@ -119,6 +119,15 @@ def test_latents_are_finite_where_promised(fitted):
     assert np.isfinite(model.objective_trace_).all()
 
 
+def test_attacks_find_gradients_where_the_registry_says_so(fitted):
+    from workbench.attacks.targets import target_of
+
+    name, model = fitted
+    promised = CLASSIFIERS[name].gradients
+    with contextlib.nullcontext() if promised else pytest.raises(InputError, match=r"gives no|kernel"):
+        target_of(model)
+
+
 def test_the_state_is_plain_arrays_and_makes_an_equal_model(fitted):
     _, model = fitted
     buffer = io.BytesIO()

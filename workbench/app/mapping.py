@@ -27,7 +27,6 @@ LATENT_ONLY = "This model has no latent functions: variation ratio, BALD and var
 _MAPS: dict[str, NeighbourMap] = {}
 """Neighbour maps read from disk, the newest few."""
 _MOST_MAPS = 8
-MODELS = ("large-margin", "logistic-softmax", "svgp-robust-max", "svgp-softmax", "logistic-regression")
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,18 +111,12 @@ def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-WITH_GRADIENTS = (
-    "large-margin", "large-margin-net", "softmax-net", "logistic-softmax", "svgp-softmax", "wasserstein",
-)  # fmt: skip
-"""Classifiers offered for attacks, quickest first."""
-
-
 def classifiers() -> list[str]:
     """Names of the classifiers that are offered for attacks."""
     from workbench.app.forms import classifiers_for
+    from workbench.classifiers import CLASSIFIERS
 
-    possible = classifiers_for("image", 10)
-    return [name for name in WITH_GRADIENTS if name in possible]
+    return [name for name in classifiers_for("image", 10) if CLASSIFIERS[name].gradients]
 
 
 def gives_gradients(session: Session) -> bool:

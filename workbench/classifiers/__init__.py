@@ -27,6 +27,7 @@ class ClassifierEntry(Entry):
         source: where the model comes from.
         cost: what a fit costs, in words.
         has_latent: whether `predict_latent` works (variation ratio needs it).
+        gradients: whether it is a function of pixels that an attacker can follow downhill.
         image_only: whether it needs images.
         binary_only: whether it refuses more than two classes.
     """
@@ -34,6 +35,7 @@ class ClassifierEntry(Entry):
     source: str = ""
     cost: str = ""
     has_latent: bool = True
+    gradients: bool = False
     image_only: bool = False
     binary_only: bool = False
 
@@ -66,6 +68,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             source="Wistuba & Rawat 2018, 2019",
             cost="about 10 ms a warm fit at 100 labels, a tenth of a second at 1,500; some ten times that in "
             "the rounds that choose its geometry (every ten labels; choice=fixed for none)",
+            gradients=True,
         ),
         ClassifierEntry(
             "bayesian-svm",
@@ -74,6 +77,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             "Binary Bayesian SVM with inducing points; one-vs-rest for more classes.",
             source="Wenzel et al. 2017",
             cost="like the large-margin GP",
+            gradients=True,
         ),
         ClassifierEntry(
             "bayesian-svm-batch",
@@ -82,6 +86,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             "The Bayesian SVM without inducing points, for small data.",
             source="Wenzel et al. 2017, batch form",
             cost="cubic in the number of labels",
+            gradients=True,
         ),
         ClassifierEntry(
             "bayesian-svm-linear",
@@ -98,6 +103,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             "Conjugate multi-class GP with calibrated probabilities on overlapping data.",
             source="Galy-Fajou et al. 2019",
             cost="15 to 40 closed-form sweeps",
+            gradients=True,
         ),
         ClassifierEntry(
             "logistic-softmax-gibbs",
@@ -106,6 +112,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             "Exact samples of the same model, for small data.",
             source="Galy-Fajou et al. 2019, Gibbs sampler",
             cost="cubic in the number of labels, for every sample",
+            gradients=True,
         ),
         ClassifierEntry(
             "svgp-softmax",
@@ -115,6 +122,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             options={"likelihood": "softmax"},
             source="Hensman et al. 2015; GPflow",
             cost="about ten sweeps: under a second at 1,500 labels",
+            gradients=True,
         ),
         ClassifierEntry(
             "svgp-robust-max",
@@ -124,6 +132,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             options={"likelihood": "robust-max"},
             source="Hernández-Lobato et al. 2011; GPflow",
             cost="15 to 40 sweeps: about a second at 1,500 labels",
+            gradients=True,
         ),
         ClassifierEntry(
             "svgp-heaviside",
@@ -133,6 +142,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             options={"likelihood": "heaviside"},
             source="Girolami & Rogers 2006; GPflow",
             cost="about ten sweeps: a few seconds at 1,500 labels",
+            gradients=True,
         ),
         ClassifierEntry(
             "wasserstein",
@@ -141,6 +151,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             "A network's mean with a GP's uncertainty, matched by the Wasserstein distance.",
             source="the GWI notes; Wild et al. 2022",
             cost="a few hundred network steps: seconds",
+            gradients=True,
         ),
         ClassifierEntry(
             "large-margin-net",
@@ -150,6 +161,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             source="Wistuba & Rawat 2018, 2019: LMGP-DNN",
             cost="minutes",
             image_only=True,
+            gradients=True,
         ),
         ClassifierEntry(
             "softmax-net",
@@ -160,6 +172,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             cost="minutes",
             has_latent=False,
             image_only=True,
+            gradients=True,
         ),
         ClassifierEntry(
             "svm-platt",
