@@ -124,14 +124,6 @@ def test_between_choices_kernel_and_points_stand(chosen):
     assert model.predictor_.projects_like(chosen.predictor_)
 
 
-def test_the_first_look_begins_a_little_stretched_but_for_features_of_one_scale(monkeypatch):
-    X, y = codes_table()
-    monkeypatch.setattr(choosing, "clearly_less", lambda *_: False)
-    assert grown("auto", X, y, 20).choice_.candidate == Candidate(stretch=0.25)
-    pixels = LargeMarginClassifier(choice="auto").measure(X, 0, common_scale=True)
-    assert choosing.first(pixels) == Candidate()
-
-
 def test_labelled_items_join_where_the_centres_leave_most_open_and_not_too_many():
     X, y = ring(400)
     model = LargeMarginClassifier(choice="auto", random_state=0)
@@ -160,7 +152,6 @@ def test_all_candidates_equal_keeps_the_present_one():
 def test_where_nothing_moves_it_is_the_fixed_model(monkeypatch):
     X, y = codes_table()
     monkeypatch.setattr(choosing, "clearly_less", lambda *_: False)
-    monkeypatch.setattr(choosing, "first", lambda _: Candidate())
     fixed, auto = (grown(choice, X, y, 40) for choice in ("fixed", "auto"))
     assert [str(one.candidate) for one in auto.choices_] == ["columns as numbers"] * 4
     np.testing.assert_array_equal(auto.predict_proba(X), fixed.predict_proba(X))

@@ -336,8 +336,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
             return fit.left_out
 
         try:
-            present = last.candidate if last else choosing.first(pool)
-            choice = choosing.look(present, choosing.steps(pool), judge, n)
+            choice = choosing.look(last.candidate if last else Candidate(), choosing.steps(pool), judge, n)
             self.geometry_, best = fits[choice.candidate]
         except BaseException:
             self.geometry_ = pool
