@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +16,7 @@ from workbench.attacks.inputs import check_images, check_strengths
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
+from workbench.progress import OnProgress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +26,6 @@ ATTACKED_BY = ("fgsm", "adaptive-pgd", "noise")
 SOFTMAX = "softmax"
 """Name of the comparison line: the softmax network under FGSM of its own."""
 _PACKAGES = ("workbench-labels", "tensorflow", "keras", "gpflow", "numpy", "scipy", "scikit-learn")
-
-Report = Callable[[float, str], None]
 
 
 class Examples(NamedTuple):
@@ -173,7 +172,7 @@ def measure(
     softmax: Any = None,
     random_state: int = 0,
     keep: int = 0,
-    report: Report | None = None,
+    report: OnProgress | None = None,
 ) -> Robustness:
     """Attack a model and score what comes out.
 

@@ -15,8 +15,8 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import check_options, estimator, fitted
-from workbench.classifiers.protocols import Callback as Callback
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 _PARAMETERS: dict[type, list[str]] = {}
 _BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
@@ -55,7 +55,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------ for subclasses to write
 
     @abstractmethod
-    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None: ...
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None: ...
 
     @abstractmethod
     def _probabilities(self, X: Floats) -> Floats: ...
@@ -85,7 +85,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             _PARAMETERS[cls] = super()._get_param_names()
         return list(_PARAMETERS[cls])
 
-    def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
+    def fit(self, X: Any, y: Any, callback: FitCallback | None = None) -> Self:
         """Fit.
 
         Args:

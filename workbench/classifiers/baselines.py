@@ -10,10 +10,11 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.classifiers.base import BaseBayesianClassifier, Callback
+from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 FOLDS = 5
 MAX_LAPLACE_ROWS = 6000  # an N x N matrix per class, factored in every Newton step
@@ -42,7 +43,7 @@ class Baseline(BaseBayesianClassifier):
     @abstractmethod
     def _predict_present(self, scaled: Floats) -> Floats: ...
 
-    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         given = self._given_geometry(X)
         self.__dict__.pop("geometry_", None)
         if given is not None:

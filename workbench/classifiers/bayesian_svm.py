@@ -19,10 +19,11 @@ from workbench.classifiers.gp import ClosedFormClassifier, Data, Hyper, KernelCl
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Folded, Predictor
-from workbench.engine.fitting import FitCallback, FitResult
+from workbench.engine.fitting import FitResult
 from workbench.engine.full_svm import full_gp
 from workbench.engine.kernels import Kernel, LinearKernel
 from workbench.engine.projection import Basis, make_basis
+from workbench.progress import FitCallback
 
 LINK_NOISE = 2.0
 """Noise variance of each latent in a one-vs-rest argmax: two functions f and -f then give the

@@ -16,11 +16,12 @@ from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.fitting import FitCallback, FitResult
+from workbench.engine.fitting import FitResult
 from workbench.engine.gaussian import State, q_sqrt_of
 from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel
 from workbench.engine.projection import Basis, cached_basis, project
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 _HYPER_ROWS = 4000  # rows at a time, and in all for a step between minibatches
 _HYPER_STEPS = 30

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import calibration as cal
 from workbench.classifiers import choice as choosing
-from workbench.classifiers.base import BaseBayesianClassifier, Callback
+from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.choice import Candidate, Choice
 from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
 from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
@@ -24,6 +24,7 @@ from workbench.engine.kernels import KERNELS, GPflowKernel, Kernel, StationaryKe
 from workbench.engine.projection import Basis
 from workbench.engine.wide_mean import enough_labels
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 N_INDUCING = 64
 N_MEAN = 448
@@ -220,7 +221,7 @@ class LargeMarginClassifier(BaseBayesianClassifier):
 
     # ------------------------------------------------------------------ fitting
 
-    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._check_kernel()
         chosen = self.choice == "auto" and self._warm() and bool(self.__dict__.get("choices_"))
         if chosen:

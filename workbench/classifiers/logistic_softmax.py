@@ -11,11 +11,11 @@ from workbench.arrays import Floats, Ints
 from workbench.classifiers.gp import ClosedFormClassifier, KernelClassifier
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.fitting import FitCallback
 from workbench.engine.kernels import Kernel, OffsetKernel
 from workbench.engine.projection import make_basis
 from workbench.engine.quadrature import logistic_softmax_probabilities
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 BOUND_NAMES = ("joint", "mean-field", "plain")
 PRIOR_MEANS = ("learned", "log-classes")

@@ -11,13 +11,14 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints, digest
 from workbench.classifiers import calibration as cal
-from workbench.classifiers.base import BaseBayesianClassifier, Callback
+from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.engine.fitting import minibatches
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 if TYPE_CHECKING:
     from workbench.pools.features.network import NetworkFeatureMap
@@ -196,7 +197,7 @@ class SoftmaxNetClassifier(_NetworkClassifier):
     kernel_: Floats = fitted()
     bias_: Floats = fitted()
 
-    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._prepare(X)
         n = len(X)
         total = len(self._schedule(n, self.epochs, np.random.default_rng(0))[0])
@@ -282,7 +283,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
 
     # ------------------------------------------------------------------ fitting
 
-    def _fit_codes(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         if self._keeps_network(len(codes)):
             self._fit_head(X, codes, callback)
         else:
@@ -294,7 +295,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
             return False
         return self.retrain_growth is None or n < self.retrain_growth * self.trained_rows_
 
-    def _fit_head(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+    def _fit_head(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         """Closed-form sweeps on the features as they are."""
         before = self._previous_classes
         if before is None or not np.array_equal(before, self.classes_):
@@ -304,7 +305,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         self.objective_trace_ = self.head_.objective_trace_
         self.n_iter_ = self.head_.n_iter_
 
-    def _fit_whole(self, X: Floats, codes: Ints, callback: Callback | None) -> None:
+    def _fit_whole(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         from workbench.engine import networks as engine
 
         self._prepare(X)

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeGuard
 
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
+from workbench.progress import FitCallback
 
 if TYPE_CHECKING:
     from workbench.arrays import Array, Floats, Ints
-
-Callback = Callable[[float, float], bool | None]
-"""callback(fraction done in [0, 1], objective) -> True to stop and keep the best state."""
 
 
 class Classifier(Protocol):
@@ -65,7 +63,7 @@ class SupportsWarmStart(Classifier, Protocol):
 class SupportsCallback(Classifier, Protocol):
     """A fit that reports and can be stopped."""
 
-    def fit(self, X: Array, y: Array, callback: Callback | None = None) -> Any:
+    def fit(self, X: Array, y: Array, callback: FitCallback | None = None) -> Any:
         """Fit; `callback(fraction, objective)` returning True stops it."""
 
 
@@ -262,7 +260,7 @@ def options_of(estimator: Any) -> dict[str, Any]:
     return dict(estimator.get_params(deep=False))
 
 
-def fit(estimator: Any, X: Array, y: Array, callback: Callback | None = None) -> Any:
+def fit(estimator: Any, X: Array, y: Array, callback: FitCallback | None = None) -> Any:
     """Fit, reporting where the estimator does."""
     if callback is not None and supports_callback(estimator):
         return estimator.fit(X, y, callback=callback)

@@ -12,10 +12,11 @@ from workbench.arrays import Array, Floats
 from workbench.classifiers.argmax import argmax_probabilities
 from workbench.classifiers.gp import Data, Hyper, KernelClassifier, SparseGPClassifier, block_of
 from workbench.classifiers.options import estimator, fitted, option
-from workbench.engine.fitting import FitCallback, FitResult
+from workbench.engine.fitting import FitResult
 from workbench.engine.gaussian import State, q_sqrt_of, root_of
 from workbench.engine.softmax import softmax_probabilities
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 LIKELIHOODS = ("softmax", "robust-max", "heaviside")
 OPTIMIZERS = ("natural", "adam", "papers")

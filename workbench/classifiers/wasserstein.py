@@ -13,10 +13,11 @@ from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.svgp import likelihood_probabilities
-from workbench.engine.fitting import FitCallback, minibatches
+from workbench.engine.fitting import minibatches
 from workbench.engine.kernels import Kernel, StationaryKernel
 from workbench.engine.projection import cached_basis, project
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 DISTANCES = ("exact", "printed")
 TEMPERS = np.geomspace(0.05, 200.0, 49)

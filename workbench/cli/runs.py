@@ -12,6 +12,7 @@ import numpy as np
 
 from workbench.cli.values import print_table
 from workbench.errors import InputError
+from workbench.progress import OnProgress
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import RunSpec
 from workbench.studies.spec import StudySpec
@@ -199,7 +200,7 @@ def list_experiments() -> None:
 
 
 @contextmanager
-def _steps(quiet: bool) -> Iterator[Callable[[float, str], None]]:
+def _steps(quiet: bool) -> Iterator[OnProgress]:
     """A bar of fractions on a terminal's stderr; a line now and then elsewhere."""
     from rich.console import Console
 

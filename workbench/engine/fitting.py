@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Floats, Ints
-
-FitCallback = Callable[[float, float], bool | None]
-"""callback(fraction done in [0, 1], objective) -> True to stop and keep the best state."""
+from workbench.progress import FitCallback
 
 
 class FitResult(NamedTuple):

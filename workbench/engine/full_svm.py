@@ -13,8 +13,9 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from workbench.arrays import Floats
 from workbench.engine.augmentation import augmented_hinge
-from workbench.engine.fitting import FitCallback, FitResult
+from workbench.engine.fitting import FitResult
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 
 class FullGP(NamedTuple):

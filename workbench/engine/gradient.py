@@ -18,12 +18,13 @@ import tensorflow as _tensorflow
 
 from workbench.arrays import Floats, Ints
 from workbench.engine.adam import AdamState, adam_step
-from workbench.engine.fitting import FitCallback, FitResult, minibatches
+from workbench.engine.fitting import FitResult, minibatches
 from workbench.engine.gaussian import State
 from workbench.engine.likelihoods import SiteLikelihood
 from workbench.engine.natural_gradient import Block
 from workbench.engine.projection import relative_jitter
 from workbench.engine.whitened import kl, project, variances
+from workbench.progress import FitCallback
 
 tf: Any = _tensorflow
 

@@ -28,11 +28,12 @@ from workbench.engine.augmentation import (
     rival_weight,
     tempered_shares,
 )
-from workbench.engine.fitting import FitCallback, minibatches
+from workbench.engine.fitting import minibatches
 from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
 from workbench.engine.projection import ALIGNMENT
 from workbench.engine.whitened import gram, inverse_root, kl, row_squares, variances
 from workbench.engine.wide_mean import others
+from workbench.progress import FitCallback
 
 TAU = 0.1
 SWEEPS = 60

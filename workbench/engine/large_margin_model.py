@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from workbench.arrays import Array, Floats
 from workbench.engine import large_margin
-from workbench.engine.fitting import FitCallback
 from workbench.engine.large_margin import TAU, Fit
 from workbench.engine.large_margin_state import Posterior
 from workbench.engine.likelihoods.margin import LargeMargin
 from workbench.engine.projection import relative_jitter
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 
 class LargeMarginGP(gpflow.models.GPModel):

@@ -11,12 +11,12 @@ import tensorflow as tf
 from workbench.arrays import Floats, Ints
 from workbench.engine.adam import AdamState, adam_step
 from workbench.engine.augmentation import augmented_hinge, rival_margins, tempered_maximum
-from workbench.engine.fitting import FitCallback
 from workbench.engine.kernels import StationaryKernel
 from workbench.engine.large_margin import TAU, Fit, closing, data_of, in_epochs, rival_count
 from workbench.engine.large_margin_state import Data, Posterior, signature
 from workbench.engine.projection import relative_jitter
 from workbench.engine.whitened import kl, project, variances
+from workbench.progress import FitCallback
 
 
 def fit_adam(

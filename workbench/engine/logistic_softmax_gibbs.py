@@ -24,6 +24,7 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.special import expit, log_expit
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.progress import FitCallback
 
 # A rate of 1e9 pins sigma(f) to 1e-9 already; beyond, Poisson counts leave the integers.
 _LARGEST_RATE = 1e9
@@ -75,7 +76,7 @@ def sample(
     chains: int,
     seed: int,
     slice_moves: int = 3,
-    callback: Callable[[float, float], bool | None] | None = None,
+    callback: FitCallback | None = None,
 ) -> Draws:
     """Run the chains.
 

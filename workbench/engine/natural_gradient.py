@@ -27,12 +27,13 @@ import numpy as np
 import tensorflow as _tensorflow
 
 from workbench.arrays import Floats, Ints
-from workbench.engine.fitting import FitCallback, FitResult, minibatches
+from workbench.engine.fitting import FitResult, minibatches
 from workbench.engine.gaussian import State, q_sqrt_of, root_of
 from workbench.engine.kernels import Kernel
 from workbench.engine.likelihoods import SiteLikelihood
 from workbench.engine.projection import Basis, project
 from workbench.engine.whitened import grams, inverse_root, kl, variances
+from workbench.progress import FitCallback
 
 # its type stubs know neither AutoGraph's loops nor NumPy arrays as arguments
 tf: Any = _tensorflow

@@ -41,7 +41,7 @@ _FLOATS_PER_CALL = 1 << 24  # activations of one forward chunk
 
 Shape = tuple[int, ...]
 Weights = tuple[Array, ...]
-Report = Callable[[int, float], bool | None]
+OnSteps = Callable[[int, float], bool | None]
 """report(steps done, mean loss of the last steps) -> True to stop."""
 
 # --------------------------------------------------------------------------- the networks
@@ -538,7 +538,7 @@ class Trained(NamedTuple):
 
 def train_softmax(
     network: str, input_shape: Shape, variables: Sequence[Array], shift: Floats, scale: Floats, X: Array,
-    codes: Ints, rows: Ints, rates: Floats, report: Report | None = None,
+    codes: Ints, rows: Ints, rates: Floats, report: OnSteps | None = None,
 ) -> Trained:  # fmt: skip
     """Minimise the cross-entropy of network and softmax layer by Adam.
 
@@ -562,7 +562,7 @@ def train_softmax(
 def train_joint(
     network: str, input_shape: Shape, weights: Sequence[Array], head: Head, kernel: tuple[float, float],
     shift: Floats, scale: Floats, X: Array, codes: Ints, rows: Ints, rates: Floats, *, tau: float,
-    report: Report | None = None,
+    report: OnSteps | None = None,
 ) -> tuple[Weights, Head, Trained]:  # fmt: skip
     """Minimise minus the large-margin objective a row over network, inducing points and q by Adam.
 
@@ -594,7 +594,7 @@ def train_joint(
 
 def _train(
     run: Any, variables: Sequence[Array], before: tuple[Any, ...], data: tuple[Any, ...], rows: Ints,
-    rates: Floats, after: tuple[Any, ...], report: Report | None,
+    rates: Floats, after: tuple[Any, ...], report: OnSteps | None,
 ) -> Trained:  # fmt: skip
     """Call the compiled loop in shares of about a second, so that people see progress and can stop."""
     state = tuple(tf.convert_to_tensor(v) for v in variables)

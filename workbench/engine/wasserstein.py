@@ -29,11 +29,12 @@ import tensorflow as _tensorflow
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.engine.adam import AdamState, adam_step
-from workbench.engine.fitting import FitCallback, FitResult
+from workbench.engine.fitting import FitResult
 from workbench.engine.kernels import stationary
 from workbench.engine.likelihoods.softmax import robust_max_term, wins
 from workbench.engine.networks import Shape, forward, layer_norm, n_features, template
 from workbench.errors import InputError
+from workbench.progress import FitCallback
 
 # its type stubs do not know AutoGraph's loops
 tf: Any = _tensorflow

@@ -21,8 +21,8 @@ from workbench.engine.augmentation import (
     rival_pull,
     tempered_shares,
 )
-from workbench.engine.fitting import FitCallback
 from workbench.engine.projection import CHUNK
+from workbench.progress import FitCallback
 
 ITERATIONS = 80
 TOLERANCE = 1e-3

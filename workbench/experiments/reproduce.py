@@ -22,8 +22,8 @@ from workbench import work
 from workbench.arrays import Floats
 from workbench.errors import Cancelled, InputError
 from workbench.experiments.reports import Report, write_report
+from workbench.progress import OnProgress
 from workbench.registry import Entry, Registry
-from workbench.studies.calibration import OnProgress
 
 T = TypeVar("T")
 

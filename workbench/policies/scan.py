@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CHUNK_CELLS = 1 << 21  # features at a time: 16 MB, however many columns there are
 CHUNK_ROWS = 1 << 14
-OnProgress = Callable[[float], "bool | None"]
+OnFraction = Callable[[float], "bool | None"]
 
 # Utilities may be of any size and sign: ten bins a decade, down to 1e-9.
 _DECADES = np.logspace(-9, 9, 181)
@@ -91,7 +91,7 @@ def score_pool(
     columns: Sequence[str] | None = None,
     temperature: float | None = None,
     timeout: float = 30.0,
-    progress: OnProgress | None = None,
+    progress: OnFraction | None = None,
 ) -> ScanResult:
     """The rows a policy would ask about first, from a pool that need not fit in memory.
 

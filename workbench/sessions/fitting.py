@@ -17,10 +17,11 @@ from workbench.errors import InputError
 from workbench.policies import query
 from workbench.policies.belief import Query
 from workbench.pools.pool import Pool
+from workbench.progress import FitCallback
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
 from workbench.sessions.measure import metrics_of, signs_of
-from workbench.sessions.model import Callback, FittedModel, Learner, asking_policy
+from workbench.sessions.model import FittedModel, Learner, asking_policy
 from workbench.sessions.project import OpenProject
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
@@ -65,7 +66,7 @@ def fit_measure_query(
     held_out: tuple[Ints, Ints],
     probabilities: Callable[[FittedModel, Ints], Floats],
     ask: Callable[[FittedModel], Query | None],
-    callback: Callback | None = None,
+    callback: FitCallback | None = None,
 ) -> Turn:
     """One turn of the loop, for an oracle and for people alike.
 
@@ -192,7 +193,7 @@ class Fits:
         published = self.published(state)
         return published is None or not published.is_of(state, training, self._chosen(state))
 
-    def refit(self, annotator: str, callback: Callback | None = None) -> Round | None:
+    def refit(self, annotator: str, callback: FitCallback | None = None) -> Round | None:
         """See `Session.refit`."""
         with self._refitting:
             project = self._project

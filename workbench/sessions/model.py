@@ -14,12 +14,12 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols
 from workbench.classifiers.latent import Latent
-from workbench.classifiers.protocols import Callback as Callback
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief
 from workbench.policies.belief import belief_of
 from workbench.policies.effective import Effective, effective_policy
 from workbench.pools.pool import Pool
+from workbench.progress import FitCallback
 from workbench.sessions.latents import PoolLatents
 from workbench.sessions.randomness import FIT, generator
 
@@ -189,7 +189,7 @@ class Learner:
         *,
         number: int,
         previous: Mapping[str, Array] | None = None,
-        callback: Callback | None = None,
+        callback: FitCallback | None = None,
     ) -> FittedModel:
         """Fit a round.
 

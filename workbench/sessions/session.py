@@ -15,12 +15,13 @@ from workbench.arrays import Ints
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
+from workbench.progress import FitCallback
 from workbench.registry import trust
 from workbench.sessions.answering import CLOSING, Answers, Conflict, checked_id
 from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions
 from workbench.sessions.fitting import Fits, held_out
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.model import Callback, FittedModel, Learner, check_policy
+from workbench.sessions.model import FittedModel, Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
 from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.project import OpenProject, Transaction
@@ -791,7 +792,7 @@ class Session:
 
     # --- fitting ------------------------------------------------------------------------------
 
-    def refit(self, callback: Callback | None = None) -> Round | None:
+    def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
 
         Meant for a background thread. Works on a snapshot; what is told meanwhile is for the next

@@ -14,8 +14,9 @@ from workbench.policies import query
 from workbench.policies.belief import PolicyFn, Query, Selector
 from workbench.policies.effective import DEFAULT_POLICY, check_share, mix_uniform
 from workbench.pools.pool import Pool
+from workbench.progress import FitCallback
 from workbench.sessions.fitting import fit_measure_query
-from workbench.sessions.model import Callback, FittedModel, Learner, check_policy
+from workbench.sessions.model import FittedModel, Learner, check_policy
 from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec, with_choice
@@ -55,7 +56,7 @@ def simulate(
     uniform_share: float = 0.0,
     selector: str | Selector = "auto",
     progress: Checkpoint | None = None,
-    callback: Callback | None = None,
+    callback: FitCallback | None = None,
 ) -> Iterator[Round]:
     """Label a pool with its own truth as the oracle.
 
@@ -166,7 +167,7 @@ def simulate(
 
 
 def simulate_spec(
-    spec: RunSpec, pool: Pool, progress: Checkpoint | None = None, callback: Callback | None = None
+    spec: RunSpec, pool: Pool, progress: Checkpoint | None = None, callback: FitCallback | None = None
 ) -> Iterator[Round]:
     """`simulate` with the arguments a spec holds.
 

@@ -17,8 +17,9 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
+from workbench.progress import FitCallback
 from workbench.registry import Entry, Registry, load_own
-from workbench.sessions.model import Callback, FittedModel, Learner
+from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
 
@@ -106,7 +107,7 @@ def observe(
 
 
 def replay(
-    spec: RunSpec, pool: Pool, rounds: Sequence[Round], callback: Callback | None = None
+    spec: RunSpec, pool: Pool, rounds: Sequence[Round], callback: FitCallback | None = None
 ) -> Iterator[Observation]:
     """What was known after each round of a run: its models, fitted again on the labels they had.
 

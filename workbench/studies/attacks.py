@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from workbench.attacks.inputs import check_strengths
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
-from workbench.studies.calibration import OnProgress
+from workbench.progress import FitCallback, OnProgress
 
 if TYPE_CHECKING:
     from workbench.attacks.robustness import Robustness
@@ -278,7 +278,7 @@ def _quiet(fraction: float, what: str) -> None:
     return None
 
 
-def _stages(report: OnProgress, start: float, end: float, what: str) -> Callable[[float, float], bool]:
+def _stages(report: OnProgress, start: float, end: float, what: str) -> FitCallback:
     def callback(fraction: float, objective: float) -> bool:
         report(start + (end - start) * fraction, what)
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import process_time
 from types import MappingProxyType
@@ -22,8 +22,8 @@ from workbench.metrics import (
     reliability_table,
 )
 from workbench.pools.generators import sample_three_gaussians, three_gaussians_probabilities
+from workbench.progress import OnProgress
 
-OnProgress = Callable[[float, str], None]
 """Called with (fraction done, what is being done)."""
 NOISES = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
 """sigma^2 of the sweep; it starts above 0, where all points of a class coincide."""

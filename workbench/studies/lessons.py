@@ -12,10 +12,10 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.figures.records import CalibrationReport, SweepCurve, TradeCurve
 from workbench.metrics import error_rate, negative_log_likelihood
+from workbench.progress import OnProgress
 from workbench.studies.calibration import (
     SWEPT,
     Inference,
-    OnProgress,
     against_gibbs,
     calibration_report,
     fitted,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from workbench import work
 from workbench.engine.runtime import prepare
 from workbench.errors import Cancelled
+from workbench.progress import FitCallback
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint, drop_states, simulate_spec
 from workbench.sessions.spec import RunSpec
@@ -142,7 +143,7 @@ def simulate_remotely(stopped: Callable[..., bool], job: RunJob) -> Iterator[tup
 
 
 def rounds_of(
-    spec: RunSpec, pool: Pool, progress: Checkpoint | None, callback: Callable[[float, float], bool] | None
+    spec: RunSpec, pool: Pool, progress: Checkpoint | None, callback: FitCallback | None
 ) -> Iterator[Round]:
     """The rounds a spec has left, with the posteriors that going on needs."""
     return drop_states(simulate_spec(spec, pool, progress, callback))
