@@ -635,3 +635,24 @@ def test_variation_ratio_beats_random_on_digits(tmp_path: Path) -> None:
     print(f"variation ratio {ours.mean():.4f}, random {random.mean():.4f}, better on {(ours < random).sum()}")
     assert ours.mean() <= 0.085
     assert (ours < random).sum() >= 8
+
+
+def test_access_shows_and_changes_whose_a_project_is(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    store = Store.open()
+    session = Session.create("iris", name="petals", classifier=FAKE, policy="margin", annotator="ann")
+    assert call("access", "petals") == 0
+    assert capsys.readouterr().out == f"petals ({session.id}): open, of nobody\n"
+    assert "belongs to nobody" in refused(capsys, "access", "petals", "private")
+    assert "Nobody called 'Ann' has logged in; there are: nobody yet" in refused(
+        capsys, "access", "petals", "--owner", "Ann"
+    )
+    store.known_as("id 1", "Ann")
+    store.known_as("id 2", "Bob")
+    assert call("access", "petals", "private", "--owner", "Ann") == 0
+    assert "private, of Ann\n" in capsys.readouterr().out
+    assert call("access", session.id, "--with", "Bob") == 0
+    assert "shared, of Ann, with Bob\n" in capsys.readouterr().out
+    found = store.summary(session.id)
+    assert found is not None and (found.owner, found.members) == ("id 1", ("id 2",))
+    assert "private, shared or open" in refused(capsys, "access", "petals", "secret")
+    store.close()

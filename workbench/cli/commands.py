@@ -307,6 +307,21 @@ def relocate(
 
 
 @app.command()
+def access(
+    project: Annotated[str, typer.Argument(help="Id or name of a project.")],
+    access: Annotated[str | None, typer.Argument(help="private, shared or open.")] = None,
+    owner: Annotated[str | None, typer.Option(help="Whose it is to be; somebody who has logged in.")] = None,
+    people: Annotated[
+        list[str] | None, typer.Option("--with", help="Somebody it is shared with; again for more.")
+    ] = None,
+) -> None:
+    """Show or change whose a project is and who may open it."""
+    from workbench.cli.people import show_or_change
+
+    show_or_change(project, access, owner, people or ())
+
+
+@app.command()
 def backup(
     file: Annotated[Path, typer.Argument(help="To write; must not be there yet.")],
 ) -> None:

@@ -107,7 +107,7 @@ def export_file(project: str, format: str, out: Path | None) -> None:
     from workbench.exchange.labels import NEED_POOL
     from workbench.sessions import Session
 
-    record, store = _found(project)
+    record, store = project_named(project)
     session: Any
     try:
         session = Session.open(record.id, store=store)
@@ -144,7 +144,7 @@ def relocate_project(project: str, file: Path) -> None:
     """Point a project at the new place of its pool's file."""
     from workbench.sessions import Session
 
-    record, store = _found(project)
+    record, store = project_named(project)
     moved = Session.relocate(record.id, file, store=store)
     print(f"{moved.name}: its pool is {moved.pool['name']}")
 
@@ -170,11 +170,11 @@ def import_file(project: str, file: Path, format: str | None) -> None:
 def _open(project: str) -> Session:
     from workbench.sessions import Session
 
-    record, store = _found(project)
+    record, store = project_named(project)
     return Session.open(record.id, store=store)
 
 
-def _found(project: str) -> tuple[ProjectSummary, Store]:
+def project_named(project: str) -> tuple[ProjectSummary, Store]:
     """The project with this id, or the only one with this name."""
     from workbench.store import Store
 
