@@ -23,7 +23,8 @@ from workbench.policies.belief import Belief, PolicyFn
 from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
 from workbench.policies.scan_model import ScanModel, Shipped, as_scan_model, unpacked
 from workbench.policies.variation import smallest_margin, top_rows
-from workbench.pools.streams import Source, Unit, open_source
+from workbench.pools.sources import Source, Unit
+from workbench.pools.streams import open_source
 
 if TYPE_CHECKING:
     from workbench.arrays import Array, Floats, Ints

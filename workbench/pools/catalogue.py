@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import workbench
 from workbench.errors import InputError
 
 GROUPS = ("pmlb", "raetsch", "large", "images")
@@ -97,7 +96,7 @@ def bundled_file(name: str) -> Path:
     Raises:
         InputError: the installation is incomplete.
     """
-    package = Path(workbench.__file__).parent
+    package = Path(__file__).resolve().parents[1]
     for folder in (package.parent / "data", package / "bundled"):
         if (folder / name).is_file():
             return folder / name

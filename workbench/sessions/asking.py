@@ -16,7 +16,7 @@ from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
 
 if TYPE_CHECKING:
-    from workbench.sessions.fitting import Published
+    from workbench.sessions.published import Published
 
 LEASE_SECONDS = 600.0
 COLD_ITEMS = 50

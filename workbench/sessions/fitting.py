@@ -23,6 +23,7 @@ from workbench.sessions.asking import Questions
 from workbench.sessions.measure import metrics_of, signs_of
 from workbench.sessions.model import FittedModel, Learner, asking_policy
 from workbench.sessions.project import OpenProject
+from workbench.sessions.published import Published
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectState, fold
@@ -112,36 +113,6 @@ def held_out(pool: Pool, state: ProjectState) -> tuple[Ints, Ints]:
     ]
     both = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
-
-
-@dataclass(frozen=True, eq=False)
-class Published:
-    """What one refit made; replaced as a whole, never changed.
-
-    Attributes:
-        model: the fitted one.
-        training: item -> code of what it was fitted on.
-        keys: of the classes behind the codes.
-        chosen: classifier, options and policy.
-        queue: items to ask next, best first.
-        utilities: [N] the policy's, NaN where it gave none.
-    """
-
-    model: FittedModel
-    training: Mapping[int, int]
-    keys: tuple[str, ...]
-    chosen: Mapping[str, Any]
-    queue: Ints
-    utilities: Floats
-
-    def is_of(self, state: ProjectState, training: Mapping[int, int], chosen: Mapping[str, Any]) -> bool:
-        """Whether a refit on this training set would give nothing new."""
-        return (
-            self.keys == state.keys
-            and self.model.classes == state.classes
-            and (self.training is training or self.training == training)
-            and self.chosen == chosen
-        )
 
 
 class Fits:

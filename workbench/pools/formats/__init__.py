@@ -19,7 +19,7 @@ from workbench.registry import Entry, Registry
 
 if TYPE_CHECKING:
     from workbench.pools.pool import FeatureMap, Kind, Pool
-    from workbench.pools.streams import Source
+    from workbench.pools.sources import Source
     from workbench.pools.tables.report import TableReport
 
 

@@ -25,7 +25,7 @@ from workbench.pools.formats.files import (
 )
 from workbench.pools.labels import codes_of
 from workbench.pools.pool import Pool, TestSplit
-from workbench.pools.streams import ArraySource, Unit
+from workbench.pools.sources import ArraySource, Unit
 from workbench.pools.tables.columns import typical
 from workbench.reading import cut, listed, reading
 

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.formats.files import File, check_cells, check_size
-from workbench.pools.streams import Unit, transformed
+from workbench.pools.sources import Unit, transformed
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable, check_names

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -21,9 +21,32 @@ from workbench.pools.tables.report import Fix, counted
 from workbench.reading import cut, listed, reading
 
 if TYPE_CHECKING:
-    from workbench.pools.tables.examination import Examination
+    from pandas import DataFrame
+
+    from workbench.arrays import Array
+    from workbench.pools.tables.options import TableOptions
+    from workbench.pools.tables.raw import RawTable
+    from workbench.pools.tables.report import Findings
 
 _INLINE = "data:image/"
+
+
+class ExaminedTable(Protocol):
+    """What is looked at here, and told what is wrong: a table under examination.
+
+    Attributes:
+        raw: as it was read.
+        options: under which it is looked at.
+        frame: its cells.
+        found: what a person must know.
+        keep: [N] rows that stay.
+    """
+
+    raw: RawTable
+    options: TableOptions
+    frame: DataFrame
+    found: Findings
+    keep: Array
 
 
 @dataclass(frozen=True)
@@ -91,7 +114,7 @@ class Pictures:
         return fetch_all([name for name in (self.names[i] for i in rows) if is_address(name)])
 
 
-def find_pictures(table: Examination, column: str) -> Pictures:
+def find_pictures(table: ExaminedTable, column: str) -> Pictures:
     """Which pictures a column names, and which of them are there.
 
     Args:
@@ -134,7 +157,7 @@ def find_pictures(table: Examination, column: str) -> Pictures:
 
 
 def _found_files(
-    table: Examination, column: str, names: Sequence[str]
+    table: ExaminedTable, column: str, names: Sequence[str]
 ) -> tuple[PhotoSource | None, dict[str, str]]:
     """The folder of the files a column names, and their paths in it."""
     leave = Fix("Leave the column out", {"columns": {column: {"use": "leave out"}}})
@@ -188,7 +211,7 @@ def _plain(name: str) -> str:
     return unquote(name).replace("\\", "/").removeprefix("./").lstrip("/").lower()
 
 
-def _about_missing(table: Examination, column: str, names: Sequence[str], missing: Any) -> None:
+def _about_missing(table: ExaminedTable, column: str, names: Sequence[str], missing: Any) -> None:
     if not missing.any():
         return
     gone = [names[int(i)] for i in np.flatnonzero(missing)]

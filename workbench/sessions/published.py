@@ -1,0 +1,42 @@
+"""What one refit made, as questions are taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.arrays import Floats, Ints
+    from workbench.sessions.model import FittedModel
+    from workbench.store import ProjectState
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What one refit made; replaced as a whole, never changed.
+
+    Attributes:
+        model: the fitted one.
+        training: item -> code of what it was fitted on.
+        keys: of the classes behind the codes.
+        chosen: classifier, options and policy.
+        queue: items to ask next, best first.
+        utilities: [N] the policy's, NaN where it gave none.
+    """
+
+    model: FittedModel
+    training: Mapping[int, int]
+    keys: tuple[str, ...]
+    chosen: Mapping[str, Any]
+    queue: Ints
+    utilities: Floats
+
+    def is_of(self, state: ProjectState, training: Mapping[int, int], chosen: Mapping[str, Any]) -> bool:
+        """Whether a refit on this training set would give nothing new."""
+        return (
+            self.keys == state.keys
+            and self.model.classes == state.classes
+            and (self.training is training or self.training == training)
+            and self.chosen == chosen
+        )
