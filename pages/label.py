@@ -135,7 +135,7 @@ def how_it_goes(session: Any) -> None:
     runs, job = oracle.baseline(session, reach)
     curves = [yours, summarise("random questions", runs, baseline=True)]
     widgets.figure(
-        learning_curve(curves, height=320),
+        learning_curve(curves, height=320, marks=pace.changes(session.events)),
         "error-curve",
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
     )
@@ -164,7 +164,7 @@ def early_signs(session: Any) -> None:
     ]
     if len(rounds) > 1:
         widgets.figure(
-            learning_curve(curves, measure="Share", height=320),
+            learning_curve(curves, measure="Share", height=320, marks=pace.changes(session.events)),
             "early-signs",
             "How it goes without a measurement: all three should fall. The labels were asked for because "
             "they are hard, so the first is usually above the error on the pool.",
@@ -264,17 +264,22 @@ def progress(session: Any) -> None:
 
 session = current.mine(frame.needed("label items", "Label"))
 current.keep_fitting(session)
-head, tools = st.columns([2, 3], vertical_alignment="bottom", wrap=False)
-with head:
-    st.title("Label")
-with tools, st.container(horizontal=True, horizontal_alignment="right"):
-    if not login.required():
-        me(session)
-    model_popover(session)
-    if st.button("Classes", icon=":material/sell:", key="classes"):
-        for name in ("classes-shown", "classes-editor", "classes-problems"):
-            st.session_state.pop(name, None)
-        classes_dialog(session)
+# on a narrow screen the tools wrap below the title
+widgets.style(".st-key-label-tools { max-width: 100%; }")
+with st.container(
+    horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="label-head"
+):
+    st.title("Label", width="content")
+    with st.container(
+        horizontal=True, horizontal_alignment="right", width="content", gap="small", key="label-tools"
+    ):
+        if not login.required():
+            me(session)
+        model_popover(session)
+        if st.button("Classes", icon=":material/sell:", key="classes"):
+            for name in ("classes-shown", "classes-editor", "classes-problems"):
+                st.session_state.pop(name, None)
+            classes_dialog(session)
 desk.mount(session)
 progress(session)
 if session.pool.has_truth and knows_all(session.pool):

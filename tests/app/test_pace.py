@@ -50,3 +50,16 @@ def test_advice_follows_what_fits_still_change() -> None:
 )
 def test_hours_in_words(hours: float, words: str) -> None:
     assert pace.in_words(hours) == words
+
+
+def test_a_change_of_model_is_marked_where_it_first_was_fitted() -> None:
+    events = [
+        Event.round({"number": 0, "n_labelled": 8}),
+        Event.model_changed("large-margin", {}, "random"),
+        Event.label("a", 1),
+        Event.round({"number": 1, "n_labelled": 9}),
+        Event.round({"number": 2, "n_labelled": 10}),
+        Event.model_changed("large-margin", {}, "margin"),
+    ]
+    ((words, at),) = pace.changes(events).items()
+    assert words.startswith("large-margin, ") and at == 9

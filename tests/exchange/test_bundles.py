@@ -247,7 +247,12 @@ def test_a_project_is_told_in_the_same_form(tmp_path: Path) -> None:
     session.label_item(int(item), "setosa")
     session.undo()
     session.rename_class("setosa", "iris setosa")
+    session.describe_class("virginica", guidance="=the large one")
     write_project_bundle(tmp_path / "b", session)
+    with (tmp_path / "b" / "codebook.csv").open() as file:
+        book = {row["class"]: row for row in csv.DictReader(file)}
+    assert list(book) == ["iris setosa", "versicolor", "virginica"]
+    assert book["iris setosa"]["began_as"] == "setosa" and book["virginica"]["guidance"] == "'=the large one"
     with (tmp_path / "b" / "events.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(session.events)

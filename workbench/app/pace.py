@@ -66,6 +66,21 @@ def latest_at_each(rounds: Sequence[Round]) -> list[Round]:
     return [by_number[n] for n in sorted(by_number)]
 
 
+def changes(events: Sequence[Event]) -> dict[str, int]:
+    """Where classifier or policy were changed: what was chosen -> labels of the first fit with it."""
+    from workbench.policies.registry import title_of
+
+    found: dict[str, int] = {}
+    waiting = ""
+    for event in events:
+        if event.kind == "model-changed":
+            waiting = f"{event.payload['classifier']}, {title_of(str(event.payload['policy']))}"
+        elif event.kind == "round" and waiting:
+            found[waiting] = int(event.payload["n_labelled"])
+            waiting = ""
+    return found
+
+
 def advice(rounds: Sequence[Round]) -> str:
     """Whether more labels still change what is predicted, in a few words; "" where it cannot be said.
 

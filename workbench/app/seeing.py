@@ -91,7 +91,7 @@ def why(session: Session, ask: Ask) -> Reason:
     if ask.role == "cold-start" or model is None:
         words = "Nothing is known yet, so the first items are spread over the pool."
         if len(session.state.trained_classes) > 1:
-            words = "Spread over the pool, while the first model is being fitted."
+            words = "Spread over the pool, as there was no model yet when it was chosen."
         return Reason(ask.role, words, float("nan"), 0, 0)
     policy, searching = asking_policy(model, policy, session.settings)
     entry = POLICIES.get(policy)

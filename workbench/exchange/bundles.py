@@ -32,7 +32,8 @@ from workbench.reading import cut, reading
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.spec import RunSpec
-from workbench.store.fold import EventFold
+from workbench.sessions.taxonomy import code_book
+from workbench.store.fold import EventFold, ProjectState
 from workbench.store.processes import is_alive, this_process
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
@@ -43,7 +44,8 @@ FORMAT = 1
 _PARTIAL = ".partial"
 _MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 _TABLES = ("rounds.csv", "events.csv")
-_PARTS = ("model", *_TABLES, "timings.csv", "environment.json")
+CODE_BOOK = "codebook.csv"
+_PARTS = ("model", *_TABLES, CODE_BOOK, "timings.csv", "environment.json")
 _LIBRARIES = (
     "workbench-labels",
     "numpy",
@@ -293,6 +295,7 @@ def write_project_bundle(folder: Path | str, session: Session) -> None:
         )
     write_whole(place / "rounds.csv", rounds_csv(rounds))
     write_whole(place / "events.csv", project_events_csv(session))
+    write_whole(place / CODE_BOOK, code_book_csv(state))
     write_whole(place / "timings.csv", timings_csv(rounds))
     write_whole(place / "environment.json", json_text(environment()))
     settings = {k: v for k, v in session.settings.items() if k != "test"}
@@ -306,7 +309,7 @@ def write_project_bundle(folder: Path | str, session: Session) -> None:
         "n_rounds": len(rounds),
         "n_labelled": state.n_labelled,
     }
-    files = (*_TABLES, "timings.csv", "environment.json", *(_MODEL if model is not None else ()))
+    files = (*_TABLES, CODE_BOOK, "timings.csv", "environment.json", *(_MODEL if model is not None else ()))
     write_whole(place / "run.json", json_text(sealed(document, place, files)))
 
 
@@ -446,6 +449,13 @@ def zipped(folder: Path | str) -> bytes:
             info.external_attr = 0o644 << 16
             archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
+
+
+def code_book_csv(state: ProjectState) -> str:
+    """The classes as people see them, with their codes and guidance."""
+    rows = code_book(state)
+    columns = list(rows[0]) if rows else ["class"]
+    return csv_text(columns, ([row[name] for name in columns] for row in rows))
 
 
 def rounds_csv(rounds: Sequence[Round]) -> str:

@@ -167,9 +167,8 @@ class Desk extends Speaker {
     if (card.near && card.near.length && !this.hidden) {
       const near = make("div", { class: `near of-${card.near[0].face.kind}` });
       for (const one of card.near) {
-        const same = one.face.same && one.face.rows.length ? `; ${counted(one.face.same, "column")} the same` : "";
         const face = one.face.kind === "row" && !one.face.rows.length ? make("p", { textContent: "The same in every column." }) : faceOf(one.face);
-        near.append(make("figure", {}, face, make("figcaption", { textContent: one.class + same, title: one.class })));
+        near.append(make("figure", {}, face, make("figcaption", { textContent: one.class, title: one.class })));
       }
       this.aside.append(make("h3", { textContent: "Nearest labelled items" }), near);
     }
@@ -193,6 +192,7 @@ class Desk extends Speaker {
     if (!this.searching) {
       const across = classes.length <= 5 ? classes.length : 5;
       this.answers.style.setProperty("--across", across || 1);
+      this.answers.style.setProperty("--narrow", narrow(classes));
       this.answers.replaceChildren(...classes.map((one) => this.answerButton(one, one.key)));
     } else {
       if (this.box.parentNode !== this.answers) this.answers.replaceChildren(this.box, make("div", { class: "list" }));

@@ -36,6 +36,12 @@ const pressed = (event) => {
   return event.shiftKey && letter ? `Shift+${event.key.toLowerCase()}` : event.key.length === 1 ? event.key.toLowerCase() : event.key;
 };
 
+// how many buttons stand side by side on a phone
+const narrow = (classes) => {
+  const longest = Math.max(1, ...classes.map((one) => one.name.length));
+  return longest <= 3 ? 5 : longest <= 9 ? 3 : 2;
+};
+
 const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
 // --------------------------------------------------------------------------------------------- outbox

@@ -17,7 +17,7 @@ class Gallery extends Speaker {
     this.answers = make("div", { class: "answers" });
     this.box = make("input", { class: "search", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
     this.commands = make("div", { class: "commands" });
-    this.node.append(make("div", { class: "bar" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status), this.answers, this.commands, this.message), this.place);
+    this.node.append(make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status), this.answers, this.commands, this.message), this.place);
     window.addEventListener("keydown", (event) => this.key(event), true);
     window.addEventListener("pagehide", () => this.flush());
     if (this.outbox.size) this.pump();
@@ -109,6 +109,7 @@ class Gallery extends Speaker {
     this.answers.classList.toggle("many", this.searching);
     if (!this.searching) {
       this.answers.style.setProperty("--across", Math.min(10, classes.length) || 1);
+      this.answers.style.setProperty("--narrow", narrow(classes));
       this.answers.replaceChildren(...classes.map((one) => button(one, one.key)));
       return;
     }
