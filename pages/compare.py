@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import comparison, current, downloads, forms, widgets
+from workbench.app import comparison, current, downloads, forms, stopping, widgets
 from workbench.app.text import percent, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 
 HEIGHT = 430
 ROUND_HEIGHT = 480
-LOOKS_AT = {
-    "budget": "Labels left of the budget",
-    "overall-uncertainty": "Mean of 1 − max p over the sample",
-    "classification-change": "Share of the sample whose class changed",
-    "kappa": "Cohen's kappa with the round before",
-    "held-out-error": "Error on held-out items",
-}
 
 
 def choose(token: str | None) -> None:
@@ -365,43 +358,7 @@ def when_to_stop(found: comparison.Comparison, results: StudyResult) -> None:
         if job.status != "done":
             widgets.job_panel(job, "stop-advice")
             return
-        labels, rules = job.result
-        advice_shown(labels, rules)
-
-
-def advice_shown(labels: list[int], rules: list[Any]) -> None:
-    import numpy as np
-    import pandas as pd
-
-    from workbench.figures.stopping import Panel, stopping_panels
-    from workbench.sessions.stopping import STOPPING
-
-    def words(rule: Any) -> str:
-        return "not yet" if rule.first is None else f"from {plural(labels[rule.first], 'label')} on"
-
-    st.dataframe(
-        pd.DataFrame(
-            [{"Rule": STOPPING[r.rule].title, "Says stop": words(r), "At the end": r.reason} for r in rules]
-        ),
-        hide_index=True,
-        key="stop-table",
-        alt="What each stopping rule advises",
-    )
-    fig = stopping_panels(
-        np.asarray(labels),
-        [
-            Panel(
-                LOOKS_AT.get(r.rule, STOPPING[r.rule].title),
-                r.values,
-                r.limit,
-                None if r.first is None else labels[r.first],
-                share=r.rule in ("classification-change", "held-out-error", "overall-uncertainty"),
-            )
-            for r in rules
-        ],
-    )
-    widgets.figure(fig, "stop-panels", "What each stopping rule looks at, after each round")
-    downloads.figure_downloads(fig, "stopping", "save-stopping")
+        stopping.shown(*job.result)
 
 
 def reliability_and_map(model: Any, number: int) -> None:

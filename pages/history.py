@@ -10,7 +10,7 @@ from zlib import crc32
 
 import streamlit as st
 
-from workbench.app import current, desk, frame, review, seeing, widgets
+from workbench.app import current, desk, frame, review, seeing, stopping, widgets
 from workbench.app.downloads import button
 from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
@@ -227,9 +227,12 @@ def fits_table(session: Any) -> None:
     if not rounds:
         st.markdown("The first fit comes with labels of two classes.")
         return
+    fits_curve(session)
+    first = session.project.settings
     rows = [
         {
             "Fit": r.number,
+            "Model": made_with(r, first),
             "Labels": r.n_labelled,
             "Measured on": r.n_test,
             "Error": r.error,
@@ -251,6 +254,30 @@ def fits_table(session: Any) -> None:
             column_config=figures,
             alt="Every fit",
         )
+    stopping.of_project(session)
+
+
+def made_with(one: Any, first: Any) -> str:
+    """The model a fit was made with, and the policy that asked after it."""
+    from workbench.app.mapping import classifier_title
+    from workbench.policies.registry import title_of
+
+    classifier, policy = one.made_with
+    # before they could be changed, a fit did not say
+    return f"{classifier_title(classifier or first['classifier'])} · {title_of(policy or first['policy'])}"
+
+
+def fits_curve(session: Any) -> None:
+    from workbench.figures.curves import learning_curve, summarise
+
+    measured = [r for r in session.rounds if r.n_test]
+    if len(measured) < 2:
+        return
+    at = [r.n_labelled for r in measured]
+    fig = learning_curve(
+        [summarise("error", [(at, [r.error for r in measured])])], measure="Error", height=280
+    )
+    widgets.figure(fig, "fits-curve", "Error against labels, a point a fit")
 
 
 def remembered(key: str, stamp: Any, make: Callable[[], Any]) -> Any:

@@ -52,6 +52,8 @@ class Round:
             the labels were chosen for being hard.
         state: the posterior as plain arrays, or None where it was not kept.
         test_probabilities: [n_test, C] float32, or None.
+        made_with: classifier and policy of a fit in a person's project, which may change; of a run, whose
+            spec says it, two empty texts.
     """
 
     number: int
@@ -73,6 +75,7 @@ class Round:
     signs: Mapping[str, float] = field(default_factory=dict)
     state: Mapping[str, Array] | None = None
     test_probabilities: Floats | None = None
+    made_with: tuple[str, str] = ("", "")
 
     def to_json(self) -> dict[str, Any]:
         """Everything but `state` and `test_probabilities`; floats survive exactly, NaN is null."""
@@ -118,6 +121,10 @@ class Round:
                 seconds={intern(k): float(v) for k, v in document["seconds"].items()},
                 signs={intern(k): float(v) for k, v in document.get("signs", {}).items()},
                 state=state,
+                made_with=(
+                    intern(str(document.get("classifier", ""))),
+                    intern(str(document.get("policy", ""))),
+                ),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"This is not a saved round: {error!r}.") from error
