@@ -8,7 +8,7 @@ ARGS ?=
 # tests/conftest.py says what runs in which process
 PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test check bench screenshots lessons lock clean audit
+.PHONY: run test check bench docs screenshots lessons lock clean audit
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp
@@ -27,6 +27,10 @@ bench: .venv/dev.stamp
 
 screenshots: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.screenshots $(ARGS)
+
+# The documentation site in build/site; warnings are errors, its notebook is executed.
+docs: .venv/docs.stamp
+	PLOTLY_RENDERER=png NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build $(ARGS)
 
 # What the lessons show when they open; run it again when their computation changes.
 lessons: .venv/dev.stamp
@@ -63,6 +67,10 @@ lock: .venv/dev.stamp
 .venv/dev.stamp: pyproject.toml requirements.lock | .venv/bin/python
 	$(PIP) install --quiet -c requirements.lock -e '.[dev]'
 	@touch $@ .venv/run.stamp
+
+.venv/docs.stamp: .venv/dev.stamp
+	$(PIP) install --quiet -c requirements.lock -e '.[dev,docs]'
+	@touch $@
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

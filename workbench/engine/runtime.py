@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import os
+import sys
+import tempfile
 import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.abc import Loader, MetaPathFinder
+from types import ModuleType
+
+# TensorFlow's native part greets on file descriptor 2 before any of its settings hold
+_GREETINGS = (b"WARNING: All log messages before absl", b"I0000 ", b"W0000 ")
 
 
 def thread_count() -> int:
@@ -33,7 +43,57 @@ def prepare() -> None:
     # several sessions may fit at once, each on a thread of its own
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(max(threads, os.cpu_count() or 1)))
     warnings.filterwarnings("ignore", message="pkg_resources is deprecated", category=UserWarning)
+    if "tensorflow" not in sys.modules:
+        sys.meta_path.insert(0, _QuietTensorFlow())
     limit_blas_threads(threads)
+
+
+class _QuietTensorFlow(MetaPathFinder):
+    """Finds TensorFlow as usual and keeps what its libraries print while they load to itself."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != "tensorflow":
+            return None
+        with suppress(ValueError):
+            sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader.exec_module = _quietly(spec.loader)  # type: ignore[method-assign]
+        return spec
+
+
+def _quietly(loader: Loader) -> Callable[[ModuleType], None]:
+    """The loader's `exec_module` without the greetings."""
+    load = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        with _without_greetings():
+            load(module)
+
+    return exec_module
+
+
+@contextmanager
+def _without_greetings() -> Iterator[None]:
+    """Hold back what is written to descriptor 2; afterwards pass on all but the greetings."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # no stderr at all
+        yield
+        return
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            held.seek(0)
+            for line in held:
+                if not line.startswith(_GREETINGS):
+                    os.write(kept, line)
+            os.close(kept)
 
 
 def limit_blas_threads(threads: int) -> None:

@@ -1,0 +1,30 @@
+"""What stands before TensorFlow is imported."""
+
+import subprocess
+import sys
+
+RUN = """
+import os
+from workbench import simulate
+from workbench.pools import load_pool
+for done in simulate(load_pool("iris"), policy="margin", budget=1, seed=0):
+    pass
+os.write(2, b"ours")
+"""
+
+
+def test_a_run_from_python_prints_nothing_of_tensorflow() -> None:
+    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, timeout=280, check=True)
+    assert done.stderr == b"ours"
+    assert done.stdout == b""
+
+
+def test_other_lines_are_passed_on_while_it_loads() -> None:
+    code = """
+import os
+from workbench.engine.runtime import _without_greetings
+with _without_greetings():
+    os.write(2, b"I0000 00:00 greetings\\nsomething went wrong\\n")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=280, check=True)
+    assert done.stderr == b"something went wrong\n"

@@ -1,0 +1,177 @@
+"""What the pages of the documentation tell people to type works as it stands there.
+
+Every command is read by the program's own parser; in the full checks every block is carried out, page by
+page, in a folder that holds the files the pages speak of.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.pools.test_images import zipped
+from tests.pools.test_shapes import photos
+from tests.test_architecture import ROOT
+from tests.test_docs import PAGES
+from workbench.pools import load_pool
+from workbench.sessions import Session
+from workbench.store import Store
+
+WRITTEN = [page for page in PAGES if page.parent == ROOT or page.is_relative_to(ROOT / "docs")]
+# commands a page needs and does not show: the runs of models it speaks of
+FIRST = {
+    "README.md": ["workbench run --pool poker --budget 4 --set n_inducing=16 --out runs/a-poker"],
+    "pools.md": ["workbench projects"],
+}
+# servers that run until they are stopped
+ENDLESS = ("workbench app",)
+CLUSTER = "tcp://head:8786"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+def commands(page: Path) -> list[str]:
+    """Command lines in the page's blocks, continued lines joined."""
+    found = []
+    for block in blocks(page, "(?:sh)?"):
+        for line in block.replace("\\\n", " ").splitlines():
+            line = re.sub(r"\s+#.*", "", line.strip())
+            if line.startswith(("workbench ", "python -m ")):
+                found.append(" ".join(line.split()))
+    return found
+
+
+def mentioned(page: Path) -> Iterator[str]:
+    """Commands in running text with at least one option."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for quoted in re.findall(r"`(workbench [a-z]+ [^`]*--[^`]*)`", text):
+        yield " ".join(quoted.split())
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_of_a_page_are_ones_the_program_knows(page: Path) -> None:
+    from typer.main import get_command
+
+    from workbench.cli.commands import app
+
+    known_commands = get_command(app).commands  # type: ignore[attr-defined]
+    for line in [*commands(page), *mentioned(page)]:
+        words = shlex.split(re.sub(r"[\[\]|]", " ", line))
+        if words[0] != "workbench":
+            continue
+        command = known_commands.get(words[1])
+        assert command is not None, f"{page.name}: {line}"
+        known = {
+            name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
+        }
+        given = {word.partition("=")[0] for word in words[2:] if word.startswith("--")}
+        assert given <= known, f"{page.name}: {line} has {sorted(given - known)}"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the pages speak of, and a project called flowers."""
+    folder = tmp_path_factory.mktemp("docs")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 3)).round(3), columns=["a", "b", "c"])
+    table["label"] = np.where(table["a"] + table["b"] > 0, "yes", "no")
+    table.to_csv(folder / "my.csv", index=False)
+    words = ["refund", "card", "lost", "late", "parcel", "login", "password", "invoice"]
+    pd.DataFrame({"question": [" ".join(rng.choice(words, 5)) for _ in range(60)]}).to_csv(
+        folder / "questions.csv", index=False
+    )
+    (folder / "photos.zip").write_bytes(zipped(photos(30)))
+    np.save(folder / "clip.npy", rng.normal(size=(30, 8)))
+    np.savez(folder / "clip.npz", embeddings=rng.normal(size=(30, 8)))
+    digits = load_pool("digits")
+    frame = pd.DataFrame(digits.features * 16, columns=list(digits.feature_map.columns))
+    frame.head(20).to_csv(folder / "new-rows.csv", index=False)
+    frame.to_parquet(folder / "big.parquet")
+    session = Session.create("iris", name="flowers", store=Store.open(folder / "home" / "workbench.sqlite"))
+    for ask in session.ask(5):
+        session.tell(ask.id, session.pool.classes[session.pool.truth[ask.item]])
+    labels = pd.DataFrame({"item": [3, 4], "label": ["setosa", "setosa"]})
+    labels.to_csv(folder / "more-labels.csv", index=False)
+    return folder
+
+
+def environment(place: Path) -> dict[str, str]:
+    return os.environ | {"WORKBENCH_HOME": str(place / "home"), "PYTHONPATH": str(ROOT)}
+
+
+def carried_out(place: Path, line: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(line.removeprefix("python -m "))],
+        cwd=place, env=environment(place), capture_output=True, text=True, timeout=1500,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{line}\n{done.stdout[-1000:]}\n{done.stderr[-2000:]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [page for page in WRITTEN if blocks(page, "python")], ids=lambda path: str(path.relative_to(ROOT))
+)
+@pytest.mark.timeout(1200)
+def test_python_of_a_page_runs_block_by_block(page: Path, place: Path) -> None:
+    code = "\n".join(blocks(page, "python"))
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=place, env=environment(place), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [page for page in WRITTEN if commands(page)], ids=lambda path: str(path.relative_to(ROOT))
+)
+@pytest.mark.timeout(3000)
+def test_commands_of_a_page_run_one_after_the_other(page: Path, place: Path) -> None:
+    lines = [*FIRST.get(page.name, ()), *commands(page)]
+    with cluster(place, wanted=any(CLUSTER in line for line in lines)) as address:
+        for line in lines:
+            if not line.startswith(ENDLESS):
+                carried_out(place, line.replace(CLUSTER, address))
+
+
+@contextmanager
+def cluster(place: Path, *, wanted: bool) -> Iterator[str]:
+    """A Dask scheduler and a worker, started by the commands of the page on a free port."""
+    if not wanted:
+        yield ""
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "dask", *words], cwd=place, env=environment(place),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        for words in (
+            ["scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"],
+            ["worker", address, "--nthreads", "1", "--nworkers", "2", "--no-dashboard"],
+        )
+    ]  # fmt: skip
+    try:
+        yield address
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait()
