@@ -8,7 +8,7 @@ ARGS ?=
 # tests/conftest.py says what runs in which process
 PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test check bench docs screenshots lessons lock clean audit
+.PHONY: run test check bench docs release-check screenshots lessons lock clean audit
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp
@@ -22,8 +22,9 @@ check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# A few costs beside a yardstick, appended to a history; `make bench ARGS=NAME` runs one of the benchmarks instead.
 bench: .venv/dev.stamp
-	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python -m benchmarks$(if $(ARGS), $(ARGS),.history)
 
 screenshots: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.screenshots $(ARGS)
@@ -31,6 +32,10 @@ screenshots: .venv/dev.stamp
 # The documentation site in build/site; warnings are errors, its notebook is executed.
 docs: .venv/docs.stamp
 	PLOTLY_RENDERER=png NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build $(ARGS)
+
+# What must hold before a version is given away; on a fresh clone of what is committed.
+release-check: .venv/docs.stamp
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m benchmarks.release $(ARGS)
 
 # What the lessons show when they open; run it again when their computation changes.
 lessons: .venv/dev.stamp

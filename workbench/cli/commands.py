@@ -10,7 +10,7 @@ import typer
 app = typer.Typer(
     name="workbench",
     help="Label less and see why.",
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

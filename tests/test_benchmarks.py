@@ -1,0 +1,29 @@
+"""What the commands around the project decide."""
+
+from pathlib import Path
+
+from benchmarks.history import grown
+from benchmarks.packaging import Tried
+from benchmarks.release import version
+
+
+def test_a_cost_has_grown_when_it_is_above_the_noise_of_both_entries() -> None:
+    before = {"fit": (1.0, 0.01), "noisy": (1.0, 0.2), "same": (1.0, 0.001)}
+    now = {"fit": (1.3, 0.01), "noisy": (1.5, 0.2), "same": (1.05, 0.001), "new": (9.0, 0.1)}
+    assert grown(now, before) == {"fit": 1.3}
+
+
+def test_an_installation_that_failed_says_so_in_its_row() -> None:
+    assert Tried("pip", "3.11", "locked", failed="fails: no wheel").row().endswith("fails: no wheel |")
+    assert Tried("pip", "3.13", "locked", skipped="no such interpreter here").failed == ""
+
+
+def test_versions_that_differ_are_named(tmp_path: Path) -> None:
+    (tmp_path / "workbench").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.2.0"\n')
+    (tmp_path / "workbench" / "__init__.py").write_text('__version__ = "0.2.0"\n')
+    (tmp_path / "CITATION.cff").write_text("version: 0.1.0\n")
+    (tmp_path / "CHANGELOG.md").write_text("# Changes\n\n## 0.2.0 (2026-12-01)\n")
+    assert version(tmp_path) == "pyproject.toml says 0.2.0; CITATION.cff says 0.1.0"
+    (tmp_path / "CITATION.cff").write_text("version: 0.2.0\n")
+    assert version(tmp_path) == ""
