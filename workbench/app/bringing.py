@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import forms, login, uploads
+from workbench.app import current, forms, frame, login, uploads
 from workbench.app.seeing import cached
 from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
@@ -103,6 +103,12 @@ def page() -> None:
             leave()
             st.rerun()
     try:
+        if file.is_folder or file.plain_name.endswith(".zip"):
+            from workbench.exchange import is_project_bundle
+
+            if is_project_bundle(path):
+                bundle(path)
+                return
         entry = format_of(file)
         if entry.reader.inspect is not None:
             table(path, file)
@@ -112,6 +118,30 @@ def page() -> None:
             whole(path, file)
     except InputError as error:
         said(error)
+
+
+def bundle(path: str) -> None:
+    """The bundle of a project: one button opens it."""
+    from workbench.exchange import open_bundle
+
+    st.markdown("This is a project with all its history: labels, events, fits and settings.")
+    place = None
+    if not login.required():
+        place = st.text_input(
+            "Where its pool lies, if it is not in the bundle", key="bundle-pool", max_chars=4_000
+        ).strip()
+    if st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:"):
+        person = login.of_page() if login.required() else None
+        with st.spinner("Reading the bundle and its pool"):
+            made = open_bundle(
+                path,
+                pool=place or None,
+                owner="" if person is None else person.key,
+                paths=not login.required(),
+            )
+        leave()
+        current.choose(made.id)
+        st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
 
 
 # --- tables ---------------------------------------------------------------------------------------

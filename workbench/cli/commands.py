@@ -283,6 +283,20 @@ def export_project(
     export_file(project, format, out)
 
 
+@app.command("open")
+def open_project(
+    bundle: Annotated[Path, typer.Argument(help="A project's bundle: a folder or a zip.")],
+    pool: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where its pool lies here, unless the bundle has it.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the project; the bundle's unless given.")] = None,
+) -> None:
+    """Make a project of the bundle of one, with all its history."""
+    from workbench.cli.labels import open_file
+
+    open_file(bundle, pool, name)
+
+
 @app.command("import")
 def import_project(
     project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],

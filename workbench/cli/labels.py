@@ -140,6 +140,14 @@ def export_file(project: str, format: str, out: Path | None) -> None:
         print(f"{record.name}: {n_labelled} labels in {out}")
 
 
+def open_file(bundle: Path, pool: Path | None, name: str | None) -> None:
+    """A project's bundle as a project."""
+    from workbench.exchange import open_bundle
+
+    made = open_bundle(bundle, pool=pool, name=name)
+    print(f"{made.name}: {made.n_labelled} labels, project {made.id}")
+
+
 def relocate_project(project: str, file: Path) -> None:
     """Point a project at the new place of its pool's file."""
     from workbench.sessions import Session

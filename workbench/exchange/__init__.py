@@ -6,13 +6,13 @@ from workbench.exchange.bundles import (
     labelled_items,
     may_be_written,
     read_bundle,
-    write_project_bundle,
     write_run_bundle,
     zipped,
 )
 from workbench.exchange.imports import IMPORTS, import_labels
 from workbench.exchange.labels import FORMATS, StoredLabels, export_labels, label_table
 from workbench.exchange.models import SavedModel, load_model, save_model
+from workbench.exchange.projects import is_project_bundle, open_bundle, write_project_bundle
 
 __all__ = [
     "FORMATS",
@@ -23,10 +23,12 @@ __all__ = [
     "StoredLabels",
     "export_labels",
     "import_labels",
+    "is_project_bundle",
     "label_table",
     "labelled_items",
     "load_model",
     "may_be_written",
+    "open_bundle",
     "read_bundle",
     "save_model",
     "write_project_bundle",

@@ -45,7 +45,10 @@ _PARTIAL = ".partial"
 _MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 _TABLES = ("rounds.csv", "events.csv")
 CODE_BOOK = "codebook.csv"
-_PARTS = ("model", *_TABLES, CODE_BOOK, "timings.csv", "environment.json")
+_PARTS = (
+    *("model", "pool", *_TABLES, CODE_BOOK, "timings.csv", "environment.json"),
+    *("events.jsonl", "rounds.jsonl", "project.json", "items.npz", "state.npz"),
+)
 _LIBRARIES = (
     "workbench-labels",
     "numpy",
@@ -264,53 +267,12 @@ def write_run_bundle(
         "format": FORMAT,
         "kind": "run",
         "spec": spec.to_json(),
-        "pool": _pool_document(pool),
+        "pool": pool_document(pool),
         "n_rounds": len(rounds),
         "n_labelled": rounds[-1].n_labelled,
     }
     # timings and the environment are another run's business: the same seed gives the same run.json
     write_whole(place / "run.json", json_text(sealed(document, place, (*_TABLES, *_MODEL))))
-
-
-def write_project_bundle(folder: Path | str, session: Session) -> None:
-    """Write a person's project in the same form: settings, rounds, every event, the last model.
-
-    Args:
-        folder: made where it is not there.
-        session: of the project.
-    """
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    state, rounds, model = session.state, session.rounds, session.model
-    if model is not None:
-        save_model(
-            place / "model",
-            model.state,
-            classifier=session.fitted_with["classifier"],
-            options=session.fitted_with["options"],
-            classes=model.classes,
-            feature_map=session.pool.feature_map,
-            n_labelled=model.n_labelled,
-            pool=session.pool.name,
-        )
-    write_whole(place / "rounds.csv", rounds_csv(rounds))
-    write_whole(place / "events.csv", project_events_csv(session))
-    write_whole(place / CODE_BOOK, code_book_csv(state))
-    write_whole(place / "timings.csv", timings_csv(rounds))
-    write_whole(place / "environment.json", json_text(environment()))
-    settings = {k: v for k, v in session.settings.items() if k != "test"}
-    document = {
-        "format": FORMAT,
-        "kind": "project",
-        "name": session.project.name,
-        "settings": settings,
-        "pool": _pool_document(session.pool) | {"reference": dict(session.project.pool)},
-        "classes": list(state.classes),
-        "n_rounds": len(rounds),
-        "n_labelled": state.n_labelled,
-    }
-    files = (*_TABLES, CODE_BOOK, "timings.csv", "environment.json", *(_MODEL if model is not None else ()))
-    write_whole(place / "run.json", json_text(sealed(document, place, files)))
 
 
 def may_be_written(folder: Path | str) -> bool:
@@ -342,7 +304,9 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
     place = Path(folder)
     document = read_json(place / "run.json")
     if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("kind") != "run":
-        raise InputError(f"{place} does not hold the bundle of a run.")
+        project = isinstance(document, dict) and document.get("kind") == "project"
+        more = " It is a project's: workbench open opens it." if project else ""
+        raise InputError(f"{place} does not hold the bundle of a run.{more}")
     check_own(document, place / "run.json")
     broken = damaged(document, place)
     unusable = [name for name in broken if name in _TABLES]
@@ -546,7 +510,8 @@ def _run_events(pool: Pool, rounds: Sequence[Round]) -> str:
     return csv_text(("event", "round", "kind", "item", "id", "class", "role", "utility"), rows)
 
 
-def _pool_document(pool: Pool) -> dict[str, Any]:
+def pool_document(pool: Pool) -> dict[str, Any]:
+    """What a bundle says of its pool."""
     return {
         "name": pool.name,
         "fingerprint": pool.fingerprint,

@@ -1,0 +1,176 @@
+"""A project's bundle opens again as the same project, on another machine too."""
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.sessions.fakes import FAKE
+from workbench.errors import InputError
+from workbench.exchange import is_project_bundle, open_bundle, write_project_bundle, zipped
+from workbench.sessions import ArrayOracle, Session
+from workbench.sessions.operations import Operation
+from workbench.store import Store
+
+
+@pytest.fixture
+def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Store]]:
+    here, there = Store.open(tmp_path / "here.sqlite"), Store.open(tmp_path / "there.sqlite")
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    yield here, there
+    here.close()
+    there.close()
+
+
+def busy(pool: str, store: Store, **more: object) -> Session:
+    """A project in which everything happened."""
+    session = Session.create(pool, classifier=FAKE, policy="margin", annotator="ann", store=store, **more)  # type: ignore[arg-type]
+    for _ in range(5):
+        session.step(ArrayOracle(session.pool))
+    bob = session.as_annotator("bob")
+    items = session.pool.trainable[-6:].tolist()
+    session.label_item(items[0], session.classes[0])
+    bob.label_item(items[0], session.classes[1])
+    session.undo()
+    session.redo()
+    session.note(items[1], "=odd, 'quoted'\nété")
+    session.flag(items[2])
+    ask = bob.ask()[0]
+    bob.tell_many([Operation("op-1", "skip", ask=ask.id)])
+    session.rename_class(session.classes[0], "renamed, with comma")
+    session.import_labels([(items[3], session.classes[1])], "a file")
+    session.add_class("later")
+    return session
+
+
+def state_of(session: Session) -> dict[str, object]:
+    """What a project adds up to, but for the numbers of its events."""
+    state = session.state
+    votes = {
+        item: {who: (vote.key, vote.time, vote.role) for who, vote in given.items()}
+        for item, given in state.votes.items()
+    }
+    return {
+        "votes": votes,
+        "classes": state.class_names,
+        "skipped": state.skipped,
+        "unsure": state.unsure,
+        "flagged": state.flagged,
+        "notes": state.notes,
+        "evaluation": state.evaluation,
+        "codes": state.codes,
+        "asks": {key: (ask.item, ask.role, ask.answered) for key, ask in state.asks.items()},
+        "kinds": [(event.kind, event.annotator, event.time) for event in session.events],
+        "rounds": [r.to_json() for r in session.rounds],
+        "settings": dict(session.settings),
+    }
+
+
+def test_a_project_comes_back_with_all_its_history(tmp_path: Path, stores: tuple[Store, Store]) -> None:
+    here, there = stores
+    session = busy("iris", here, name="Flowers")
+    write_project_bundle(tmp_path / "b", session)
+    assert is_project_bundle(tmp_path / "b") and is_project_bundle(zipped(tmp_path / "b"))
+    for source in (tmp_path / "b", zipped(tmp_path / "b")):
+        made = open_bundle(source, store=there)
+        again = Session.open(made.id, annotator="ann", store=there)
+        assert state_of(again) == state_of(session) and made.name == "Flowers"
+        assert again.pool.test is not None and session.pool.test is not None
+        np.testing.assert_array_equal(again.pool.test.test, session.pool.test.test)
+        assert again.model is not None and session.model is not None
+        np.testing.assert_array_equal(again.model.probabilities, session.model.probabilities)
+    # it goes on from there, and what is taken back is one's own last decision still
+    again.undo()
+    again.step(ArrayOracle(again.pool))
+    write_project_bundle(tmp_path / "c", again)
+    assert open_bundle(tmp_path / "c", store=there, name="Third").name == "Third"
+
+
+def test_the_pool_travels_with_it(tmp_path: Path, stores: tuple[Store, Store]) -> None:
+    here, there = stores
+    place = tmp_path / "mine" / "rows.csv"
+    place.parent.mkdir()
+    place.write_text("a,b,label\n" + "".join(f"{i},{i * 7 % 13},{'xy'[i % 2]}\n" for i in range(40)))
+    session = busy(str(place), here, target="label")
+    write_project_bundle(tmp_path / "b", session)
+    write_project_bundle(tmp_path / "bare", session, with_pool=False)
+    moved = tmp_path / "elsewhere.csv"
+    shutil.move(place, moved)
+    made = open_bundle(tmp_path / "b", store=there)
+    assert Path(str(made.pool["name"])).is_relative_to(tmp_path / "home")
+    assert state_of(Session.open(made.id, annotator="ann", store=there)) == state_of(session)
+    with pytest.raises(InputError, match=r"not in the bundle\. Say where it lies"):
+        open_bundle(tmp_path / "bare", store=there)
+    made = open_bundle(tmp_path / "bare", pool=moved, store=there)
+    assert made.pool["name"] == str(moved)
+    moved.write_text(moved.read_text().replace("3,8,y", "3,9,y"))
+    with pytest.raises(InputError, match=r"row 3|item 3|changed"):
+        open_bundle(tmp_path / "bare", pool=moved, store=there)
+    with pytest.raises(InputError, match="not in the bundle"):
+        open_bundle(tmp_path / "bare", store=there, paths=False)
+
+
+def damaged(folder: Path, kind: str) -> None:
+    run = folder / "run.json"
+    if kind == "cut":
+        run.write_bytes(run.read_bytes()[:200])
+    elif kind == "changed":
+        (folder / "events.jsonl").write_text("{}\n")
+    elif kind == "missing":
+        (folder / "items.npz").unlink()
+    else:  # a document that was written anew around it
+        from workbench.exchange.checksums import sealed
+        from workbench.exchange.files import json_text
+
+        document = json.loads(run.read_text())
+        names = list(document.pop("files"))
+        document.pop("sha256")
+        lines = (folder / "events.jsonl").read_text().splitlines()
+        event = json.loads(lines[-1])
+        event |= {"payload": [1]} if kind == "payload" else {"kind": "no such"} if kind == "kind" else {}
+        if kind == "item":
+            event = {**event, "kind": "note", "payload": {"item": 10_000, "text": "x"}}
+        (folder / "events.jsonl").write_text("\n".join([*lines[:-1], json.dumps(event)]))
+        run.write_text(json_text(sealed(document, folder, names)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "match"),
+    [
+        ("cut", "run.json"),
+        ("changed", "damaged: events.jsonl"),
+        ("missing", "no history"),
+        ("payload", r"an event holds \[1\]"),
+        ("kind", "no such"),
+        ("item", "names an item there is not"),
+    ],
+)
+def test_a_damaged_bundle_is_one_sentence(
+    tmp_path: Path, stores: tuple[Store, Store], kind: str, match: str
+) -> None:
+    here, there = stores
+    write_project_bundle(tmp_path / "b", busy("iris", here))
+    damaged(tmp_path / "b", kind)
+    with pytest.raises(InputError, match=match):
+        open_bundle(tmp_path / "b", store=there)
+    assert there.projects() == []
+
+
+@pytest.mark.parametrize("name", ["../out.txt", "/etc/out.txt", "a/b/c/d.txt"])
+def test_a_zip_writes_nothing_outside_of_its_folder(
+    tmp_path: Path, stores: tuple[Store, Store], name: str
+) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("run.json", '{"format": 1, "kind": "project"}')
+        archive.writestr(name, "x")
+    with pytest.raises(InputError):
+        open_bundle(stream.getvalue(), store=stores[1])
+    with pytest.raises(InputError, match="not a zip of a bundle"):
+        open_bundle(b"nothing", store=stores[1])
+    assert not is_project_bundle(b"nothing")
