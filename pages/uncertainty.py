@@ -416,7 +416,7 @@ def map_notes(where: Any, behind: str) -> None:
         st.caption("Each class has a colour, mixed by probability: pure is sure, muddy is a guess.")
 
 
-session = frame.needed("see where the model is unsure", "Uncertainty")
+session = current.mine(frame.needed("see where the model is unsure", "Uncertainty"))
 with st.container(horizontal=True, vertical_alignment="center", gap="large", key="map-head"):
     st.title("Uncertainty", width="content")
     shown_as = st.segmented_control(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.trials import Row, damaged, fits, runs
+from benchmarks.trials import Row, damaged, fits, postgresql, runs
+from tests.databases import needs_server
 
 
 def assert_none_failed(row: Row) -> None:
@@ -22,3 +23,9 @@ def test_degenerate_fits() -> None:
 @pytest.mark.slow
 def test_killed_runs() -> None:
     assert_none_failed(runs.run(1, seed=1))
+
+
+@pytest.mark.slow
+def test_connections_ended_by_a_database_server() -> None:
+    needs_server()
+    assert_none_failed(postgresql.run(15, seed=1))

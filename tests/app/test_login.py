@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
 
 from workbench.app import current, login, server, sharing
 from workbench.app.desk import routes, tokens
@@ -16,6 +17,7 @@ from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.store import Store
 
+MAIN = Path(__file__).resolve().parents[2] / "workbench" / "main.py"
 AUTH = """[auth]
 redirect_uri = "https://label.example.org/oauth2callback"
 cookie_secret = "0123456789abcdef0123456789abcdef"
@@ -324,3 +326,39 @@ def test_without_a_log_in_everything_is_the_local_persons(home: Path) -> None:
     assert record is not None and record.access == "private"
     assert not login.required() and login.may_open(record) and login.may_change(record)
     assert record in sharing.visible(Store.open().projects()) and current.entered(session.id).id == session.id
+
+
+def test_pages_are_drawn_for_who_is_logged_in(
+    guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = login.person_of(ANN), login.person_of(BOB)
+    assert ann is not None and bob is not None
+    session = Session.create("iris", name="Petals", classifier="logistic-regression", owner=ann.key)
+    for item, name in ((0, "setosa"), (60, "versicolor"), (110, "virginica")):
+        session.label_item(int(session.pool.trainable[item]), name)
+    session.refit()
+    current.keep(session)
+    sitting: list[login.Person | None] = [None]
+    monkeypatch.setattr(login, "of_page", lambda: sitting[0])
+    test = AppTest.from_file(str(MAIN), default_timeout=120)
+    test.query_params["project"] = session.id
+    test.run()
+    assert not test.exception
+    assert [b.key for b in test.button] == ["log-in-default"] and "Petals" not in str(test.main)
+    # somebody else's project is as if it were not there
+    sitting[0] = bob
+    test.run()
+    assert "not shared with you" in test.error[0].value and "Petals" not in str(test.main)
+    # a point labelled on the map is labelled by who sits here
+    sitting[0] = ann
+    test = AppTest.from_file(str(MAIN), default_timeout=120)
+    test.run()
+    test.switch_page(str(MAIN.parent.parent / "pages" / "uncertainty.py"))
+    test.query_params["project"] = session.id
+    item = int(session.pool.trainable[30])
+    test.session_state["selected"], test.session_state["selected-in"] = [item], session.id
+    test.run()
+    assert not test.exception
+    next(b for b in test.button if str(b.key).startswith("give-")).click().run()
+    last = [e for e in session.events if e.kind == "label"][-1]
+    assert (last.item, last.annotator) == (item, "Ann")

@@ -144,6 +144,9 @@ def test_a_person_logs_in_labels_under_their_name_and_leaves(
     assert status == 403 and "not logged in" in words
     assert stranger.request.get(f"{team.server.url}/media/nothing.png").status == 403
     stranger.context.close()
+    # the log holds no ids and no secrets
+    log = (team.server.home / "logs" / "workbench.log").read_text()
+    assert project not in log and token not in log and "of-the-client" not in log and "s3cr3t" not in log
     # she leaves; what she had open is of no use any more
     page.click(".st-key-log-out button")
     page.wait_for_function("!location.href.includes('project=')")

@@ -545,6 +545,7 @@ class Store:
         with self._read() as connection:
             return {str(row.key): str(row.name) for row in connection.execute(select(c.key, c.name))}
 
+    @retried
     def restore_project(
         self,
         record: ProjectRecord,
