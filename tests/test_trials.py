@@ -1,8 +1,12 @@
 """The trials of docs/reliability.md, shortened: what fails here fails there."""
 
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 
-from benchmarks.trials import Row, damaged, fits, postgresql, runs
+from benchmarks.trials import Row, added, damaged, fits, postgresql, runs
+from benchmarks.trials.__main__ import main
 from tests.databases import needs_server
 
 
@@ -29,3 +33,26 @@ def test_killed_runs() -> None:
 def test_connections_ended_by_a_database_server() -> None:
     needs_server()
     assert_none_failed(postgresql.run(15, seed=1))
+
+
+def test_parts_add_up_and_are_not_run_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[int] = []
+
+    def run(count: int = 5, seed: int = 0) -> Row:
+        done.append(seed)
+        return Row(
+            "t", count, seed % 2, failures=("broken",) * (seed % 2), counts={"kept": seed}, most={"s": seed}
+        )
+
+    module = ModuleType("benchmarks.trials.runs")
+    module.run = run  # type: ignore[attr-defined]
+    monkeypatch.setitem(__import__("sys").modules, "benchmarks.trials.runs", module)
+    command = ["runs", "--count", "3", "--seed", "4", "--parts", "2", "--log", str(tmp_path / "log")]
+    for _ in range(2):
+        assert main(command) == 1
+        assert "| t | 6 | 1 | 9 kept, 5.0 s |" in capsys.readouterr().out
+    assert done == [4, 5]
+    with pytest.raises(ValueError, match="not parts of one trial"):
+        added([Row("a", 1, 0), Row("b", 1, 0)])

@@ -71,10 +71,14 @@ def run(count: int = 100, seed: int = 0) -> Row:
         session.refit()
         if session.stale:
             failures.append("after a refit the project is stale")
-        notes = f"{len(acknowledged):,} operations and {len(fits):,} fits acknowledged"
+        counts = {"operations acknowledged": len(acknowledged), "fits acknowledged": len(fits)}
         store.close()
     return Row(
-        "the program is killed while a person labels", count, len(failures), notes, tuple(failures[:20])
+        "the program is killed while a person labels",
+        count,
+        len(failures),
+        failures=tuple(failures[:20]),
+        counts=counts,
     )
 
 

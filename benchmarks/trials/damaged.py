@@ -123,8 +123,14 @@ def run(count: int = 2000, seed: int = 0) -> Row:
             shutil.rmtree(broken)
             failures += [f"{number} {name}, {where}, {what}: {note}" for note in noted]
     failed = len({line.partition(" ")[0] for line in failures})
-    notes = f"{refused:,} refused, {count - refused - failed:,} read; slowest {slowest:.1f} s"
-    return Row("damaged models, bundles, studies, feature maps", count, failed, notes, tuple(failures[:40]))
+    return Row(
+        "damaged models, bundles, studies, feature maps",
+        count,
+        failed,
+        failures=tuple(failures[:40]),
+        counts={"refused": refused, "read": count - refused - failed},
+        most={"s the slowest": slowest},
+    )
 
 
 def damage(path: Path, rng: np.random.Generator) -> str:

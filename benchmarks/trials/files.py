@@ -593,8 +593,12 @@ def run(count: int = 10_000, seed: int = 0) -> Row:
         largest = max(largest, (outcome.bytes, reading.name))
         if outcome.wrong:
             failures.append(f"{reading.name} ({which}): {outcome.wrong}")
-    notes = (
-        f"{n_refused:,} refused with a sentence; slowest {slowest[0]:.1f} s ({slowest[1]}), most memory "
-        f"{largest[0] / 2**20:,.0f} MB ({largest[1]})"
+    return Row(
+        "damaged and hostile files, every reader",
+        tried,
+        len(failures),
+        f"slowest {slowest[1]}, largest {largest[1]}",
+        tuple(failures[:100]),
+        {"refused with a sentence": n_refused},
+        {"s the slowest": slowest[0], "MB the most": largest[0] / 2**20},
     )
-    return Row("damaged and hostile files, every reader", tried, len(failures), notes, tuple(failures[:100]))

@@ -62,9 +62,14 @@ def run(count: int = 1000, seed: int = 0, names: Sequence[str] = tuple(CLASSIFIE
             if p.shape[1] != n_classes or not np.isfinite(p).all() or abs(p.sum(axis=1) - 1).max() > 1e-6:
                 failures.append(f"{name}, {kind}: probabilities {p.shape} that are none")
         slowest = max(slowest, (time.perf_counter() - began, f"{name}, {kind}"))
-    notes = f"{refused:,} refused; slowest {slowest[0]:.1f} s ({slowest[1]})"
     return Row(
-        f"degenerate fits over {len(names)} classifiers", count, len(failures), notes, tuple(failures[:40])
+        f"degenerate fits over {len(names)} classifiers",
+        count,
+        len(failures),
+        f"slowest {slowest[1]}",
+        tuple(failures[:40]),
+        counts={"refused": refused},
+        most={"s the slowest": slowest[0]},
     )
 
 

@@ -73,14 +73,14 @@ def run(count: int = 60, seed: int = 0) -> Row:
         session.refit()
         if session.stale:
             failures.append("after a refit the project is stale")
-        notes = f"{len(PEOPLE)} programs, {len(acknowledged):,} fits, {len(labels):,} answers acknowledged"
+        counts = {"fits acknowledged": len(acknowledged), "answers acknowledged": len(labels)}
         store.close()
     return Row(
-        f"refit, merge, rename, undo at once, {count} s",
+        f"refit, merge, rename, undo at once, {len(PEOPLE)} programs, {count} s",
         len(order),
         len(failures),
-        notes,
-        tuple(failures[:20]),
+        failures=tuple(failures[:20]),
+        counts=counts,
     )
 
 

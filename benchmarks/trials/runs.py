@@ -42,8 +42,13 @@ def run(count: int = 50, seed: int = 0) -> Row:
                     failures.append(f"{tried}: the command does not finish after kills")
                 failures += [f"{tried}: {line}" for line in differences(whole, cut)]
                 shutil.rmtree(cut, ignore_errors=True)
-    notes = f"{killed:,} died in the middle of their rounds"
-    return Row("runs killed outright, bytes compared", count, len(failures), notes, tuple(failures[:20]))
+    return Row(
+        "runs killed outright, bytes compared",
+        count,
+        len(failures),
+        failures=tuple(failures[:20]),
+        counts={"died in the middle of their rounds": killed},
+    )
 
 
 def differences(whole: Path, other: Path) -> list[str]:

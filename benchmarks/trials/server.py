@@ -56,9 +56,18 @@ def run(count: int = 10, seed: int = 0) -> Row:
             with sessions_of(server.home, project) as session:
                 failures += compared(session, [tab])
             acknowledged = len(set(tab.heard()[1]))
-            notes = f"{len(tab.struck):,} keys pressed, {acknowledged:,} operations acknowledged; "
-            notes += f"{waited:,} times answers waited in the browser"
+            counts = {
+                "keys pressed": len(tab.struck),
+                "operations acknowledged": acknowledged,
+                "times answers waited in the browser": waited,
+            }
             tab.close()
         finally:
             server.stop()
-    return Row("the server is killed under a browser", count, len(failures), notes, tuple(failures[:20]))
+    return Row(
+        "the server is killed under a browser",
+        count,
+        len(failures),
+        failures=tuple(failures[:20]),
+        counts=counts,
+    )

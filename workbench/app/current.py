@@ -14,6 +14,7 @@ import streamlit as st
 from workbench.app import login
 from workbench.app.jobs import Job, manager
 from workbench.errors import InputError
+from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -166,8 +167,8 @@ def keep_fitting(current: Session) -> Job | None:
     job = manager().get(current.id, "refit")
     if job is not None and job.active:
         return job
-    if job is not None and job.status == "failed" and job.partial == _fitted_on(current):
-        # the same labels would fail the same way; another label is another chance
+    if job is not None and job.status in ("failed", "cancelled") and job.partial == _fitted_on(current):
+        # the same labels would fail the same way, or take as long; another label is another chance
         return None
     oracle = manager().get(current.id, "oracle")
     if (oracle is not None and oracle.active) or not current.stale:
@@ -178,9 +179,11 @@ def keep_fitting(current: Session) -> Job | None:
         while current.stale:
             # a stored fit that could not be taken up is made again, and the reason stands beside the bar
             what = "fitting" + (f" again: {current.fit_problem}" if current.fit_problem else "")
+            timing, job.about = TimeLeft(), ""
             job.report(0.0, what, partial=_fitted_on(current))
 
-            def watch(fraction: float, _objective: float, what: str = what) -> bool:
+            def watch(fraction: float, _objective: float, what: str = what, t: TimeLeft = timing) -> bool:
+                job.about = t.words(fraction)
                 job.report(fraction, what)
                 return False
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import streamlit as st
 
 from workbench.app import current, login, lost, warm, widgets
-from workbench.app.jobs import manager
+from workbench.app.jobs import Job, manager
 from workbench.app.text import for_people, percent, plural, verbatim
 from workbench.errors import InputError
+from workbench.work.timeleft import NOTICE, duration
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -241,6 +242,23 @@ def _moving() -> bool:
     return warm.engine_state()[0] == "loading" or (refit is not None and refit.active)
 
 
+def _fitting(refit: Job) -> None:
+    """A line for a fit, and for a long one how far it is and the way to end it."""
+    words = refit.about or (f"{duration(refit.seconds)} so far" if refit.seconds >= NOTICE else "")
+    if not words:
+        st.caption(":blue[●] Fitting in the background")
+        return
+    words = "it ends after its present step" if refit.cancelling else words
+    st.progress(refit.fraction, text=f"Fitting, {verbatim(words)}")
+    st.button(
+        "Cancel the fit",
+        key="cancel-fit",
+        icon=":material/stop:",
+        disabled=refit.cancelling,
+        on_click=refit.cancel,
+    )
+
+
 def _engine_line() -> str:
     state, reason = warm.engine_state()
     project = current.project_id()
@@ -248,7 +266,9 @@ def _engine_line() -> str:
     if state == "failed":
         st.caption(f":red[●] Engine failed to load: {verbatim(reason, 200)}")
     elif refit is not None and refit.active:
-        st.caption(":blue[●] Fitting in the background")
+        _fitting(refit)
+    elif refit is not None and refit.status == "cancelled":
+        st.caption(":gray[●] The last fit was cancelled; the next label begins another")
     elif refit is not None and refit.status == "failed":
         st.caption(f":red[●] The last fit failed: {verbatim(refit.error, 200)}")
     elif state == "loading":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.app.jobs import Job, manager
+from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -37,7 +38,14 @@ def answer_by_oracle(session: Session, n: int) -> Job:
                 break
             # the record says that nobody looked at the item
             done += session.tell(asks[0].id, Event.label(oracle(asks[0].item), source="oracle"))
-            session.refit()
+            timing = TimeLeft()
+
+            def watch(fraction: float, _objective: float, done: int = done, t: TimeLeft = timing) -> bool:
+                words = t.words(fraction)
+                job.report(done / n, f"{done} of {n} answered" + (f"; this fit: {words}" if words else ""))
+                return False
+
+            session.refit(callback=watch)
         return done
 
     return manager().submit(session.id, "oracle", work, title="The known classes answer")

@@ -16,6 +16,7 @@ from workbench.progress import OnProgress
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import RunSpec
 from workbench.studies.spec import StudySpec
+from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
     from workbench.metrics import LabelsSaved
@@ -33,8 +34,11 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
     if out is not None and keep:
         raise InputError("Give --out FOLDER or --keep, not both.")
     pool = _load(spec)
-    with _progress(spec.n_rounds, quiet) as advance:
-        result = _kept(spec, pool, advance) if keep else run(spec, on_round=advance, pool=pool, out=out)
+    with _progress(spec.n_rounds, quiet) as told:
+        if keep:
+            result = _kept(spec, pool, told)
+        else:
+            result = run(spec, on_round=told.round, pool=pool, out=out, on_fit=told.fit)
     rounds = result.rounds
     if not quiet:
         marks = np.unique(np.linspace(0, len(rounds) - 1, min(_SHOWN, len(rounds))).round().astype(int))
@@ -69,7 +73,7 @@ def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool) ->
     return pool
 
 
-def _kept(spec: RunSpec, pool: Pool, advance: Callable[[Round], None]) -> RunResult:
+def _kept(spec: RunSpec, pool: Pool, told: _Progress) -> RunResult:
     """The run in the app's database, going on with an unfinished one of the same spec."""
     from workbench.store import Store
     from workbench.studies import run
@@ -83,7 +87,14 @@ def _kept(spec: RunSpec, pool: Pool, advance: Callable[[Round], None]) -> RunRes
         and r.fingerprint == pool.fingerprint
         and r.status in ("interrupted", "cancelled")
     ]
-    return run(spec, on_round=advance, pool=pool, store=store, run_id=unfinished[0] if unfinished else None)
+    return run(
+        spec,
+        on_round=told.round,
+        pool=pool,
+        store=store,
+        run_id=unfinished[0] if unfinished else None,
+        on_fit=told.fit,
+    )
 
 
 def run_comparison(
@@ -99,10 +110,10 @@ def run_comparison(
     for one in spec.runs()[: len(spec.pools) * len(spec.classifiers) * len(spec.policies)]:
         if one.policy == spec.policies[0] and one.classifier == spec.classifiers[0]:
             _load(one, pool_of)
-    with _progress(sum(s.n_rounds for s in spec.runs()), quiet) as advance:
+    with _progress(sum(s.n_rounds for s in spec.runs()), quiet) as told:
         result = run_study(
             spec,
-            lambda one, r: advance(r),
+            lambda one, r: told.round(r),
             out=out,
             workers=workers,
             scheduler=scheduler,
@@ -216,22 +227,63 @@ def _steps(quiet: bool) -> Iterator[OnProgress]:
         yield lambda fraction, message: bar.update(task, completed=fraction, description=message[:60])
 
 
+class _Progress:
+    """What a run says on the way: its rounds in a bar, and how long a fit takes that takes long.
+
+    Args:
+        show: changes the words beside the bar, or None where there is no terminal: then a fit that takes
+            long is told in lines, the first as soon as that is known and one for each quarter of it.
+        move: one round further.
+    """
+
+    def __init__(
+        self, show: Callable[[str], None] | None = None, move: Callable[[], None] = lambda: None
+    ) -> None:
+        self._show = show
+        self._move = move
+        self._words = "loading"
+        self._timing = TimeLeft()
+        self._quarter = -1
+
+    def round(self, finished: Round) -> None:
+        """A round has ended."""
+        self._words = f"{finished.n_labelled} labels, error {finished.error:.3f}"
+        self._move()
+        if self._show is not None:
+            self._show(self._words)
+
+    def fit(self, fraction: float) -> None:
+        """A fit is so far; 0 when it begins."""
+        if fraction <= 0.0:
+            self._timing, self._quarter = TimeLeft(), -1
+            return
+        words = self._timing.words(fraction)
+        if not words:
+            return
+        if self._show is not None:
+            self._show(f"{self._words}; this fit: {fraction:.0%}, {words}")
+        elif int(4 * fraction) > self._quarter:
+            self._quarter = int(4 * fraction)
+            print(f"This fit takes long: {fraction:.0%} done, {words}. Ctrl-C stops it.", file=sys.stderr)
+
+
 @contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Callable[[Round], None]]:
-    """A bar on a terminal's stderr; nothing elsewhere."""
+def _progress(total: int, quiet: bool) -> Iterator[_Progress]:
+    """A bar on a terminal's stderr; elsewhere only what takes long is told."""
     from rich.console import Console
 
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda r: None
+    if quiet:
+        yield _Progress(lambda words: None)
+        return
+    if not console.is_terminal:
+        yield _Progress()
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("loading", total=total)
-
-        def advance(r: Round) -> None:
-            bar.update(task, advance=1, description=f"{r.n_labelled} labels, error {r.error:.3f}")
-
-        yield advance
+        yield _Progress(
+            lambda words: bar.update(task, description=words), lambda: bar.update(task, advance=1)
+        )

@@ -63,6 +63,7 @@ def run(
     project: str | None = None,
     study: str | None = None,
     out: Path | str | None = None,
+    on_fit: Callable[[float], None] | None = None,
 ) -> RunResult:
     """Run, or go on with, one simulated run.
 
@@ -81,6 +82,7 @@ def run(
         project: the project the run belongs to, in `store`.
         study: the study it belongs to, in `store`.
         out: folder of the bundle.
+        on_fit: called during fits with the share of the present one that is done; 0 when it begins.
 
     Returns:
         The result.
@@ -101,7 +103,9 @@ def run(
         progress = sink.progress()
         rounds.extend(progress.rounds if progress is not None else ())
         job = RunJob(spec, progress)
-        for _, finished in stream_runs_here(iter([job]), lambda _: loaded, should_stop=should_stop):
+        for _, finished in stream_runs_here(
+            iter([job]), lambda _: loaded, should_stop=should_stop, on_fit=on_fit
+        ):
             if finished is not None:
                 sink.add(finished)
                 rounds.append(finished)

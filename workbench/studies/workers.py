@@ -96,6 +96,7 @@ def stream_runs_here(
     load: Callable[[RunSpec], Pool],
     *,
     should_stop: Callable[[], bool] | None = None,
+    on_fit: Callable[[float], None] | None = None,
 ) -> Generator[tuple[int, Round | None], None, None]:
     """The same in this thread, one run after the other.
 
@@ -103,6 +104,7 @@ def stream_runs_here(
         jobs: in order.
         load: opens a run's pool.
         should_stop: asked between rounds and during fits.
+        on_fit: called during fits with the share of the present one that is done; 0 when it begins.
 
     Yields:
         As `stream_runs`.
@@ -115,11 +117,21 @@ def stream_runs_here(
     for index, job in enumerate(jobs):
         if stop():
             raise Cancelled("the study")
-        callback = None if should_stop is None else lambda fraction, objective: stop()
+        callback = None
+        if should_stop is not None or on_fit is not None:
+            tell = on_fit or (lambda fraction: None)
+
+            def callback(fraction: float, objective: float, tell: Callable[[float], None] = tell) -> bool:
+                tell(fraction)
+                return stop()
+
+            tell(0.0)
         for finished in rounds_of(job.spec, load(job.spec), job.progress, callback):
             if stop():
                 raise Cancelled("the study")
             yield index, finished
+            if on_fit is not None:
+                on_fit(0.0)
         yield index, None
 
 

@@ -6,6 +6,7 @@ that called keeps or writes anything. Nothing here imports Dask before it is use
 """
 
 from workbench.work.spread import spread, stream
+from workbench.work.timeleft import NOTICE, TimeLeft, duration
 from workbench.work.workers import (
     LOCAL,
     TIMEOUT,
@@ -21,13 +22,16 @@ from workbench.work.workers import (
 
 __all__ = [
     "LOCAL",
+    "NOTICE",
     "TIMEOUT",
     "Cluster",
     "Threads",
+    "TimeLeft",
     "Workers",
     "check_workers",
     "cluster",
     "core_count",
+    "duration",
     "one_blas_thread",
     "spread",
     "stream",

@@ -1,0 +1,103 @@
+"""Damaged and hostile files through the uploader, in a real browser: told in words, the page unbroken."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.driving import Server, chromium, settled, visit
+from benchmarks.trials import Row
+from benchmarks.trials.files import MOST_BYTES, MOST_SECONDS, hostile, mutated, sound
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+MOST_UPLOADED = 200 << 20
+
+
+def run(count: int = 40, seed: int = 0) -> Row:
+    """Give the uploader `count` files, one after the other; from 100 on the hostile ones are among them.
+
+    Args:
+        count: files.
+        seed: of the damage.
+    """
+    failures: list[str] = []
+    told = 0
+    slowest: tuple[float, str] = (0.0, "")
+    largest: tuple[float, str] = (0.0, "")
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        server = Server(Path(folder) / "home").start()
+        try:
+            page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
+            page.set_default_timeout(240_000)
+            assert server.process is not None
+            process = Path("/proc") / str(server.process.pid)
+            for number, (name, data) in enumerate(_files(count, seed)):
+                if number % 20 == 0:
+                    visit(page, server.url)
+                    page.click(".st-key-choose-file button")
+                    page.wait_for_selector("[data-testid=stFileUploader]")
+                    settled(page)
+                path = Path(folder) / f"n{number}-{name}"
+                path.write_bytes(data)
+                before, rest = _spent(process), _memory(process, "VmRSS")
+                (process / "clear_refs").write_text("5")
+                page.set_input_files("[data-testid=stFileUploader] input", str(path))
+                page.wait_for_selector(f"[data-testid=stFileUploaderFileName]:has-text('n{number}-')")
+                settled(page)
+                path.unlink()
+                spent, used = _spent(process) - before, _memory(process, "VmHWM") - rest
+                slowest, largest = max(slowest, (spent, name)), max(largest, (used, name))
+                words = page.locator("[data-testid=stAlert], .st-key-problem-0").all_inner_texts()
+                told += bool(words)
+                wrong = page.locator("[data-testid=stException]").all_inner_texts()
+                wrong += [f"a message of {len(text):,} characters" for text in words if len(text) > 1500]
+                wrong += [text for text in words if "Traceback" in text or "Error:" in text]
+                wrong += [f"{spent:.1f} s"] if spent > MOST_SECONDS else []
+                wrong += [f"{used / 2**20:,.0f} MB"] if used > MOST_BYTES else []
+                failures += [f"{number} {name}: {line[:300]}" for line in wrong]
+            if server.process.poll() is not None:
+                failures.append("the server has ended")
+        finally:
+            server.stop()
+    return Row(
+        "damaged and hostile files through the uploader",
+        count,
+        len(failures),
+        f"slowest {slowest[1]}, largest {largest[1]}",
+        tuple(failures[:40]),
+        {"told in words": told},
+        {"s of the server's processor the slowest": slowest[0], "MB the most": largest[0] / 2**20},
+    )
+
+
+def _files(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
+    """Names and contents: damaged pools, and every hostile one that a browser may send."""
+    pools = {
+        r.name: r.data for r in sound() if not r.name.startswith("labels.") and not r.name.endswith(".json")
+    }
+    left = count
+    if count >= 100:
+        for reading in hostile():
+            if len(reading.data) <= MOST_UPLOADED and not reading.name.endswith((".json", ".jsonl")) and left:
+                left -= 1
+                yield reading.name, reading.data
+    names = list(pools)
+    for number in range(left):
+        name = names[number % len(names)]
+        yield name, mutated(pools[name], np.random.default_rng([seed, number]))
+
+
+def _spent(process: Path) -> float:
+    """Seconds of the processor that a process has used."""
+    fields = (process / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _memory(process: Path, key: str) -> Any:
+    lines = (process / "status").read_text().splitlines()
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(key)), 0)

@@ -1,0 +1,67 @@
+"""How long something takes, told from how far it has come."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+NOTICE = 60.0
+"""Seconds: what is expected to take longer says so."""
+
+
+class TimeLeft:
+    """Estimates the whole from the share that is done, beginning with the first step that tells.
+
+    Nobody knows before how fast a machine is, so the first step is the measure: what it took, divided by
+    the share of the whole that it was. Fits may end before their last step, so the time is the most it
+    takes, not a promise.
+
+    Args:
+        clock: seconds that only grow.
+        notice: below this many seconds for the whole nothing is said.
+        settle: nor in the first seconds, when a step more or less changes everything.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        notice: float = NOTICE,
+        settle: float = 3.0,
+    ) -> None:
+        self._clock = clock
+        self._notice = notice
+        self._settle = settle
+        self._began = clock()
+        self._long = False
+
+    def seconds_left(self, fraction: float) -> float | None:
+        """At the pace so far; None while nothing is known, that is before the first step."""
+        if not 0.0 < fraction <= 1.0:
+            return None
+        return (self._clock() - self._began) * (1.0 - fraction) / fraction
+
+    def words(self, fraction: float) -> str:
+        """What is left, in words, for something that takes long; "" for what does not.
+
+        Args:
+            fraction: done so far, 0 to 1.
+        """
+        spent = self._clock() - self._began
+        left = self.seconds_left(fraction)
+        if left is None:
+            # no step has ended: what has passed already is all that is known
+            return f"the first step takes {duration(spent)} so far" if spent >= self._notice else ""
+        # once it was long it stays so: words that come and go tell nobody anything
+        self._long = self._long or (spent >= self._settle and spent + left >= self._notice)
+        return f"at most {duration(left)} left" if self._long else ""
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: "40 s", "12 min", "3.5 h"."""
+    if seconds < 90:
+        return f"{math.ceil(seconds / 10) * 10:.0f} s"
+    if seconds < 90 * 60:
+        return f"{math.ceil(seconds / 60):.0f} min"
+    return f"{seconds / 3600:.1f} h"
