@@ -190,9 +190,12 @@ def test_without_its_data_an_experiment_says_how_to_get_them(monkeypatch: pytest
         paper_sets()
 
 
-def planted_part(pool: str, policy: str, points: int, seed: int, rows: int, budget: int) -> dict[str, object]:
+def planted_part(
+    pool: str, policy: str, points: int | str, seed: int, rows: int, budget: int
+) -> dict[str, object]:
     """Curves with a known order: margin, then variation ratio, entropy, random."""
-    order = ["margin", "variation-ratio", "variation-ratio-mc", "entropy-of-means", "random"]
+    order = ["margin", "expected-error-reduction", "variation-ratio", "variation-ratio-mc"]
+    order += ["entropy-of-means", "random"]
     level = 0.2 + 0.02 * order.index(policy) + 0.1 * (len(pool) % 3)
     return {"errors": list(np.linspace(0.6, level, budget + 1))}
 
@@ -218,3 +221,13 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
     assert {f.name for f in report.figures} == {
         "ranks-4", "difference-4", "ranks-64", "difference-64", "poker",
     }  # fmt: skip
+    # in full: 20,000 rows, three seeds, and the default model beside the papers' two
+    again = Context("lmgp-active", tmp_path / "b", tmp_path / "cache", quick=False)
+    assert {f.name for f in active(again).figures} == {
+        "ranks-4", "difference-4", "ranks-64", "difference-64", "ranks-chosen", "difference-chosen", "poker",
+    }  # fmt: skip
+    parts = [json.loads(line) for line in (tmp_path / "cache" / "lmgp-active.jsonl").read_text().splitlines()]
+    assert "20000" in str(parts[-1])
+    found = json.loads((tmp_path / "b" / "policy_ranks.json").read_text())
+    assert min(found["mean_ranks"], key=found["mean_ranks"].get) == "margin"
+    assert found["p_against_random"]["margin"] < 0.05

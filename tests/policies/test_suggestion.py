@@ -9,16 +9,32 @@ from workbench.policies import POLICIES
 from workbench.policies.suggestion import suggested
 
 
-def test_the_best_rank_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("tested", "words"),
+    [
+        ({}, "best mean rank on 7 sets, not shown to need fewer labels than random questions"),
+        (
+            {"p_against_random": {"variation-ratio": 0.3}},
+            "best mean rank on 7 sets, not shown to need fewer labels than random questions",
+        ),
+        (
+            {"p_against_random": {"variation-ratio": 0.0123}},
+            "usually the fewest labels: best mean rank on 7 sets, fewer than random questions (p = 0.012)",
+        ),
+    ],
+)
+def test_the_best_rank_is_suggested_with_its_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tested: dict[str, object], words: str
+) -> None:
     path = tmp_path / "ranks.json"
     ranks = {"margin": 2.5, "variation-ratio": 1.5, "random": 3.0}
-    path.write_text(json.dumps({"mean_ranks": ranks, "n_sets": 7, "full": False}))
+    path.write_text(json.dumps({"mean_ranks": ranks, "n_sets": 7, "full": False} | tested))
     monkeypatch.setattr("workbench.policies.suggestion.bundled_file", lambda name: path)
     suggested.cache_clear()
     found = suggested()
     suggested.cache_clear()
     assert found.policy == "variation-ratio" and found.mean_ranks == ranks and not found.full
-    assert found.words == "usually the fewest labels: best mean rank on 7 sets"
+    assert found.words == words
 
 
 def test_the_bundled_file_names_policies_there_are() -> None:

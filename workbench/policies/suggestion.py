@@ -9,6 +9,7 @@ from typing import NamedTuple
 from workbench.pools.catalogue import bundled_file
 
 FILE = "policy_ranks.json"
+_SHOWN = 0.05
 
 
 class Suggestion(NamedTuple):
@@ -40,5 +41,10 @@ def suggested() -> Suggestion:
     ranks = {str(k): float(v) for k, v in document["mean_ranks"].items()}
     policy = min(ranks, key=lambda name: ranks[name])
     n_sets = int(document["n_sets"])
-    words = f"usually the fewest labels: best mean rank on {n_sets} sets"
+    words = f"best mean rank on {n_sets} sets"
+    p = document.get("p_against_random", {}).get(policy)
+    if p is not None and float(p) < _SHOWN:
+        words = f"usually the fewest labels: {words}, fewer than random questions (p = {float(p):.2g})"
+    elif policy != "random":
+        words += ", not shown to need fewer labels than random questions"
     return Suggestion(policy, words, n_sets, ranks, bool(document["full"]))
