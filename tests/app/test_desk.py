@@ -253,12 +253,15 @@ def test_images_of_any_range_become_bytes() -> None:
         assert np.asarray(Image.open(io.BytesIO(encoded(image)))).shape == image.shape
 
 
-@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "**bold** :red[x] $y$ `z`", "x" * 300])
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "**bold** :red[x] $y$ `z`", "<b>a/b</b> \N{HIBISCUS} " * 25]
+)
 def test_odd_class_names_travel_as_they_are(home: Path, tmp_path: Path, name: str) -> None:
-    session = table(tmp_path, [name[:120], "other"])
+    name = name.strip()[:300].strip()
+    session = table(tmp_path, [name, "other"])
     reply = desk_sync(session)
-    assert [one["name"] for one in reply["classes"]] == [name[:120], "other"]
-    given = operation("label", reply["queue"][0], **{"class": name[:120]})
+    assert [one["name"] for one in reply["classes"]] == [name, "other"]
+    given = operation("label", reply["queue"][0], **{"class": name})
     assert desk_sync(session, given)["acks"][0]["status"] == "saved"
 
 
@@ -376,6 +379,25 @@ def test_the_page_itself_is_answered(client: TestClient, flowers: Session) -> No
     answered = post(client, flowers, origin="http://localhost:8501", **{"sec-fetch-site": "same-origin"})
     assert answered.status_code == 200 and len(answered.json()["queue"]) == 1
     assert answered.headers["cache-control"] == "no-store"
+
+
+def test_a_full_disk_is_said_and_the_answers_are_taken_once_there_is_room(
+    client: TestClient, flowers: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = desk_sync(flowers)["queue"][0]
+    body = {"ops": [operation("label", card, **{"class": "setosa"})], "want": 0, "have": []}
+    headers = {"x-desk-token": tokens.issue(flowers.id, "ann"), "content-type": "application/json"}
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "tell_many", full)
+        told = client.post(f"/api/desk/{flowers.id}/sync", json=body, headers=headers)
+    assert told.status_code == 503 and "No space left on device" in told.json()["why"]
+    assert not flowers.state.labels
+    kept = client.post(f"/api/desk/{flowers.id}/sync", json=body, headers=headers)
+    assert kept.json()["acks"][0]["status"] == "saved" and len(flowers.state.labels) == 1
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
     page.locator(".panel [role=status]", has_text="Kept.").wait_for()
 
 
+@pytest.mark.slow
 def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WORKBENCH_HOME", str(own_server.home))

@@ -207,6 +207,7 @@ class Speaker {
   // whether keys are somebody else's: those of a field, a menu, a table
   elsewhere(event) {
     const target = event.composedPath()[0];
+    if (document.querySelector("[data-testid=stDialog]")) return true; // wherever the focus is
     return target instanceof Element && target.closest("input, textarea, select, [contenteditable=true], [role=slider], [role=listbox], [role=menu], [role=dialog], [role=grid], [role=tab], [role=combobox], [role=radiogroup]");
   }
 

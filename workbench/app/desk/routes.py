@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.app import login
 from workbench.app.desk import cards, finding, preferences, tokens
 from workbench.errors import InputError
+from workbench.reading import cut
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.sessions import Session
 
 BASE = "/api/desk"
+_log = logging.getLogger(__name__)
 MOST_BYTES = 256_000  # of a request
 MOST_OPERATIONS = 200
 MOST_CARDS = 16
@@ -105,6 +108,12 @@ async def _answered(request: Request, work: Any) -> Response:
         return _json({"why": refused.why}, refused.status)
     except InputError as error:
         return _json({"why": str(error)}, 409)
+    except (
+        Exception
+    ) as error:  # a full disk, a database that is gone: the browser keeps what it has and tries again
+        _log.exception("The desk could not answer")
+        reason = cut(" ".join(str(getattr(error, "orig", None) or error).split()))
+        return _json({"why": f"the server cannot store answers ({reason})"}, 503)
 
 
 async def _threaded(work: Any, *given: Any) -> Any:
