@@ -21,7 +21,7 @@ that matrix; it is real, and bounded also where singular values vanish.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -261,6 +261,67 @@ def _dense_forward(weights: Sequence[Any], scaled: Any) -> Any:
     return layer_norm(hidden)
 
 
+class Steps(NamedTuple):
+    """Minibatches one call takes.
+
+    Attributes:
+        rows: [T, B] row numbers of each step.
+        rates: [T, 2] learning rates of network and L_j.
+        n_sub: rows of a batch on which covariances are compared.
+    """
+
+    rows: Any
+    rates: Any
+    n_sub: Any
+
+
+class Terms(NamedTuple):
+    """What the terms of the objective are made with.
+
+    Attributes:
+        prior: P_j.
+        weight: beta / N, of the distance.
+        epsilon: robust-max's share of wrong labels.
+    """
+
+    prior: Prior
+    weight: Any
+    epsilon: Any
+
+
+def batch_loss(
+    features: Any, variables: Sequence[Any], batch: Rows, n_sub: Any, terms: Terms, printed: bool
+) -> Any:
+    """The objective of a batch, as a mean over its rows: beta / N sum_j W2^2 minus the data term.
+
+    Args:
+        features: (weights, scaled [n, D]) -> [n, d], the network.
+        variables: its weights, then kernel, bias and L_j as they stand in `State`.
+        batch: n rows.
+        n_sub: rows on which covariances are compared.
+        terms: of the objective.
+        printed: use the printed estimate of the distance.
+    """
+    *weights, kernel, bias, raw = variables
+    prior = terms.prior
+    root = tf.linalg.band_part(raw, -1, 0)
+    mean = tf.matmul(tf.cast(features(weights, batch.scaled), tf.float64), kernel) + bias
+    spread = tf.matmul(batch.phi[None], root)
+    r = batch.residual[:, None] + tf.transpose(tf.reduce_sum(tf.square(spread), axis=2))
+    fit = tf.reduce_mean(data_term(mean, tf.maximum(r, FLOOR), batch.codes, terms.epsilon))
+    n = tf.shape(batch.scaled)[0]
+    some = n if printed else tf.minimum(n_sub, n)
+    z = tf.cast(batch.scaled[:some], tf.float64) / prior.length_scale
+    K = stationary("squared-exponential", z, z, prior.variance, tf)
+    K = tf.linalg.set_diag(K, tf.fill([some], prior.variance))
+    if printed:
+        parts = printed_covariance_distance(K, batch.phi, root, tf.minimum(n_sub, some))
+    else:
+        parts = covariance_distance(K, batch.phi[:some], root)
+    shift = tf.reduce_sum(tf.reduce_mean(tf.square(mean - prior.mean), axis=0))
+    return terms.weight * (shift + tf.reduce_sum(parts)) - fit
+
+
 def compiled(network: str, input_shape: Shape, printed: bool) -> Any:
     """Compile training steps; cached: one trace per process, whatever N, C, P and (dense) D are.
 
@@ -268,17 +329,22 @@ def compiled(network: str, input_shape: Shape, printed: bool) -> Any:
         network: a name in `workbench.engine.networks.NETWORKS`, or "package.module:function".
         input_shape: (H, W, channels), or (D,).
         printed: use the printed estimate of the distance.
+
+    Returns:
+        (variables, Adam's state, Rows, Steps, Terms) -> (variables, Adam's state, sum of the losses).
     """
     return _compiled(network, () if network == DENSE else input_shape, printed)
 
 
 @cache
 def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
-    f32, f64 = tf.float32, tf.float64
+    f32, f64, i32 = tf.float32, tf.float64, tf.int32
     if network == DENSE:
+        features: Any = _dense_forward
         layer = tf.TensorSpec((None, None), f32), tf.TensorSpec((None,), f32)
         weight_spec, width = layer + layer, None
     else:
+        features = partial(forward, network, input_shape)
         model = template(network, input_shape)
         weight_spec = tuple(tf.TensorSpec(v.shape, f32) for v in model.trainable_variables)
         width = n_features(network, input_shape)
@@ -288,55 +354,28 @@ def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
         tf.TensorSpec((None,), f64),
         tf.TensorSpec((None, None, None), f64),
     )
-    data = (
+    data_spec = Rows(
         tf.TensorSpec((None, None), f32),
         tf.TensorSpec((None, None), f64),
         tf.TensorSpec((None,), f64),
-        tf.TensorSpec((None,), tf.int32),
+        tf.TensorSpec((None,), i32),
     )
+    steps_spec = Steps(
+        tf.TensorSpec((None, None), i32), tf.TensorSpec((None, 2), f32), tf.TensorSpec((), i32)
+    )
+    number = tf.TensorSpec((), f64)
+    terms_spec = Terms(Prior(number, number, number), number, number)
 
-    def objective(variables: Any, x: Any, phi: Any, residual: Any, y: Any, n_sub: Any, options: Any) -> Any:
-        """Mean over rows; options: m_P, length scale, variance, beta / N, epsilon."""
-        m_P, length, variance, beta, epsilon = tf.unstack(options)
-        *weights, kernel, bias, raw = variables
-        root = tf.linalg.band_part(raw, -1, 0)
-        if network == DENSE:
-            features = tf.cast(_dense_forward(weights, x), f64)
-        else:
-            features = tf.cast(forward(network, input_shape, weights, x), f64)
-        mean = tf.matmul(features, kernel) + bias
-        spread = tf.matmul(phi[None], root)
-        r = residual[:, None] + tf.transpose(tf.reduce_sum(tf.square(spread), axis=2))
-        fit = tf.reduce_mean(data_term(mean, tf.maximum(r, FLOOR), y, epsilon))
-        some = tf.shape(x)[0] if printed else tf.minimum(n_sub, tf.shape(x)[0])
-        z = tf.cast(x[:some], f64) / length
-        K = stationary("squared-exponential", z, z, variance, tf)
-        K = tf.linalg.set_diag(K, tf.fill([some], variance))
-        if printed:
-            parts = printed_covariance_distance(K, phi, root, tf.minimum(n_sub, some))
-        else:
-            parts = covariance_distance(K, phi[:some], root)
-        shift = tf.reduce_sum(tf.reduce_mean(tf.square(mean - m_P), axis=0))
-        return beta * (shift + tf.reduce_sum(parts)) - fit
-
-    @tf.function(
-        input_signature=[
-            spec, AdamState.spec(spec), *data, tf.TensorSpec((None, None), tf.int32),
-            tf.TensorSpec((None, 2), f32), tf.TensorSpec((), tf.int32), tf.TensorSpec((5,), f64),
-        ]
-    )  # fmt: skip
-    def run(variables, state, scaled, phi, residual, codes, rows, rates, n_sub, options):  # type: ignore[no-untyped-def]
+    @tf.function(input_signature=[spec, AdamState.spec(spec), data_spec, steps_spec, terms_spec])
+    def run(variables, state, data, steps, terms):  # type: ignore[no-untyped-def]
         total = tf.zeros((), f64)
-        for i in tf.range(tf.shape(rows)[0]):
-            some = rows[i]
+        for i in tf.range(tf.shape(steps.rows)[0]):
+            batch = Rows(*(tf.gather(part, steps.rows[i]) for part in data))
             with tf.GradientTape() as tape:
                 tape.watch(variables)
-                loss = objective(
-                    variables, tf.gather(scaled, some), tf.gather(phi, some), tf.gather(residual, some),
-                    tf.gather(codes, some), n_sub, options,
-                )  # fmt: skip
+                loss = batch_loss(features, variables, batch, steps.n_sub, terms, printed)
             slopes = tape.gradient(loss, variables)
-            each = [rates[i, 0]] * (len(slopes) - 1) + [rates[i, 1]]
+            each = [steps.rates[i, 0]] * (len(slopes) - 1) + [steps.rates[i, 1]]
             variables, state = adam_step(variables, slopes, state, each)
             total += loss
         return variables, state, total
@@ -392,19 +431,18 @@ def train(
     values: Any = tuple(tf.convert_to_tensor(v) for v in (*state.mean.weights, *state.mean[1:], state.root))
     adam: Any = AdamState.start([v.numpy() for v in values])
     N = len(data.codes)
-    held = [
-        tf.convert_to_tensor(v) for v in (data.scaled, data.phi, data.residual, data.codes.astype(np.int32))
-    ]
-    options = np.array([prior.mean, prior.length_scale, prior.variance, weight / N, epsilon])
+    held = Rows(*(tf.convert_to_tensor(v) for v in (*data[:3], data.codes.astype(np.int32))))
+    # float64 as they are: a Python number would become a float32
+    terms = Terms(Prior(*map(np.float64, prior)), np.float64(weight / N), np.float64(epsilon))
     share, done = max(LEAST_SHARE, -(-len(rows) // 50)), 0
     best, keep = np.inf, values
     trace: list[float] = []
     stopped = False
     while done < len(rows):
         part = slice(done, min(done + share, len(rows)))
-        steps = rows[part].astype(np.int32), rates[part].astype(np.float32)
+        steps = Steps(rows[part].astype(np.int32), rates[part].astype(np.float32), np.int32(n_sub))
         try:
-            values, adam, total = run(values, adam, *held, *steps, np.int32(n_sub), options)
+            values, adam, total = run(values, adam, held, steps, terms)
             loss = float(total) / (part.stop - done)
         except tf.errors.InvalidArgumentError:  # eigenvalues of a matrix that is not finite
             loss = np.nan
