@@ -1,6 +1,8 @@
 """Pictures of every page, light and dark, wide and narrow: `make screenshots ARGS=folder`.
 
-Without a folder the pictures of the README and of docs/teaching.md are made, in docs/images.
+A contact sheet of each page (four widths, both themes) lies beside them, `sheet-NAME.png`, and all of them
+on one page, `index.html`. Without a folder the pictures of the README and of docs/teaching.md are made, in
+docs/images.
 """
 
 from __future__ import annotations
@@ -23,9 +25,13 @@ TAUGHT = {
     "lesson-inducing": "&points=16",
     "lesson-looking": "&questions=40",
     "lesson-rivals": "",
+    "uncertainty": "",
     "uncertainty-points": "",
+    "lessons": "",
     "calibration-gibbs": "",
 }
+GAP = 12
+SCHEMES = ("light", "dark")
 WIDTHS = {"wide": 1440, "medium": 1024, "narrow": 800, "phone": 400}
 GAPS = "name,height,weight,class\nada,1.7,60,a\nbob,,71,b\ncyd,1.9,80,a\ndan,1.6,,b\n"
 
@@ -94,7 +100,8 @@ class Pages:
             "compare-done": (f"/compare{digits}&comparison={self.comparison}", None),
             "compare-stop": (f"/compare{digits}&comparison={self.comparison}", self._stop),
             "compare-round": (f"/compare{digits}&comparison={self.comparison}", self._round),
-            "uncertainty": ("/uncertainty" + digits, None),
+            "uncertainty": ("/uncertainty" + digits, self._neighbours),
+            "uncertainty-two": ("/uncertainty" + digits, self._pair),
             "uncertainty-points": ("/uncertainty" + points, None),
             "uncertainty-blend": ("/uncertainty" + points, self._blend),
             "uncertainty-pair": ("/uncertainty" + points, self._pair),
@@ -110,6 +117,8 @@ class Pages:
             "adversarial": ("/adversarial" + digits, None),
             "adversarial-done": ("/adversarial" + digits, self._attack),
             **{f"lesson-{one.name}": (f"/lessons?lesson={one.name}", self._lesson) for one in LESSONS},
+            "lesson-together": ("/lessons?lesson=together", None),
+            "lesson-join": ("/lessons?lesson=useless&class=1", self._join),
             "lesson-class": ("/lessons?lesson=argmax&class=1", self._lesson),
             "history": ("/history" + digits, None),
             "lost": ("/label?project=gone", None),
@@ -128,6 +137,12 @@ class Pages:
         if skip.count():
             skip.click()
         page.wait_for_selector("[class*=st-key-save-lesson-]", timeout=6 * PATIENCE)
+
+    @staticmethod
+    def _join(page: Any) -> None:
+        settled(page)
+        page.click(".st-key-lesson-share button")
+        page.wait_for_selector("img[alt^='QR code']")
 
     @staticmethod
     def _attack(page: Any) -> None:
@@ -152,6 +167,10 @@ class Pages:
     def _round(page: Any) -> None:
         page.get_by_text("One round, looked at", exact=True).click()
         page.wait_for_selector(".st-key-round-map", timeout=3 * PATIENCE)
+
+    @staticmethod
+    def _neighbours(page: Any) -> None:
+        page.get_by_text("Neighbours stay neighbours").wait_for(timeout=3 * PATIENCE)
 
     @staticmethod
     def _blend(page: Any) -> None:
@@ -205,12 +224,53 @@ def picture(
     context.close()
 
 
+def contact_sheet(folder: Path, name: str) -> Path | None:
+    """One picture of a page at all widths, light above dark; None where none was drawn."""
+    from PIL import Image
+
+    rows = []
+    for scheme in SCHEMES:
+        paths = [folder / f"{name}-{scheme}-{size}.png" for size in WIDTHS]
+        rows.append([Image.open(path).convert("RGB") for path in paths if path.is_file()])
+    shown = [one for row in rows for one in row]
+    if not shown:
+        return None
+    small = {id(one): one.resize((one.width * 2 // 5, one.height * 2 // 5)) for one in shown}
+    heights = [max((small[id(one)].height for one in row), default=0) for row in rows]
+    width = max(sum(small[id(one)].width + GAP for one in row) for row in rows)
+    sheet = Image.new("RGB", (width + GAP, sum(heights) + GAP * (len(rows) + 1)), (128, 128, 128))
+    top = GAP
+    for row, height in zip(rows, heights, strict=True):
+        left = GAP
+        for one in row:
+            sheet.paste(small[id(one)], (left, top))
+            left += small[id(one)].width + GAP
+        top += height + GAP
+    path = folder / f"sheet-{name}.png"
+    sheet.quantize(200, dither=Image.Dither.NONE).save(path, optimize=True)
+    return path
+
+
+def index(folder: Path) -> None:
+    """All contact sheets on one page."""
+    names = sorted(path.stem.removeprefix("sheet-") for path in folder.glob("sheet-*.png"))
+    body = "".join(
+        f'<h2>{name}</h2><img src="sheet-{name}.png" alt="{name} at four widths in both themes">\n'
+        for name in names
+    )
+    page = (
+        f"<!doctype html><meta charset=utf-8><title>Pages</title><style>img{{max-width:100%}}</style>{body}"
+    )
+    (folder / "index.html").write_text(page, encoding="utf-8")
+
+
 def for_docs(browser: Any, server: Server, pages: Pages, only: str) -> None:
     """The pictures that documents refer to, small: the README's, and the lessons' without the menu."""
     from PIL import Image
 
     every = pages.all()
     wanted = {"label": ""} | TAUGHT
+    PICTURES.mkdir(parents=True, exist_ok=True)
     for name, more in wanted.items():
         if not name.startswith(only):
             continue
@@ -245,11 +305,13 @@ def main(arguments: list[str] | None = None) -> int:
             for name, (address, act) in pages.all().items():
                 if not name.startswith(given.only):
                     continue
-                for scheme in ("light", "dark"):
+                for scheme in SCHEMES:
                     for size, width in WIDTHS.items():
                         path = given.folder / f"{name}-{scheme}-{size}.png"
                         picture(browser, server.url + address, path, width, scheme, act)
-                        print(path)
+                        print(path, flush=True)
+                print(contact_sheet(given.folder, name), flush=True)
+                index(given.folder)
         finally:
             server.stop()
             if given.folder is not None:

@@ -1,4 +1,4 @@
-"""The teaching pages: sliders against a bare slider with the same figures, and maps that are dragged."""
+"""The teaching pages: sliders, first paint and maps beside bare pages with the same figures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import statistics
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,12 @@ window.figureSignature = () => JSON.stringify([...document.querySelectorAll('FIG
     d.marker && d.marker.color && d.marker.color.length ? Array.from(d.marker.color).slice(0, 40).map(String)
     : 0])));
 """.replace("FIGURES", FIGURES)
+# places of lessons that are stored and ask for no guess
+LINKS = {
+    "likelihoods": "/lessons?lesson=likelihoods&noise=0.25",
+    "inducing": "/lessons?lesson=inducing&points=16",
+    "over-confident": "/lessons?lesson=over-confident&noise=0.25",
+}
 CAPTURE = """
 () => [...document.querySelectorAll('FIGURES')].map(g => {
   const plain = (_, v) => ArrayBuffer.isView(v) ? Array.from(v) : v;
@@ -284,12 +291,136 @@ def _dragged(page: Any, steps: int) -> tuple[list[float], list[float], float]:
     return frames, waits, abs(page.evaluate(axis) - before)
 
 
+def paint(*, quick: bool = False) -> bool:
+    """A lesson's first paint, in a new browser each time, in turn with a bare page with the same figures.
+
+    Args:
+        quick: fewer visits.
+
+    Returns:
+        Whether every ratio of medians is at most 1.5.
+    """
+    turns = 4 if quick else 12
+    worst = 0.0
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        home = Path(folder) / "ours"
+        home.mkdir()
+        ours = Server(home, {"WORKBENCH_WARM": "0"}).start()
+        try:
+            for number, (name, link) in enumerate(LINKS.items()):
+                address = ours.url + link
+                page = _opened(browser, address)
+                captured = page.evaluate(CAPTURE)
+                page.context.close()
+                place = Path(folder) / f"bare-{number}"
+                bare = bare_server(place, BARE)
+                (place / "figures.json").write_text(json.dumps([captured, captured]), encoding="utf-8")
+                bare.start()
+                times: dict[str, list[float]] = {"ours": [], "bare": []}
+                try:
+                    for _ in range(turns):
+                        for side, where in (("ours", address), ("bare", bare.url)):
+                            times[side].append(_first_paint(browser, where))
+                finally:
+                    bare.stop()
+                median = {side: statistics.median(values) for side, values in times.items()}
+                ratio = median["ours"] / median["bare"]
+                worst = max(worst, ratio)
+                print(
+                    f"lesson {name}: first paint {median['ours']:.2f} s, bare page with the same "
+                    f"{len(captured)} figure(s) {median['bare']:.2f} s, ratio {ratio:.2f} (at most 1.5), "
+                    f"median of {turns} alternated visits",
+                    flush=True,
+                )
+        finally:
+            ours.stop()
+    return worst <= 1.5
+
+
+def _first_paint(browser: Any, address: str) -> float:
+    """Seconds until a figure stands, in a browser that knows nothing yet."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(3 * PATIENCE)
+    began = time.perf_counter()
+    page.goto(address)
+    page.wait_for_selector(f"{FIGURES} .main-svg")
+    took = time.perf_counter() - began
+    context.close()
+    return took
+
+
+def embedding(*, quick: bool = False) -> bool:
+    """Neighbour maps on one core: seconds of the processor, what they keep, new rows.
+
+    Fashion-MNIST is looked for where the known sets are (WORKBENCH_DATA).
+
+    Args:
+        quick: digits alone.
+
+    Returns:
+        Whether no map took more than 90 seconds of one core.
+    """
+    from threadpoolctl import threadpool_limits
+
+    from workbench.errors import InputError
+    from workbench.pools import load_pool
+    from workbench.sessions.embedding import neighbour_map
+
+    worst = 0.0
+    for name, options, most in (
+        ("digits", {}, None),
+        ("images:fashion_mnist", {}, 20_000),
+        ("images:fashion_mnist", {}, 60_000),
+    )[: 1 if quick else 3]:
+        try:
+            pool = load_pool(name, **options)
+        except InputError as error:
+            print(f"{name}: not measured: {error}", flush=True)
+            continue
+        pool = _part(pool, most)
+        with threadpool_limits(1):
+            began = time.process_time()
+            made = neighbour_map(pool)
+            took = time.process_time() - began
+            began = time.process_time()
+            some = np.asarray(pool.features[: min(2_000, len(pool))]) + 1e-3
+            made.place(some)
+            placed = time.process_time() - began
+        worst = max(worst, took)
+        print(
+            f"{name}, {len(pool):,} items: {took:.1f} s of one core (at most 90), trustworthiness "
+            f"{made.trust:.3f}, two components {made.trust_of_components:.3f}, on {made.n_judged} items; "
+            f"{len(some):,} further rows placed in {placed:.1f} s",
+            flush=True,
+        )
+    return worst <= 90
+
+
+def _part(pool: Any, most: int | None) -> Any:
+    """The first items of a pool in a fixed random order."""
+    from workbench.pools.building import number_pool
+
+    if most is None or len(pool) <= most:
+        return pool
+    rows = np.sort(np.random.default_rng(0).choice(len(pool), most, replace=False))
+    X = np.asarray(pool.features[rows], dtype=np.float32)
+    return number_pool(
+        pool.name, X, None, (), tuple(map(str, pool.feature_map.columns)), common_scale=pool.common_scale
+    )
+
+
+PARTS = {"sliders": sliders, "paint": paint, "maps": maps, "embedding": embedding}
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run both; the exit code says whether both stayed within their bounds."""
+    """Run them; the exit code says whether all stayed within their bounds."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks teaching", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer moves")
-    quick = parser.parse_args(arguments).quick
-    within = [sliders(quick=quick), maps(quick=quick)]
+    parser.add_argument("--quick", action="store_true", help="fewer moves, small pools")
+    parser.add_argument("--only", choices=PARTS, help="one part")
+    given = parser.parse_args(arguments)
+    parts = [given.only] if given.only else list(PARTS)
+    within = [PARTS[part](quick=given.quick) for part in parts]
     return 0 if all(within) else 1
 
 

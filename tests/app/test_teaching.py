@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.app.test_pages import open_page, texts
@@ -265,3 +266,47 @@ def test_an_experiment_that_fails_says_why_and_an_unknown_one_is_the_project(
 def test_an_experiment_asks_and_says_what_to_look_for(lesson: lessons.Lesson) -> None:
     assert lesson.question.endswith("?") and len(lesson.look) >= 3
     assert all(c.default in c.options for c in lesson.controls)
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("case", ["three items", "one feature", "equal rows", "200 classes", "texts"])
+def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: str) -> None:
+    rng = np.random.default_rng(0)
+    colours, animals = ("red", "blue", "green", "old"), ("cat", "dog", "bird", "fish", "cow")
+    said_of = {"text": [f"{a} {b} runs" for a in colours for b in animals] * 2, "label": ["a", "b"] * 20}
+    rows = {
+        "three items": rng.normal(size=(3, 4)),
+        "one feature": rng.normal(size=(40, 1)),
+        "equal rows": np.ones((40, 4)),
+        "200 classes": rng.normal(size=(400, 3)),
+    }
+    if case == "texts":
+        table, options = pd.DataFrame(said_of), {"text_column": "text"}
+    else:
+        X, n = rows[case], 200 if case == "200 classes" else 2
+        table = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+        table["label"], options = [f"c{i % n}" for i in range(len(X))], {}
+    path = tmp_path / "pool.csv"
+    table.to_csv(path, index=False)
+    session = Session.create(
+        str(path), target="label", pool_options=options, classifier="logistic-regression", policy="entropy"
+    )
+    truth = session.pool.truth
+    assert truth is not None
+    for item in session.pool.trainable[:12]:
+        session.label_items([int(item)], session.pool.classes[int(truth[item])])
+    session.refit()
+    current.keep(session)
+    test = open_page("uncertainty", session.id)
+    assert not test.error and not test.exception
+    _, job, why = mapping.neighbours(session)
+    if case in ("three items", "equal rows"):
+        assert "have no neighbourhoods to keep" in why
+        # of three items the test split may keep the only one of its class
+        assert (why in said(test)) if session.model is not None else ("no model yet" in said(test))
+    elif job is not None:
+        assert job.wait(60) and job.status == "done", job.error
+        assert case in ("200 classes", "texts") and np.isfinite(job.result.points).all()
+    test.session_state["map-view"] = "Side by side"
+    test.run()
+    assert not test.error and not test.exception

@@ -81,16 +81,18 @@ def of_project(session: Session) -> None:
                 f"Four rules look at what changed from fit to fit. {plural(fits, 'fit')} of the past are "
                 "made again for it, in the background. Advice only: nothing here stops anything."
             )
-            st.button(
-                "Ask the rules", key="ask-stop", on_click=project_advice, args=(session,),
-                kwargs={"again": True},
-            )  # fmt: skip
+            st.button("Ask the rules", key="ask-stop", on_click=ask, args=(session,))
         if job is None:
             return
         if job.status != "done":
             widgets.job_panel(job, "stop-advice")
             return
         shown(*job.result, key="own-stop")
+
+
+def ask(session: Session) -> None:
+    """For the button."""
+    project_advice(session, again=True)
 
 
 def sentence(rules: list[Any], labels: list[int]) -> str:

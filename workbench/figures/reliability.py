@@ -30,7 +30,7 @@ def reliability_line(
         bars = parts.error_bars(accuracy, *(np.asarray(end, dtype=float)[full] for end in band))
     return go.Scatter(
         x=np.asarray(table.confidence)[full], y=accuracy, error_y=bars, customdata=count, showlegend=False,
-        mode="lines+markers", line={"color": theme.class_colour(0), "width": 2},
+        mode="lines+markers", line={"color": theme.class_colour(0), "width": 2}, cliponaxis=False,
         marker={"size": 7 + (largest - 7) * np.sqrt(count / count.max()), "opacity": 0.85},
         hovertemplate="says %{x:.1%}, is right %{y:.1%}<br>n = %{customdata:,}<extra></extra>",
     )  # fmt: skip
