@@ -46,14 +46,11 @@ def bytes_to_arrays(data: bytes, *, limit: int = MAX_BYTES) -> dict[str, Array]:
     Raises:
         InputError: not such a file, too large, or one that holds objects.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(info.file_size for info in archive.infolist())
-            if size > limit:
-                raise InputError(f"The file unpacks to {size:,} bytes; the limit is {limit:,}.")
-        with np.load(io.BytesIO(data), allow_pickle=False) as loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except (zipfile.BadZipFile, ValueError, EOFError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"The arrays cannot be read: {error}") from error
+    from workbench.pools.formats.arrays import NpzFile
+    from workbench.pools.formats.files import File
+
+    archive = NpzFile(File(data, "The stored state"), limit)
+    if archive.n_bytes > limit:
+        raise InputError(f"The stored state unpacks to {archive.n_bytes:,} bytes; the limit is {limit:,}.")
+    # copied: what lies in the bytes of a file cannot be written to
+    return {name: archive[name].copy() for name in archive}

@@ -74,6 +74,11 @@ class NpzFile(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self._members)
 
+    @property
+    def n_bytes(self) -> int:
+        """Of all members together once unpacked, as the archive's directory says."""
+        return sum(info.file_size for info in self._members.values())
+
     def __contains__(self, key: object) -> bool:
         return key in self._members  # Mapping would read the whole member to answer
 
