@@ -93,7 +93,7 @@ class Pages:
             "data": ("/", None),
             "data-options": ("/", self._options),
             "data-upload": ("/", self._upload),
-            "label": (f"/label{digits}", None),
+            "label": (f"/label{digits}", self._baseline),
             "label-empty": ("/label", None),
             "label-points": (f"/label{points}", None),
             "compare": ("/compare" + digits, None),
@@ -167,6 +167,12 @@ class Pages:
     def _round(page: Any) -> None:
         page.get_by_text("One round, looked at", exact=True).click()
         page.wait_for_selector(".st-key-round-map", timeout=3 * PATIENCE)
+
+    @staticmethod
+    def _baseline(page: Any) -> None:
+        # the server may have been started anew, and computes it again
+        page.wait_for_selector(".st-key-error-curve")
+        page.wait_for_function("!document.body.innerText.includes('Random baseline:')", timeout=6 * PATIENCE)
 
     @staticmethod
     def _neighbours(page: Any) -> None:
