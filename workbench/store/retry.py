@@ -14,7 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 # Seconds between the tries; a server that is started anew is away for some of them.
-PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
+PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
 # Connection gone, ended by the server, deadlock or clash of transactions, too many connections.
 _STATES = ("08", "57", "40", "53300")
 
@@ -26,7 +26,7 @@ def retried(method: Callable[P, T]) -> Callable[P, T]:
     it was committed, by asking the server what became of it.
 
     Raises:
-        InputError: (the function does) the server is still out of reach after some twelve seconds.
+        InputError: (the function does) the server is still out of reach after some 25 seconds.
     """
 
     @wraps(method)
