@@ -95,6 +95,7 @@ def test_state_and_predictor_keep_the_choice(chosen):
     view = stored.projected(X)
     assert view is not None
     np.testing.assert_allclose(stored.latent_at(view).variance, chosen.predict_latent(X).variance, atol=1e-3)
+    assert stored.mean_at(view).tobytes() == stored.latent_at(view).mean.tobytes()
 
 
 def test_a_restored_fit_goes_on_to_the_same_bytes(chosen):

@@ -259,15 +259,23 @@ class Predictor:
         Args:
             projection: by a predictor of the same points and kernel, see `projects_like`.
         """
-        if projection.kernel_block is None:
-            weights = solve_triangular(self.whitener.astype(np.float64, copy=False), self.mean_weights)
-            mean = (weights.T.astype(np.float32) @ projection.phi).T
-        else:
-            mean = (projection.kernel_block @ self.mean_weights).astype(np.float32)
-        mean = np.ascontiguousarray(mean + self.mean_offset.astype(np.float32))
+        mean = self._mean_at(projection)
         variance = _quadratic_forms(projection.phi, self.roots.astype(np.float32)) + projection.residual
         variance = np.ascontiguousarray(variance.T)
         return Latent(*_both_sides(mean, variance)) if self.binary else Latent(mean, variance)
+
+    def mean_at(self, projection: Projection) -> Floats:
+        """The mean of `latent_at` alone [N, C], to the same bytes: the variances are most of its work."""
+        mean = self._mean_at(projection)
+        return np.concatenate([-0.5 * mean, 0.5 * mean], axis=1) if self.binary else mean
+
+    def _mean_at(self, projection: Projection) -> Floats:
+        if projection.kernel_block is None:
+            weights = solve_triangular(self.whitener.astype(np.float64, copy=False), self.mean_weights)
+            mean: Floats = (weights.T.astype(np.float32) @ projection.phi).T
+        else:
+            mean = (projection.kernel_block @ self.mean_weights).astype(np.float32)
+        return np.ascontiguousarray(mean + self.mean_offset.astype(np.float32))
 
     def projects_like(self, other: Predictor) -> bool:
         """Whether a projection made by the other predictor serves this one."""

@@ -25,6 +25,7 @@ class Belief:
         labelled: [L] indices of items that must not be asked (labelled, skipped, leased, test).
         labels: [L] int codes of `labelled`, -1 where there is no label.
         latent: Latent, or a function giving one, or None for models without latents.
+        latent_mean: a function giving the mean of `latent`, where that is cheaper than both moments.
         probabilities: [N, C], or a function giving them.
         n_classes: C.
         scaled: the features as the model measures distances (standardised), or a function giving
@@ -46,6 +47,7 @@ class Belief:
         labels: Ints,
         n_classes: int,
         latent: Latent | Callable[[], Latent | None] | None = None,
+        latent_mean: Callable[[], Floats | None] | None = None,
         probabilities: Floats | Callable[[], Floats] | None = None,
         scaled: Array | Callable[[], Array] | None = None,
         inducing_projection: Callable[[Ints], Array] | None = None,
@@ -63,6 +65,7 @@ class Belief:
         self.ids = ids
         self.utilities: Floats | None = None
         self._latent = latent
+        self._latent_mean = latent_mean
         self._probabilities = probabilities
         self._scaled = scaled
 
@@ -75,6 +78,14 @@ class Belief:
         if callable(self._latent):
             self._latent = self._latent()
         return self._latent
+
+    @property
+    def latent_mean(self) -> Floats | None:
+        """[N, C] means of q(f), or None for a model without latents."""
+        if self._latent_mean is not None and callable(self._latent):
+            return self._latent_mean()
+        latent = self.latent
+        return None if latent is None else latent.mean
 
     @property
     def probabilities(self) -> Floats:
@@ -125,6 +136,7 @@ def belief_of(
     labelled: Ints | None = None,
     labels: Ints | None = None,
     latent: Latent | Callable[[], Latent | None] | None = None,
+    latent_mean: Callable[[], Floats | None] | None = None,
     probabilities: Floats | Callable[[], Floats] | None = None,
     scaled: Array | Callable[[], Array] | None = None,
     ids: Sequence[str] | None = None,
@@ -137,6 +149,7 @@ def belief_of(
         labelled: [L] indices that must not be asked; none unless given.
         labels: [L] their int codes, -1 where there is no label.
         latent: its latents, where somebody has computed them already.
+        latent_mean: a function giving their means, where that is cheaper.
         probabilities: its probabilities, likewise.
         scaled: features as the model measures distances; unless given, by its geometry.
         ids: names of items for messages.
@@ -159,6 +172,7 @@ def belief_of(
         labels=np.full(len(closed), -1, dtype=np.int64) if labels is None else labels,
         n_classes=len(model.classes_),
         latent=latent,
+        latent_mean=latent_mean,
         probabilities=(lambda: model.predict_proba(features)) if probabilities is None else probabilities,
         scaled=scaled,
         inducing_projection=None if project is None else lambda which: project(features[which]),

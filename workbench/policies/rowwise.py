@@ -87,8 +87,11 @@ def entropy_of_means(belief: Belief, rng: Generator) -> Floats:
 
 def margin(belief: Belief, rng: Generator) -> Floats:
     """Minus the gap between the two largest latent means, or probabilities where there are no latents [N]."""
-    latent = belief.latent
-    scores = belief.probabilities if latent is None else latent_of(belief).mean
+    scores = belief.latent_mean
+    if scores is None:
+        scores = belief.probabilities
+    else:
+        check_moments(scores, np.zeros_like(scores))
     return -_gap(np.asarray(scores, dtype=np.float64))
 
 

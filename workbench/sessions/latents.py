@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
-from workbench.arrays import Array
+from workbench.arrays import Array, Floats
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor, Projection
 from workbench.classifiers.protocols import predictor_of
@@ -39,6 +39,14 @@ class PoolLatents:
             return None
         projection = self._projection(predictor)
         return None if projection is None else predictor.latent_at(projection)
+
+    def mean_of(self, estimator: Any) -> Floats | None:
+        """The mean of `of` alone, to the same bytes."""
+        predictor = predictor_of(estimator)
+        if not isinstance(predictor, Predictor):
+            return None
+        projection = self._projection(predictor)
+        return None if projection is None else predictor.mean_at(projection)
 
     def _projection(self, predictor: Predictor) -> Projection | None:
         P, B = len(predictor.whitener), len(predictor.points)

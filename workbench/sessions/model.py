@@ -64,6 +64,16 @@ class FittedModel:
         return latent
 
     @cached_property
+    def latent_mean(self) -> Floats | None:
+        """The mean of `latent`, without the work of the variances where nobody has asked for these."""
+        if "latent" not in self.__dict__ and self.latents is not None:
+            found = self.latents.mean_of(self.estimator)
+            if found is not None:
+                return found
+        latent = self.latent
+        return None if latent is None else latent.mean
+
+    @cached_property
     def probabilities(self) -> Floats:
         """[N, C] class probabilities of every item of the pool."""
         return np.asarray(self.estimator.predict_proba(self.pool.features))
@@ -105,6 +115,7 @@ class FittedModel:
             labelled=rows,
             labels=labels[rows],
             latent=lambda: self.latent,
+            latent_mean=lambda: self.latent_mean,
             probabilities=lambda: self.probabilities,
             scaled=lambda: self.scaled,
             ids=self.pool.items.ids,
@@ -282,7 +293,8 @@ def asking_policy(model: FittedModel, policy: Any, settings: Mapping[str, Any]) 
     """
     if not settings.get("seeks_missing"):
         return Effective(policy)
-    return effective_policy(policy, model.classes, model.codes, has_latent=model.latent is not None)
+    has_latent = protocols.supports_latent(model.estimator)
+    return effective_policy(policy, model.classes, model.codes, has_latent=has_latent)
 
 
 def check_policy(policy: Any, classifier: Any) -> None:
