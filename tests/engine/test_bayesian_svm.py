@@ -214,7 +214,7 @@ def test_adaptive_rates_stay_in_the_unit_interval_and_shrink():
     for t in range(40):
         plan = Plan(rows[t % 40 : t % 40 + 1], classes[:1], np.float64(40))
         state, drift = run.adaptive(block, state, plan, drift, np.float64(10), FLAGS)
-        windows.append(float(drift.pace[2, 0]))
+        windows.append(float(drift.averaging[2, 0]))
     # the memory is a plain mean for ten steps; then it grows by less than one a step: 0 < rho < 1
     assert windows[:10] == pytest.approx(np.arange(2, 12))
     steps = np.diff(windows[10:])

@@ -54,7 +54,7 @@ class _KernelFit(NamedTuple):
 
     Attributes:
         kernel: its kernel.
-        fit: `engine.large_margin.Fit`; rivals, margin and second are those of the basis of the mean.
+        fit: `engine.large_margin.LargeMarginFit`; rivals, margin and second are of the basis of its mean.
         wide: [B, C] the mean in its wide basis, or [0, C].
         phi: [n, B or P] features in the basis of the mean; let go once `left_out` is there.
         rows: [n] which rows of the data phi holds.

@@ -48,7 +48,7 @@ _SHARED_FROM = 1 << 20  # bytes
 _BLOCKED = 128  # from here on 2 x 2 blocks pay
 
 
-class Fit(NamedTuple):
+class LargeMarginFit(NamedTuple):
     """What a fit returns.
 
     Attributes:
@@ -88,7 +88,7 @@ def fit(
     tolerance: float = TOLERANCE,
     callback: FitCallback | None = None,
     sweeps_per_call: int = 1,
-) -> Fit:
+) -> LargeMarginFit:
     """Maximise G.
 
     Args:
@@ -116,17 +116,23 @@ def fit(
     run = _concrete(newton.solver if every else _solver, n_classes, dtype.name, phi.shape[1] >= _BLOCKED)
     data = data_of(phi, residual, codes)
     q = _posterior_of(start, phi.shape[1], n_classes, dtype)
-    pace: Any
+    sizes: Any
     if every:
-        pace, limits = newton.Pace(*_tensors(*np.array([1.0, 1.0, 0.0], dtype))), _tensors(dtype.type(tau))
+        sizes, limits = (
+            newton.StepSizes(*_tensors(*np.array([1.0, 1.0, 0.0], dtype))),
+            _tensors(dtype.type(tau)),
+        )
     else:
-        pace, limits = _Pace(*_tensors(dtype.type(1.0), np.int32(0))), _tensors(dtype.type(tau), np.int32(k))
+        sizes, limits = (
+            _StepSizes(*_tensors(dtype.type(1.0), np.int32(0))),
+            _tensors(dtype.type(tau), np.int32(k)),
+        )
     limits += _tensors(dtype.type(tolerance))
     traces: list[Floats] = []
     done, stopped = 0, False
     while True:
         share = sweeps - done if callback is None else min(sweeps_per_call, sweeps - done)
-        q, pace, ended, trace, *rest = run(*data, *q, *pace, *limits, *_tensors(np.int32(share)))
+        q, sizes, ended, trace, *rest = run(*data, *q, *sizes, *limits, *_tensors(np.int32(share)))
         values = trace.numpy()
         traces.append(values if not traces else values[1:])
         done += share
@@ -142,7 +148,7 @@ def fit(
     else:
         listed, d, a = (part.numpy() for part in rest)
     posterior = Posterior(*(part.numpy() for part in q))
-    return Fit(posterior, np.concatenate(traces), listed, d, a, stopped)
+    return LargeMarginFit(posterior, np.concatenate(traces), listed, d, a, stopped)
 
 
 def _first_look(phi: Floats, residual: Floats, codes: Ints, n_classes: int, tau: float) -> Posterior:
@@ -172,7 +178,7 @@ def fit_minibatch(
     rho_end: float = 0.02,
     seed: int = 0,
     callback: FitCallback | None = None,
-) -> Fit:
+) -> LargeMarginFit:
     """Stochastic natural-gradient ascent, for data that come in pieces.
 
     The step is max(rho_end, rho_start (1 + .2 t)^-.7), as in docs/math.md, 4. With one batch that
@@ -231,7 +237,7 @@ def in_epochs(
 def closing(
     posterior: Posterior, trace: Floats, phi: Floats, residual: Floats, codes: Ints, n_classes: int,
     tau: float, rivals: int | None, stopped: bool,
-) -> Fit:  # fmt: skip
+) -> LargeMarginFit:  # fmt: skip
     """A fit with margins at the given posterior: no sweep, one look at the data."""
     look = fit(phi, residual, codes, n_classes, start=posterior, tau=tau, rivals=rivals, sweeps=0)
     return look._replace(posterior=posterior, trace=trace if len(trace) else look.trace, stopped=stopped)
@@ -288,7 +294,7 @@ def _traced(make: Callable[..., Any], *key: Any) -> Any:
     return make(*key).get_concrete_function()
 
 
-class _Pace(NamedTuple):
+class _StepSizes(NamedTuple):
     """Share of the natural-gradient step, and how many small gains came in a row."""
 
     rho: Any
@@ -433,15 +439,15 @@ def _solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     """The compiled sweeps: one trace a process for C classes in one precision."""
     dtype = tf.as_dtype(dtype_name)
     data_spec, posterior_spec, scalar, integer = signature(n_classes, dtype)
-    pace_spec = _Pace(scalar, integer)
+    sizes_spec = _StepSizes(scalar, integer)
 
-    @compiled(data_spec, posterior_spec, pace_spec, scalar, integer, scalar, integer)
-    def solve(data, q, pace, tau, k, tolerance, sweeps):  # type: ignore[no-untyped-def]
+    @compiled(data_spec, posterior_spec, sizes_spec, scalar, integer, scalar, integer)
+    def solve(data, q, sizes, tau, k, tolerance, sweeps):  # type: ignore[no-untyped-def]
         # one loop over proposals, so that each piece is traced once: the first proposal is the start
         n = tf.shape(data.phi)[0]
         empty = tf.zeros([n, k], dtype)
         at = _Look(tf.zeros([n, k], tf.int32), empty, empty, tf.cast(-np.inf, dtype))
-        rho, small = pace
+        rho, small = sizes
         proposed, precision, gradient = q, q.precision, q.mean
         trace = tf.TensorArray(dtype, sweeps + 1, element_shape=[])
         ended: Any = False
@@ -467,7 +473,7 @@ def _solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
                 ended = tries > _HALVINGS or done < 0
             if done < sweeps and not ended:
                 proposed = _moved(q, precision, gradient, rho)
-        return q, _Pace(rho, small), ended, trace.stack()[: done + 1], at.rivals, at.margin, at.second
+        return q, _StepSizes(rho, small), ended, trace.stack()[: done + 1], at.rivals, at.margin, at.second
 
     return solve
 

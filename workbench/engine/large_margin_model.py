@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from workbench.arrays import Array, Floats
 from workbench.engine import large_margin
-from workbench.engine.large_margin import TAU, Fit
+from workbench.engine.large_margin import TAU, LargeMarginFit
 from workbench.engine.large_margin_state import Posterior
 from workbench.engine.likelihoods.margin import LargeMargin
 from workbench.engine.projection import relative_jitter
@@ -98,7 +98,7 @@ class LargeMarginGP(gpflow.models.GPModel):
         sweeps: int = large_margin.SWEEPS,
         tolerance: float = large_margin.TOLERANCE,
         callback: FitCallback | None = None,
-    ) -> Fit:
+    ) -> LargeMarginFit:
         """Closed-form sweeps on the small basis, from the present q.
 
         Args:

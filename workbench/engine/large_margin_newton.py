@@ -40,7 +40,7 @@ _HALVINGS = 10
 _RATIO = 0.25  # gain of a sweep over that of the one before: no better is believed, a first drop is steep
 
 
-class Pace(NamedTuple):
+class StepSizes(NamedTuple):
     """How far steps went, for the next call to go on from.
 
     Attributes:
@@ -140,12 +140,12 @@ def solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     """
     dtype = tf.as_dtype(dtype_name)
     data_spec, posterior_spec, scalar, integer = signature(n_classes, dtype)
-    pace_spec = Pace(scalar, scalar, scalar)
+    sizes_spec = StepSizes(scalar, scalar, scalar)
 
-    @compiled(data_spec, posterior_spec, pace_spec, scalar, scalar, integer)
-    def solve(data, q, pace, tau, tolerance, sweeps):  # type: ignore[no-untyped-def]
+    @compiled(data_spec, posterior_spec, sizes_spec, scalar, scalar, integer)
+    def solve(data, q, sizes, tau, tolerance, sweeps):  # type: ignore[no-untyped-def]
         M, Lam, R = q
-        rho, eta, last = pace
+        rho, eta, last = sizes
         own = tf.one_hot(data.codes, n_classes, dtype=dtype)
         one = tf.cast(1.0, dtype)
         # centring, which only the KL sees; a look alone leaves the start as it is
@@ -206,6 +206,13 @@ def solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
             ended = gain <= 0.0 or (ratio < 1.0 and gain * ratio < tolerance * tf.abs(G) * (1.0 - ratio))
             last = gain
         values = trace.stack()[: done + 1]
-        return Posterior(M, Lam, R), Pace(rho, eta, last), ended, values, at.hinge.margin, at.hinge.root**2
+        return (
+            Posterior(M, Lam, R),
+            StepSizes(rho, eta, last),
+            ended,
+            values,
+            at.hinge.margin,
+            at.hinge.root**2,
+        )
 
     return solve

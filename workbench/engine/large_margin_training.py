@@ -12,7 +12,7 @@ from workbench.arrays import Floats, Ints
 from workbench.engine.adam import AdamState, adam_step
 from workbench.engine.augmentation import augmented_hinge, rival_margins, tempered_maximum
 from workbench.engine.kernels import StationaryKernel
-from workbench.engine.large_margin import TAU, Fit, closing, data_of, in_epochs, rival_count
+from workbench.engine.large_margin import TAU, LargeMarginFit, closing, data_of, in_epochs, rival_count
 from workbench.engine.large_margin_state import Data, Posterior, signature
 from workbench.engine.projection import relative_jitter
 from workbench.engine.whitened import kl, project, variances
@@ -33,7 +33,7 @@ def fit_adam(
     epochs: int = 1000,
     seed: int = 0,
     callback: FitCallback | None = None,
-) -> Fit:
+) -> LargeMarginFit:
     """The papers' own training: Adam on minus the objective over (m, chol S).
 
     Args:

@@ -117,12 +117,12 @@ class Drift(NamedTuple):
     Attributes:
         linear: [C, P] moving means.
         precision: [C, P, P] moving means.
-        pace: [3, C] steps taken, moving squared length, window.
+        averaging: [3, C] steps taken, moving squared length, window.
     """
 
     linear: Any
     precision: Any
-    pace: Any
+    averaging: Any
 
 
 # ---------------------------------------------------------------------------------- compiled parts
@@ -302,26 +302,26 @@ def compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
             target = targets_of(block, state, plan.rows[t], some, plan.scale)
             old = naturals(state, some)
             # natural gradient in (linear, -precision / 2), its moving mean and squared length
-            slope, bend = target[1] - old[1], -0.5 * (target[0] - old[0])
-            steps, power, window = tf.unstack(tf.gather(drift.pace, some, axis=1))
+            slope, curvature = target[1] - old[1], -0.5 * (target[0] - old[0])
+            steps, power, window = tf.unstack(tf.gather(drift.averaging, some, axis=1))
             weight = 1.0 / window
             d1, d2 = tf.gather(drift.linear, some), tf.gather(drift.precision, some)
             d1 += weight[:, None] * (slope - d1)
-            d2 += weight[:, None, None] * (bend - d2)
-            power += weight * (tf.reduce_sum(slope**2, 1) + tf.reduce_sum(bend**2, [1, 2]) - power)
+            d2 += weight[:, None, None] * (curvature - d2)
+            power += weight * (tf.reduce_sum(slope**2, 1) + tf.reduce_sum(curvature**2, [1, 2]) - power)
             rho = (tf.reduce_sum(d1**2, 1) + tf.reduce_sum(d2**2, [1, 2])) / power
             steps += 1.0
             warm = steps > warm_up  # until then the moving means are plain means and nothing moves
             window = tf.where(warm, window * (1.0 - rho) + 1.0, steps + 1.0)
             rho = tf.where(warm, rho, tf.zeros_like(rho))
             at = some[:, None]
-            pace = tf.tensor_scatter_nd_update(
-                tf.transpose(drift.pace), at, tf.stack([steps, power, window], 1)
+            averaging = tf.tensor_scatter_nd_update(
+                tf.transpose(drift.averaging), at, tf.stack([steps, power, window], 1)
             )
             drift = Drift(
                 tf.tensor_scatter_nd_update(drift.linear, at, d1),
                 tf.tensor_scatter_nd_update(drift.precision, at, d2),
-                tf.transpose(pace),
+                tf.transpose(averaging),
             )
             sizes = rho[:, None, None], rho[:, None], rho[:, None], rho
             new = [a + size * (b - a) for size, a, b in zip(sizes, old, target, strict=True)]
@@ -506,8 +506,8 @@ def ascend_stochastic(
     dtype = _dtype(state)
     run, flags = compiled(likelihood, dtype.name), prior.tensors(dtype)
     C, P = state.linear.shape
-    pace = np.stack([np.zeros(C), np.zeros(C), np.ones(C)]).astype(dtype)
-    drift = Drift(np.zeros((C, P), dtype), np.zeros((C, P, P), dtype), pace)
+    averaging = np.stack([np.zeros(C), np.zeros(C), np.ones(C)]).astype(dtype)
+    drift = Drift(np.zeros((C, P), dtype), np.zeros((C, P, P), dtype), averaging)
     visits = epochs * -(-n_items // min(batch_size, n_items))
     warm_up = dtype.type(max(1, min(WARM_UP, visits // 4)))
     done = epoch = 0

@@ -60,7 +60,7 @@ class _QuietTensorFlow(MetaPathFinder):
             sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = _quietly(spec.loader)  # type: ignore[method-assign]
+            spec.loader.exec_module = _quietly(spec.loader)  # type: ignore[method-assign, assignment, unused-ignore]
         return spec
 
 

@@ -129,7 +129,7 @@ def widen(
         phi: [N, B] whitened features of the wide basis; its first P columns are the small one's.
         residual: [N] of the small basis.
         codes: [N] true classes.
-        small: `workbench.engine.large_margin.Fit` of the small basis on these rows.
+        small: `workbench.engine.large_margin.LargeMarginFit` of the small basis on these rows.
         tau: temperature.
         share: of the small basis's spread that the mean is fitted with.
         callback: as in `fit_mean`.

@@ -361,13 +361,13 @@ class Rivals:
 
 
 def hard_objective(
-    Phi: Floats, kt: Floats, y: Ints, mean: Floats, covariance: Floats
+    Phi: Floats, residual: Floats, y: Ints, mean: Floats, covariance: Floats
 ) -> tuple[float, Ints, Floats]:
     """The papers' objective with the worst rival of each row (docs/math.md, 2).
 
     Args:
         Phi: [N, P] whitened features.
-        kt: [N] what they leave of the kernel's variance.
+        residual: [N] what they leave of the kernel's variance.
         y: [N] codes.
         mean: [P, C] of q(v).
         covariance: [C, P, P] of q(v).
@@ -382,7 +382,7 @@ def hard_objective(
     rival = others.argmax(axis=1)
     V = np.einsum("np,cpq,nq->nc", Phi, covariance, Phi, optimize=True)
     margin = 1 + F[rows, rival] - F[rows, y]
-    second = np.maximum(margin**2 + 2 * kt + V[rows, rival] + V[rows, y], 1e-12)
+    second = np.maximum(margin**2 + 2 * residual + V[rows, rival] + V[rows, y], 1e-12)
     P = Phi.shape[1]
     log_det = np.linalg.slogdet(covariance)[1]
     kl = 0.5 * (np.einsum("cpp->c", covariance) + (mean**2).sum(axis=0) - P - log_det).sum()
@@ -413,23 +413,23 @@ def rivals(n_classes: int, report: OnProgress = _quiet, sweeps: int = 40) -> Riv
     )  # fmt: skip
     soft = make()
     tempered: list[float] = []
-    Phi, kt = np.empty((0, 0)), np.empty(0)
+    Phi, residual = np.empty((0, 0)), np.empty(0)
     for sweep in range(sweeps):
         report(0.5 * sweep / sweeps, f"tempered, sweep {sweep + 1}")
         soft.fit(X, y)
         if not tempered:
             Phi = np.asarray(soft.predictor_.project(X), dtype=np.float64)
-            kt = np.maximum(1.0 - (Phi**2).sum(axis=1), 0.0)
+            residual = np.maximum(1.0 - (Phi**2).sum(axis=1), 0.0)
             zero = np.zeros((Phi.shape[1], n_classes))
             tempered.append(
-                hard_objective(Phi, kt, y, zero, np.tile(np.eye(Phi.shape[1]), (n_classes, 1, 1)))[0]
+                hard_objective(Phi, residual, y, zero, np.tile(np.eye(Phi.shape[1]), (n_classes, 1, 1)))[0]
             )
         root = np.asarray(soft.root_)
-        tempered.append(hard_objective(Phi, kt, y, soft.mean_, np.swapaxes(root, 1, 2) @ root)[0])
+        tempered.append(hard_objective(Phi, residual, y, soft.mean_, np.swapaxes(root, 1, 2) @ root)[0])
     # the rule of the papers' algorithm: choose the rival, then update every class in closed form
     P = Phi.shape[1]
     mean, covariance = np.zeros((P, n_classes)), np.tile(np.eye(P), (n_classes, 1, 1))
-    value, rival, second = hard_objective(Phi, kt, y, mean, covariance)
+    value, rival, second = hard_objective(Phi, residual, y, mean, covariance)
     hard, switched = [value], []
     for sweep in range(sweeps):
         report(0.5 + 0.5 * sweep / sweeps, f"hard rival, sweep {sweep + 1}")
@@ -447,7 +447,7 @@ def rivals(n_classes: int, report: OnProgress = _quiet, sweeps: int = 40) -> Riv
             mean[:, c] = covariance[c] @ (A.T @ (sign * (1 + w) + w * other))
             F[:, c] = Phi @ mean[:, c]
         before = rival
-        value, rival, second = hard_objective(Phi, kt, y, mean, covariance)
+        value, rival, second = hard_objective(Phi, residual, y, mean, covariance)
         hard.append(value)
         switched.append(float((rival != before).mean()))
     return Rivals(np.array(hard), np.array(tempered), np.array(switched), len(y), n_classes)
