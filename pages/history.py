@@ -108,8 +108,8 @@ def downloads(session: Any, state: Any) -> None:
             lambda: bundle(session),
             f"{stem(session)}-bundle.zip",
             "download-bundle",
-            icon=":material/folder_zip:",
-            help="Settings, every event, every fit's figures and the model; `workbench predict` reads it.",
+            icon="folder_zip",
+            help="Settings, every event, every fit's figures and the model; workbench predict reads it.",
         )
         with st.popover("Import labels", icon=":material/upload:"):
             importer(session)

@@ -29,7 +29,7 @@ def test_the_file_is_asked_for_and_found(moved: tuple[Session, Path], page: str)
     test = open_page(page, session.id if page == "label" else None)
     if page == "label":
         assert "cannot be opened" in texts(test)
-    assert any("3 labels" in str(b.proto) for b in test.get("link_button"))
+    assert any("3 labels" in b.proto.body for b in test.get("html"))
     place = next(t for t in test.text_input if t.key == f"new-place-{session.id}")
     place.set_value(str(there.parent / "nope.csv")).run()
     next(b for b in test.button if b.key == f"relocate-{session.id}").click().run()

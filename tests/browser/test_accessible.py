@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,37 +48,59 @@ def project(browser: Any, server: Server) -> str:
     return found
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "data")
-def test_a_page_has_no_serious_violation(
-    browser: Any, server: Server, project: str, axe: str, name: str, scheme: Any
-) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    visit(page, f"{server.url}/{name}?project={project}")
+@pytest.fixture(scope="module")
+def window(browser: Any) -> Iterator[Any]:
+    """One light window for all pages: their scripts are fetched once."""
+    context = browser.new_context(viewport={"width": WIDTHS[0], "height": 900}, color_scheme="light")
+    context.set_default_timeout(PATIENCE)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="module", params=PAGES, ids=lambda name: name or "data")
+def opened(request: pytest.FixtureRequest, window: Any, server: Server, project: str) -> Any:
+    """The window with a page in it, opened at the smallest width."""
+    window.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    visit(window, f"{server.url}/{request.param}?project={project}")
+    return window
+
+
+def test_a_page_fits_every_window(opened: Any) -> None:
+    for width in WIDTHS:
+        opened.set_viewport_size({"width": width, "height": 900})
+        settled(opened)
+        # the side bar slides in, and tables follow a moment later
+        opened.wait_for_function(
+            "(() => { const m = document.querySelector('[data-testid=stMain]');"
+            " return m.clientWidth > 300 && m.scrollWidth <= m.clientWidth; })()"
+        )
+
+
+def violations(page: Any, axe: str) -> list[str]:
+    page.set_viewport_size({"width": WIDTHS[-1], "height": 900})
+    settled(page)
     assert page.title().endswith(" · Workbench") and "Iris" in page.title()
     page.evaluate(axe)
-    found = page.evaluate(
+    return page.evaluate(
         "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
         ".filter(v => ['serious', 'critical'].includes(v.impact) || v.id === 'heading-order')"
         ".map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 120)).join(' | '))"
     )
-    context.close()
-    assert found == []
 
 
+def test_a_page_has_no_serious_violation(opened: Any, axe: str) -> None:
+    assert violations(opened, axe) == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "data")
-def test_a_page_fits_every_window(browser: Any, server: Server, project: str, name: str) -> None:
-    page = browser.new_page(viewport={"width": WIDTHS[0], "height": 900})
+def test_a_dark_page_has_no_serious_violation(
+    browser: Any, server: Server, project: str, axe: str, name: str
+) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="dark")
+    page = context.new_page()
     page.set_default_timeout(PATIENCE)
     visit(page, f"{server.url}/{name}?project={project}")
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        settled(page)
-        # the side bar slides in, and tables follow a moment later
-        page.wait_for_function(
-            "(() => { const m = document.querySelector('[data-testid=stMain]');"
-            " return m.clientWidth > 300 && m.scrollWidth <= m.clientWidth; })()"
-        )
-    page.close()
+    found = violations(page, axe)
+    context.close()
+    assert found == []

@@ -198,9 +198,7 @@ def test_commands_by_key_skip_flag_note_zoom_and_the_card_of_keys(page: Any, ser
     page.wait_for_function(SAVED)
 
 
-def test_seventy_seven_classes_are_searched_by_their_words(
-    page: Any, own_server: Server, tmp_path: Path
-) -> None:
+def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Server, tmp_path: Path) -> None:
     from workbench.sessions import Session
     from workbench.store import Store
 
@@ -209,11 +207,11 @@ def test_seventy_seven_classes_are_searched_by_their_words(
     path = tmp_path / "own.csv"
     path.write_text("a\n" + "".join(f"{i}.5\n" for i in range(40)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WORKBENCH_HOME", str(own_server.home))
+        patch.setenv("WORKBENCH_HOME", str(server.home))
         store = Store.open()
         session = Session.create(str(path), classes=names, store=store)
         store.close()
-    visit(page, f"{own_server.url}/label?project={session.id}")
+    visit(page, f"{server.url}/label?project={session.id}")
     at_the_desk(page)
     given = {}
     for typed, meant in (

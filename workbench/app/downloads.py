@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 from weakref import WeakValueDictionary
@@ -23,6 +24,23 @@ if TYPE_CHECKING:
 
 BASE = "/api/download"
 _STATE = "downloads-offered"
+
+# Colours come from the text around it, so that both themes are met.
+_STYLE = """<style>
+.wb-download { display: inline-flex; align-items: center; justify-content: center; gap: .375rem;
+  min-height: 2.5rem; padding: .25rem .75rem; box-sizing: border-box; border-radius: .5rem;
+  border: 1px solid transparent; font-size: .875rem; line-height: 1.6; font-weight: 400;
+  white-space: nowrap; cursor: pointer; user-select: none; }
+.wb-download, .wb-download:link, .wb-download:visited { color: inherit !important;
+  text-decoration: none !important; }
+.wb-download.secondary { border-color: color-mix(in srgb, currentColor 20%, transparent); }
+.wb-download.tertiary { padding-inline: 0; }
+.wb-download.stretch { width: 100%; }
+.wb-download[href].secondary:hover { background: color-mix(in srgb, currentColor 6%, transparent); }
+.wb-download[href].tertiary:hover { opacity: .75; }
+.wb-download[aria-disabled] { opacity: .4; cursor: not-allowed; }
+.wb-download .icon { font-family: "Material Symbols Rounded"; font-size: 1.125rem; line-height: 1; }
+</style>"""
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +62,8 @@ def button(
     name: str,
     key: str,
     *,
-    icon: str | None = ":material/download:",
-    kind: Literal["primary", "secondary", "tertiary"] = "secondary",
+    icon: str = "download",
+    kind: Literal["secondary", "tertiary"] = "secondary",
     disabled: bool = False,
     help: str | None = None,
     width: Literal["content", "stretch"] = "content",
@@ -54,14 +72,15 @@ def button(
 
     `st.download_button` gives such a file a new address at every redraw and forgets the one that the
     browser still shows, so that a press while the page redraws fails. Here the address belongs to the
-    button and the tab: it stays the same through every redraw.
+    button and the tab: it stays the same through every redraw. Streamlit's link button would open a
+    window that stays empty while the file is made; this is a link of the page, in its buttons' clothes.
 
     Args:
         label: of the button.
         make: () -> the file; called once a press, in a thread of the server.
         name: of the file; its ending says what it is.
         key: of the button; unique on the page.
-        icon: beside the label.
+        icon: name of a Material symbol beside the label; "" for none.
         kind: how much it stands out.
         disabled: there is nothing to download now.
         help: shown when the pointer rests on it.
@@ -73,16 +92,12 @@ def button(
         offer = mine[key] = _Offer()
         _offers[offer.token] = offer
     offer.file = None if disabled else (make, name)
-    st.link_button(
-        label,
-        f"{BASE}/{offer.token}",
-        key=key,
-        icon=icon,
-        type=kind,
-        disabled=disabled,
-        help=help,
-        width=width,
-    )
+    shown = f'<span class="icon" aria-hidden="true">{escape(icon)}</span>' if icon else ""
+    shown += escape(label)
+    where = 'aria-disabled="true" role="link"' if disabled else f'href="{BASE}/{offer.token}" download'
+    said = f' title="{escape(help)}"' if help else ""
+    with st.container(key=key, width=width):
+        st.html(f'{_STYLE}<a class="wb-download {kind} {width}" {where}{said}>{shown}</a>', width=width)
 
 
 def routes() -> list[Any]:
@@ -140,4 +155,4 @@ def figure_downloads(fig: Any, stem: str, key: str) -> None:
 
 
 def _offered(stem: str, key: str, label: str, ending: str, make: Callable[[], bytes]) -> None:
-    button(label, make, f"{stem}.{ending}", f"{key}-{ending}", icon=None, width="stretch")
+    button(label, make, f"{stem}.{ending}", f"{key}-{ending}", icon="", width="stretch")
