@@ -285,11 +285,11 @@ def test_learnt_features_of_unit_length_have_a_wide_mean_from_fewer_labels():
     cases = {"unit": (unit, True), "pixels": (5 * unit, True), "table": (unit, False)}
     wide = {}
     for name, (rows, common) in cases.items():
-        model = LargeMarginClassifier(common_scale=common)
+        model = LargeMarginClassifier(common_scale=common, random_state=0)
         wide[name] = [len(model.fit(rows[:n], y[:n]).wide_mean_) > 0 for n in (96, 120)]
     assert wide == {"unit": [False, True], "pixels": [False, False], "table": [False, False]}
     # and of many classes two labels each
-    model = LargeMarginClassifier(common_scale=True, classes=range(77))
+    model = LargeMarginClassifier(common_scale=True, classes=range(77), random_state=0)
     assert len(model.fit(unit, y).wide_mean_) == 0
 
 

@@ -49,7 +49,7 @@ def session(store: Store, file: Path) -> Session:
     return made
 
 
-def run(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+def run(home: Path, store: Store, *arguments: object) -> "subprocess.CompletedProcess[str]":
     code = "import sys; from workbench.cli import main; main(sys.argv[1:])"
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -57,7 +57,7 @@ def run(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
         env={
             **os.environ,
             "WORKBENCH_HOME": str(home),
-            "WORKBENCH_DATABASE_URL": f"sqlite:///{home}/w.sqlite",
+            "WORKBENCH_DATABASE_URL": store.url,
         },
         capture_output=True,
         text=True,
@@ -108,21 +108,21 @@ def test_the_command_line_exports_and_relocates(
     expected = [row["id"] for row in label_table(session)]
     moved = tmp_path / "elsewhere.csv"
     shutil.move(file, moved)
-    done = run(tmp_path, "export", "mine", "--format", "jsonl")
+    done = run(tmp_path, store, "export", "mine", "--format", "jsonl")
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == expected
     assert f"workbench relocate {session.id}" in done.stderr
-    refused = run(tmp_path, "export", "mine", "--format", "bundle", "--out", tmp_path / "b")
+    refused = run(tmp_path, store, "export", "mine", "--format", "bundle", "--out", tmp_path / "b")
     assert refused.returncode == 2 and not (tmp_path / "b").exists()
-    there = run(tmp_path, "relocate", "mine", moved)
+    there = run(tmp_path, store, "relocate", "mine", moved)
     assert there.returncode == 0 and str(moved) in there.stdout
     assert len(Session.open(session.id, store=store).pool) == 40
-    listed = run(tmp_path, "projects")
+    listed = run(tmp_path, store, "projects")
     assert "mine" in listed.stdout and "\t6\t" in listed.stdout
-    copied = run(tmp_path, "backup", tmp_path / "copy.sqlite")
+    copied = run(tmp_path, store, "backup", tmp_path / "copy.sqlite")
     assert copied.returncode == 0 and (tmp_path / "copy.sqlite").is_file()
-    assert run(tmp_path, "restore", tmp_path / "copy.sqlite").returncode == 2
-    back = run(tmp_path, "restore", tmp_path / "copy.sqlite", "--replace")
+    assert run(tmp_path, store, "restore", tmp_path / "copy.sqlite").returncode == 2
+    back = run(tmp_path, store, "restore", tmp_path / "copy.sqlite", "--replace")
     assert back.returncode == 0 and "before" in back.stdout
 
 
