@@ -296,14 +296,15 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
         grid, p = over
         image = blend_image(grid.x, grid.y, p, opacity=0.7)
         fig = maps.with_blend(fig, image, grid.x, grid.y)
-    if where.place is None:
-        # a place on a neighbour map has no unit
-        fig.update_xaxes(showticklabels=False).update_yaxes(showticklabels=False)
     points = mapping.inducing_points(view, where) if inducing else None
     return fig if points is None else maps.with_inducing(fig, points)
 
 
 def chart(fig: Any, key: str, alt: str) -> None:
+    if where.place is None:
+        # a place on a neighbour map has no unit
+        fig.update_xaxes(showticklabels=False, showgrid=False)
+        fig.update_yaxes(showticklabels=False, showgrid=False)
     widgets.figure(
         fig,
         key,

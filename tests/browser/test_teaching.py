@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlparse
@@ -84,13 +85,22 @@ def test_a_lesson_opens_in_one_click_moves_and_goes_back(page: Any, server: Serv
 def test_a_link_carries_the_state_and_class_mode_hides_the_menu(
     page: Any, context: Any, server: Server
 ) -> None:
-    visit(page, f"{server.url}/lessons?lesson=argmax&labels=50&noise=0.25&class=1")
+    visit(page, f"{server.url}/lessons?lesson=argmax&labels=50&noise=0.5&class=1")
     computed(page)
-    assert query(page)["labels"] == "50" and query(page)["noise"] == "0.25"
+    assert query(page)["labels"] == "50" and query(page)["noise"] == "0.5"
     assert not page.locator("[data-testid=stSidebar]").is_visible()
+    # the code leads to this state at an address that other machines know
+    page.click(".st-key-lesson-share button")
+    code = page.locator("img[alt^='QR code of']")
+    code.wait_for()
+    address = str(code.get_attribute("alt")).removeprefix("QR code of ")
+    assert parse_qs(urlparse(address).query) | {"class": ["1"]} == parse_qs(urlparse(page.url).query)
+    assert urlparse(address).port == server.port and urlparse(address).path == "/lessons"
+    assert "--share" in page.locator("[data-testid=stPopoverBody]").inner_text(), "this server is not shared"
+    page.keyboard.press("Escape")
     # another student has a state of their own
     other = context.new_page()
-    visit(other, f"{server.url}/lessons?lesson=argmax&labels=9&noise=0.25&class=1")
+    visit(other, f"{server.url}/lessons?lesson=argmax&labels=9&noise=0.5&class=1")
     computed(other)
     assert query(page)["labels"] == "50" and query(other)["labels"] == "9"
     other.close()
@@ -277,3 +287,22 @@ def test_rounds_and_models_side_by_side(page: Any, server: Server, labelled: str
         "(() => { const l = document.querySelector('[data-testid=stMain] .js-plotly-plot')._fullLayout;"
         " return (l.xaxis2.matches || l.xaxis.matches) && (l.yaxis2.matches || l.yaxis.matches); })()"
     )
+
+
+@pytest.mark.slow
+def test_two_teachers_each_keep_their_theme(browser: Any, server: Server) -> None:
+    grounds = {}
+    contexts = [browser.new_context(color_scheme=scheme) for scheme in ("light", "dark")]
+    pages = [context.new_page() for context in contexts]
+    # both at once, then once more
+    for one in (*pages, *pages):
+        one.set_default_timeout(PATIENCE)
+        visit(one, f"{server.url}/lessons?lesson=inducing&points=16&class=1")
+        computed(one)
+        grounds[one] = one.evaluate(
+            "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+        )
+    light, dark = (sum(map(int, re.findall(r"\d+", grounds[one])[:3])) for one in pages)
+    assert light > 600 and dark < 150
+    for context in contexts:
+        context.close()

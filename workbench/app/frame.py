@@ -31,7 +31,7 @@ BASE = (
     "[data-testid=stCaptionContainer], [data-testid=stCaptionContainer] p { color: inherit; opacity: 1; }"
     "[data-testid=stCaptionContainer] > p { opacity: 0.8; }"
     ".js-plotly-plot .hoverlayer text, .js-plotly-plot .bartext, .js-plotly-plot .infolayer text,"
-    " .js-plotly-plot .xtick text, .js-plotly-plot .ytick text"
+    " .js-plotly-plot [class$=tick] text"
     " { fill: currentColor !important; }"
 )
 DARK = (
