@@ -17,6 +17,7 @@ from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 from workbench.exchange import (
     FORMATS,
+    SCOPES,
     export_labels,
     import_labels,
     label_table,
@@ -24,6 +25,7 @@ from workbench.exchange import (
     zipped,
 )
 from workbench.exchange.imports import IMPORTS
+from workbench.exchange.labels import OF_IMAGES
 
 NAMES = {
     "csv": "CSV",
@@ -33,7 +35,9 @@ NAMES = {
     "label-studio": "Label Studio",
     "huggingface": "Hugging Face",
     "coco": "COCO",
+    "folders": "Class folders",
 }
+WHAT = {"labels": "Labels only", "everything": "Everything", "predictions": "With predictions"}
 WORDS = {
     "label": "labelled",
     "skip": "skipped",
@@ -78,7 +82,7 @@ def stem(session: Any) -> str:
 
 
 def downloads(session: Any, state: Any) -> None:
-    formats = [f for f in FORMATS if f != "coco" or session.pool.kind == "image"]
+    formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
     with st.container(
         horizontal=True,
         vertical_alignment="center",
@@ -96,20 +100,33 @@ def downloads(session: Any, state: Any) -> None:
             label_visibility="collapsed",
             persist_state="session",
         )
-        button(
-            "Download the labels",
-            lambda: export_labels(session, chosen),
-            f"{stem(session)}{FORMATS[chosen]}",
-            "download-labels",
-            disabled=not state.codes,
+        scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
+        what = st.selectbox(
+            "What",
+            scopes,
+            format_func=WHAT.get,
+            key="export-what",
+            width=160,
+            label_visibility="collapsed",
+            persist_state="session",
+            help="Labels only; every item with its status; or every item, those without a label with "
+            "what the model predicts and its confidence.",
         )
         button(
-            "Download the run bundle",
+            "Download the labels",
+            lambda: export_labels(session, chosen, what),
+            f"{stem(session)}{FORMATS[chosen]}",
+            "download-labels",
+            disabled=what == "labels" and not state.codes,
+        )
+        button(
+            "Download the project",
             lambda: bundle(session),
             f"{stem(session)}-bundle.zip",
             "download-bundle",
             icon="folder_zip",
-            help="Settings, every event, every fit's figures and the model; workbench predict reads it.",
+            help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
+            "project, here or elsewhere, and workbench predict reads it.",
         )
         with st.popover("Import labels", icon=":material/upload:"):
             importer(session)

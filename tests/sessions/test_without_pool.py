@@ -71,15 +71,15 @@ def test_labels_are_exported_without_the_pool(session: Session, store: Store, fi
         Session.open(session.id, store=store)
     stored = StoredLabels.of(session.id, store)
     rows = label_table(stored)
-    assert rows == [{name: row[name] for name in COLUMNS} for row in with_pool]
-    assert {row["role"] for row in rows} <= {"cold-start", "policy", "evaluation", "uniform", "map"}
+    assert rows == [{name: row[name] for name in ("id", *COLUMNS)} for row in with_pool]
+    assert {row["source"] for row in rows} <= {"cold-start", "policy", "evaluation", "uniform", "map"}
     assert {row["id"] for row in rows} <= {f"r{i}" for i in range(40)}
     assert [r["label"] for r in csv.DictReader(export_labels(stored).decode().splitlines())] == [
         r["label"] for r in rows
     ]
     for form in ("parquet", "jsonl", "label-studio", "huggingface"):
         assert export_labels(stored, form)
-    for form in ("npz", "coco"):
+    for form in ("npz", "coco", "folders"):
         with pytest.raises(InputError, match=r"pool is not at hand\. Use csv"):
             export_labels(stored, form)
 

@@ -270,8 +270,11 @@ def score(
 def export_project(
     project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
     format: Annotated[
-        str, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, coco, bundle.")
+        str, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle.")
     ] = "csv",
+    what: Annotated[
+        str, typer.Option(help="labels, everything, or predictions for the rest too.")
+    ] = "labels",
     out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
     trust_code: TrustCode = False,
 ) -> None:
@@ -280,7 +283,7 @@ def export_project(
     from workbench.cli.values import typed
 
     typed(trust_code=trust_code)
-    export_file(project, format, out)
+    export_file(project, format, out, what)
 
 
 @app.command("open")
@@ -301,7 +304,9 @@ def open_project(
 def import_project(
     project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
     file: Annotated[Path, typer.Argument(help="Labels: columns id (or item) and label.")],
-    format: Annotated[str | None, typer.Option(help="csv, parquet, jsonl, npz, label-studio, coco.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, coco.")
+    ] = None,
 ) -> None:
     """Take labels made elsewhere into a project."""
     from workbench.cli.labels import import_file

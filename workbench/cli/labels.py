@@ -101,9 +101,16 @@ def _labelled_by(model: Path, pool: str) -> list[int]:
     return items if same else []
 
 
-def export_file(project: str, format: str, out: Path | None) -> None:
+def export_file(project: str, format: str, out: Path | None, what: str = "labels") -> None:
     """A project's labelled set, or its bundle."""
-    from workbench.exchange import FORMATS, StoredLabels, export_labels, may_be_written, write_project_bundle
+    from workbench.exchange import (
+        FORMATS,
+        StoredLabels,
+        export_labels,
+        may_be_written,
+        write_labels,
+        write_project_bundle,
+    )
     from workbench.exchange.labels import NEED_POOL
     from workbench.sessions import Session
 
@@ -132,12 +139,23 @@ def export_file(project: str, format: str, out: Path | None) -> None:
         write_project_bundle(out, session)
         print(f"{record.name}: {n_labelled} labels, bundle in {out}")
         return
-    data = export_labels(session, format)
-    if out is None and FORMATS[format] in (".parquet", ".npz"):
-        raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
-    _deliver(data, out)
-    if out is not None:
-        print(f"{record.name}: {n_labelled} labels in {out}")
+    if out is None:
+        if FORMATS.get(format, "") in (".parquet", ".npz", ".zip"):
+            raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
+        _deliver(export_labels(session, format, what), out)
+        return
+    beside = out.with_name(f".{out.name}.new")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as file:
+            n = write_labels(file, session, format, what)
+        beside.replace(out)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror or error}.") from error
+    finally:
+        beside.unlink(missing_ok=True)
+    rows = "" if what == "labels" else f" among {n:,} rows"
+    print(f"{record.name}: {n_labelled} labels{rows} in {out}")
 
 
 def open_file(bundle: Path, pool: Path | None, name: str | None) -> None:

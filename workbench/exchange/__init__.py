@@ -10,13 +10,15 @@ from workbench.exchange.bundles import (
     zipped,
 )
 from workbench.exchange.imports import IMPORTS, import_labels
-from workbench.exchange.labels import FORMATS, StoredLabels, export_labels, label_table
+from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
 from workbench.exchange.projects import is_project_bundle, open_bundle, write_project_bundle
+from workbench.exchange.rows import SCOPES, StoredLabels, label_table
 
 __all__ = [
     "FORMATS",
     "IMPORTS",
+    "SCOPES",
     "BundleFolder",
     "RunBundle",
     "SavedModel",
@@ -31,6 +33,7 @@ __all__ = [
     "open_bundle",
     "read_bundle",
     "save_model",
+    "write_labels",
     "write_project_bundle",
     "write_run_bundle",
     "zipped",

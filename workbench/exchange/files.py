@@ -72,6 +72,11 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return buffer.getvalue()
 
 
+def csv_cells(values: Iterable[Any]) -> list[Any]:
+    """Values of a row as `csv_text` writes them."""
+    return [_cell(value) for value in values]
+
+
 def safe_cell(text: str) -> str:
     """Text that a spreadsheet shows instead of running it: a quote before = + - @."""
     return f"'{text}" if _runs(text) else text

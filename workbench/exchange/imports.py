@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
 from workbench.reading import cut, listed, parse_json, reading
 
-IMPORTS = ("csv", "parquet", "jsonl", "npz", "label-studio", "coco")
+IMPORTS = ("csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
 MAX_IMPORT = 200 << 20
 MAX_LABELS = 2_000_000
 MAX_JSON = 32 << 20
@@ -66,7 +66,7 @@ def import_labels(data: bytes, pool: Pool, format: str, classes: Sequence[str] =
     Args:
         data: the file.
         pool: whose items they are of.
-        format: one of csv, parquet, jsonl, npz, label-studio, coco.
+        format: one of csv, parquet, jsonl, npz, label-studio, huggingface, coco.
         classes: names of the project's classes, beside the pool's.
 
     Returns:
@@ -151,6 +151,9 @@ def _table(columns: dict[str, list[Any]], names: bool = False) -> LabelRows:
     if not by or "label" not in columns:
         has = listed(columns, 12, quote=False) or "nothing"
         raise InputError(f"A file of labels has the columns id (or item) and label; this one has {has}.")
+    if "status" in columns:  # what a model said is nobody's label
+        said = zip(columns["label"], columns["status"], strict=True)
+        columns = {**columns, "label": [None if status == "predicted" else label for label, status in said]}
     pairs = enumerate(zip(columns[by], columns["label"], strict=True), start=1)
     return LabelRows(by, (Labelled(f"Row {i} of the file", *pair) for i, pair in pairs), names)
 
@@ -158,14 +161,14 @@ def _table(columns: dict[str, list[Any]], names: bool = False) -> LabelRows:
 def _read_csv(data: bytes) -> LabelRows:
     frame = FILE_FORMATS["csv"].reader.rows(File(data, _FILE), id_column=None, max_cells=4 * MAX_LABELS)
     frame.columns = [plain_cell(str(name)) for name in frame.columns]
-    wanted = [name for name in frame.columns if name in (*_BY, "label")] or list(frame.columns)
+    wanted = [name for name in frame.columns if name in (*_BY, "label", "status")] or list(frame.columns)
     return _table({name: [plain_cell(cell) for cell in frame[name]] for name in wanted}, names=True)
 
 
 def _read_parquet(data: bytes) -> LabelRows:
     from workbench.pools.formats.parquet import read_columns
 
-    columns, metadata = read_columns(File(data, _FILE), (*_BY, "label"), 3 * MAX_LABELS)
+    columns, metadata = read_columns(File(data, _FILE), (*_BY, "label", "status"), 4 * MAX_LABELS)
     described = metadata.get(b"huggingface")
     if described and "label" in columns:
         document = parse_json(described, "What the file says of its columns")
@@ -240,13 +243,16 @@ def _read_jsonl(data: bytes) -> LabelRows:
 
     def labelled() -> Iterator[Labelled]:
         for number, row in chain((head,), every):
-            yield Labelled(f"Line {number} of the file", row.get(by), row.get("label"))
+            label = None if row.get("status") == "predicted" else row.get("label")
+            yield Labelled(f"Line {number} of the file", row.get(by), label)
 
     return LabelRows(by, labelled())
 
 
 def _read_label_studio(data: bytes) -> LabelRows:
-    tasks = _document(data)
+    if data.startswith(b"PK"):
+        data = _member(data, lambda name: PurePosixPath(name).name == "tasks.json", "tasks.json")
+    tasks = _document(data, MAX_IMPORT)
     if not isinstance(tasks, list):
         raise InputError("A Label Studio export is a JSON list of tasks.")
     rows = []
@@ -271,6 +277,25 @@ def _read_label_studio(data: bytes) -> LabelRows:
     return LabelRows(by, (Labelled(where, row.get(by), choice) for where, row, choice in rows), names=True)
 
 
+def _read_huggingface(data: bytes) -> LabelRows:
+    """The Parquet file of a zip that `export_labels` wrote, or the file itself."""
+    if not data.startswith(b"PK"):
+        return _read_parquet(data)
+    return _read_parquet(_member(data, lambda name: name.endswith(".parquet"), "a .parquet file"))
+
+
+def _member(data: bytes, wanted: Callable[[str], bool], what: str) -> bytes:
+    """The one file of a zip that is meant; its size is checked before it is unpacked."""
+    with File(data, _FILE).zipped("a zip") as packed:
+        found = [info for info in packed.infolist() if wanted(info.filename)]
+        if len(found) != 1:
+            raise InputError(f"The zip holds {len(found)} times {what}; one is read.")
+        if found[0].file_size > MAX_IMPORT:
+            raise InputError(f"{found[0].filename} unpacks to more than {MAX_IMPORT >> 20} MB.")
+        with packed.open(found[0]) as member:
+            return member.read(found[0].file_size + 1)
+
+
 def _read_coco(data: bytes) -> LabelRows:
     document = _document(data)
     names = {c["id"]: str(c["name"]) for c in document["categories"]}
@@ -291,10 +316,10 @@ def _read_coco(data: bytes) -> LabelRows:
     return LabelRows("id", labelled(), names=True)
 
 
-def _document(data: bytes) -> Any:
-    if len(data) > MAX_JSON:
+def _document(data: bytes, most: int = MAX_JSON) -> Any:
+    if len(data) > most:
         raise InputError(
-            f"The file has {len(data):,} bytes; the limit of one JSON document is {MAX_JSON:,}. "
+            f"The file has {len(data):,} bytes; the limit of one JSON document is {most:,}. "
             "Split it, or use JSON lines."
         )
     return parse_json(data, _FILE)
@@ -306,5 +331,6 @@ _READERS: dict[str, Callable[[bytes], LabelRows]] = {
     "jsonl": _read_jsonl,
     "npz": _read_npz,
     "label-studio": _read_label_studio,
+    "huggingface": _read_huggingface,
     "coco": _read_coco,
 }

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import base64
+import csv
 import io
 import json
+import re
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePosixPath
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.exchange.files import csv_text, json_text
-from workbench.store import Event, ProjectState, Store, fold
+from workbench.exchange.files import csv_cells, json_text
+from workbench.exchange.rows import (
+    COLUMNS,
+    NUMBERS,
+    SCOPES,
+    WHOLE,
+    LabelRows,
+    StoredLabels,
+    flat,
+    label_table,
+)
+from workbench.pools.formats.images import PhotoItems
 from workbench.store.state import arrays_to_bytes
 
 if TYPE_CHECKING:
@@ -26,101 +42,31 @@ FORMATS = {
     "parquet": ".parquet",
     "jsonl": ".jsonl",
     "npz": ".npz",
-    "label-studio": ".json",
-    "huggingface": ".parquet",
+    "label-studio": ".zip",
+    "huggingface": ".zip",
+    "folders": ".zip",
     "coco": ".json",
 }
-NEED_POOL = ("npz", "coco")
-_WHOLE, _NUMBERS = ("item", "round", "model_labels"), ("utility", "seconds")
-_GIVEN = ("role", "policy", "utility", "round", "seconds", "model_labels")
-COLUMNS = ("item", "id", "label", "annotator", "time", "set", *_GIVEN, "flag", "note")
+NEED_POOL = ("npz", "coco", "folders")
+OF_IMAGES = ("coco", "folders")
+"""Formats that only pools of images have."""
+EMBEDDED = 100 << 20
+"""Most bytes of pictures that go into Label Studio's tasks themselves; others lie beside them."""
+TASKS = "tasks.json"
+
+__all__ = ["COLUMNS", "FORMATS", "SCOPES", "StoredLabels", "export_labels", "label_table", "write_labels"]
 
 
-@dataclass(frozen=True)
-class StoredLabels:
-    """The labels of a project without its pool, such as when that was moved or changed.
-
-    Attributes:
-        state: of the project.
-        ids: [N] the source's ids; None for a project of version 0.1.0 that was not opened since.
-        events: all of the project's, oldest first.
-        pool: None.
-    """
-
-    state: ProjectState
-    ids: Sequence[str] | None
-    events: Sequence[Event] = ()
-    pool: None = None
-
-    @classmethod
-    def of(cls, project_id: str, store: Store) -> StoredLabels:
-        """What the database knows of a project's labels."""
-        events = store.events(project_id)
-        return cls(fold(events), store.item_ids(project_id), events)
-
-
-def label_table(session: Session | StoredLabels) -> list[dict[str, Any]]:
-    """The labelled items, in the pool's order.
-
-    Args:
-        session: of the project; `StoredLabels` have no columns of the items themselves.
-
-    Returns:
-        For each: item (index), id, label, annotator, time, set ("training", or "evaluation" for items
-        never trained on); how it came about: role of the question, policy and utility that chose it, round of
-        the model, seconds the person took, how many labels the model had seen; flag, note; then the
-        columns of the item itself, for tables and texts.
-    """
-    state, pool = session.state, session.pool
-    payloads = {event.id: event.payload for event in session.events}
-    ids = pool.items.ids if pool is not None else session.ids  # type: ignore[union-attr]
-    rows = []
-    for item in sorted(state.labels):
-        vote = state.standing[item]
-        row: dict[str, Any] = {
-            "item": item,
-            "id": "" if ids is None else str(ids[item]),
-            "label": state.labels[item],
-            "annotator": vote.annotator,
-            "time": vote.time,
-            "set": "evaluation" if item in state.evaluation else "training",
-            **_provenance(payloads.get(vote.event, {}), vote.role),
-            "flag": state.flagged.get(item, "") or ("flagged" if item in state.flagged else ""),
-            "note": " | ".join(note.text for note in state.notes.get(item, ())),
-        }
-        if pool is None or pool.kind == "image":  # a photo need not be decoded to name it
-            rows.append(row)
-            continue
-        shown = pool.items.show(item)
-        own = dict(shown.row or {})
-        if shown.text is not None:
-            own["text"] = shown.text
-        # A column of the source that is called like one of ours keeps its values under another name.
-        row |= {name if name not in COLUMNS else f"source_{name}": value for name, value in own.items()}
-        rows.append(row)
-    return rows
-
-
-def _provenance(payload: Mapping[str, Any], role: str) -> dict[str, Any]:
-    """How a label came about, as far as its event says; None where it does not."""
-    rounds = payload.get("round", -1)
-    return {
-        "role": role or str(payload.get("source", "")),
-        "policy": payload.get("policy", ""),
-        "utility": payload.get("utility"),
-        "round": None if rounds is None or rounds < 0 else int(rounds),
-        "seconds": payload.get("seconds"),
-        "model_labels": payload.get("n_labelled"),
-    }
-
-
-def export_labels(session: Session | StoredLabels, format: str = "csv") -> bytes:
+def export_labels(session: Session | StoredLabels, format: str = "csv", what: str = "labels") -> bytes:
     """The labelled set as a file.
 
     Args:
         session: of the project; or `StoredLabels` where its pool is not at hand.
         format: a key of `FORMATS`. CSV quotes cells that a spreadsheet would run; npz holds features
-            [n, D], codes, classes and ids; huggingface is Parquet with the class names in its schema.
+            [n, D], codes, classes and ids; label-studio is a zip of tasks with their labelling
+            configuration and
+            pictures; huggingface a zip of a folder that `datasets` loads; folders a zip of class folders.
+        what: a key of `SCOPES`.
 
     Returns:
         The file's bytes.
@@ -128,131 +74,372 @@ def export_labels(session: Session | StoredLabels, format: str = "csv") -> bytes
     Raises:
         InputError: an unknown format, or one that cannot hold this pool.
     """
+    out = io.BytesIO()
+    write_labels(out, session, format, what)
+    return out.getvalue()
+
+
+def write_labels(
+    out: IO[bytes], session: Session | StoredLabels, format: str = "csv", what: str = "labels"
+) -> int:
+    """Write the labelled set, a few thousand rows at a time; the arguments are those of `export_labels`.
+
+    Args:
+        out: an open file.
+        session: of the project.
+        format: a key of `FORMATS`.
+        what: a key of `SCOPES`.
+
+    Returns:
+        How many rows.
+
+    Raises:
+        InputError: as `export_labels`.
+    """
     if format not in FORMATS:
         raise InputError(f"There is no format {format!r}. Known: {', '.join(FORMATS)}.")
     if session.pool is None and format in NEED_POOL:
         without = ", ".join(name for name in FORMATS if name not in NEED_POOL)
         raise InputError(f"{format} holds the items themselves, and the pool is not at hand. Use {without}.")
-    writers: dict[str, Callable[[Any], bytes]] = {
+    if session.pool is not None and format in OF_IMAGES and session.pool.kind != "image":
+        title = "COCO is" if format == "coco" else "Class folders are"
+        raise InputError(
+            f"{title} for images, and pool {session.pool.name!r} is a {session.pool.kind}. Use csv or jsonl."
+        )
+    rows = LabelRows(session, what)
+    writers: dict[str, Callable[[IO[bytes], Any, LabelRows], None]] = {
         "csv": _write_csv,
         "parquet": _write_parquet,
         "jsonl": _write_jsonl,
         "npz": _write_npz,
         "label-studio": _write_label_studio,
         "huggingface": _write_huggingface,
+        "folders": _write_folders,
         "coco": _write_coco,
     }
-    return writers[format](session)
+    writers[format](out, session, rows)
+    return len(rows.items)
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys([*COLUMNS, *(name for row in rows for name in row)]))
+# --- tables ---------------------------------------------------------------------------------------
 
 
-def _write_csv(session: Session | StoredLabels) -> bytes:
-    rows = label_table(session)
-    columns = _columns(rows)
-    return csv_text(columns, ([row.get(c) for c in columns] for row in rows)).encode("utf-8")
+def _write_csv(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(csv_cells(rows.columns))
+    for chunk in rows.chunks():
+        writer.writerows(csv_cells([flat(row).get(name) for name in rows.columns]) for row in chunk)
+    text.detach()
 
 
-def _write_jsonl(session: Session | StoredLabels) -> bytes:
-    lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in label_table(session))
-    return "".join(f"{line}\n" for line in lines).encode("utf-8")
+def _write_jsonl(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+    for chunk in rows.chunks():
+        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in chunk)
+        out.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
 
 
-def _arrow(session: Session | StoredLabels, classes: Sequence[str] | None = None) -> pyarrow.Table:
+def _schema(rows: LabelRows, more: Mapping[str, Any] | None = None) -> pyarrow.Schema:
+    """Types of the columns: of the items' own as their first rows are, texts where these are mixed."""
     import pyarrow as pa
 
-    rows = label_table(session)
-    columns = _columns(rows)
-    arrays = []
-    for name in columns:
-        values = [row.get(name) for row in rows]
-        if name == "label" and classes is not None:
-            arrays.append(pa.array([classes.index(v) for v in values], type=pa.int64()))
-        elif name in _WHOLE:
-            arrays.append(pa.array(values, type=pa.int64()))
-        elif name in _NUMBERS:
-            arrays.append(pa.array(values, type=pa.float64()))
-        elif name in COLUMNS:
-            arrays.append(pa.array(values, type=pa.string()))
+    step = max(1, len(rows.items) // 2_000)
+    sample = [rows.row(item) for item in rows.items[::step]]
+    kinds: dict[str, Any] = {}
+    for name in rows.columns:
+        if name in WHOLE:
+            kinds[name] = pa.int64()
+        elif name in NUMBERS:
+            kinds[name] = pa.float64()
+        elif name in COLUMNS or name == "id":
+            kinds[name] = pa.string()
         else:
-            kinds = {type(v) for v in values if v is not None}
-            mixed = len(kinds) > 1 and kinds != {int, float}
-            arrays.append(pa.array([None if v is None else str(v) for v in values] if mixed else values))
-    return pa.table(dict(zip(columns, arrays, strict=True)))
+            met = {type(row[name]) for row in sample if row[name] is not None}
+            only = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+            kinds[name] = only.get(next(iter(met)), pa.string()) if len(met) == 1 else pa.string()
+            if met == {int, float}:
+                kinds[name] = pa.float64()
+    return pa.schema([(name, kind) for name, kind in {**kinds, **(more or {})}.items()])
 
 
-def _parquet(table: pyarrow.Table) -> bytes:
+def _arrow(chunk: Sequence[Mapping[str, Any]], schema: pyarrow.Schema) -> pyarrow.Table:
+    import pyarrow as pa
+
+    columns = []
+    for entry in schema:
+        values = [row.get(entry.name) for row in chunk]
+        if pa.types.is_string(entry.type):
+            values = [None if value is None else str(value) for value in values]
+        columns.append(pa.array(values, type=entry.type))
+    return pa.table(columns, schema=schema)
+
+
+def _write_parquet(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     import pyarrow.parquet as pq
 
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    return sink.getvalue()
+    schema = _schema(rows)
+    with pq.ParquetWriter(out, schema) as writer:
+        for chunk in rows.chunks():
+            writer.write_table(_arrow([flat(row) for row in chunk], schema))
+        if not rows.items:
+            writer.write_table(_arrow([], schema))
 
 
-def _write_parquet(session: Session | StoredLabels) -> bytes:
-    return _parquet(_arrow(session))
-
-
-def _write_huggingface(session: Session | StoredLabels) -> bytes:
-    classes = session.state.classes
-    table = _arrow(session, classes)
-    names = {"int64": "int64", "double": "float64", "string": "string", "bool": "bool", "null": "null"}
-    features: dict[str, Any] = {
-        field.name: {"dtype": names.get(str(field.type), "string"), "_type": "Value"}
-        for field in table.schema
-    }
-    features["label"] = {"names": list(classes), "_type": "ClassLabel"}
-    # `datasets` reads the features of a Parquet file from this key of its schema.
-    described = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
-    return _parquet(table.replace_schema_metadata(described))
-
-
-def _write_npz(session: Session) -> bytes:
+def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     state, pool = session.state, session.pool
-    items = np.asarray(sorted(state.codes), dtype=np.int64)
-    return arrays_to_bytes(
-        {
-            "X": np.asarray(pool.features[items]),
-            "y": np.asarray([state.codes[i] for i in items.tolist()], dtype=np.int64),
-            "classes": np.asarray(state.classes, dtype=np.str_),
-            "item": items,
-            "id": np.asarray([str(pool.items.ids[i]) for i in items.tolist()], dtype=np.str_),
-            "evaluation": np.asarray([i in state.evaluation for i in items.tolist()], dtype=bool),
-        }
+    items = np.asarray(rows.items, dtype=np.int64)
+    code_of = {name: code for code, name in enumerate(state.classes)}
+    labels = [state.labels.get(item) for item in rows.items]
+    out.write(
+        arrays_to_bytes(
+            {
+                "X": np.asarray(pool.features[items]),
+                "y": np.asarray([-1 if name is None else code_of[name] for name in labels], dtype=np.int64),
+                "classes": np.asarray(state.classes, dtype=np.str_),
+                "item": items,
+                "id": np.asarray([str(pool.items.ids[i]) for i in rows.items], dtype=np.str_),
+                "evaluation": np.asarray([i in state.evaluation for i in rows.items], dtype=bool),
+            }
+        )
     )
 
 
-def _write_label_studio(session: Session | StoredLabels) -> bytes:
-    tasks = []
-    for row in label_table(session):
-        about = {name: value for name, value in row.items() if name != "label"}
-        choice = {
-            "from_name": "label",
-            "to_name": "item",
-            "type": "choices",
-            "value": {"choices": [row["label"]]},
-        }
-        # who and when travel in the task's data: Label Studio refuses annotators it does not know
-        annotation = {"created_at": row["time"], "result": [choice]}
-        tasks.append({"id": row["item"], "data": about, "annotations": [annotation]})
-    return json_text(tasks).encode("utf-8")
+# --- pictures -------------------------------------------------------------------------------------
 
 
-def _write_coco(session: Session) -> bytes:
+def picture_of(pool: Any, item: int) -> tuple[bytes, str]:
+    """The file of an image and its ending: as the source has it, else a PNG of what is shown."""
+    from PIL import Image
+
+    if isinstance(pool.items, PhotoItems):
+        photos = pool.items.photos
+        data = photos.folder.read(photos.paths[item])
+        with Image.open(io.BytesIO(data)) as picture:
+            ending = {"JPEG": "jpg", "TIFF": "tif"}.get(str(picture.format), str(picture.format).lower())
+        return data, f".{ending}"
+    stream = io.BytesIO()
+    Image.fromarray(np.asarray(pool.items.show(item).image)).save(stream, "PNG")
+    return stream.getvalue(), ".png"
+
+
+def file_names(pool: Any, items: Sequence[int], ending: Callable[[int], str]) -> dict[int, str]:
+    """Item -> a name for its file: the last part of its id, each once."""
+    taken: set[str] = set()
+    names: dict[int, str] = {}
+    for item in items:
+        stem = PurePosixPath(str(pool.items.ids[item]).replace("\\", "/")).name
+        stem = plain_name(re.sub(r"\.(png|jpe?g|bmp|gif|webp|tiff?|p[gp]m)$", "", stem, flags=re.I))
+        name = f"{stem}{ending(item)}"
+        name = f"{stem}-{item}{ending(item)}" if name.lower() in taken else name
+        taken.add(name.lower())
+        names[item] = name
+    return names
+
+
+def plain_name(text: str, most: int = 80) -> str:
+    """A name that every file system takes."""
+    plain = re.sub(r"[^\w.-]+", "-", text).strip(".-")[:most]
+    return plain or "item"
+
+
+def _packed(out: IO[bytes]) -> zipfile.ZipFile:
+    return zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED)
+
+
+def _put(packed: zipfile.ZipFile, path: str, data: bytes | str, *, squeeze: bool = True) -> None:
+    """One file, the same bytes every time; pictures are squeezed already."""
+    info = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
+    info.external_attr = 0o644 << 16
+    packed.writestr(info, data, zipfile.ZIP_DEFLATED if squeeze else zipfile.ZIP_STORED)
+
+
+def class_folders(names: Sequence[str]) -> dict[str, str]:
+    """Class -> the name of its folder, which any file system takes and no other class has."""
+    found: dict[str, str] = {}
+    for name in names:
+        folder = plain_name(name)
+        while folder.lower() in {other.lower() for other in found.values()}:
+            folder = f"{folder}-{len(found)}"
+        found[name] = folder
+    return found
+
+
+def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+    pool = session.pool
+    folders = class_folders(session.state.classes)
+    with _packed(out) as packed:
+        names = file_names(pool, rows.items, lambda item: picture_of(pool, item)[1])
+        for item in rows.items:
+            label = rows.row(item)["label"]
+            folder = "unlabelled" if label is None else folders[label]
+            _put(packed, f"{folder}/{names[item]}", picture_of(pool, item)[0], squeeze=False)
+        if any(name != folder for name, folder in folders.items()):
+            table = "".join(
+                f"{json.dumps([folder, name], ensure_ascii=False)}\n" for name, folder in folders.items()
+            )
+            _put(packed, "classes.jsonl", table)
+
+
+# --- Label Studio ---------------------------------------------------------------------------------
+
+
+def labelling_config(kind: str, classes: Sequence[str]) -> str:
+    """What Label Studio shows and asks, for a pool of this kind with these classes."""
+    shows = {
+        "image": '<Image name="item" value="$image" zoom="true"/>',
+        "text": '<Text name="item" value="$text"/>',
+        "table": '<Table name="item" value="$row"/>',
+    }
+    choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
+    return (
+        f'<View>\n  {shows[kind]}\n  <Choices name="label" toName="item" choice="single" required="true">\n'
+        f"{choices}\n  </Choices>\n</View>\n"
+    )
+
+
+_HOW = """\
+Label Studio: make a project, paste config.xml under Settings > Labeling interface > Code, then import
+tasks.json under Import.{more}
+What comes back (Export > JSON) is read by `workbench import PROJECT FILE --format label-studio`.
+"""
+_BESIDE = """ The pictures lie in the folder images: start Label Studio with
+LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true and LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT=(this folder), and
+add a source storage of local files on the folder images."""
+
+
+def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     pool, state = session.pool, session.state
-    if pool.kind != "image":
-        raise InputError(f"COCO is for images, and pool {pool.name!r} is a {pool.kind}. Use csv or jsonl.")
+    kind = "table" if pool is None else pool.kind
+    pictures = kind == "image"
+    with _packed(out) as packed:
+        names: dict[int, str] = {}
+        embedded = True
+        if pictures:
+            sizes = sum(len(picture_of(pool, item)[0]) for item in rows.items)
+            embedded = sizes <= EMBEDDED
+            names = file_names(pool, rows.items, lambda item: picture_of(pool, item)[1])
+        _put(packed, "config.xml", labelling_config(kind, state.classes))
+        _put(packed, "README.txt", _HOW.format(more="" if embedded else _BESIDE))
+        with TemporaryFile() as tasks:
+            tasks.write(b"[")
+            for number, row in enumerate(rows):
+                picture = ""
+                if pictures:
+                    data, ending = picture_of(pool, row["item"])
+                    picture = f"/data/local-files/?d=images/{names[row['item']]}"
+                    if embedded:
+                        mime = {".jpg": "jpeg", ".tif": "tiff"}.get(ending, ending.removeprefix("."))
+                        picture = f"data:image/{mime};base64,{base64.b64encode(data).decode()}"
+                    else:
+                        _put(packed, f"images/{names[row['item']]}", data, squeeze=False)
+                tasks.write(b",\n" if number else b"\n")
+                tasks.write(json.dumps(_task(row, rows, picture, kind), ensure_ascii=False).encode())
+            tasks.write(b"\n]\n")
+            tasks.seek(0)
+            info = zipfile.ZipInfo(TASKS, (1980, 1, 1, 0, 0, 0))
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            with packed.open(info, "w", force_zip64=True) as member:
+                while block := tasks.read(1 << 20):
+                    member.write(block)
+
+
+def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> dict[str, Any]:
+    """A task; who and when travel in its data, for Label Studio refuses annotators it does not know."""
+    about = {name: value for name, value in row.items() if name not in ("label", "probabilities")}
+    if kind == "table":
+        about["row"] = {name: row[name] for name in rows.own} or {"id": row["id"]}
+    if picture:
+        about["image"] = picture
+    task: dict[str, Any] = {"id": row["item"] + 1, "data": about}
+    if row["label"] is None:
+        return task
+    choice = {
+        "from_name": "label",
+        "to_name": "item",
+        "type": "choices",
+        "value": {"choices": [row["label"]]},
+    }
+    if row["status"] == "predicted":
+        said = {"model_version": row["model"], "score": row["confidence"], "result": [choice]}
+        return task | {"predictions": [said]}
+    return task | {"annotations": [{"created_at": row["time"], "result": [choice]}]}
+
+
+# --- Hugging Face ---------------------------------------------------------------------------------
+
+_CARD = """\
+---
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: data/train-*.parquet
+---
+# {name}
+
+{n:,} items of {title}, labelled with Workbench: `datasets.load_dataset("path of this folder")`.
+"""
+
+
+def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    classes, pool = list(session.state.classes), session.pool
+    pictures = pool is not None and pool.kind == "image"
+    image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    schema = _schema(rows, {"label": pa.int64(), **({"image": image} if pictures else {})})
+    values = {"int64": "int64", "double": "float64", "string": "string", "bool": "bool"}
+    features: dict[str, Any] = {
+        entry.name: {"dtype": values.get(str(entry.type), "string"), "_type": "Value"} for entry in schema
+    }
+    features["label"] = {"names": classes, "_type": "ClassLabel"}
+    if pictures:
+        features["image"] = {"_type": "Image"}
+    # `datasets` reads the features of a Parquet file from this key of its schema
+    described = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
+    schema = schema.with_metadata(described)
+    code_of = {name: code for code, name in enumerate(classes)}
+    names = file_names(pool, rows.items, lambda item: picture_of(pool, item)[1]) if pictures else {}
+
+    def complete(row: dict[str, Any]) -> dict[str, Any]:
+        coded = {**flat(row), "label": None if row["label"] is None else code_of[row["label"]]}
+        if pictures:
+            coded["image"] = {"bytes": picture_of(pool, row["item"])[0], "path": names[row["item"]]}
+        return coded
+
+    with _packed(out) as packed, TemporaryFile() as parquet:
+        with pq.ParquetWriter(parquet, schema) as writer:
+            for chunk in rows.chunks(200 if pictures else 5_000):
+                writer.write_table(_arrow([complete(row) for row in chunk], schema))
+            if not rows.items:
+                writer.write_table(_arrow([], schema))
+        parquet.seek(0)
+        name = "labels" if pool is None else pool.name
+        title = name if pool is None else (pool.title or name)
+        _put(packed, "README.md", _CARD.format(name=name, n=len(rows.items), title=title))
+        info = zipfile.ZipInfo("data/train-00000-of-00001.parquet", (1980, 1, 1, 0, 0, 0))
+        info.external_attr = 0o644 << 16
+        with packed.open(info, "w", force_zip64=True) as member:
+            while block := parquet.read(1 << 20):
+                member.write(block)
+
+
+# --- COCO -----------------------------------------------------------------------------------------
+
+
+def _write_coco(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+    pool, state = session.pool, session.state
     images, annotations = [], []
-    for number, row in enumerate(label_table(session), start=1):
+    for number, row in enumerate(rows, start=1):
         image = pool.items.show(row["item"]).image
         assert image is not None
         images.append(
             {"id": row["item"], "file_name": row["id"], "height": image.shape[0], "width": image.shape[1]}
         )
-        category = state.classes.index(row["label"]) + 1
-        annotations.append({"id": number, "image_id": row["item"], "category_id": category})
+        if row["status"] == "labelled":
+            category = state.classes.index(row["label"]) + 1
+            annotations.append({"id": number, "image_id": row["item"], "category_id": category})
     categories = [{"id": code + 1, "name": name} for code, name in enumerate(state.classes)]
     document = {"images": images, "annotations": annotations, "categories": categories}
-    return json_text(document).encode("utf-8")
+    out.write(json_text(document).encode("utf-8"))

@@ -1,0 +1,169 @@
+"""What an export holds: labels only, everything, predictions for the rest; and that all of it comes back."""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from tests.sessions.fakes import FAKE
+from workbench.errors import InputError
+from workbench.exchange import SCOPES, export_labels, import_labels, label_table
+from workbench.exchange.imports import IMPORTS
+from workbench.exchange.labels import OF_IMAGES, class_folders, labelling_config
+from workbench.pools import load_pool
+from workbench.sessions import ArrayOracle, Session
+from workbench.sessions.operations import Operation
+from workbench.store import Store
+
+CLASSES = ["cat & dog", '"quoted" <b>', "a/b: ä"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "w.sqlite")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    for name in ("one/p1.jpg", "two/p1.jpg", *(f"p{i}.png" for i in range(10))):
+        place = tmp_path / "photos" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rng.integers(0, 255, (20, 30, 3), dtype=np.uint8)).save(place)
+    return tmp_path / "photos"
+
+
+def project(kind: str, store: Store, photos: Path, tmp_path: Path) -> Session:
+    """A project on a pool of a kind, with labels of three classes, one changed, one skipped."""
+    shared = {"classifier": FAKE, "policy": "margin", "annotator": "ann", "store": store, "classes": CLASSES}
+    if kind == "image":
+        session = Session.create(str(photos), pool_options={"features": "shapes"}, **shared)  # type: ignore[arg-type]
+    else:
+        rows = [f"u{i},{i},what is number {i} for,{'rb'[i % 2]}" for i in range(14)]
+        (tmp_path / "t.csv").write_text("id,n,label,colour\n" + "\n".join(rows) + "\n")
+        label = "text" if kind == "text" else "leave out"
+        use = {"id": "id", "n": "leave out", "label": label, "colour": "leave out"}
+        use |= {} if kind == "text" else {"n": "number", "colour": "category"}
+        session = Session.create(str(tmp_path / "t.csv"), pool_options={"columns": use}, **shared)  # type: ignore[arg-type]
+    items = session.pool.trainable.tolist()
+    for k, item in enumerate(items[:6]):
+        session.label_item(item, CLASSES[k % 3])
+    session.label_item(items[0], CLASSES[1])
+    session.note(items[1], "=odd")
+    ask = session.ask()[0]
+    session.tell_many([Operation("op-1", "skip", ask=ask.id)])
+    session.refit()
+    return session
+
+
+@pytest.mark.parametrize("kind", ["table", "text", "image"])
+@pytest.mark.parametrize("what", list(SCOPES))
+def test_every_format_gives_back_the_labels_it_was_given(
+    kind: str, what: str, store: Store, photos: Path, tmp_path: Path
+) -> None:
+    session = project(kind, store, photos, tmp_path)
+    for format in IMPORTS:
+        if format in OF_IMAGES and kind != "image":
+            continue
+        data = export_labels(session, format, what)
+        assert export_labels(session, format, what) == data
+        back = import_labels(data, session.pool, format, session.classes)
+        assert dict(back) == dict(session.state.labels), format
+
+
+def test_the_columns_of_an_export(store: Store, photos: Path, tmp_path: Path) -> None:
+    session = project("table", store, photos, tmp_path)
+    rows = label_table(session, "everything")
+    assert len(rows) == len(session.pool) and list(rows[0])[:5] == [
+        "id",
+        "source_id",
+        "n",
+        "source_label",
+        "colour",
+    ]
+    first = session.pool.trainable[0]
+    row = next(row for row in rows if row["item"] == first)
+    assert (row["label"], row["changed_from"], row["status"]) == (CLASSES[1], CLASSES[0], "labelled")
+    assert (row["person"], row["source"], row["model"]) == ("ann", "map", f"{FAKE}, fit 0")
+    assert sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-4)
+    assert row["confidence"] == max(row["probabilities"].values())
+    statuses = [row["status"] for row in rows]
+    assert statuses.count("skipped") == 1 and statuses.count("labelled") == 6
+    predicted = [row for row in label_table(session, "predictions") if row["status"] == "predicted"]
+    assert len(predicted) == len(rows) - 6 and all(row["label"] in CLASSES for row in predicted)
+    assert {row["source"] for row in predicted} == {"model"}
+    table = pd.read_csv(io.BytesIO(export_labels(session, "csv", "everything")))
+    assert json.loads(table["probabilities"][0]) == rows[0]["probabilities"]
+
+
+def test_what_cannot_be_exported_is_one_sentence(store: Store) -> None:
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    with pytest.raises(InputError, match="no model to predict with yet"):
+        export_labels(session, "csv", "predictions")
+    with pytest.raises(InputError, match="holds labels, everything, predictions"):
+        export_labels(session, "csv", "all")
+    with pytest.raises(InputError, match="Class folders are for images"):
+        export_labels(session, "folders")
+
+
+def test_class_folders_hold_the_files_as_they_are(store: Store, photos: Path, tmp_path: Path) -> None:
+    session = project("image", store, photos, tmp_path)
+    with zipfile.ZipFile(io.BytesIO(export_labels(session, "folders", "everything"))) as packed:
+        names = packed.namelist()
+        folders = {
+            json.loads(line)[1]: json.loads(line)[0] for line in packed.read("classes.jsonl").splitlines()
+        }
+        for item, label in session.state.labels.items():
+            data = (photos / session.pool.items.ids[item]).read_bytes()
+            assert any(n.startswith(f"{folders[label]}/") and packed.read(n) == data for n in names)
+    assert sum(name.startswith("unlabelled/") for name in names) == 6 and len(set(names)) == len(names)
+    assert all(".." not in name and "\\" not in name for name in names)
+    assert len(set(class_folders(["a/b", "a:b", "A-B", "x" * 300, "x" * 301]).values())) == 5
+    (tmp_path / "back.zip").write_bytes(export_labels(session, "folders"))
+    assert len(load_pool(str(tmp_path / "back.zip"), features="shapes").classes) == 3
+
+
+def test_label_studio_gets_its_configuration_and_pictures(store: Store, photos: Path, tmp_path: Path) -> None:
+    from xml.etree import ElementTree
+
+    session = project("image", store, photos, tmp_path)
+    with zipfile.ZipFile(io.BytesIO(export_labels(session, "label-studio", "predictions"))) as packed:
+        tasks = json.loads(packed.read("tasks.json"))
+        config = ElementTree.fromstring(packed.read("config.xml").decode())
+    assert [choice.get("value") for choice in config.iter("Choice")] == CLASSES
+    assert len(tasks) == 12 and sum("annotations" in task for task in tasks) == 6
+    assert sum("predictions" in task for task in tasks) == 6
+    assert all(task["data"]["image"].startswith("data:image/") for task in tasks)
+    # and it opens here as it left: the pictures are in it
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    again = load_pool(str(tmp_path / "tasks.json"))
+    assert again.kind == "image" and len(again) == 12 and (again.truth >= 0).sum() == 6
+    assert "zoom" in labelling_config("image", CLASSES)
+
+
+def test_a_hugging_face_folder_opens_here_with_its_pictures(
+    store: Store, photos: Path, tmp_path: Path
+) -> None:
+    session = project("image", store, photos, tmp_path)
+    (tmp_path / "set.zip").write_bytes(export_labels(session, "huggingface"))
+    again = load_pool(str(tmp_path / "set.zip"))
+    assert again.kind == "image" and len(again) == 6 and set(again.classes) == set(CLASSES)
+    told = {session.pool.items.ids[i].rpartition("/")[2]: name for i, name in session.state.labels.items()}
+    oracle = ArrayOracle(again)
+    assert oracle is not None and len(told) >= 5
+
+
+def test_a_picture_that_is_an_array_becomes_a_png(store: Store) -> None:
+    session = Session.create("digits", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session.label_item(int(session.pool.trainable[0]), "3")
+    with zipfile.ZipFile(io.BytesIO(export_labels(session, "folders"))) as packed:
+        (name,) = packed.namelist()
+        assert name.startswith("3/") and Image.open(io.BytesIO(packed.read(name))).size == (8, 8)

@@ -1,0 +1,237 @@
+"""The table of labels: what is known of each item, a few thousand rows at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.pools.formats.images import PhotoItems
+from workbench.pools.items import ArrayItems, RowItems
+from workbench.reading import cut
+from workbench.store import Event, EventFold, ProjectState, Store, fold
+
+if TYPE_CHECKING:
+    from workbench.sessions.session import Session
+
+SCOPES = {
+    "labels": "the labelled items",
+    "everything": "every item, labelled or not",
+    "predictions": "every item; those without a label with the model's prediction",
+}
+"""What an export holds."""
+COLUMNS = (
+    *("label", "status", "person", "source", "round", "policy", "utility", "probabilities", "confidence"),
+    *("model", "seconds", "time", "changed_from", "note", "flag", "model_labels", "set", "item"),
+)
+"""Our columns, after the id and the item's own."""
+WHOLE = ("item", "round", "model_labels")
+NUMBERS = ("utility", "seconds", "confidence")
+CHUNK = 5_000
+
+
+@dataclass(frozen=True)
+class StoredLabels:
+    """The labels of a project without its pool, such as when that was moved or changed.
+
+    Attributes:
+        state: of the project.
+        ids: [N] the source's ids; None for a project of version 0.1.0 that was not opened since.
+        events: all of the project's, oldest first.
+        pool: None.
+    """
+
+    state: ProjectState
+    ids: Sequence[str] | None
+    events: Sequence[Event] = ()
+    pool: None = None
+
+    @classmethod
+    def of(cls, project_id: str, store: Store) -> StoredLabels:
+        """What the database knows of a project's labels."""
+        events = store.events(project_id)
+        return cls(fold(events), store.item_ids(project_id), events)
+
+
+class LabelRows:
+    """The rows of an export, in the pool's order.
+
+    Args:
+        session: of the project; `StoredLabels` have no columns of the items themselves.
+        what: a key of `SCOPES`.
+
+    Attributes:
+        items: [n] of the rows.
+        own: names of the items' own columns, as they are in the rows.
+        columns: names of all columns.
+
+    Raises:
+        InputError: no such scope, or predictions where there is no model or no pool.
+    """
+
+    def __init__(self, session: Session | StoredLabels, what: str = "labels") -> None:
+        if what not in SCOPES:
+            raise InputError(f"An export holds {', '.join(SCOPES)}; got {cut(what)}.")
+        self.state: ProjectState = session.state
+        self.pool: Any = session.pool
+        self._what = what
+        self._events = list(session.events)
+        self._payloads = {event.id: event.payload for event in self._events}
+        self._model = getattr(session, "model", None)
+        self._model_name = ""
+        if self._model is not None:
+            self._model_name = str(session.fitted_with["classifier"])  # type: ignore[union-attr]
+        if what != "labels" and self.pool is None:
+            raise InputError(f"The pool is not at hand; without it only labels can be exported, not {what}.")
+        if what == "predictions" and self._model is None:
+            raise InputError(
+                "There is no model to predict with yet: the first fit comes with labels of two classes."
+            )
+        self._ids = self.pool.items.ids if self.pool is not None else session.ids  # type: ignore[union-attr]
+        self.items = sorted(self.state.labels) if what == "labels" else list(range(len(self.pool)))
+        self._cells = {} if self.pool is None else _own_cells(self.pool)
+        self._named = {name: f"source_{name}" if name in (*COLUMNS, "id") else name for name in self._cells}
+        self.own = list(self._named.values())
+        self.columns = ["id", *self.own, *COLUMNS]
+        split = None if self.pool is None else self.pool.test
+        self._held_out = frozenset() if split is None else frozenset(split.test.tolist())
+        self._changed = _changed_from(self._events, self.state)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for chunk in self.chunks():
+            yield from chunk
+
+    def chunks(self, size: int = CHUNK) -> Iterator[list[dict[str, Any]]]:
+        """The rows, so many at a time."""
+        for start in range(0, len(self.items), size):
+            yield [self.row(item) for item in self.items[start : start + size]]
+
+    def row(self, item: int) -> dict[str, Any]:
+        """What is known of one item; None where it is not."""
+        state = self.state
+        vote = state.standing.get(item)
+        own: dict[str, Any] = {}
+        for name, cells in self._cells.items():
+            own[self._named[name]] = cells(item)
+        row: dict[str, Any] = {"id": "" if self._ids is None else str(self._ids[item]), **own}
+        row |= dict.fromkeys(COLUMNS)
+        row["item"] = item
+        row["note"] = " | ".join(note.text for note in state.notes.get(item, ()))
+        row["flag"] = state.flagged.get(item, "") or ("flagged" if item in state.flagged else "")
+        row["set"] = "evaluation" if item in state.evaluation or item in self._held_out else "training"
+        row["status"] = "skipped" if item in state.skipped else "unsure" if item in state.unsure else "open"
+        if vote is not None:
+            payload = self._payloads.get(vote.event, {})
+            rounds = payload.get("round", -1)
+            row |= {
+                "label": state.labels[item],
+                "status": "labelled",
+                "person": vote.annotator,
+                "time": vote.time,
+                "source": vote.role or str(payload.get("source", "")),
+                "policy": payload.get("policy", "") or "",
+                "utility": payload.get("utility"),
+                "round": None if rounds is None or rounds < 0 else int(rounds),
+                "seconds": payload.get("seconds"),
+                "model_labels": payload.get("n_labelled"),
+                "changed_from": self._changed.get(item, ""),
+            }
+        self._predict(item, row)
+        return row
+
+    def _predict(self, item: int, row: dict[str, Any]) -> None:
+        model = self._model
+        if model is None:
+            return
+        p = model.probabilities[item]
+        row["probabilities"] = {name: round(float(x), 6) for name, x in zip(model.classes, p, strict=True)}
+        code = int(np.argmax(p))
+        row["confidence"] = round(float(p[code]), 6)
+        row["model"] = f"{self._model_name}, fit {model.number}"
+        if self._what == "predictions" and row["label"] is None:
+            row |= {
+                "label": model.classes[code],
+                "status": "predicted",
+                "source": "model",
+                "round": int(model.number),
+                "model_labels": int(model.n_labelled),
+            }
+
+
+def label_table(session: Session | StoredLabels, what: str = "labels") -> list[dict[str, Any]]:
+    """The rows of an export as a list.
+
+    Args:
+        session: of the project; `StoredLabels` have no columns of the items themselves.
+        what: "labels", "everything" or "predictions" (`SCOPES`).
+
+    Returns:
+        For each item, in the pool's order: id, the item's own columns; label; status ("labelled", "skipped",
+        "unsure", "open", "predicted"); person; source (why the item was asked about, or where its label
+        comes from); round, policy, utility when it was asked; probabilities and confidence of the present
+        model, and which; seconds the person took; time; the class it was changed from; note; flag; labels the
+        model had seen; set ("evaluation" for items never trained on); item (position).
+    """
+    return list(LabelRows(session, what))
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose cells are all plain: probabilities as JSON."""
+    p = row.get("probabilities")
+    return {**row, "probabilities": None if p is None else json.dumps(p, ensure_ascii=False)}
+
+
+def _own_cells(pool: Any) -> dict[str, Any]:
+    """Name -> (item -> plain value), of the columns the items themselves have."""
+    from workbench.pools.items import plain
+
+    items = pool.items
+    if pool.kind == "text":
+        return {"text": lambda item: items.show(item).text}
+    cells = items.cells if isinstance(items, RowItems | PhotoItems) else None
+    if cells is not None:
+        return {name: lambda item, column=column: plain(column[item]) for name, column in cells.items()}
+    if isinstance(items, ArrayItems):
+        return {name: lambda item, j=j: plain(items.values[item, j]) for j, name in enumerate(items.names)}
+    if pool.kind == "image" or len(pool) == 0:
+        return {}  # an image need not be decoded to name it
+    return {
+        name: lambda item, name=name: (items.show(item).row or {}).get(name)
+        for name in items.show(0).row or {}
+    }
+
+
+def _changed_from(events: Sequence[Event], state: ProjectState) -> dict[int, str]:
+    """Item -> the class it had before the present one, where it had another."""
+    standing = EventFold(events).standing
+    given: dict[int, list[str]] = {}
+    for event in events:
+        if event.id not in standing:
+            continue
+        for item, key in _labels_of(event):
+            name = state.class_names.get(state.resolve(key), key)
+            before = given.setdefault(item, [])
+            if not before or before[-1] != name:
+                before.append(name)
+    found = {}
+    for item, names in given.items():
+        now = state.labels.get(item)
+        earlier = [name for name in names if name != now]
+        if now is not None and earlier:
+            found[item] = earlier[-1]
+    return found
+
+
+def _labels_of(event: Event) -> list[tuple[int, str]]:
+    payload = event.payload
+    if event.kind == "imported":
+        return [(int(item), str(key)) for item, key in payload["labels"]]
+    if event.kind in ("confirmed", "relabelled"):
+        return [(int(item), str(payload["class"])) for item in payload["items"]]
+    if event.kind in ("label", "resolved"):
+        return [(int(payload["item"]), str(payload["class"]))]
+    return []
