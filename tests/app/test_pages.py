@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import current
+from workbench.app import current, seeing
 from workbench.sessions import Session
 from workbench.sessions.session import ArrayOracle
 
@@ -223,3 +223,32 @@ def test_labels_are_fitted_in_the_background_and_only_once(home: Path) -> None:
     assert job is not None and job.wait(600) and job.status == "done", job
     assert session.model is not None and session.model.n_labelled == 6
     assert current.keep_fitting(session) is None
+
+
+@pytest.mark.slow
+def test_a_rare_class_of_a_table_of_ones_own_is_looked_for_and_found(home: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    common = np.concatenate([rng.normal(-2, 0.5, (120, 2)), rng.normal(2, 0.5, (120, 2))])
+    rows = np.concatenate([common, rng.normal((5, -5), 0.2, (5, 2))])
+    kinds = ["small"] * 120 + ["large"] * 120 + ["fraud"] * 5
+    path = tmp_path / "cheques.csv"
+    path.write_text("sum,hour\n" + "\n".join(f"{a:.4f},{b:.4f}" for a, b in rows), encoding="utf-8")
+    session = Session.create(str(path), classes=("small", "large", "fraud"), annotator="ann")
+    first = np.r_[0:4, 120:124]
+    for item in first:
+        session.label_item(int(item), kinds[item])
+    session.refit()
+    current.keep(session)
+    said = texts(open_page("label", session.id))
+    assert "25 % of the questions until 20 are answered, then 10 % of them" in said
+    for _ in range(25):
+        ask = session.ask()[0]
+        if ask.role == "policy" and "fraud" not in session.state.codes.values():
+            words = seeing.why(session, ask).words
+            assert words.startswith("Looking for fraud: none seen yet.")
+        session.tell(ask.id, kinds[ask.item])
+        if kinds[ask.item] == "fraud" and ask.role != "evaluation":
+            break
+        session.refit()
+    else:
+        pytest.fail("the rare class was not found in 25 questions")
