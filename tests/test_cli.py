@@ -656,3 +656,22 @@ def test_access_shows_and_changes_whose_a_project_is(capsys: pytest.CaptureFixtu
     assert found is not None and (found.owner, found.members) == ("id 1", ("id 2",))
     assert "private, shared or open" in refused(capsys, "access", "petals", "secret")
     store.close()
+
+
+def test_backup_and_restore_bring_projects_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.create("iris", name="kept", classifier=FAKE, policy="margin", annotator="ann")
+    session.label_item(int(session.pool.trainable[0]), "setosa")
+    assert call("backup", tmp_path / "copy.sqlite") == 0
+    assert str(tmp_path / "copy.sqlite") in capsys.readouterr().out
+    assert "is there already" in refused(capsys, "backup", tmp_path / "copy.sqlite")
+    Store.open().close()
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "elsewhere"))
+    assert call("restore", tmp_path / "copy.sqlite") == 0
+    assert "Restored" in capsys.readouterr().out
+    assert Session.open(session.id).state.n_labelled == 1
+    assert "--replace" in refused(capsys, "restore", tmp_path / "copy.sqlite")
+    assert call("restore", tmp_path / "copy.sqlite", "--replace") == 0
+    assert "What was there before" in capsys.readouterr().out
+    Store.open().close()

@@ -180,7 +180,7 @@ def test_projects_are_private_shared_or_open(team: Team, monkeypatch: pytest.Mon
     ann.click("[role=option] >> text=Bob Ray")
     ann.keyboard.press("Escape")
     ann.click(f".st-key-access-save-{own.id} button")
-    ann.wait_for_selector(f"{access} >> text=Shared with 1")
+    ann.wait_for_selector(f"{row} >> text=shared with Bob Ray")
     found = store.summary(own.id)
     assert found is not None and (found.access, found.members) == ("shared", (keys["Bob Ray"],))
 

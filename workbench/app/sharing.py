@@ -28,13 +28,21 @@ def visible(records: Iterable[R]) -> list[R]:
 
 
 def facts(record: ProjectSummary) -> list[str]:
-    """For the line below a project's name: whose it is, where it is somebody else's."""
+    """For the line below a project's name: whose it is, or whom it is shared with."""
     person = login.of_page() if login.required() else None
-    if person is None or record.owner in ("", person.key):
+    if person is None or not record.owner:
         return []
     from workbench.store import Store
 
-    return [f"of {verbatim(Store.open().people().get(record.owner, 'somebody'), 40)}"]
+    names = Store.open().people()
+    if record.owner != person.key:
+        return [f"of {verbatim(names.get(record.owner, 'somebody'), 40)}"]
+    if record.access != "shared" or not record.members:
+        return []
+    first = ", ".join(verbatim(names.get(key, "somebody"), 20) for key in record.members[:2])
+    return [
+        f"shared with {first}" + (f" and {len(record.members) - 2} more" if len(record.members) > 2 else "")
+    ]
 
 
 def control(record: ProjectSummary) -> None:
@@ -47,8 +55,6 @@ def control(record: ProjectSummary) -> None:
     if person is None:
         return
     name, icon, _ = WORDS[record.access]
-    if record.access == "shared" and record.owner == person.key:
-        name = f"Shared with {len(record.members)}"
     with st.popover(name, icon=icon, type="tertiary", key=f"access-{record.id}"):
         if not login.may_change(record):
             st.caption("Its owner says who may open it.")
