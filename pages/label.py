@@ -9,6 +9,7 @@ import streamlit as st
 from workbench.app import current, desk, frame, login, oracle, pace, widgets
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
+from workbench.classifiers.protocols import choice_of
 from workbench.errors import InputError
 
 
@@ -68,7 +69,7 @@ def progress_line(session: Any) -> None:
     quiet = pace.line(session.events, session.annotator, session.rounds, session.n_left)
     if quiet:
         st.caption(verbatim(quiet))
-    choice = None if model is None else getattr(model.estimator, "choice_", None)
+    choice = None if model is None else choice_of(model.estimator)
     if choice is not None:
         st.caption(f"The model sees {verbatim(choice)}. Chosen at {choice.labels:,} labels.")
 

@@ -315,19 +315,20 @@ def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noi
 
 
 def test_what_was_left_out_is_there_after_a_fit_and_says_more_with_more_labels():
-    from workbench.classifiers.protocols import supports_leave_one_out
+    from workbench.classifiers.protocols import left_out_of
 
     X, y = overlapping(900, 3, seed=2)
     few, many = (LargeMarginClassifier(n_mean=0, random_state=0).fit(X[:n], y[:n]) for n in (12, 900))
-    assert supports_leave_one_out(many) and many.left_out_.rows.shape == many.left_out_.log_likelihood.shape
+    found = left_out_of(many)
+    assert found is not None and found.rows.shape == found.log_likelihood.shape == found.means[:, 0].shape
     assert len(many.left_out_.rows) == 600 and np.all(many.left_out_.log_likelihood <= 0)
     assert many.left_out_.log_likelihood.mean() > few.left_out_.log_likelihood.mean()
     assert many.left_out_.beta == many.beta_
     honest = np.log(many.predict_proba(X)[np.arange(900), y]).mean()
     assert many.left_out_.log_likelihood.mean() == pytest.approx(honest, abs=0.05)
-    assert not supports_leave_one_out(LargeMarginClassifier(calibration=None).fit(X[:12], y[:12]))
+    assert left_out_of(LargeMarginClassifier(calibration=None).fit(X[:12], y[:12])) is None
     many.set_params(calibration=None).fit(X, y)
-    assert not supports_leave_one_out(many)
+    assert left_out_of(many) is None
 
 
 @pytest.mark.parametrize("options", [{"epochs": 5}, {"batch_size": 32}, {"solver": "adam", "max_sweeps": 3}])

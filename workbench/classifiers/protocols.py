@@ -100,15 +100,31 @@ class SupportsLeaveOneOut(Classifier, Protocol):
     left_out_: LeaveOneOut
 
 
+class SupportsChoice(Classifier, Protocol):
+    """A model that chooses what it sees of the features from the labels."""
+
+    choice_: Chosen | None
+
+
+class Chosen(Protocol):
+    """The last choice; its text says what the model sees."""
+
+    @property
+    def labels(self) -> int:
+        """How many labels there were."""
+
+
 class LeaveOneOut(Protocol):
     """What leaving out says: which rows, and how probable their own labels are without them.
 
     Attributes:
         rows: [n] positions among the rows of the fit; a sample where there are many.
+        means: [n, C] latent means of these rows without their own labels.
         log_likelihood: [n] log probability of each row's label.
     """
 
     rows: Ints
+    means: Floats
     log_likelihood: Floats
 
 
@@ -203,11 +219,6 @@ def supports_network(model: Any) -> TypeGuard[SupportsNetwork]:
     return _has(model, "network_", "weights_")
 
 
-def supports_leave_one_out(model: Any) -> TypeGuard[SupportsLeaveOneOut]:
-    """Whether it can foretell labelled rows without their labels."""
-    return _has(model, "left_out_")
-
-
 def supports_callback(estimator: Any) -> TypeGuard[SupportsCallback]:
     """Whether its fit reports and can be stopped."""
     return "callback" in inspect.signature(estimator.fit).parameters
@@ -239,6 +250,18 @@ def covariance_of(model: Any) -> Callable[[Array, Array], Floats] | None:
 def geometry_of(model: Any) -> Geometry | None:
     """What a fitted model took from the pool, or None."""
     found: Geometry | None = getattr(model, "geometry_", None)
+    return found
+
+
+def left_out_of(model: Any) -> LeaveOneOut | None:
+    """How well a fit foretells its own rows without their labels, or None."""
+    found: LeaveOneOut | None = getattr(model, "left_out_", None)
+    return found
+
+
+def choice_of(model: Any) -> Chosen | None:
+    """What a model last chose to see of the features; None where it chooses nothing, or has not yet."""
+    found: Chosen | None = getattr(model, "choice_", None)
     return found
 
 

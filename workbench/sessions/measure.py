@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.arrays import Floats, Ints
+from workbench.classifiers.protocols import left_out_of
 from workbench.metrics import (
     balanced_error_rate,
     brier_score,
@@ -77,7 +78,7 @@ def signs_of(model: FittedModel, before: FittedModel | None = None) -> dict[str,
     """
     p = model.probabilities
     found = {"uncertainty": float(np.mean(1.0 - p.max(axis=1)))}
-    left_out = getattr(model.estimator, "left_out_", None)
+    left_out = left_out_of(model.estimator)
     if left_out is not None:
         wrong = left_out.means.argmax(axis=1) != model.codes[left_out.rows]
         found["left_out_error"] = float(np.mean(wrong))
