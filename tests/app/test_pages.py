@@ -243,7 +243,7 @@ def test_a_rare_class_of_a_table_of_ones_own_is_looked_for_and_found(home: Path,
     assert "25 % of the questions until 20 are answered, then 10 % of them" in said
     for _ in range(25):
         ask = session.ask()[0]
-        if ask.role == "policy" and "fraud" not in session.state.codes.values():
+        if ask.role == "policy":
             words = seeing.why(session, ask).words
             assert words.startswith("Looking for fraud: none seen yet.")
         session.tell(ask.id, kinds[ask.item])
