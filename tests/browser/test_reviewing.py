@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.driving import PATIENCE, Server, visit
+from benchmarks.driving import PATIENCE, Server, settled, visit
 from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press_and_wait, start_digits
 from workbench.sessions import Session
 from workbench.store import Store
@@ -110,7 +110,8 @@ def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) 
     # they differ on both; in the gallery the keys decide, and what is decided is no dispute any more
     visit(bob, f"{own_server.url}/history?project={project}")
     bob.locator(".st-key-review-filters").get_by_text("People differ").click()
-    bob.locator(".st-key-review-as button", has_text="Gallery").click()
+    settled(bob)
+    bob.locator(".st-key-review-as button", has_text="Gallery").first.click()
     bob.wait_for_function(f"() => {DESK}?.querySelectorAll('.tile').length === 2")
     bob.locator(".gallery .tile").first.click()
     bob.keyboard.press("x")

@@ -157,7 +157,7 @@ class Desk extends Speaker {
         const bar = make("span", { class: "bar" });
         bar.style.width = `${Math.max(1, Math.round(100 * p))}%`;
         bars.append(
-          make("span", { class: "name", textContent: name, title: name }),
+          make("span", { class: "name", title: name }, ...broken(name)),
           make("span", { class: "track" }, bar),
           make("span", { class: "p", textContent: `${Math.round(100 * p)} %` }),
         );
@@ -168,7 +168,7 @@ class Desk extends Speaker {
       const near = make("div", { class: `near of-${card.near[0].face.kind}` });
       for (const one of card.near) {
         const face = one.face.kind === "row" && !one.face.rows.length ? make("p", { textContent: "The same in every column." }) : faceOf(one.face);
-        near.append(make("figure", {}, face, make("figcaption", { textContent: one.class, title: one.class })));
+        near.append(make("figure", {}, face, make("figcaption", { title: one.class }, ...broken(one.class))));
       }
       this.aside.append(make("h3", { textContent: "Nearest labelled items" }), near);
     }
@@ -212,7 +212,7 @@ class Desk extends Speaker {
     const button = make("button", {
       class: "answer", title: help ? `${name}: ${help}` : name, disabled: !this.shown,
       onclick: () => this.label(name), "data-class": name, "aria-pressed": this.view === null ? null : String(given),
-    }, make("span", { class: "name", textContent: name }), shown);
+    }, make("span", { class: "name" }, ...broken(name)), shown);
     if (colour) button.style.setProperty("--colour", colour);
     button.classList.toggle("coloured", Boolean(colour));
     return button;
@@ -582,6 +582,7 @@ class Desk extends Speaker {
     confirm.addEventListener("click", done);
     words();
     const overlay = this.open(`Which of these are not ${reply.class}?`, make("div", { class: `grid of-${reply.items[0].face.kind}` }, ...tiles), confirm);
+    overlay.node.firstChild.classList.add("wide");
     overlay.keys = (key) => {
       const place = letters.indexOf(key.toLowerCase());
       if (key === "Enter") done();

@@ -36,6 +36,9 @@ const pressed = (event) => {
   return event.shiftKey && letter ? `Shift+${event.key.toLowerCase()}` : event.key.length === 1 ? event.key.toLowerCase() : event.key;
 };
 
+// a name that may be broken after its signs, so that no word is cut
+const broken = (name) => name.split(/(?<=[_/.:-])/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+
 // how many buttons stand side by side on a phone
 const narrow = (classes) => {
   const longest = Math.max(1, ...classes.map((one) => one.name.length));

@@ -93,14 +93,17 @@ class Gallery extends Speaker {
   matches() {
     const plain = (name) => name.toLowerCase().replace(/[_\-\s]+/g, " ");
     const words = plain(this.box.value).split(" ").filter(Boolean);
-    return this.data.classes.filter((one) => words.every((word) => plain(one.name).includes(word)));
+    const says = this.cards[this.at]?.says; // the model's opinion of the item comes first
+    return this.data.classes
+      .filter((one) => words.every((word) => plain(one.name).includes(word)))
+      .sort((a, b) => (b.name === says) - (a.name === says));
   }
 
   drawAnswers() {
     const none = !this.cards.length;
     const button = (one, key) => {
       const made = make("button", { class: "answer", title: one.help ? `${one.name}: ${one.help}` : one.name, disabled: none, "data-class": one.name, onclick: () => this.relabel(one.name) },
-        make("span", { class: "name", textContent: one.name }), key && key !== one.name.toLowerCase() ? make("kbd", { textContent: keyName(key) }) : null);
+        make("span", { class: "name" }, ...broken(one.name)), key && key !== one.name.toLowerCase() ? make("kbd", { textContent: keyName(key) }) : null);
       if (one.colour) made.style.setProperty("--colour", one.colour);
       made.classList.toggle("coloured", Boolean(one.colour));
       return made;
@@ -125,7 +128,7 @@ class Gallery extends Speaker {
     const targets = this.targets.map((place) => this.cards[place]);
     const one = (name, words, act, title, disabled, key) => make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, make("kbd", { textContent: keyName(key) }));
     this.commands.replaceChildren(
-      one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, "x"),
+      one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, this.searching ? "Alt+x" : "x"),
       one("flag", targets.some((card) => !card.flag) || none ? "Flag" : "Clear flag", () => this.flag(), "Needs attention, or no longer", none, keys.flag),
       one("note", "Note", () => this.note(), "A remark", none, keys.note),
       one("clear", "Clear", () => this.clear(), "Take the label away: the item may be asked about again", none, "Backspace"),
@@ -146,6 +149,7 @@ class Gallery extends Speaker {
     if (this.node.getRootNode().activeElement?.classList.contains("tile")) this.tiles[this.at].focus({ preventScroll: true });
     this.drawCommands();
     this.drawTitle();
+    if (this.searching) this.drawAnswers();
   }
 
   pick() {
@@ -272,7 +276,7 @@ class Gallery extends Speaker {
     const acts = { [keys.flag]: () => this.flag(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom(), Backspace: () => this.clear() };
     if (found) this.relabel(found.name);
     else if (acts[key]) acts[key]();
-    else if (key === "x" && !this.searching) this.pick();
+    else if (key === (this.searching ? "Alt+x" : "x")) this.pick();
     else if (this.searching && /^[\p{L}\p{N}]$/u.test(event.key)) { this.box.focus({ preventScroll: true }); return; }
     else return;
     this.take(event);

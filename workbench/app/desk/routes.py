@@ -238,7 +238,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "redoable": person in state.redoable,
             "model": number,
             "learned": 0 if model is None else model.n_labelled,
-            "fitting": session.stale,
+            "fitting": session.stale and not _fit_failed(project),
         }
         drawn = cards.plane(session) if number is None or body.get("model") != number else None
         classes, commands = class_keys(session, person)
@@ -429,6 +429,14 @@ def _keep_fitting(project: str) -> None:
     from workbench.app import current
 
     current.keep_fitting(current.opened(project))
+
+
+def _fit_failed(project: str) -> bool:
+    """Whether the last fit failed, so that none is on its way until something changes."""
+    from workbench.app.jobs import manager
+
+    job = manager().get(project, "refit")
+    return job is not None and job.status == "failed"
 
 
 def _perform(session: Session, operations: Sequence[Any]) -> list[dict[str, Any]]:
