@@ -18,7 +18,7 @@ def fill(page, key, value):
 
 def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_path: Path):
     visit(page, f"{server.url}/adversarial")
-    fill(page, "attack-images", 24)
+    fill(page, "attack-images", 60)
     page.click(".st-key-start-attack button")
     page.wait_for_selector(".st-key-attack-downloads", timeout=4 * PATIENCE)
     settled(page)
@@ -28,7 +28,7 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     page.wait_for_selector(".st-key-attack-downloads")
     settled(page)
     text = page.inner_text("[data-testid=stMain]")
-    assert "24 images attacked" in text and "What this does not show" in text
+    assert "60 images attacked" in text and "What this does not show" in text
     for key in ("strength-curves", "detection-curves", "roc", "histograms", "latent-bars"):
         page.wait_for_selector(f".st-key-{key} .plot-container")
     assert page.locator("[class*=st-key-example-]").count() == 8
@@ -55,7 +55,7 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     waiting.value.save_as(path)
     with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as bundle:
         settings = json.loads(bundle.read("settings.json"))
-    assert settings["images"] == 24 and settings["pool"] == "digits"
+    assert settings["images"] == 60 and settings["pool"] == "digits"
 
     page.click(".st-key-new-attack button")
     page.wait_for_selector(".st-key-start-attack")
