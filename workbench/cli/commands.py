@@ -115,16 +115,17 @@ def run(
 ) -> None:
     """Label a pool with its own truth as the oracle, and print how the error falls."""
     from workbench.cli.runs import run_once
-    from workbench.cli.values import parse_settings, typed
+    from workbench.cli.values import feature_sets, parse_settings, typed
     from workbench.pools import with_learnt_features
     from workbench.sessions.spec import RunSpec
 
     options = parse_settings(settings or [])
-    typed(classifier, policy, selector, options)
+    of_pool = parse_settings(pool_set or [], "--pool-set")
+    typed(classifier, policy, selector, options, feature_sets(of_pool))
     spec = RunSpec(
         pool=pool,
         target=target,
-        pool_options=with_learnt_features(pool, parse_settings(pool_set or [], "--pool-set")),
+        pool_options=with_learnt_features(pool, of_pool),
         classifier=classifier,
         options=options,
         policy=policy,
@@ -172,12 +173,13 @@ def compare(
 ) -> None:
     """Run several policies on the same splits and first labels, seed by seed."""
     from workbench.cli.runs import run_comparison
-    from workbench.cli.values import given, parse_settings, typed
+    from workbench.cli.values import feature_sets, given, parse_settings, typed
     from workbench.errors import InputError
     from workbench.studies import StudySpec, load_study
 
     options = parse_settings(settings or [])
-    typed(classifier, policy, selector, options, trust_code=trust_code)
+    of_pool = parse_settings(pool_set or [], "--pool-set")
+    typed(classifier, policy, selector, options, feature_sets(of_pool), trust_code=trust_code)
     if study is not None:
         free = ("study", "workers", "scheduler", "out", "quiet", "trust_code")
         more = [n for n in given(context) if n not in free]
@@ -193,7 +195,7 @@ def compare(
         seeds=seeds,
         options=options,
         target=target,
-        pool_options=parse_settings(pool_set or [], "--pool-set"),
+        pool_options=of_pool,
         selector=selector,
         initial=initial,
         budget=budget,
@@ -259,10 +261,10 @@ def score(
 ) -> None:
     """The items of a pool most worth asking about, best first."""
     from workbench.cli.labels import score_file
-    from workbench.cli.values import parse_settings, typed
+    from workbench.cli.values import feature_sets, parse_settings, typed
 
-    typed(policy, trust_code=trust_code)
     options = parse_settings(pool_set or [], "--pool-set")
+    typed(policy, feature_sets(options), trust_code=trust_code)
     score_file(pool, model, policy, top, options=options, seed=seed, scheduler=scheduler, out=out)
 
 

@@ -55,6 +55,14 @@ def parse_value(text: str) -> Any:
     return text
 
 
+def feature_sets(pool_options: dict[str, Any]) -> list[str]:
+    """The sets of features that were named for a pool, for `typed`."""
+    from workbench.pools.encoded import split_sets
+
+    features = pool_options.get("features")
+    return split_sets(features) if isinstance(features, str) else []
+
+
 def typed(*names: Any, trust_code: bool = False) -> None:
     """Vouch for the code that was named on the command line, also by a module in the present folder.
 

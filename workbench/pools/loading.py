@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
+from workbench.pools.encoded import with_named_features
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import File
 from workbench.pools.pool import Kind, Pool
-from workbench.pools.vectors import with_vectors
 from workbench.reading import cut, reading
 from workbench.registry import Entry, Registry
 
@@ -129,7 +129,15 @@ def load_pool(source: str | Path | bytes, *, file_name: str | None = None, **opt
     """
     pool = _loaded(source, file_name, options)
     features = options.get("features")
-    return with_vectors(pool, features) if is_vectors(features) else pool
+    if not is_vectors(features):
+        return pool
+
+    def learnt(name: str) -> Pool:
+        plain = {key: value for key, value in options.items() if key != "features"}
+        chosen = {"features": name} if name == "shapes" else {"text_features": name}
+        return _loaded(source, file_name, plain | chosen)
+
+    return with_named_features(pool, features, learnt)
 
 
 def _loaded(source: str | Path | bytes, file_name: str | None, options: dict[str, Any]) -> Pool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
+from workbench.pools.encoders import is_encoder
 from workbench.pools.features.packing import pack, unpack
 from workbench.reading import cut
 
@@ -111,8 +112,15 @@ class VectorFeatureMap:
 
 
 def is_vectors(features: Any) -> TypeGuard[str]:
-    """Whether an option of features names a file of vectors."""
-    return isinstance(features, str) and features.startswith(PREFIX)
+    """Whether an option of features names vectors: a file of them, an encoder, or several sets joined."""
+    if not isinstance(features, str):
+        return False
+    return features.startswith(PREFIX) or is_encoder(features) or _joins(features)
+
+
+def _joins(features: str) -> bool:
+    first, plus, rest = features.partition("+")
+    return bool(plus) and (first in ("shapes", "pieces") or is_encoder(first)) and bool(rest)
 
 
 def without_features(features: str, n: int) -> tuple[VectorFeatureMap, Array]:

