@@ -37,6 +37,14 @@ docs: .venv/docs.stamp
 release-check: .venv/docs.stamp
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m benchmarks.release $(ARGS)
 
+# A real Label Studio in an environment of its own takes our tasks and gives them back. Its installation and its first
+# start take some minutes each.
+label-studio: .venv/dev.stamp
+	@test -x .label-studio/bin/label-studio || { $(PYTHON) -m venv .label-studio && \
+	  .label-studio/bin/pip --disable-pip-version-check install --quiet label-studio==1.23.2; }
+	WORKBENCH_LABEL_STUDIO=$(CURDIR)/.label-studio/bin/label-studio \
+	  $(BIN)/python -m pytest -m slow tests/exchange/test_label_studio.py $(ARGS)
+
 # What the lessons show when they open; run it again when their computation changes.
 lessons: .venv/dev.stamp
 	$(BIN)/python -m workbench.app.lessons data/lessons.npz

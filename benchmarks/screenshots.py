@@ -33,7 +33,13 @@ TAUGHT = {
 GAP = 12
 SCHEMES = ("light", "dark")
 WIDTHS = {"wide": 1440, "medium": 1024, "narrow": 800, "phone": 400}
-GAPS = "name,height,weight,class\nada,1.7,60,a\nbob,,71,b\ncyd,1.9,80,a\ndan,1.6,,b\n"
+# a table with something of everything, half of it labelled
+GAPS = "id,age,joined,plan,comment,label\n" + "".join(
+    f"u{i},{'' if i == 3 else 20 + 7 * i % 50},{1 + i % 28:02}.03.2024,{('basic', 'plus', '')[i % 3]},"
+    f"The {('lamp', 'chair', 'shelf')[i % 3]} of order {i} {('came late', 'is fine')[i % 2]},"
+    f"{('complaint', 'praise')[i % 2] if i < 20 else ''}\n"
+    for i in range(100)
+)
 
 
 class Pages:
@@ -275,7 +281,7 @@ def for_docs(browser: Any, server: Server, pages: Pages, only: str) -> None:
     from PIL import Image
 
     every = pages.all()
-    wanted = {"label": ""} | TAUGHT
+    wanted = {"label": "", "data": "", "data-upload": ""} | TAUGHT
     PICTURES.mkdir(parents=True, exist_ok=True)
     for name, more in wanted.items():
         if not name.startswith(only):
