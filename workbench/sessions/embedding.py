@@ -29,6 +29,8 @@ VERSION = 1
 _JUDGED = 500
 _KEPT = 40
 _CHUNK = 2_048
+_TOGETHER = 10_000
+"""Rows placed at once: each batch goes over all landmarks again."""
 _PERPLEXITY = 30
 _NEAREST = 25
 _NUMBERS = 20_000_000
@@ -239,11 +241,11 @@ def _start(rows: Array) -> Floats:
 def _placed(laid: Any, rows: Array, report: Report | None) -> Floats:
     """[n, 2] where further rows settle among those that are laid out, which stay."""
     out = np.empty((len(rows), 2))
-    for start in range(0, len(rows), _CHUNK):
+    for start in range(0, len(rows), _TOGETHER):
         _tell(report, start / len(rows), "placing the other items")
-        some = laid.prepare_partial(rows[start : start + _CHUNK], k=_NEAREST, perplexity=5)
+        some = laid.prepare_partial(rows[start : start + _TOGETHER], k=_NEAREST, perplexity=5)
         some = some.optimize(_SETTLING, learning_rate=0.1, exaggeration=1.5, momentum=0.8, n_jobs=1)
-        out[start : start + _CHUNK] = np.asarray(some)
+        out[start : start + _TOGETHER] = np.asarray(some)
     return out
 
 
