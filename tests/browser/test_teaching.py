@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, settled, visit
+from tests.browser.test_labelling import start_digits
 
 CIRCLE = "[data-testid=stMain] .js-plotly-plot"
 
@@ -205,8 +206,7 @@ def test_keys_walk_over_the_map_choose_and_label_once(page: Any, server: Server,
 
 @pytest.mark.slow
 def test_pointing_at_an_image_shows_it(page: Any, server: Server) -> None:
-    visit(page, server.url)
-    page.click(".st-key-start-digits button")
+    start_digits(page, server)
     page.wait_for_selector(".st-key-oracle")
     settled(page)
     page.click(".st-key-oracle-10 button")
