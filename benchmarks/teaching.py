@@ -90,7 +90,8 @@ DRAG = """
 # the sliders of the pages: name -> (address, the slider)
 SLIDERS = {
     "Lessons, noise": (
-        "/lessons?lesson=over-confident",
+        # not its preset, which asks for a guess first
+        "/lessons?lesson=over-confident&noise=0.25",
         ".st-key-lesson-over-confident-noise",
     ),
     "Calibration, bins": ("/calibration?project={project}", ".st-key-cal-bins"),
