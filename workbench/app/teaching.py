@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -226,6 +227,7 @@ def join(query: dict[str, str]) -> None:
         )
 
 
+@lru_cache(64)
 def qr_code(text: str) -> str:
     """A QR code as SVG; "" without the package that draws it."""
     try:
