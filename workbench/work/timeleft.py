@@ -11,11 +11,12 @@ NOTICE = 60.0
 
 
 class TimeLeft:
-    """Estimates the whole from the share that is done, beginning with the first step that tells.
+    """Estimates the whole from the share that is done, beginning with the second step that tells.
 
-    Nobody knows before how fast a machine is, so the first step is the measure: what it took, divided by
-    the share of the whole that it was. Fits may end before their last step, so the time is the most it
-    takes, not a promise.
+    Nobody knows before how fast a machine is, so a step is the measure: what it took, divided by the share
+    of the whole that it was. The first one loads libraries and compiles and tells only that it was long: it
+    is spoken of when it has taken as long as the notice by itself. Fits may end before their last step, so
+    the time is the most it takes, not a promise.
 
     Args:
         clock: seconds that only grow.
@@ -35,12 +36,19 @@ class TimeLeft:
         self._settle = settle
         self._began = clock()
         self._long = False
+        self._first: tuple[float, float] | None = None
 
     def seconds_left(self, fraction: float) -> float | None:
-        """At the pace so far; None while nothing is known, that is before the first step."""
+        """At the pace since the first step; None while nothing is known, that is before the second."""
         if not 0.0 < fraction <= 1.0:
             return None
-        return (self._clock() - self._began) * (1.0 - fraction) / fraction
+        now = self._clock()
+        if self._first is None:
+            self._first = (fraction, now)
+        share, since = self._first
+        if fraction == 1.0:
+            return 0.0
+        return (now - since) * (1.0 - fraction) / (fraction - share) if fraction > share else None
 
     def words(self, fraction: float) -> str:
         """What is left, in words, for something that takes long; "" for what does not.
