@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -39,16 +40,17 @@ ENDLESS = ("workbench app",)
 CLUSTER = "tcp://head:8786"
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(
-        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
+def blocks(page: Path, *languages: str) -> list[str]:
+    """The page's fenced blocks in one of the languages ("" where none is named)."""
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [block for language, block in found if language in languages]
 
 
 def commands(page: Path) -> list[str]:
     """Command lines in the page's blocks, continued lines joined."""
     found = []
-    for block in blocks(page, "(?:sh)?"):
+    for block in blocks(page, "", "sh"):
         for line in block.replace("\\\n", " ").splitlines():
             line = re.sub(r"\s+#.*", "", line.strip())
             if line.startswith(("workbench ", "python -m ")):
@@ -83,15 +85,29 @@ def test_commands_of_a_page_are_ones_the_program_knows(page: Path) -> None:
         assert given <= known, f"{page.name}: {line} has {sorted(given - known)}"
 
 
+@pytest.fixture
+def place(prepared: Path, tmp_path: Path) -> Path:
+    """A copy of the folder: what one page's commands leave is not there for the next page's."""
+    return shutil.copytree(prepared, tmp_path / "place")
+
+
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the pages speak of, and a project called flowers."""
     folder = tmp_path_factory.mktemp("docs")
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(60, 3)).round(3), columns=["a", "b", "c"])
     table["label"] = np.where(table["a"] + table["b"] > 0, "yes", "no")
     table.to_csv(folder / "my.csv", index=False)
+    table.drop(columns="label").to_csv(folder / "rows.csv", index=False)
+    people = pd.DataFrame({"age": rng.integers(18, 80, 60), "zip": rng.choice([1010, 1020, 1030], 60)})
     words = ["refund", "card", "lost", "late", "parcel", "login", "password", "invoice"]
+    people["income"] = rng.integers(10, 90, 60) * 1000
+    people["seen"] = pd.date_range("2026-01-01", periods=60).strftime("%d.%m.%Y")
+    people["comment"] = [" ".join(rng.choice(words, 4)) for _ in range(60)]
+    people["verdict"] = np.where(people["age"] > 40, "good", "bad")
+    people["remark"] = "none"
+    people.to_csv(folder / "people.csv", index=False)
     pd.DataFrame({"question": [" ".join(rng.choice(words, 5)) for _ in range(60)]}).to_csv(
         folder / "questions.csv", index=False
     )
@@ -103,8 +119,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame.head(20).to_csv(folder / "new-rows.csv", index=False)
     frame.to_parquet(folder / "big.parquet")
     session = Session.create("iris", name="flowers", store=Store.open(folder / "home" / "workbench.sqlite"))
-    for ask in session.ask(5):
+    assert session.pool.truth is not None
+    for ask in session.ask(12):
         session.tell(ask.id, session.pool.classes[session.pool.truth[ask.item]])
+    session.refit()
     labels = pd.DataFrame({"item": [3, 4], "label": ["setosa", "setosa"]})
     labels.to_csv(folder / "more-labels.csv", index=False)
     return folder
