@@ -60,9 +60,16 @@ def called(arguments: Sequence[str | Path], where: Path, **variables: str) -> st
 
 
 def built(folder: Path) -> tuple[Path, Path]:
-    """Wheel and sdist of the checkout's committed state, made in `folder`."""
+    """Wheel and sdist of what is committed (of the files, where git has none), made in `folder`."""
     source = folder / "source"
-    called(["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), source], folder)
+    try:
+        called(["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), source], folder)
+    except (RuntimeError, OSError):
+        shutil.copytree(
+            ROOT,
+            source,
+            ignore=shutil.ignore_patterns(".venv", "node_modules", "build", "dist", "*.egg-info"),
+        )
     called([sys.executable, "-m", "build", "--outdir", folder / "dist", source], folder)
     return next((folder / "dist").glob("*.whl")), next((folder / "dist").glob("*.tar.gz"))
 
