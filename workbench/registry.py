@@ -172,6 +172,22 @@ def from_file(value: Any, where: str, *, trust_code: bool = False) -> Any:
     return value
 
 
+def vouched(name: str, where: str) -> str:
+    """The name, where a person vouched for it; for names that make a library load code or weights.
+
+    Args:
+        name: what is to be loaded.
+        where: what holds it, for the message.
+
+    Raises:
+        InputError: nobody did.
+    """
+    marked = from_file(name, where)
+    if isinstance(marked, FileName):
+        raise InputError(_refusal(marked))
+    return str(marked)
+
+
 def texts_of(value: Any) -> Iterator[str]:
     """The texts in a value: itself, or those in lists and mappings however deep."""
     if isinstance(value, str):

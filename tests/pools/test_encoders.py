@@ -89,6 +89,20 @@ def test_a_function_that_nobody_vouched_for_is_never_called(monkeypatch):
         feature_map_from_json(document | {"vectors": vectors}).transform(["a"])
 
 
+def test_a_model_of_another_library_is_only_loaded_where_a_person_named_it(monkeypatch):
+    monkeypatch.setattr(registry, "_trusted", set())
+    monkeypatch.setattr(encoders, "find_spec", lambda name: object())
+    loaded = []
+    monkeypatch.setattr(encoders, "load_target", lambda target: lambda name: loaded.append(name))
+    for name, kind in (("sentence-transformers:some/folder", "text"), ("timm:local-dir:x", "image")):
+        with pytest.raises(InputError, match="names code of its own"):
+            open_encoder(name, kind)
+    assert loaded == []
+    registry.trust("sentence-transformers:some/folder")
+    open_encoder("sentence-transformers:some/folder", "text")
+    assert loaded == ["some/folder"]
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -141,9 +155,6 @@ def test_a_file_of_weights_that_names_anything_but_tensors_is_not_read(tmp_path:
 
 @pytest.mark.slow
 def test_the_encoders_with_weights_inside_their_packages_know_what_is_alike():
-    missing = [name for name in ("wordllama", "efficientnet") if not ENCODERS[name].installed]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)} (the extra encoders)")
     vectors = open_encoder("wordllama", "text")(["my card is lost", "I lost my card", "the weather is fine"])
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.3

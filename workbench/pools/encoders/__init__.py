@@ -18,7 +18,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.reading import cut
-from workbench.registry import from_file, load_own, load_target
+from workbench.registry import load_own, load_target, vouched
 
 Encode = Callable[[Sequence[Any]], Array]
 """Items (texts, or images [H, W(, 3)] uint8) to vectors [n, d]."""
@@ -108,13 +108,16 @@ def open_encoder(features: str, kind: str) -> Encode:
                 f"The encoder {features!r} needs the package {entry.package}: pip install {entry.package}. "
                 f"{entry.sentence}"
             )
+        if entry.name.endswith(":"):
+            # a model's folder may name code, and what a file says may name any folder
+            vouched(features, "The pool's options")
         encode: Encode = load_target(entry.target)(features.removeprefix(entry.name))
     elif features.lower().endswith(".onnx"):
         from workbench.pools.encoders.libraries import onnx
 
         encode = onnx(Path(features).expanduser(), kind)
     else:
-        encode = load_own(from_file(features, "The pool's options"), "encoder")
+        encode = load_own(vouched(features, "The pool's options"), "encoder")
     return _checked(encode, features)
 
 
