@@ -104,6 +104,17 @@ def test_the_columns_of_an_export(store: Store, photos: Path, tmp_path: Path) ->
     assert json.loads(table["probabilities"][0]) == rows[0]["probabilities"]
 
 
+def test_a_tie_between_people_is_no_label_of_the_set(store: Store) -> None:
+    ann = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    items = ann.pool.trainable.tolist()[:2]
+    for item in items:
+        ann.label_item(item, "setosa")
+    ann.as_annotator("ben").label_item(items[0], "virginica")
+    rows = {row["item"]: row for row in label_table(ann)}
+    assert (rows[items[0]]["status"], rows[items[0]]["label"]) == ("undecided", "virginica")
+    assert rows[items[1]]["status"] == "labelled"
+
+
 def test_what_cannot_be_exported_is_one_sentence(store: Store) -> None:
     session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
     with pytest.raises(InputError, match="no model to predict with yet"):

@@ -133,7 +133,7 @@ class LabelRows:
             rounds = payload.get("round", -1)
             row |= {
                 "label": state.labels[item],
-                "status": "labelled",
+                "status": "undecided" if item in state.undecided else "labelled",
                 "person": vote.annotator,
                 "time": vote.time,
                 "source": vote.role or str(payload.get("source", "")),
@@ -174,8 +174,9 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         what: "labels", "everything" or "predictions" (`SCOPES`).
 
     Returns:
-        For each item, in the pool's order: id, the item's own columns; label; status ("labelled", "skipped",
-        "unsure", "open", "predicted"); person; source (why the item was asked about, or where its label
+        For each item, in the pool's order: id, the item's own columns; label; status ("labelled",
+        "undecided" where people's labels tie and the latest is given, "skipped", "unsure", "open",
+        "predicted"); person; source (why the item was asked about, or where its label
         comes from); round, policy, utility when it was asked; probabilities and confidence of the present
         model, and which; seconds the person took; time; the class it was changed from; note; flag; labels the
         model had seen; set ("evaluation" for items never trained on); item (position).
