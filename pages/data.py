@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import bringing, current, forms, frame, login, lost, sharing, uploads, widgets
+from workbench.app import bringing, current, forms, frame, login, lost, preferring, sharing, uploads, widgets
 from workbench.app.cards import picture, project_picture, thumbnail
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
@@ -292,5 +292,6 @@ if bringing.PLACE in st.session_state:
     bringing.page()
 else:
     projects()
+    preferring.panel()
     pools()
     known_sets()

@@ -437,3 +437,19 @@ def test_a_token_of_another_project_and_a_flood_are_refused(client: TestClient, 
     assert client.post(where, content=b"[" * 100_000, headers=headers).status_code == 400
     assert client.post(where, content=b"[1]", headers=headers).status_code == 400
     assert client.get(f"/api/desk/{flowers.id}/image/0").status_code == 401
+
+
+def test_what_the_model_sees_is_given_on_demand(home: Path, flowers: Session) -> None:
+    digits = Session.create("digits", annotator="ann")
+    current.keep(digits)
+    found = look(digits.id, "ann", {"kind": "seen", "item": 5}, "token")
+    assert (
+        found["src"].startswith("data:image/png;base64,")
+        and found["words"] == "Its pixels, as they are shown."
+    )
+    assert look(flowers.id, "ann", {"kind": "seen", "item": 0}, "token") == {
+        "words": "The values that are shown.",
+        "terms": [],
+    }
+    with pytest.raises(InputError, match="no item 9999"):
+        look(digits.id, "ann", {"kind": "seen", "item": 9999}, "token")

@@ -120,6 +120,23 @@ def opened(project: str) -> Session:
         return made
 
 
+def if_open() -> Session | None:
+    """The current project's session where this process holds it already; nothing is loaded for it.
+
+    None also where it is not this person's to open.
+    """
+    project = project_id()
+    with _LOCK:
+        held = None if project is None else _OPEN.get(project)
+    if held is None:
+        return None
+    try:
+        login.admit(held.id, login.of_page() if login.required() else None)
+    except InputError:
+        return None
+    return held
+
+
 @contextmanager
 def page_run() -> Iterator[None]:
     """While a page is drawn it sees one state of its project, and the database is read once for it.

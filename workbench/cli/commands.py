@@ -343,6 +343,22 @@ def access(
 
 
 @app.command()
+def features(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME", help="Score this one; again for more; all there are unless given."
+        ),
+    ] = None,
+) -> None:
+    """Which features a project's labels prefer: the leave-one-out error on each set there is."""
+    from workbench.cli.labels import compare_features
+
+    compare_features(project, sets)
+
+
+@app.command()
 def backup(
     file: Annotated[Path, typer.Argument(help="To write; must not be there yet.")],
 ) -> None:

@@ -189,7 +189,7 @@ def run_experiment(
     """One of the papers' experiments, its progress and its verdict."""
     from workbench.experiments.reproduce import reproduce
 
-    with _steps(quiet) as advance:
+    with steps(quiet) as advance:
         report, path = reproduce(name, out, quick=quick, max_rows=max_rows, workers=workers, progress=advance)
     if not quiet:
         capped = bool(report.caps)
@@ -211,7 +211,7 @@ def list_experiments() -> None:
 
 
 @contextmanager
-def _steps(quiet: bool) -> Iterator[OnProgress]:
+def steps(quiet: bool) -> Iterator[OnProgress]:
     """A bar of fractions on a terminal's stderr; a line now and then elsewhere."""
     from rich.console import Console
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.app import seeing
+from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from workbench.arrays import Array
@@ -105,6 +106,25 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
     row = dict(shown.row or {})
     places = _places(pool, item)
     return {"kind": "row", "rows": [[str(k), plain(v), places.get(k)] for k, v in row.items()]}
+
+
+def seen(pool: Pool, item: int) -> dict[str, Any]:
+    """What the model sees of an item: words, the copy of a picture (src), the terms of a text.
+
+    Raises:
+        InputError: there is no such item.
+    """
+    from workbench.pools.seen import seen_of
+
+    if not 0 <= item < len(pool):
+        raise InputError(f"There is no item {item}.")
+    made = seen_of(pool, item)
+    if made is None:
+        return {"words": "The values that are shown.", "terms": []}
+    found: dict[str, Any] = {"words": made.words, "terms": [list(term) for term in made.terms]}
+    if made.image is not None and max(made.image.shape[:2]) <= SMALL:
+        found["src"] = "data:image/png;base64," + base64.b64encode(encoded(made.image)).decode()
+    return found
 
 
 def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Desk extends Speaker {
     this.flags = new Map(); // item -> whether it is flagged, as far as this tab knows
     this.plane = null; // the pool's points, where it has two features
     this.hidden = stored("desk-hide-guess") === "1";
+    this.seeing = stored("desk-seeing") === "1";
     this.node = make("div", { class: "desk" });
     this.build();
     this.listen();
@@ -172,6 +173,36 @@ class Desk extends Speaker {
       }
       this.aside.append(make("h3", { textContent: "Nearest labelled items" }), near);
     }
+    if (card.face.kind !== "row") this.drawSeen(card);
+  }
+
+  // what the features are made of: the small copy of a picture, the terms of a text; asked for on demand
+  drawSeen(card) {
+    const words = this.seeing ? "Hide what the model sees" : "What the model sees";
+    this.aside.append(make("button", {
+      class: "command quiet seeing", textContent: words, "aria-expanded": String(this.seeing), title: "What its features are made of",
+      onclick: () => { this.seeing = !this.seeing; stored("desk-seeing", this.seeing ? "1" : "0"); this.drawAside(); this.aside.querySelector(".seeing")?.focus({ preventScroll: true }); },
+    }));
+    if (!this.seeing) return;
+    const place = make("div", { class: "seen" });
+    this.aside.append(place);
+    const draw = () => {
+      const found = card.seen;
+      const terms = (found.terms || []).map(([term, weight]) => {
+        const bar = make("span", { class: "bar" });
+        bar.style.width = `${Math.max(1, Math.round(100 * weight))}%`;
+        return [make("span", { class: "name", title: term, textContent: term }), make("span", { class: "track" }, bar), make("span")];
+      });
+      place.replaceChildren(
+        ...(found.src ? [make("img", { class: "pixels", src: found.src, alt: "The copy that the model sees" })] : []),
+        make("p", { class: "small", textContent: found.words }),
+        ...(terms.length ? [make("div", { class: "guess" }, ...terms.flat())] : []),
+      );
+    };
+    if (card.seen) return draw();
+    place.append(make("p", { class: "small", textContent: "..." }));
+    this.post("look", { kind: "seen", item: card.item }).then((reply) => { if (reply) { card.seen = reply; draw(); } })
+      .catch((error) => place.replaceChildren(make("p", { class: "small", textContent: error instanceof TypeError ? "No answer from the server." : error.message })));
   }
 
   matches() {

@@ -307,10 +307,11 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     Args:
         project: id of the project.
         person: who asks.
-        body: kind ("history", "find" or "like"), words, item, n.
+        body: kind ("history", "find", "like", or "seen": what the model sees of one item), words, item, n.
         token: for the addresses of pictures.
 
     Returns:
+        Of "seen" what `cards.seen` gives; of the others
         items (newest, or nearest, first; each with face, what stands about it, and whether it can be asked
         about), open (all that can be asked about, also beyond those shown), total.
 
@@ -320,6 +321,8 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     session = _session(project, person)
     state = session.state
     n = min(_whole(body.get("n")) or 24, MOST_SHOWN)
+    if body.get("kind") == "seen":
+        return cards.seen(session.pool, _whole(body.get("item")))
     if body.get("kind") == "history":
         found = _own_answers(session, person, n)
         askable: set[int] = set()

@@ -14,7 +14,7 @@ import numpy as np
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.features.packing import pack, unpack
-from workbench.pools.features.texts import check_texts, texts_of
+from workbench.pools.features.texts import check_texts, heaviest, texts_of
 
 MAX_WORDS = 20_000
 MAX_PIECES = 30_000
@@ -146,6 +146,22 @@ class PiecesFeatureMap:
             length = np.linalg.norm(part, axis=1, keepdims=True)
             out[start : start + _CHUNK] = part / np.where(length > 1e-9, length, 1.0)
         return out
+
+    def heaviest(self, text: str, n: int) -> tuple[tuple[str, float], ...]:
+        """The terms that move the features of a text most: weight x length of the term's place in the axes.
+
+        Args:
+            text: any.
+            n: how many, at most.
+
+        Returns:
+            (term, share of the heaviest one), largest first; a space at the end of a piece is "_".
+        """
+        from scipy import sparse
+
+        values = sparse.hstack([made.transform([text[:LONGEST]]) for made in self._fitted], format="csr")
+        names = (*self.words, *self.pieces)
+        return heaviest(values, np.linalg.norm(self._axes[values.indices], axis=1), names, n)
 
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document; the axes as base64 of compressed bytes."""

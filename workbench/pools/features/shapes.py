@@ -159,6 +159,18 @@ class ShapesFeatureMap:
             out[start : start + _CHUNK] = self._features([images[row] for row in some])
         return out
 
+    def copy_of(self, image: Array) -> Array:
+        """The copy of an image that the features are made of, as people can look at it.
+
+        Args:
+            image: [h, w(, 3)] as it is shown, in 0..255.
+
+        Returns:
+            [*canvas(, 3)] uint8.
+        """
+        copy = _copy(np.asarray(image), self.canvas, self.colour, 255.0)
+        return np.clip(np.rint(copy * 255.0), 0, 255).astype(np.uint8)
+
     def _features(self, images: Sequence[Array]) -> Floats:
         part = np.stack([_copy(image, self.canvas, self.colour, self.white) for image in images])
         code = _patch_code(part, self.patch_mean, self.whitening, self.centres, self.stride)
@@ -232,6 +244,18 @@ def _canvas(images: Array | Sequence[Array], side: int) -> tuple[tuple[int, int]
     size = shrunk(height, width, side)
     # strips get a square around them, in which patches have room
     return (size if min(size) >= SMALLEST else (max(size), max(size))), colour
+
+
+def small_copies(images: Sequence[Array], side: int = SIDE, white: float = 255.0) -> Floats:
+    """[N, h, w(, 3)] in [0, 1]: the copies that shapes are made of, on one canvas.
+
+    Args:
+        images: N images [h, w(, 3)] of any sizes and modes.
+        side: longest side of the copies.
+        white: the value of white.
+    """
+    canvas, colour = _canvas(images, side)
+    return np.stack([_copy(image, canvas, colour, white) for image in images])
 
 
 def shrunk(height: int, width: int, side: int) -> tuple[int, int]:

@@ -105,6 +105,11 @@ class TextFeatureMap:
             out[start : start + _CHUNK] = part / np.where(length > 1e-12, length, 1.0)
         return out
 
+    def heaviest(self, text: str, n: int) -> tuple[tuple[str, float], ...]:
+        """The n terms that move the features of a text most, as `PiecesFeatureMap.heaviest` gives them."""
+        values = self._fitted.transform([text])
+        return heaviest(values, np.linalg.norm(self.axes[:, values.indices], axis=0), self.terms, n)
+
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document; arrays as base64 of little-endian float32."""
         return {
@@ -123,6 +128,32 @@ class TextFeatureMap:
         if len(set(terms)) != len(terms) or weights.shape != (len(terms),) or axes.shape[1:] != (len(terms),):
             raise ValueError("its terms, weights and topics do not fit each other")
         return cls(str(document["column"]), terms, weights, axes)
+
+
+def heaviest(values: Any, lengths: Floats, names: Sequence[str], n: int) -> tuple[tuple[str, float], ...]:
+    """The terms of one text by weight x length of their place in the axes.
+
+    Args:
+        values: [1, V] sparse weights.
+        lengths: of the axes' columns at its entries.
+        names: [V].
+        n: how many, at most.
+
+    Returns:
+        (term, share of the heaviest one), largest first; spaces at the ends of a piece are "_".
+    """
+    weight = values.data * lengths
+    order = np.argsort(-weight, kind="stable")[:n]
+    top = float(weight[order[0]]) if len(order) else 1.0
+    if not len(order) or top <= 0:
+        return ()
+    found = []
+    for place in order:
+        name = str(names[int(values.indices[place])])
+        # a piece keeps the space at the word's edge, which would not be seen
+        edge = name.replace(" ", "_") if name != name.strip() else name
+        found.append((edge, round(float(weight[place]) / top, 3)))
+    return tuple(found)
 
 
 def texts_of(rows: Any, column: str) -> list[str]:

@@ -1,0 +1,81 @@
+"""What a model sees of an item: not the photo or the text itself, but what its features are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.arrays import Array
+from workbench.pools.encoders import ENCODERS
+from workbench.pools.features.encoded import EncoderFeatureMap, JoinedFeatureMap
+from workbench.pools.features.pieces import PiecesFeatureMap
+from workbench.pools.features.pixels import ImageFeatureMap
+from workbench.pools.features.shapes import ShapesFeatureMap
+from workbench.pools.features.texts import TextFeatureMap
+from workbench.pools.features.vectors import VectorFeatureMap
+from workbench.pools.pool import FeatureMap, Pool
+
+N_TERMS = 16
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An item as the features see it.
+
+    Attributes:
+        words: a sentence for people.
+        image: the copy that the features are made of, [h, w(, 3)] uint8; None where there is none to show.
+        terms: words and pieces of words with their weights, the largest first; a space in a piece is "_".
+    """
+
+    words: str
+    image: Array | None = None
+    terms: tuple[tuple[str, float], ...] = ()
+
+
+def seen_of(pool: Pool, item: int) -> Seen | None:
+    """What the model sees of an item.
+
+    Args:
+        pool: it belongs to.
+        item: its index.
+
+    Returns:
+        None for the rows of a table: what is shown of them is what the model has.
+    """
+    if pool.kind == "table":
+        return None
+    shown = pool.items.show(item)
+    what: Any = shown.text if shown.image is None else shown.image
+    if pool.image_shape is not None:
+        return Seen("Its pixels, as they are shown.", shown.image)
+    return _seen(pool.feature_map, what, item)
+
+
+def _seen(made_by: FeatureMap, what: Any, item: int) -> Seen:
+    if isinstance(made_by, JoinedFeatureMap):
+        parts = [_seen(part, what, item) for part in made_by.parts]
+        image = next((part.image for part in parts if part.image is not None), None)
+        terms = next((part.terms for part in parts if part.terms), ())
+        return Seen(" Beside that: ".join(part.words for part in parts), image, terms)
+    if isinstance(made_by, ShapesFeatureMap):
+        copy = made_by.copy_of(what)
+        colour = "in colour" if copy.ndim == 3 else "in grey"
+        words = f"A copy of {copy.shape[1]} x {copy.shape[0]} pixels {colour}: its gradients and patches."
+        return Seen(words, copy)
+    if isinstance(made_by, (PiecesFeatureMap, TextFeatureMap)):
+        terms = made_by.heaviest(str(what), N_TERMS)
+        if not terms:
+            return Seen("Nothing: no word of this text occurs in another text of the pool.")
+        return Seen("The terms that count most, out of all it knows.", terms=terms)
+    if isinstance(made_by, EncoderFeatureMap):
+        entry = ENCODERS.get(made_by.encoder)
+        said = f" {entry.sentence}" if entry is not None else ""
+        kind = "text" if made_by.items == "text" else "picture"
+        return Seen(f"{len(made_by.columns)} numbers that the encoder {made_by.encoder} makes of it.{said}"
+                    f" The encoder itself reads the whole {kind}.")  # fmt: skip
+    if isinstance(made_by, VectorFeatureMap):
+        return Seen(f"Vector number {item + 1} of your file, {len(made_by.columns)} numbers of it.")
+    if isinstance(made_by, ImageFeatureMap):
+        return Seen(f"{len(made_by.columns)} principal components of its pixels.")
+    return Seen(f"{len(made_by.columns)} numbers that were made of it.")
