@@ -78,7 +78,7 @@ def test_a_batch_is_one_transaction(start: Start, monkeypatch: pytest.MonkeyPatc
     session = start()
     asks = session.ask(3)
     before = len(session.events)
-    from workbench.store.store import Recorder
+    from workbench.store.log import Recorder
 
     plain, calls = Recorder.add, []
 

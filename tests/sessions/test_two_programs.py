@@ -98,9 +98,9 @@ def test_each_round_stands_for_itself(start: Start, store: Store, iris: Pool) ->
         session.refit()
         session.undo()
         sets.append(session.rounds[-1].n_labelled)
-    from workbench.store.store import _tables
+    from workbench.store.database import tables
 
-    rounds = _tables().rounds
+    rounds = tables().rounds
     with store._write() as connection:
         connection.execute(rounds.delete().where(rounds.c.number.in_([0, 1, 3])))
     again = Session.open(session.id, store=store)

@@ -127,10 +127,10 @@ def test_the_command_line_exports_and_relocates(
 
 
 def test_an_older_project_learns_its_ids_when_it_is_opened(session: Session, store: Store) -> None:
-    from workbench.store.store import _tables
+    from workbench.store.database import tables
 
     with store._write() as connection:
-        connection.execute(_tables().projects.update().values(item_ids=None))
+        connection.execute(tables().projects.update().values(item_ids=None))
     assert {row["id"] for row in label_table(StoredLabels.of(session.id, store))} == {""}
     Session.open(session.id, store=store)
     ids = [row["id"] for row in label_table(session)]

@@ -18,7 +18,7 @@ from workbench.app import login, logs, warm
 from workbench.app.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
-from workbench.store.store import workbench_home
+from workbench.store.places import workbench_home
 
 HERE = Path(__file__).resolve().parent
 MAIN = HERE.parent / "main.py"

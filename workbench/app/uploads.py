@@ -59,7 +59,7 @@ def keep(name: str, data: bytes) -> Path:
         Its path; the same bytes under the same name give the same path.
     """
     from workbench.store import workbench_home
-    from workbench.store.store import private_folder
+    from workbench.store.places import private_folder
 
     check(name, data)
     plain = re.sub(r"[^\w.-]+", "-", Path(name.replace("\\", "/")).name).strip(".-") or "upload"

@@ -13,7 +13,7 @@ from workbench.pools.pool import Pool
 from workbench.registry import from_file
 from workbench.sessions.rounds import Round
 from workbench.store import Event, EventFold, ProjectRecord, ProjectState, Store
-from workbench.store.store import Recorder
+from workbench.store.log import Recorder
 
 
 class OpenProject:

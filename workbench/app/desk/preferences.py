@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.app.keys import COMMANDS
 from workbench.errors import InputError
-from workbench.store.store import private_folder, workbench_home
+from workbench.store.places import private_folder, workbench_home
 
 _FILE = "keys.json"
 _LOCK = threading.Lock()

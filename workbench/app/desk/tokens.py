@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from workbench.store.store import workbench_home
+from workbench.store.places import workbench_home
 
 HOURS = 12
 _FILE = "desk.key"

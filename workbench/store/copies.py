@@ -1,0 +1,152 @@
+"""Copies of a whole database, and putting one in its place."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from workbench.errors import InputError
+from workbench.store.database import Database, address_of, tables
+from workbench.store.events import now
+from workbench.store.places import private_file, workbench_home
+from workbench.store.projects import Projects
+from workbench.store.retry import retried
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_ROWS = 500  # copied at once: a row may hold a posterior
+
+
+class Copies(Projects):
+    """Backup and restore."""
+
+    def backup(self, path: str | Path) -> None:
+        """Write a consistent copy of the whole database, also while others write to it.
+
+        Args:
+            path: of an SQLite file that is not there yet, whatever this database is.
+
+        Raises:
+            InputError: there is such a file, or it cannot be written.
+        """
+        place = Path(path).expanduser()
+        if place.exists():
+            raise InputError(f"{place} is there already; choose another file.")
+        partial = place.with_name(f".{place.name}.partial")
+        try:
+            partial.unlink(missing_ok=True)
+            private_file(partial)
+            if self._is_file:
+                with self._raw() as source:
+                    _copy(source, partial)
+            else:
+                self._copy_tables_to(partial)
+            partial.replace(place)
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(f"{place} cannot be written: {error}.") from error
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def restore(self, path: str | Path, *, replace: bool = False) -> Path | None:
+        """Put a copy that `backup` wrote in the place of this database.
+
+        The copy may come from a database of the other sort: so projects move from a file to a server.
+
+        Args:
+            path: of the copy.
+            replace: also where this database holds projects; it is copied first, beside its file or, from
+                a server, into the home folder.
+
+        Returns:
+            Where the database as it was before lies; None where it held no projects.
+
+        Raises:
+            InputError: no such copy, one of a newer version, or projects that would be lost.
+        """
+        place = Path(path).expanduser()
+        if not place.is_file():
+            raise InputError(f"There is no file {place}.")
+        n = len(self.projects())
+        if n and not replace:
+            raise InputError(
+                f"{self._shown} holds {n} project(s). With --replace they are put aside and the copy takes "
+                "their place; or point WORKBENCH_HOME at an empty folder."
+            )
+        with TemporaryDirectory() as folder:
+            # Brought up to this version beside the database, so that a copy of another sort changes nothing.
+            copy = Path(folder) / "copy.sqlite"
+            try:
+                with closing(sqlite3.connect(f"file:{place.resolve()}?mode=ro", uri=True)) as source:
+                    _copy(source, copy)
+            except sqlite3.Error as error:
+                raise InputError(f"{place} is no copy of a database: {error}.") from error
+            Database(address_of(copy)).close()
+            aside = None
+            if n:
+                moment = now().replace(":", "").replace("-", "")[:15]
+                home = workbench_home() / "workbench"
+                database = Path(str(self._engine.url.database)) if self._is_file else home
+                aside = database.with_name(f"{database.stem}-before-{moment}.sqlite")
+                self.backup(aside)
+            if self._is_file:
+                with closing(sqlite3.connect(copy)) as source, self._raw() as target:
+                    source.backup(target)
+            else:
+                self._take_tables_from(copy)
+        return aside
+
+    @retried
+    def _copy_tables_to(self, path: Path) -> None:
+        """All rows as of one moment, into an SQLite file."""
+        path.unlink(missing_ok=True)
+        private_file(path)
+        with closing(Database(address_of(path))) as copy, self._engine.connect() as plain:
+            source = plain.execution_options(isolation_level="REPEATABLE READ", yield_per=_ROWS)
+            with copy._write() as target, source.begin():
+                _copy_rows(source, target)
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA journal_mode = DELETE")
+
+    @retried
+    def _take_tables_from(self, path: Path) -> None:
+        """All rows of an SQLite file in the place of those here, in one transaction."""
+        with closing(Database(address_of(path))) as copy, copy._read() as plain, self._write() as target:
+            ours = tables().metadata.sorted_tables
+            names = ", ".join(table.name for table in ours)
+            target.exec_driver_sql(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
+            for table in reversed(ours):
+                target.execute(table.delete())
+            _copy_rows(plain.execution_options(yield_per=_ROWS), target)
+            target.exec_driver_sql(
+                "SELECT setval(pg_get_serial_sequence('events', 'id'), "
+                "(SELECT COALESCE(MAX(id), 0) + 1 FROM events), false)"
+            )
+
+    @contextmanager
+    def _raw(self) -> Iterator[sqlite3.Connection]:
+        """The driver's own connection to an SQLite file."""
+        connection = self._engine.raw_connection()
+        try:
+            driver = connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            yield driver
+        finally:
+            connection.close()
+
+
+def _copy_rows(source: Connection, target: Connection) -> None:
+    for table in tables().metadata.sorted_tables:
+        for part in source.execute(table.select()).partitions(_ROWS):
+            target.execute(table.insert(), [dict(row._mapping) for row in part])
+
+
+def _copy(source: sqlite3.Connection, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as target:
+        source.backup(target)
+        # A copy is one file: what waits in a log of its own would be left behind.
+        target.execute("PRAGMA journal_mode = DELETE")

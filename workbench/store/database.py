@@ -1,0 +1,180 @@
+"""One database behind a URL: connections, and transactions of which all or nothing is stored.
+
+SQLite in WAL mode with full sync by default, PostgreSQL by URL.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import InputError
+from workbench.reading import cut, reason
+from workbench.store.places import private_file, workbench_home
+from workbench.store.retry import retried, was_cut_off
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+
+class Database:
+    """Connections and transactions; each part of the store inherits them and adds the tables it knows."""
+
+    def __init__(self, address: str) -> None:
+        self._engine = _connect(address)
+        self.url = address
+
+    def close(self) -> None:
+        """Let go of the connections; the object must not be used afterwards."""
+        self._engine.dispose()
+
+    @property
+    def _is_file(self) -> bool:
+        return bool(self._engine.dialect.name == "sqlite")
+
+    @cached_property
+    def _shown(self) -> str:
+        return str(self._engine.url.render_as_string(hide_password=True))
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        """A transaction; whatever is raised, nothing of it is stored."""
+        with self._engine.connect() as plain:
+            connection = plain.execution_options(workbench_write=True)
+            transaction = connection.begin()
+            try:
+                yield connection
+                number = self._number(connection)
+            except BaseException:
+                transaction.rollback()
+                raise
+            try:
+                transaction.commit()
+            except Exception as error:
+                # cut off between the question and its answer: only the server knows
+                if number is None or not was_cut_off(error) or not self._committed(number):
+                    raise
+
+    def _number(self, connection: Connection) -> int | None:
+        """The server's number of a transaction; None for SQLite, whose commits fail or do not."""
+        if connection.dialect.name != "postgresql":
+            return None
+        return int(connection.exec_driver_sql("SELECT txid_current()").scalar_one())
+
+    @retried
+    def _committed(self, number: int) -> bool:
+        """What became of a transaction; waits for the end of one that is still being worked on."""
+        deadline = time.monotonic() + 30.0
+        while True:
+            with self._read() as connection:
+                ask = f"SELECT txid_status({number})"
+                status = connection.exec_driver_sql(ask).scalar_one()
+            if status != "in progress":
+                return bool(status == "committed")
+            if time.monotonic() > deadline:
+                raise InputError(
+                    "The database server does not say whether it saved the last change. "
+                    "Look before you repeat it."
+                )
+            time.sleep(0.02)
+
+
+def tables() -> Any:
+    """The tables; SQLAlchemy is imported when they are first asked for."""
+    from workbench.store import schema
+
+    return schema
+
+
+def address_of(url: str | Path | None) -> str:
+    """The SQLAlchemy URL that a URL, a path of an SQLite file, or nothing stands for."""
+    if url is None:
+        url = os.environ.get("WORKBENCH_DATABASE_URL") or workbench_home() / "workbench.sqlite"
+    if isinstance(url, str) and "://" in url:
+        return url
+    if isinstance(url, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", url):
+        raise InputError(
+            f"{cut(url)} is no address of a database: write sqlite:////folder/file.sqlite or "
+            "postgresql://user@host/database (WORKBENCH_DATABASE_URL)."
+        )
+    path = Path(url).expanduser().resolve()
+    return f"sqlite:///{path}"
+
+
+def _connect(address: str) -> Engine:
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+    from workbench.store.migrations import upgrade
+
+    try:
+        url = make_url(address)
+        if url.get_backend_name() not in ("sqlite", "postgresql"):
+            meant = " Write postgresql:// in full." if url.drivername == "postgres" else ""
+            raise InputError(
+                f"The database must be SQLite or PostgreSQL; WORKBENCH_DATABASE_URL names "
+                f"{url.drivername!r}.{meant}"
+            )
+        if url.get_backend_name() == "sqlite":
+            if not url.database or url.database == ":memory:":
+                raise InputError(
+                    "Give the SQLite database a file: one in memory would not outlive the program."
+                )
+            private_file(Path(url.database))  # SQLite gives its log the same permissions
+        elif url.drivername == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+        engine = create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
+    except InputError:
+        raise
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise InputError(
+            f"The database URL (WORKBENCH_DATABASE_URL) cannot be read: {reason(error)}. "
+            "Write postgresql://user@host:5432/database."
+        ) from error
+    except ImportError as error:
+        raise InputError(
+            f"PostgreSQL needs psycopg: install workbench-labels[postgresql]. ({error})"
+        ) from error
+    except OSError as error:
+        raise InputError(f"The database {url.database} cannot be made: {error}") from error
+    if url.get_backend_name() == "sqlite":
+        event.listen(engine, "connect", _sqlite_settings)
+        event.listen(engine, "begin", _sqlite_begin)
+    try:
+        upgrade(engine)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        said = str(getattr(error, "orig", None) or error)
+        raise InputError(f"The database {url.render_as_string()} cannot be opened: {said}") from error
+    return engine
+
+
+def _sqlite_settings(connection: Any, _record: Any) -> None:
+    # The driver must not begin transactions by itself: _sqlite_begin decides which kind.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA busy_timeout = 30000")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA fullfsync = ON")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _sqlite_begin(connection: Any) -> None:
+    # A writer takes the lock before it reads: a deferred transaction that turns into a writing one
+    # fails at once, whatever the time-out, when another process wrote in between.
+    write = connection.get_execution_options().get("workbench_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -1,0 +1,129 @@
+"""Projects, runs, studies and rounds as they are stored: plain records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array
+
+ACCESS = ("private", "shared", "open")
+RUN_STATES = ("running", "finished", "interrupted", "cancelled", "failed")
+
+
+@dataclass(frozen=True)
+class ProjectSummary:
+    """What a list of projects shows.
+
+    Attributes:
+        id: what URLs and commands name it by.
+        name: what people call it.
+        pool: how to load the pool again: {"name", "options"}.
+        settings: classifier, policy, seed, ...; JSON.
+        created: UTC, ISO 8601.
+        n_labelled: items with a label; None where it is not known without folding the events.
+        changed: when something was last recorded, UTC, ISO 8601; "" for never.
+        owner: key of the person it belongs to; "" for nobody.
+        access: who may open it: "private" (the owner), "shared" (the owner and `members`), "open".
+        members: keys of people, for "shared".
+        n_items: of its pool when it was last accepted.
+    """
+
+    id: str
+    name: str
+    pool: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    created: str
+    n_labelled: int | None = None
+    changed: str = ""
+    owner: str = ""
+    access: str = "open"
+    members: tuple[str, ...] = ()
+    n_items: int = 0
+
+    @property
+    def archived(self) -> bool:
+        """Whether it was put aside; nothing of it is lost."""
+        return bool(self.settings.get("archived"))
+
+    def lets_in(self, key: str) -> bool:
+        """Whether the person with this key may open it."""
+        return (
+            self.access == "open"
+            or key == self.owner != ""
+            or (self.access == "shared" and key in self.members and key != "")
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectRecord(ProjectSummary):
+    """A project as stored.
+
+    Attributes:
+        fingerprints: [N] uint64 of the pool's items when it was last accepted.
+        feature_map: JSON document of the pool's feature map.
+        has_item_ids: whether the source's ids are stored (`Store.item_ids`).
+    """
+
+    fingerprints: Array = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    feature_map: Mapping[str, Any] = field(default_factory=dict)
+    has_item_ids: bool = False
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run as stored.
+
+    Attributes:
+        id: of the run.
+        spec: the RunSpec as JSON.
+        fingerprint: of the pool it ran on.
+        status: "running", "finished", "interrupted", "cancelled" or "failed".
+        message: why, where it did not finish.
+        project: id of the project it belongs to, if any.
+        study: id of the study it belongs to, if any.
+        n_rounds: how many rounds are stored.
+        created: UTC, ISO 8601.
+        updated: UTC, ISO 8601.
+    """
+
+    id: str
+    spec: Mapping[str, Any]
+    fingerprint: str
+    status: str
+    message: str
+    project: str | None
+    study: str | None
+    n_rounds: int
+    created: str
+    updated: str
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study as stored; its runs name it.
+
+    Attributes:
+        id: of the study.
+        spec: the StudySpec as JSON.
+        workers: processes it was started with.
+        project: id of the project it belongs to, if any.
+        created: UTC, ISO 8601.
+    """
+
+    id: str
+    spec: Mapping[str, Any]
+    workers: int
+    project: str | None
+    created: str
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """A round as stored: its number and its JSON record."""
+
+    number: int
+    record: Mapping[str, Any]

@@ -1,0 +1,107 @@
+"""Rounds: finished fits of runs and of people's projects, the last one with its posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.arrays import Array
+from workbench.store.database import Database, tables
+from workbench.store.events import now
+from workbench.store.records import RoundRecord
+from workbench.store.retry import retried
+from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+class Rounds(Database):
+    """Rounds by their owner, a run or a project."""
+
+    @retried
+    def save_round(
+        self,
+        owner: str,
+        number: int,
+        record: Mapping[str, Any],
+        state: Mapping[str, Array] | None = None,
+    ) -> None:
+        """Store a finished round of a run; those of a project go through `Recorder.add_round`.
+
+        The states of earlier rounds, which resuming does not need, are dropped.
+
+        Args:
+            owner: id of the run.
+            number: of the round; storing a number again replaces it.
+            record: JSON.
+            state: the posterior as plain arrays.
+        """
+        from sqlalchemy import select
+
+        t = tables()
+        blob = None if state is None else arrays_to_bytes(state)
+        with self._write() as connection:
+            connection.execute(select(t.runs.c.id).where(t.runs.c.id == owner).with_for_update())
+            connection.execute(
+                t.rounds.delete().where(t.rounds.c.owner == owner, t.rounds.c.number == number)
+            )
+            insert_round(connection, owner, number, record, blob)
+            connection.execute(t.runs.update().where(t.runs.c.id == owner).values(updated=now()))
+
+    def round(self, owner: str, number: int) -> Mapping[str, Any] | None:
+        """The record of one round of a run or a project; None where there is none."""
+        found = self.rounds(owner, number - 1, until=number)
+        return found[0].record if found else None
+
+    @retried
+    def rounds(self, owner: str, after: int = -1, *, until: int | None = None) -> list[RoundRecord]:
+        """The rounds of a run or a project with numbers above `after` and up to `until`, in order."""
+        from sqlalchemy import select
+
+        t = tables()
+        query = select(t.rounds.c.number, t.rounds.c.record).where(
+            t.rounds.c.owner == owner, t.rounds.c.number > after
+        )
+        if until is not None:
+            query = query.where(t.rounds.c.number <= until)
+        with self._read() as connection:
+            rows = connection.execute(query.order_by(t.rounds.c.number)).all()
+        return [RoundRecord(int(row.number), row.record) for row in rows]
+
+    @retried
+    def round_state(self, owner: str, number: int | None = None) -> tuple[int, dict[str, Array]] | None:
+        """The stored posterior of a round.
+
+        Args:
+            owner: id of the run or project.
+            number: of the round; None means the last one that has a state.
+
+        Returns:
+            (number, arrays), or None where no such state is stored.
+        """
+        from sqlalchemy import select
+
+        t = tables()
+        query = select(t.rounds.c.number, t.rounds.c.state).where(
+            t.rounds.c.owner == owner, t.rounds.c.state.is_not(None)
+        )
+        if number is not None:
+            query = query.where(t.rounds.c.number == number)
+        with self._read() as connection:
+            row = connection.execute(query.order_by(t.rounds.c.number.desc()).limit(1)).one_or_none()
+        return None if row is None else (int(row.number), bytes_to_arrays(row.state))
+
+
+def insert_round(
+    connection: Connection, owner: str, number: int, record: Mapping[str, Any], state: bytes | None
+) -> None:
+    """Store a round inside a transaction; the states of its owner's earlier ones are dropped."""
+    t = tables()
+    c = t.rounds.c
+    if state is not None:
+        earlier = (c.owner == owner, c.number < number, c.state.is_not(None))
+        connection.execute(t.rounds.update().where(*earlier).values(state=None))
+    connection.execute(
+        t.rounds.insert().values(owner=owner, number=number, record=dict(record), state=state, time=now())
+    )

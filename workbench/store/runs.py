@@ -1,0 +1,167 @@
+"""Runs and the studies they belong to."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.store.database import Database, tables
+from workbench.store.events import now
+from workbench.store.processes import is_alive, this_process
+from workbench.store.records import RUN_STATES, RunRecord, StudyRecord
+from workbench.store.retry import retried
+
+
+class Runs(Database):
+    """Runs, each owned by the process that computes it, and studies."""
+
+    @retried
+    def start_run(
+        self,
+        spec: Mapping[str, Any],
+        fingerprint: str,
+        *,
+        project: str | None = None,
+        study: str | None = None,
+    ) -> RunRecord:
+        """Store a new run, owned by this process."""
+        t = tables()
+        moment = now()
+        run_id = secrets.token_hex(6)
+        with self._write() as connection:
+            connection.execute(
+                t.runs.insert().values(
+                    id=run_id,
+                    spec=dict(spec),
+                    fingerprint=fingerprint,
+                    status="running",
+                    message="",
+                    project=project,
+                    study=study,
+                    owner=this_process(),
+                    created=moment,
+                    updated=moment,
+                )
+            )
+        return RunRecord(run_id, dict(spec), fingerprint, "running", "", project, study, 0, moment, moment)
+
+    @retried
+    def claim_run(self, run_id: str) -> bool:
+        """Make this process the owner of a run that is not running; False if another has it."""
+        from sqlalchemy import select
+
+        c = (t := tables()).runs.c
+        with self._write() as connection:
+            query = select(c.status, c.owner).where(c.id == run_id).with_for_update()
+            row = connection.execute(query).one_or_none()
+            if row is None:
+                raise InputError(f"There is no run {run_id!r} in {self._shown}.")
+            if row.status == "running" and is_alive(row.owner):
+                return False
+            connection.execute(
+                t.runs.update()
+                .where(c.id == run_id)
+                .values(status="running", message="", owner=this_process(), updated=now())
+            )
+        return True
+
+    @retried
+    def end_run(self, run_id: str, status: str, message: str = "") -> None:
+        """Say how a run ended: one of "finished", "interrupted", "cancelled", "failed"."""
+        if status not in RUN_STATES:
+            raise ValueError(f"A run cannot end as {status!r}; known: {', '.join(RUN_STATES)}.")
+        t = tables()
+        with self._write() as connection:
+            connection.execute(
+                t.runs.update()
+                .where(t.runs.c.id == run_id)
+                .values(status=status, message=message, updated=now())
+            )
+
+    def run(self, run_id: str) -> RunRecord:
+        """One run.
+
+        Raises:
+            InputError: there is none with this id.
+        """
+        found = self._runs(tables().runs.c.id == run_id)
+        if not found:
+            raise InputError(f"There is no run {run_id!r} in {self._shown}.")
+        return found[0]
+
+    def runs(self, *, project: str | None = None, study: str | None = None) -> list[RunRecord]:
+        """All runs (of a project, of a study), newest first; those whose program died are "interrupted"."""
+        c = tables().runs.c
+        given = ((c.project, project), (c.study, study))
+        return self._runs(*(column == value for column, value in given if value is not None))
+
+    @retried
+    def _runs(self, *conditions: Any) -> list[RunRecord]:
+        from sqlalchemy import func, select
+
+        t = tables()
+        count = (
+            select(func.count())
+            .select_from(t.rounds)
+            .where(t.rounds.c.owner == t.runs.c.id)
+            .scalar_subquery()
+            .label("n_rounds")
+        )
+        query = select(t.runs, count).where(*conditions).order_by(t.runs.c.created.desc(), t.runs.c.id)
+        with self._read() as connection:
+            return [_run(row) for row in connection.execute(query)]
+
+    @retried
+    def save_study(
+        self, study_id: str, spec: Mapping[str, Any], *, workers: int = 1, project: str | None = None
+    ) -> StudyRecord:
+        """Store what a study is, unless it is stored already; its runs name it by its id.
+
+        Args:
+            study_id: of the study.
+            spec: a StudySpec as JSON.
+            workers: processes it was started with.
+            project: the project it belongs to.
+
+        Returns:
+            The study as it is stored now.
+        """
+        from sqlalchemy.exc import IntegrityError
+
+        t = tables()
+        row = {"id": study_id, "spec": dict(spec), "workers": workers, "project": project, "created": now()}
+        with suppress(IntegrityError), self._write() as connection:  # somebody else may store it meanwhile
+            if connection.execute(t.studies.select().where(t.studies.c.id == study_id)).one_or_none() is None:
+                connection.execute(t.studies.insert().values(row))
+        return self.study(study_id)
+
+    def study(self, study_id: str) -> StudyRecord:
+        """One study.
+
+        Raises:
+            InputError: there is none with this id.
+        """
+        found = next((study for study in self.studies() if study.id == study_id), None)
+        if found is None:
+            raise InputError(f"There is no study {study_id!r} in {self._shown}.")
+        return found
+
+    @retried
+    def studies(self) -> list[StudyRecord]:
+        """All studies stored, newest first."""
+        t = tables()
+        query = t.studies.select().order_by(t.studies.c.created.desc(), t.studies.c.id)
+        with self._read() as connection:
+            return [StudyRecord(*row) for row in connection.execute(query)]
+
+
+def _run(row: Any) -> RunRecord:
+    """A run; that its program died is seen when it is read, and nothing is written for that."""
+    status, message = row.status, row.message
+    if status == "running" and not is_alive(row.owner):
+        status, message = "interrupted", "The program that ran it ended before the run did."
+    fixed = (row.project, row.study, int(row.n_rounds), row.created, row.updated)
+    return RunRecord(row.id, row.spec, row.fingerprint, status, message, *fixed)
