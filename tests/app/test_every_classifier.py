@@ -12,7 +12,7 @@ from workbench.app import current
 from workbench.classifiers import CLASSIFIERS
 from workbench.cli import main
 from workbench.sessions import Session
-from workbench.sessions.session import ArrayOracle
+from workbench.sessions.oracle import ArrayOracle
 
 pytestmark = pytest.mark.slow
 NAMES = list(CLASSIFIERS)

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from workbench.app import current, seeing
 from workbench.sessions import Session
-from workbench.sessions.session import ArrayOracle
+from workbench.sessions.oracle import ArrayOracle
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = tuple(path.stem for path in sorted((ROOT / "pages").glob("*.py")))

@@ -27,7 +27,7 @@ def answer_by_oracle(session: Session, n: int) -> Job:
 
     def work(job: Job) -> int:
         from workbench.sessions import Event
-        from workbench.sessions.session import ArrayOracle
+        from workbench.sessions.oracle import ArrayOracle
 
         oracle = ArrayOracle(session.pool)
         done = 0

@@ -33,8 +33,9 @@ from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.spec import RunSpec
 from workbench.sessions.taxonomy import code_book
-from workbench.store.fold import EventFold, ProjectState
+from workbench.store.fold import EventFold
 from workbench.store.processes import is_alive, this_process
+from workbench.store.project_state import ProjectState
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
 if TYPE_CHECKING:

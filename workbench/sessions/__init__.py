@@ -7,8 +7,9 @@ from workbench.sessions.asking import Ask
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.operations import Acknowledgement, Operation
+from workbench.sessions.oracle import ArrayOracle
 from workbench.sessions.rounds import Round, labelled_at
-from workbench.sessions.session import ArrayOracle, Session
+from workbench.sessions.session import Session
 from workbench.sessions.simulate import Checkpoint, simulate
 from workbench.sessions.spec import RunSpec
 from workbench.store import Event, ProjectState, Store

@@ -4,8 +4,9 @@ Importing this package does not import SQLAlchemy; `Store.open` does.
 """
 
 from workbench.store.events import KINDS, Event
-from workbench.store.fold import AskRecord, EventFold, Note, ProjectState, Vote, fold
+from workbench.store.fold import EventFold, fold
 from workbench.store.places import workbench_home
+from workbench.store.project_state import AskRecord, Note, ProjectState, Vote
 from workbench.store.records import ProjectRecord, ProjectSummary, RoundRecord, RunRecord, StudyRecord
 from workbench.store.store import Store
 

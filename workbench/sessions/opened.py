@@ -1,0 +1,169 @@
+"""A project as one annotator has it open: what is known, and recording an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Self
+
+from workbench.arrays import Ints
+from workbench.errors import InputError
+from workbench.pools.pool import Pool
+from workbench.sessions.answering import Answers
+from workbench.sessions.asking import Questions
+from workbench.sessions.fitting import Fits, held_out
+from workbench.sessions.measure import Evaluation
+from workbench.sessions.model import FittedModel
+from workbench.sessions.project import OpenProject, Transaction
+from workbench.sessions.rounds import Round
+from workbench.store import Event, ProjectRecord, ProjectState, Store
+from workbench.store.retry import retried
+
+
+class Opened:
+    """What the parts of `Session` share.
+
+    Attributes:
+        annotator: whose events this session records.
+    """
+
+    def __init__(self, store: Store, project: ProjectRecord, pool: Pool, annotator: str) -> None:
+        self.annotator = annotator
+        self._project = OpenProject(store, project, pool)
+        self._questions = Questions(pool, project.settings)
+        self._fits = Fits(self._project, self._questions)
+        self._answers = Answers(self._project, self._questions, self._fits, annotator)
+
+    def as_annotator(self, annotator: str) -> Self:
+        """The session of somebody else on the same open project: pool, events and fits are shared."""
+        if not annotator.strip():
+            raise InputError("An annotator needs a name.")
+        other = object.__new__(type(self))
+        other.annotator = annotator.strip()
+        other._project, other._questions, other._fits = self._project, self._questions, self._fits
+        other._answers = Answers(other._project, other._questions, other._fits, other.annotator)
+        return other
+
+    # --- what is known ------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The project's id."""
+        return self._project.id
+
+    @property
+    def store(self) -> Store:
+        """The database."""
+        return self._project.store
+
+    @property
+    def project(self) -> ProjectRecord:
+        """As stored: id, name, pool reference, settings it began with."""
+        return self._project.record
+
+    @property
+    def pool(self) -> Pool:
+        """With its test split where there is one."""
+        return self._project.pool
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Classifier, options, policy, seed, evaluation_share; what they name is not yet trusted."""
+        return self._project.settings()
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within the block this thread reads the events once, at first need; a transaction reads as ever."""
+        return self._project.snapshot()
+
+    @property
+    def state(self) -> ProjectState:
+        """The fold of all events so far, also those of other sessions."""
+        return self._project.state()
+
+    @property
+    def events(self) -> list[Event]:
+        """All events so far, oldest first."""
+        return self._project.events()
+
+    @property
+    def rounds(self) -> list[Round]:
+        """The finished fits, oldest first, without their posteriors."""
+        return self._project.rounds()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the project's classes; positions are the codes."""
+        return self.state.classes
+
+    @property
+    def n_left(self) -> int:
+        """How many items could still be asked about."""
+        return int(self._questions.askable(self.state).size)
+
+    @property
+    def model(self) -> FittedModel | None:
+        """The last published fit, or None before the first."""
+        published = self._fits.published()
+        return None if published is None else published.model
+
+    @property
+    def fitted_with(self) -> Mapping[str, Any]:
+        """Classifier, options and policy of the published fit; the present settings before the first."""
+        published = self._fits.published()
+        return self.settings if published is None else published.chosen
+
+    @property
+    def stale(self) -> bool:
+        """Whether a refit would see labels, classes or settings that the published model has not seen."""
+        return self._fits.is_stale()
+
+    @property
+    def fit_problem(self) -> str:
+        """Why the last stored fit could not be taken up; "" where it could."""
+        return self._fits.problem
+
+    def model_at(self, number: int) -> FittedModel:
+        """The model of an earlier round.
+
+        As it was, for the last round; earlier ones are fitted again on the labels they had, from
+        cold, which may differ from what was shown then in the last digits.
+
+        Raises:
+            InputError: there is no such round.
+        """
+        return self._fits.model_at(number)
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The published model's error on items it never trained on, with its 95 % interval.
+
+        On the test split where the pool has truth, else on the evaluation set; before 20 items
+        `.enough` is False and the error says nothing.
+        """
+        source = "test split" if self.pool.test is not None else "evaluation set"
+        model = self.model
+        if model is None:
+            return Evaluation.of(0, 0, source)
+        items, truth = self.held_out()
+        if not items.size:
+            return Evaluation.of(0, 0, source)
+        wrong = int((model.probabilities[items].argmax(axis=1) != truth).sum())
+        return Evaluation.of(int(items.size), wrong, source)
+
+    def held_out(self, state: ProjectState | None = None) -> tuple[Ints, Ints]:
+        """Items to measure on and their codes among the project's classes; never trained on.
+
+        Args:
+            state: to take classes and evaluation set from; the present one unless given.
+        """
+        return held_out(self.pool, self.state if state is None else state)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _add(self, transaction: Transaction, event: Event) -> Event:
+        return self._answers.add(transaction, event)
+
+    @retried
+    def _record(self, event: Event) -> Event:
+        with self._project.recording() as transaction:
+            return self._add(transaction, event)

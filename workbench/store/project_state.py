@@ -1,0 +1,197 @@
+"""What the events of a project add up to, as read-only records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from workbench.store.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One annotator's standing label of one item.
+
+    Attributes:
+        key: the class as it was given, before merges.
+        annotator: who.
+        event: id of the event.
+        time: of the event.
+        role: how the item came up: "policy", "evaluation", "cold-start", "map", "review", ...
+        final: True for the end of a disagreement ("resolved", or relabelled in review).
+        first: the key they gave before, where they looked at the item a second time; else "".
+    """
+
+    key: str
+    annotator: str
+    event: int
+    time: str
+    role: str = ""
+    final: bool = False
+    first: str = ""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A remark about an item."""
+
+    text: str
+    annotator: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskRecord:
+    """One question that was shown.
+
+    Attributes:
+        id: of the ask.
+        item: asked about.
+        role: why: "policy", "evaluation", "cold-start", "again" (after an undo), "overlap" (asked of
+            several people), "grid" (one of many shown together).
+        annotator: to whom.
+        expires: epoch seconds; afterwards others may be asked about the item.
+        event: id of the event that recorded it (first lease).
+        answered: an answer was accepted (an undone one counts: the item is asked again under a new id).
+        released: given back unanswered.
+        details: all that was recorded, with utility, rank, round, policy where there are any.
+    """
+
+    id: str
+    item: int
+    role: str
+    annotator: str
+    expires: float
+    event: int
+    answered: bool = False
+    released: bool = False
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProjectState:
+    """Everything a project's events add up to. Treat the mappings as read-only.
+
+    Attributes:
+        class_names: key -> name of the classes that stand (added, not merged away and not removed), in order.
+        class_about: key -> what is said of the class: "guidance", "shortcut", "colour".
+        class_order: keys in the order in which they are shown, as far as somebody chose one.
+        merged: key -> key it was merged into.
+        votes: item -> annotator -> standing vote, in the order in which the items got their labels.
+        standing: item -> the vote that counts: the latest end of a disagreement, else the latest of the
+            majority's; of a tie the latest, which nothing learns from.
+        undecided: items whose votes tie.
+        codes: item -> int code of its class.
+        training: item -> code of the labels a model may learn from: all but the evaluation set's and the
+            undecided ones.
+        skipped: items set aside that nobody has labelled.
+        unsure: items somebody could not tell and nobody has labelled.
+        requeued: items that were one of these and are to be asked about again.
+        answered: items that need not be asked again: labelled, skipped or unsure.
+        flagged: item -> reason.
+        notes: item -> remarks, oldest first.
+        evaluation: items drawn for measuring; never trained on.
+        asks: id -> ask.
+        waiting: annotator -> ids of their asks that no answer closed, oldest first.
+        operations: id of a client's operation -> id of the event that records it.
+        rounds: payloads of the finished fits, oldest first.
+        model: classifier, options and policy where they were changed since the project was made.
+        wanted: annotator -> items they want to be asked about and nobody has answered, in order.
+        second: annotator -> items of theirs they want to look at again.
+        reopened: annotator -> items whose answer they took back and that have none now, latest first.
+        undoable: annotator -> the event an undo of theirs would take back.
+        redoable: annotator -> the event a redo of theirs would put back.
+        n_events: how many events were folded.
+        last_event: id of the last one.
+    """
+
+    class_names: Mapping[str, str]
+    class_about: Mapping[str, Mapping[str, str]]
+    class_order: tuple[str, ...]
+    merged: Mapping[str, str]
+    votes: Mapping[int, Mapping[str, Vote]]
+    standing: Mapping[int, Vote]
+    undecided: AbstractSet[int]
+    codes: Mapping[int, int]
+    training: Mapping[int, int]
+    skipped: AbstractSet[int]
+    unsure: AbstractSet[int]
+    requeued: AbstractSet[int]
+    answered: AbstractSet[int]
+    flagged: Mapping[int, str]
+    notes: Mapping[int, tuple[Note, ...]]
+    evaluation: AbstractSet[int]
+    asks: Mapping[str, AskRecord]
+    waiting: Mapping[str, Sequence[str]]
+    operations: Mapping[str, int]
+    rounds: Sequence[Mapping[str, Any]]
+    model: Mapping[str, Any]
+    wanted: Mapping[str, tuple[int, ...]]
+    second: Mapping[str, tuple[int, ...]]
+    reopened: Mapping[str, tuple[int, ...]]
+    undoable: Mapping[str, Event]
+    redoable: Mapping[str, Event]
+    n_events: int
+    last_event: int
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes that stand, in order; their positions are the int codes."""
+        return tuple(self.class_names.values())
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the classes that stand, in the order of `classes`."""
+        return tuple(self.class_names)
+
+    @cached_property
+    def shown_classes(self) -> tuple[str, ...]:
+        """Names of the classes in the order in which people see them; `classes` is that of the codes."""
+        first = [key for key in self.class_order if key in self.class_names]
+        return tuple(self.class_names[key] for key in dict.fromkeys((*first, *self.class_names)))
+
+    @cached_property
+    def labels(self) -> Mapping[int, str]:
+        """Item -> name of its class."""
+        names = self.classes
+        return {item: names[code] for item, code in self.codes.items()}
+
+    @cached_property
+    def conflicts(self) -> tuple[int, ...]:
+        """Items on which annotators differ and nobody has decided."""
+        return tuple(
+            item
+            for item, votes in self.votes.items()
+            if len(votes) > 1
+            and len({self.resolve(v.key) for v in votes.values()}) > 1
+            and not self.standing[item].final
+        )
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """Class name -> number of labelled items."""
+        found = Counter(self.codes.values())
+        counts = dict.fromkeys(self.classes, 0)
+        for code, name in enumerate(self.classes):
+            counts[name] += found[code]  # an undone renaming may leave two classes of one name
+        return counts
+
+    @cached_property
+    def trained_classes(self) -> AbstractSet[int]:
+        """Codes of the classes that some label of the training set names."""
+        return frozenset(self.training.values())
+
+    @property
+    def n_labelled(self) -> int:
+        """How many items have a label."""
+        return len(self.votes)
+
+    def resolve(self, key: str) -> str:
+        """The class that labels of class `key` count as after merges."""
+        while key in self.merged:
+            key = self.merged[key]
+        return key
