@@ -17,6 +17,8 @@ from workbench.store import Store
 DESK = "document.querySelector('[data-testid=stBidiComponentIsolated]')?.shadowRoot"
 SAVED = f"() => {DESK}?.querySelector('.status')?.innerText.startsWith('all saved')"
 _STANDS = f"() => {DESK}?.querySelector('.title')?.innerText && ({SAVED})()"
+_ANOTHER = ".st-key-start-a-new-one button"
+_STANDS_OR_ASKS = f"() => document.querySelector('{_ANOTHER}') || ({_STANDS})()"
 # What a tab sent and what it was told is saved; kept where a reload does not lose it.
 _EARS = """
 (() => {
@@ -101,9 +103,12 @@ class Tab:
         self.struck: list[Struck] = []
 
     def start(self, card: str = "digits") -> str:
-        """Make a project of a bundled pool; its id."""
+        """Make a project of a bundled pool, a further one where there is one already; its id."""
         visit(self.page, self.url)
         self.page.click(f".st-key-start-{card} button")
+        self.page.wait_for_function(_STANDS_OR_ASKS)
+        if self.page.locator(_ANOTHER).count():
+            self.page.click(_ANOTHER)
         self.ready()
         found = re.search(r"project=(\w+)", self.page.url)
         assert found is not None
