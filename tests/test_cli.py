@@ -6,10 +6,14 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +22,7 @@ from tests.pools.test_images import zipped
 from tests.pools.test_shapes import photos
 from tests.sessions.fakes import FAKE, PAUSING
 from workbench import cli
+from workbench.app import uploads
 from workbench.cli.values import parse_settings
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -656,6 +661,49 @@ def test_access_shows_and_changes_whose_a_project_is(capsys: pytest.CaptureFixtu
     assert found is not None and (found.owner, found.members) == ("id 1", ("id 2",))
     assert "private, shared or open" in refused(capsys, "access", "petals", "secret")
     store.close()
+
+
+def test_a_backup_holds_what_was_uploaded_and_projects_find_it_in_another_home(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = uploads.keep("mine.csv", b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(40)))
+    session = Session.create(str(path), name="kept", classes=["x", "y"], classifier=FAKE, policy="margin")
+    session.label_item(int(session.pool.trainable[0]), "x")
+    (path.parent / "tmphalf").write_bytes(b"a,b\n")
+    assert call("backup", tmp_path / "copy.sqlite") == 0
+    assert "and 1 uploaded file(s)" in capsys.readouterr().out
+    Store.open().close()
+    home.rename(tmp_path / "gone")
+    new = tmp_path / "elsewhere"
+    monkeypatch.setenv("WORKBENCH_HOME", str(new))
+    assert call("restore", tmp_path / "copy.sqlite") == 0
+    again = Session.open(session.id)
+    assert again.state.n_labelled == 1 and str(again.project.pool["name"]).startswith(str(new))
+    assert [p.name for p in new.glob("uploads/*/*")] == ["mine.csv"]
+    assert (new / "uploads").stat().st_mode & 0o077 == 0
+    names = sqlite3.connect(new / "workbench.sqlite").execute("SELECT name FROM sqlite_master").fetchall()
+    assert not [name for (name,) in names if "pool_files" in name]
+    Store.open().close()
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("data", b"other"), ("name", "../../evil"), ("folder", "/tmp"), ("name", "..")]
+)
+def test_a_file_in_a_damaged_copy_is_written_nowhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path, column: str, value: Any
+) -> None:
+    uploads.keep("mine.csv", b"a,b\n1,2\n")
+    assert call("backup", tmp_path / "copy.sqlite") == 0
+    capsys.readouterr()
+    with closing(sqlite3.connect(tmp_path / "copy.sqlite")) as copy:
+        copy.execute(f"UPDATE pool_files SET {column} = ?", (value,))
+        copy.commit()
+    shutil.rmtree(home / "uploads")
+    assert "a pool's file in it is not what was put there" in refused(
+        capsys, "restore", tmp_path / "copy.sqlite"
+    )
+    assert not (home / "uploads").exists()
+    Store.open().close()
 
 
 def test_backup_and_restore_bring_projects_back(

@@ -1,5 +1,6 @@
 """The server's side of the desk: operations in, acknowledgements and cards out, and who may ask."""
 
+import asyncio
 import base64
 import io
 import json
@@ -379,6 +380,40 @@ def test_the_page_itself_is_answered(client: TestClient, flowers: Session) -> No
     answered = post(client, flowers, origin="http://localhost:8501", **{"sec-fetch-site": "same-origin"})
     assert answered.status_code == 200 and len(answered.json()["queue"]) == 1
     assert answered.headers["cache-control"] == "no-store"
+
+
+def test_a_fit_that_an_answer_starts_is_of_whoever_answered(
+    client: TestClient, flowers: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(current, "keep_fitting", lambda session: started.append(session.annotator))
+    assert post(client, flowers, **{"x-desk-token": tokens.issue(flowers.id, "bob")}).status_code == 200
+    assert started == ["bob"]
+
+
+def test_a_tab_that_closes_while_it_sends_is_no_fault_of_the_server(
+    flowers: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = tokens.issue(flowers.id, "ann")
+    headers = {"x-desk-token": token, "content-type": "application/json", "host": "localhost"}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": f"/api/desk/{flowers.id}/sync",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(Starlette(routes=routes())(scope, receive, send))
+    assert sent[0]["status"] == 400
+    assert not caplog.records
 
 
 def test_a_full_disk_is_said_and_the_answers_are_taken_once_there_is_room(

@@ -11,11 +11,13 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import current, login, server, sharing
+from workbench.app import comparison, current, login, server, sharing
 from workbench.app.desk import routes, tokens
 from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.store import Store
+from workbench.studies import StudySpec
+from workbench.studies.study import study_document
 
 MAIN = Path(__file__).resolve().parents[2] / "workbench" / "main.py"
 AUTH = """[auth]
@@ -318,6 +320,42 @@ def test_lists_hold_what_a_person_may_open(guarded: dict[str, Any], monkeypatch:
     assert not login.may_change(records[made["bob"]])
     store.share_project(made["bob"], bob.key, "open")
     assert opens(made["bob"]) and not login.may_change({r.id: r for r in store.projects()}[made["bob"]])
+
+
+def test_a_comparison_is_of_its_project_or_of_whoever_started_it(
+    guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = login.person_of(ANN), login.person_of(BOB)
+    assert ann is not None and bob is not None
+    store = Store.open()
+    private = Session.create("iris", owner=ann.key).id
+    spec = study_document(
+        StudySpec("s", ("iris",), ("logistic-regression",), ("margin",), seeds=1, budget=12)
+    )
+    for name, project, owner in (
+        ("of-project", private, ann.key),
+        ("of-ann", None, ann.key),
+        ("of-nobody", None, None),
+        ("of-deleted", "gone", ann.key),
+        ("of-deleted-before", "gone", None),
+    ):
+        store.save_study(name, spec, project=project, owner=owner)
+    sitting: list[login.Person | None] = [None]
+    monkeypatch.setattr(login, "of_page", lambda: sitting[0])
+
+    def seen() -> set[str]:
+        return {one.id for one in comparison.all_of()}
+
+    assert seen() == set()
+    sitting[0] = bob
+    assert seen() == {"of-nobody"}
+    store.share_project(private, ann.key, "open")
+    assert seen() == {"of-nobody", "of-project"}
+    sitting[0] = ann
+    assert seen() == {"of-nobody", "of-project", "of-ann", "of-deleted"}
+    monkeypatch.setattr(comparison, "_submit", lambda *_: None)
+    started = comparison.start(StudySpec("t", ("iris",), ("logistic-regression",), ("margin",), budget=12))
+    assert store.study(started).owner == ann.key
 
 
 def test_without_a_log_in_everything_is_the_local_persons(home: Path) -> None:

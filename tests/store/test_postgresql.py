@@ -187,7 +187,7 @@ def test_lists_and_copies_are_read_again(store: Store, tmp_path: Path) -> None:
         lambda: store.project(session.id).name == session.project.name,
         lambda: [r.id for r in store.runs()] == [run],
         lambda: len(store.events(session.id)) == len(session.events),
-        lambda: store.backup(tmp_path / "copy.sqlite") is None,
+        lambda: store.backup(tmp_path / "copy.sqlite") == 0,
     ):
         with ended_at(store, 1) as ended:
             assert work()

@@ -252,7 +252,10 @@ def test_files_of_a_home_are_for_their_owner_only(tmp_path: Path) -> None:
     assert modes and set(modes.values()) == {0o600}, modes
 
 
-def test_a_copy_while_others_write_is_whole_and_comes_back(store: Store, tmp_path: Path) -> None:
+def test_a_copy_while_others_write_is_whole_and_comes_back(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
     id_ = project(store)
     stop = threading.Event()
 

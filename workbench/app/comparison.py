@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import sharing
+from workbench.app import login, sharing
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached
 from workbench.errors import Cancelled, InputError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.pools.pool import Pool
     from workbench.sessions import FittedModel
     from workbench.sessions.stopping import Advised
-    from workbench.store import RunRecord
+    from workbench.store import RunRecord, StudyRecord
     from workbench.studies import StudyResult, StudySpec
     from workbench.studies.statistics import Curves
 
@@ -166,8 +166,13 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
         check_policy(policy, spec.classifiers[0])
     trust(spec.classifiers, spec.policies, spec.options)
 
+    person = login.of_page() if login.required() else None
     study = Store.open().save_study(
-        secrets.token_hex(4), study_document(spec), workers=workers, project=project
+        secrets.token_hex(4),
+        study_document(spec),
+        workers=workers,
+        project=project,
+        owner=None if person is None else person.key,
     )
     _submit(study.id, spec, project, workers)
     return study.id
@@ -196,17 +201,32 @@ def find(token: str) -> Comparison:
 
 
 def all_of() -> list[Comparison]:
-    """Every comparison stored, newest first."""
+    """Every comparison stored that whoever sits here may see, newest first.
+
+    Without a log-in that is all. With one, a project's are seen by those who may open it; the others, also
+    those of a project that was deleted, by whoever started them. One that was started without a project and
+    without a log-in, as on the command line, is everybody's.
+    """
     from workbench.store import Store
     from workbench.studies.study import study_from
 
     store, made = Store.open(), []
-    hidden = {p.id for p in store.projects()} - {p.id for p in sharing.visible(store.projects())}
+    projects = store.projects()
+    present, visible = {p.id for p in projects}, {p.id for p in sharing.visible(projects)}
+    person = login.of_page() if login.required() else None
+
+    def shown(study: StudyRecord) -> bool:
+        if not login.required() or study.project in visible:
+            return True
+        if person is None or study.project in present:
+            return False
+        return study.owner == person.key or (study.project is None and study.owner is None)
+
     runs: dict[str | None, list[RunRecord]] = {}
     for record in store.runs():
         runs.setdefault(record.study, []).append(record)
     for study in store.studies():
-        if study.project in hidden:
+        if not shown(study):
             continue
         try:
             spec = study_from(study.spec)

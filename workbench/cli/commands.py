@@ -362,11 +362,11 @@ def features(
 def backup(
     file: Annotated[Path, typer.Argument(help="To write; must not be there yet.")],
 ) -> None:
-    """A consistent copy of the database, also while people label."""
+    """A consistent copy of the database and of uploaded files, also while people label."""
     from workbench.store import Store
 
-    Store.open().backup(file)
-    print(f"All projects, runs and studies: {file}")
+    n_files = Store.open().backup(file)
+    print(f"All projects, runs and studies, and {n_files} uploaded file(s): {file}")
 
 
 @app.command()

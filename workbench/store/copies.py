@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from workbench.errors import InputError
+from workbench.store import pool_files
 from workbench.store.database import Database, address_of, tables
 from workbench.store.events import now
 from workbench.store.places import private_file, workbench_home
@@ -25,11 +26,15 @@ _ROWS = 500  # copied at once: a row may hold a posterior
 class Copies(Projects):
     """Backup and restore."""
 
-    def backup(self, path: str | Path) -> None:
+    def backup(self, path: str | Path, *, files: bool = True) -> int:
         """Write a consistent copy of the whole database, also while others write to it.
 
         Args:
             path: of an SQLite file that is not there yet, whatever this database is.
+            files: put the files that people uploaded into it too.
+
+        Returns:
+            How many files are in it.
 
         Raises:
             InputError: there is such a file, or it cannot be written.
@@ -46,16 +51,22 @@ class Copies(Projects):
                     _copy(source, partial)
             else:
                 self._copy_tables_to(partial)
+            n_files = 0
+            if files:
+                with closing(sqlite3.connect(partial)) as copy:
+                    n_files = pool_files.put_in(copy)
             partial.replace(place)
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"{place} cannot be written: {error}.") from error
         finally:
             partial.unlink(missing_ok=True)
+        return n_files
 
     def restore(self, path: str | Path, *, replace: bool = False) -> Path | None:
         """Put a copy that `backup` wrote in the place of this database.
 
-        The copy may come from a database of the other sort: so projects move from a file to a server.
+        The copy may come from a database of the other sort: so projects move from a file to a server. Files
+        of pools in it go into this home, and the projects find them there.
 
         Args:
             path: of the copy.
@@ -86,13 +97,15 @@ class Copies(Projects):
             except sqlite3.Error as error:
                 raise InputError(f"{place} is no copy of a database: {error}.") from error
             Database(address_of(copy)).close()
+            with closing(sqlite3.connect(copy)) as taken:
+                pool_files.take_out(taken)
             aside = None
             if n:
                 moment = now().replace(":", "").replace("-", "")[:15]
                 home = workbench_home() / "workbench"
                 database = Path(str(self._engine.url.database)) if self._is_file else home
                 aside = database.with_name(f"{database.stem}-before-{moment}.sqlite")
-                self.backup(aside)
+                self.backup(aside, files=False)
             if self._is_file:
                 with closing(sqlite3.connect(copy)) as source, self._raw() as target:
                     source.backup(target)

@@ -112,6 +112,7 @@ class StudyRecord:
         workers: processes it was started with.
         project: id of the project it belongs to, if any.
         created: UTC, ISO 8601.
+        owner: key of the person who started it, where people log in.
     """
 
     id: str
@@ -119,6 +120,7 @@ class StudyRecord:
     workers: int
     project: str | None
     created: str
+    owner: str | None = None
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,13 @@ class Runs(Database):
 
     @retried
     def save_study(
-        self, study_id: str, spec: Mapping[str, Any], *, workers: int = 1, project: str | None = None
+        self,
+        study_id: str,
+        spec: Mapping[str, Any],
+        *,
+        workers: int = 1,
+        project: str | None = None,
+        owner: str | None = None,
     ) -> StudyRecord:
         """Store what a study is, unless it is stored already; its runs name it by its id.
 
@@ -125,6 +131,7 @@ class Runs(Database):
             spec: a StudySpec as JSON.
             workers: processes it was started with.
             project: the project it belongs to.
+            owner: key of the person who starts it.
 
         Returns:
             The study as it is stored now.
@@ -132,7 +139,8 @@ class Runs(Database):
         from sqlalchemy.exc import IntegrityError
 
         t = tables()
-        row = {"id": study_id, "spec": dict(spec), "workers": workers, "project": project, "created": now()}
+        fixed = {"id": study_id, "workers": workers, "project": project, "owner": owner}
+        row = fixed | {"spec": dict(spec), "created": now()}
         with suppress(IntegrityError), self._write() as connection:  # somebody else may store it meanwhile
             if connection.execute(t.studies.select().where(t.studies.c.id == study_id)).one_or_none() is None:
                 connection.execute(t.studies.insert().values(row))

@@ -97,6 +97,8 @@ studies = Table(
     Column("workers", Integer, nullable=False),
     Column("project", String(32), nullable=True),
     Column("created", String(40), nullable=False),
+    # Key of the person who started it; without a log-in there is none.
+    Column("owner", String(255), nullable=True),
 )
 
 # Rounds of runs and of people's projects alike: `owner` is the id of either.

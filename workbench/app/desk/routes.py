@@ -61,7 +61,7 @@ async def _sync(request: Request) -> Response:
         body = await _body(request)
         reply = await _threaded(sync, holder.project, holder.person, body, request.headers["x-desk-token"])
         # whether a fit is due is looked at after the reply has left
-        return reply, BackgroundTask(_threaded, _keep_fitting, holder.project)
+        return reply, BackgroundTask(_threaded, _keep_fitting, holder.project, holder.person)
 
     return await _answered(request, work)
 
@@ -97,6 +97,8 @@ async def _image(request: Request) -> Response:
 
 
 async def _answered(request: Request, work: Any) -> Response:
+    from starlette.requests import ClientDisconnect
+
     try:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise _RefusedError(415, "The desk takes JSON only.")
@@ -108,6 +110,9 @@ async def _answered(request: Request, work: Any) -> Response:
         return _json({"why": refused.why}, refused.status)
     except InputError as error:
         return _json({"why": str(error)}, 409)
+    except ClientDisconnect:
+        # a tab that was closed while it sent: nobody reads this, and its answers wait in the browser
+        return _json({"why": "The request ended before all of it had come."}, 400)
     except (
         Exception
     ) as error:  # a full disk, a database that is gone: the browser keeps what it has and tries again
@@ -428,10 +433,10 @@ def _session(project: str, person: str) -> Session:
     return current.opened(project).as_annotator(person)
 
 
-def _keep_fitting(project: str) -> None:
+def _keep_fitting(project: str, person: str) -> None:
     from workbench.app import current
 
-    current.keep_fitting(current.opened(project))
+    current.keep_fitting(_session(project, person))
 
 
 def _fit_failed(project: str) -> bool:

@@ -1,0 +1,118 @@
+"""The files that people uploaded, inside a copy of a database."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.store.places import private_file, private_folder, workbench_home
+
+FOLDER = "uploads"
+_HASH = re.compile(r"[0-9a-f]{16}")
+# JSON of these columns may name the files; what a run was is part of its record and stays.
+_NAMED_IN = (("projects", "pool"), ("studies", "spec"))
+
+
+def put_in(copy: sqlite3.Connection) -> int:
+    """Add every upload of this home to a copy that lies in a file; returns how many.
+
+    Args:
+        copy: of a database, whose rows were written before: what they name is there.
+    """
+    home = workbench_home() / FOLDER
+    copy.execute("CREATE TABLE pool_files (folder TEXT, name TEXT, data BLOB)")
+    copy.execute("CREATE TABLE pool_files_home (path TEXT)")
+    copy.executemany("INSERT INTO pool_files_home VALUES (?)", [(path,) for path in _spellings(home)])
+    found = 0
+    for path in sorted(home.glob("*/*")):
+        data = path.read_bytes() if _HASH.fullmatch(path.parent.name) and path.is_file() else None
+        # half of a file that is being uploaded has another name and other contents
+        if data is not None and _is_whole(path.parent.name, data):
+            copy.execute("INSERT INTO pool_files VALUES (?, ?, ?)", (path.parent.name, path.name, data))
+            found += 1
+    copy.commit()
+    return found
+
+
+def take_out(copy: sqlite3.Connection) -> int:
+    """Put the files of a copy into this home, and have its projects find them there; returns how many.
+
+    The copy is left as one without files.
+
+    Raises:
+        InputError: a file that is damaged, or whose name is none; nothing was written then.
+    """
+    tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "pool_files" not in tables:
+        return 0
+    listed = copy.execute("SELECT rowid, folder, name FROM pool_files").fetchall()
+
+    def data_of(row: int) -> bytes:
+        return bytes(copy.execute("SELECT data FROM pool_files WHERE rowid = ?", (row,)).fetchone()[0])
+
+    for row, folder, name in listed:
+        plain = isinstance(name, str) and name == Path(name).name and name not in ("", ".", "..")
+        if (
+            not plain
+            or "\\" in name
+            or not _HASH.fullmatch(str(folder))
+            or not _is_whole(folder, data_of(row))
+        ):
+            raise InputError("The copy is damaged: a pool's file in it is not what was put there.")
+    home = workbench_home() / FOLDER
+    for made in (workbench_home(), home, *(home / folder for _, folder, _ in listed)):
+        private_folder(made)
+    for row, folder, name in listed:
+        place = home / folder / name
+        if not place.is_file():
+            _write(place, data_of(row))
+    old = [str(path) for (path,) in copy.execute("SELECT path FROM pool_files_home")]
+    for table, column in _NAMED_IN:
+        for row, text in copy.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
+            moved = json.dumps(_moved(json.loads(text), old, str(home)))
+            copy.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (moved, row))
+    copy.execute("DROP TABLE pool_files")
+    copy.execute("DROP TABLE pool_files_home")
+    copy.commit()
+    copy.execute("VACUUM")
+    return len(listed)
+
+
+def _is_whole(folder: str, data: bytes) -> bool:
+    return sha256(data).hexdigest()[:16] == folder
+
+
+def _write(place: Path, data: bytes) -> None:
+    """Through a neighbour and a rename: a crash leaves no half file under the name."""
+    beside = place.with_name(f".{place.name}.new")
+    private_file(beside)
+    with beside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(place)
+
+
+def _spellings(path: Path) -> list[str]:
+    return list(dict.fromkeys((str(path), str(path.resolve()))))
+
+
+def _moved(value: Any, old: list[str], new: str) -> Any:
+    """A JSON document whose texts name files of another home, naming those of this one."""
+    if isinstance(value, dict):
+        return {key: _moved(one, old, new) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_moved(one, old, new) for one in value]
+    if isinstance(value, str):
+        for folder in old:
+            at = value.find(folder)
+            rest = value[at + len(folder) :].replace("\\", "/")
+            if at >= 0 and rest.startswith("/"):
+                return value[:at] + new + rest
+    return value
