@@ -149,3 +149,19 @@ def visit(page: Any, address: str) -> None:
     page.goto(address)
     page.wait_for_selector("h1")
     settled(page)
+
+
+@contextmanager
+def own_home(folder: Path) -> Iterator[Any]:
+    """The package's own view of a server's home."""
+    before = {name: os.environ.get(name) for name in ("WORKBENCH_HOME", "WORKBENCH_DATABASE_URL")}
+    os.environ["WORKBENCH_HOME"] = str(folder)
+    os.environ.pop("WORKBENCH_DATABASE_URL", None)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.driving import PATIENCE, ROOT, Server, chromium, settled, visit
+from benchmarks import own_projects
+from benchmarks.driving import PATIENCE, ROOT, Server, chromium, own_home, settled, visit
 from workbench.app.lessons import EXPERIMENTS, LESSONS
 
 PICTURES = ROOT / "docs" / "images"
@@ -32,7 +33,13 @@ TAUGHT = {
 }
 GAP = 12
 SCHEMES = ("light", "dark")
+OWN = tuple(own_projects.KINDS)
+OF_OWN = ("label", "compare", "uncertainty", "calibration", "adversarial", "history")
 WIDTHS = {"wide": 1440, "medium": 1024, "narrow": 800, "phone": 400}
+HEIGHT = (
+    "Math.max(...[...document.querySelectorAll('[data-testid=stMain] .block-container, "
+    "[data-testid=stMainBlockContainer]')].map(e => e.scrollHeight), 700)"
+)
 # a table with something of everything, half of it labelled
 GAPS = "id,age,joined,plan,comment,label\n" + "".join(
     f"u{i},{'' if i == 3 else 20 + 7 * i % 50},{1 + i % 28:02}.03.2024,{('basic', 'plus', '')[i % 3]},"
@@ -71,12 +78,22 @@ class Pages:
         page.wait_for_selector(".st-key-comparison-table", timeout=6 * PATIENCE)
         page.close()
         ids = {name: getattr(self, name) for name in ("points", "digits", "comparison")}
-        made.write_text(json.dumps(ids), encoding="utf-8")
+        with own_home(server.home):
+            from workbench.store import Store
+
+            store = Store.open()
+            self.own = {name: own_projects.project(name, server.home / "files", store) for name in OWN}
+            store.close()
+        made.write_text(json.dumps(ids | {"own": self.own}), encoding="utf-8")
 
     def _project(self, page: Any, pool: str, budget: int) -> str:
         visit(page, self.server.url)
         page.click(f".st-key-start-{pool} button")
-        page.wait_for_selector(".st-key-oracle")
+        # where an earlier run was broken off, the page asks whether to go on with its project
+        page.wait_for_selector(".st-key-oracle, .st-key-start-a-new-one button")
+        if page.locator(".st-key-start-a-new-one button").count():
+            page.click(".st-key-start-a-new-one button")
+            page.wait_for_selector(".st-key-oracle")
         settled(page)
         page.locator(".st-key-budget input").fill(str(budget))
         page.locator(".st-key-budget input").press("Enter")
@@ -128,6 +145,11 @@ class Pages:
             "lesson-class": ("/lessons?lesson=argmax&class=1", self._lesson),
             "history": ("/history" + digits, None),
             "lost": ("/label?project=gone", None),
+            **{
+                f"own-{name}-{page}": (f"/{page}?project={identity}", None)
+                for name, identity in self.own.items()
+                for page in OF_OWN
+            },
         }
 
     @staticmethod
@@ -212,27 +234,34 @@ class Pages:
         page.wait_for_selector(".st-key-columns")
 
 
-def picture(
-    browser: Any, url: str, path: Path, width: int, scheme: str, act: Callable[[Any], None] | None
+def pictures(
+    browser: Any, url: str, paths: Mapping[int, Path], scheme: str, act: Callable[[Any], None] | None
 ) -> None:
-    """One picture of one page."""
-    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
+    """One page at some widths, opened once at the first of them.
+
+    Args:
+        browser: a Chromium.
+        url: of the page.
+        paths: width -> where the picture goes.
+        scheme: "light" or "dark".
+        act: what is done on the page first.
+    """
+    context = browser.new_context(viewport={"width": next(iter(paths)), "height": 1000}, color_scheme=scheme)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     visit(page, url)
     if act is not None:
         act(page)
     settled(page)
-    # figures fade in
-    page.wait_for_timeout(1200)
-    height = page.evaluate(
-        "Math.max(...[...document.querySelectorAll('[data-testid=stMain] .block-container, "
-        "[data-testid=stMainBlockContainer]')].map(e => e.scrollHeight), 700)"
-    )
-    page.set_viewport_size({"width": width, "height": min(int(height) + 20, 3000)})
-    page.wait_for_timeout(500)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=str(path))
+    for width, path in paths.items():
+        page.set_viewport_size({"width": width, "height": 1000})
+        # figures fade in, and take their new width a little later
+        page.wait_for_timeout(1200)
+        height = page.evaluate(HEIGHT)
+        page.set_viewport_size({"width": width, "height": min(int(height) + 20, 3000)})
+        page.wait_for_timeout(500)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(path))
     context.close()
 
 
@@ -284,13 +313,13 @@ def for_docs(browser: Any, server: Server, pages: Pages, only: str) -> None:
     wanted = {"label": "", "data": "", "data-upload": ""} | TAUGHT
     PICTURES.mkdir(parents=True, exist_ok=True)
     for name, more in wanted.items():
-        if not name.startswith(only):
+        if not name.startswith(tuple(only.split(","))):
             continue
         address, act = every[name]
         lesson = name.startswith("lesson-")
         path = PICTURES / f"{name}.png"
         more += "&class=1" if lesson else ""
-        picture(browser, server.url + address + more, path, 1000 if lesson else 1400, "light", act)
+        pictures(browser, server.url + address + more, {1000 if lesson else 1400: path}, "light", act)
         with Image.open(path) as full:
             few = full.convert("RGB").quantize(128, dither=Image.Dither.NONE)
         few.save(path, optimize=True)
@@ -301,7 +330,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Make the pictures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.screenshots", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, help="where every page is drawn, light and dark")
-    parser.add_argument("--only", default="", help="names that begin with this")
+    parser.add_argument("--only", default="", help="names that begin with this; several with commas between")
     parser.add_argument("--home", type=Path, help="kept between runs, so that the next is quicker")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary, chromium() as browser:
@@ -315,13 +344,14 @@ def main(arguments: list[str] | None = None) -> int:
                 for_docs(browser, server, pages, given.only)
                 return 0
             for name, (address, act) in pages.all().items():
-                if not name.startswith(given.only):
+                if not name.startswith(tuple(given.only.split(","))):
                     continue
                 for scheme in SCHEMES:
-                    for size, width in WIDTHS.items():
-                        path = given.folder / f"{name}-{scheme}-{size}.png"
-                        picture(browser, server.url + address, path, width, scheme, act)
-                        print(path, flush=True)
+                    paths = {w: given.folder / f"{name}-{scheme}-{size}.png" for size, w in WIDTHS.items()}
+                    # a phone opens the page with its menu folded away
+                    phone = {w: paths.pop(w) for w in list(paths) if w == WIDTHS["phone"]}
+                    for some in (paths, phone):
+                        pictures(browser, server.url + address, some, scheme, act)
                 print(contact_sheet(given.folder, name), flush=True)
                 index(given.folder)
         finally:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.app import bare_server
-from benchmarks.driving import PATIENCE, Server, chromium, settled, visit
+from benchmarks.driving import PATIENCE, Server, chromium, own_home, settled, visit
 
 BARE = """
 import json
@@ -99,22 +96,6 @@ SLIDERS = {
 }
 
 
-@contextmanager
-def _home(folder: Path) -> Iterator[Any]:
-    """The package's own view of a server's home."""
-    before = {name: os.environ.get(name) for name in ("WORKBENCH_HOME", "WORKBENCH_DATABASE_URL")}
-    os.environ["WORKBENCH_HOME"] = str(folder)
-    os.environ.pop("WORKBENCH_DATABASE_URL", None)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
 def project(home: Path, pool: str, counts: tuple[int, ...] = (20, 30), **options: Any) -> tuple[str, int]:
     """A project with labels and a fit after so many of them.
 
@@ -130,7 +111,7 @@ def project(home: Path, pool: str, counts: tuple[int, ...] = (20, 30), **options
     from workbench.sessions import Session
     from workbench.store import Store
 
-    with _home(home):
+    with own_home(home):
         store = Store.open()
         session = Session.create(pool, pool_options=options, store=store)
         truth = session.pool.truth

@@ -175,6 +175,8 @@ def shown(token: str) -> None:
         f"{spec.batch} at a time",
     ]
     st.caption(" · ".join(map(verbatim, facts)))
+    # the answer stands above what it can be asked about
+    said = st.container()
     measure = st.segmented_control(
         "Measure",
         list(comparison.MEASURES),
@@ -203,7 +205,8 @@ def shown(token: str) -> None:
             if st.button("Go on", key="resume-comparison", icon=":material/play_arrow:"):
                 comparison.resume(found)
                 st.rerun()
-    answer(results, measure)
+    with said:
+        answer(results, measure)
     several = [(found, results), *others_beside(found)]
     take_away(together(several, measure), [r for _, r in several])
     summary(several, measure)
@@ -367,7 +370,7 @@ def reliability_and_map(model: Any, number: int) -> None:
     from workbench.sessions import insight
 
     honest = insight.calibration(model)
-    left, right = st.columns(2, gap="medium")
+    left, right = widgets.split([1, 1], "round-panels")
     with left:
         fig = reliability_diagram(honest.table, height=ROUND_HEIGHT)
         widgets.figure(
@@ -441,8 +444,9 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
         f"spent. Better: a {better} mean over the curve than random's with the same seed. Verdict: "
         "Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
         + (
-            " Labels saved: to reach random's mean error at the end; at least so many where random itself "
-            "did not get there on each of these seeds."
+            " Labels saved: to reach random's mean error at the end, counted on each seed and averaged, as "
+            "in the sentence on top; at least so many where random itself did not get there on each of these "
+            "seeds."
             if measure == "error"
             else ""
         )

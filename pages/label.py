@@ -266,7 +266,11 @@ def progress(session: Any) -> None:
 session = current.mine(frame.needed("label items", "Label"))
 current.keep_fitting(session)
 # on a narrow screen the tools wrap below the title
-widgets.style(".st-key-label-tools { max-width: 100%; }")
+widgets.style(
+    ".st-key-label-tools { max-width: 100%; }"
+    # beside the app's own menu, which stands in the corner
+    "@media (min-width: 769px) and (max-width: 1000px) { .st-key-label-head { padding-right: 2.25rem; } }"
+)
 with st.container(
     horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="label-head"
 ):

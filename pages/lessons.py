@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -38,47 +39,15 @@ def toggle_class() -> None:
         st.query_params[CLASS] = "1"
 
 
+@st.fragment
 def show(lesson: lessons.Lesson) -> None:
-    place = lessons.LESSONS.index(lesson)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
-        st.button("All lessons", key="lesson-list", icon=":material/arrow_back:", on_click=go, args=(None,))
-        st.button(
-            "Reset", key="lesson-reset", icon=":material/restart_alt:", on_click=go, args=(lesson.name,)
-        )
-        st.button(
-            "Leave class mode" if in_class() else "Class mode",
-            key="lesson-class",
-            icon=":material/co_present:",
-            on_click=toggle_class,
-            help="Large type and no menu, for a projector or for students",
-        )
-        with st.popover(
-            "Join" if in_class() else "Share",
-            icon=":material/qr_code_2:" if in_class() else ":material/link:",
-            key="lesson-share",
-        ):
-            if not in_class():
-                st.markdown("This state, for yourself:")
-            share = st.empty()
-            st.markdown("For students: large type, no menu, and a copy of their own.")
-            students = st.container()
-            st.button(
-                "Clear the guesses", key="clear-guesses", on_click=guesses.clear, args=(lesson.name,),
-                help="Of everybody, for the next class",
-            )  # fmt: skip
-        if not in_class():
-            teaching.worksheet(lesson)
-        if place + 1 < len(lessons.LESSONS):
-            following = lessons.LESSONS[place + 1]
-            st.button(
-                "Next lesson", key="lesson-next", icon=":material/arrow_forward:", on_click=go,
-                args=(following.name,), help=following.title,
-            )  # fmt: skip
+    """A lesson. Its slider runs this anew, not the page."""
+    share, students = bar(lesson)
     with st.container(key="lesson-body"):
         st.header(lesson.question)
         values = teaching.controls(lesson)
         query = {"lesson": lesson.name} | {k: str(v) for k, v in values.items()}
-        if not in_class():
+        if share is not None:
             here = (st.context.url or "").partition("?")[0]
             share.code(f"{here}?{urlencode(query)}", language=None, wrap_lines=True)
         with students:
@@ -101,6 +70,53 @@ def show(lesson: lessons.Lesson) -> None:
             st.rerun()
         st.header("What to look for")
         teaching.look(lesson)
+
+
+def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
+    """What stands above a lesson: places for this state's address, None in class mode, and for the students'.
+
+    Buttons here leave the lesson or change its frame, so that they run the whole page.
+    """
+    place, share = lessons.LESSONS.index(lesson), None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
+        if st.button("All lessons", key="lesson-list", icon=":material/arrow_back:"):
+            go(None)
+            st.rerun()
+        if st.button("Reset", key="lesson-reset", icon=":material/restart_alt:"):
+            go(lesson.name)
+            st.rerun()
+        if st.button(
+            "Leave class mode" if in_class() else "Class mode",
+            key="lesson-class",
+            icon=":material/co_present:",
+            help="Large type and no menu, for a projector or for students",
+        ):
+            toggle_class()
+            st.rerun()
+        with st.popover(
+            "Join" if in_class() else "Share",
+            icon=":material/qr_code_2:" if in_class() else ":material/link:",
+            key="lesson-share",
+        ):
+            if not in_class():
+                st.markdown("This state, for yourself:")
+                share = st.empty()
+            st.markdown("For students: large type, no menu, and a copy of their own.")
+            students = st.container()
+            st.button(
+                "Clear the guesses", key="clear-guesses", on_click=guesses.clear, args=(lesson.name,),
+                help="Of everybody, for the next class",
+            )  # fmt: skip
+        if not in_class():
+            teaching.worksheet(lesson)
+        if place + 1 < len(lessons.LESSONS):
+            following = lessons.LESSONS[place + 1]
+            if st.button(
+                "Next lesson", key="lesson-next", icon=":material/arrow_forward:", help=following.title
+            ):
+                go(following.name)
+                st.rerun()
+    return share, students
 
 
 def choose() -> None:

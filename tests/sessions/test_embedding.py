@@ -48,6 +48,18 @@ def test_rows_that_come_later_move_nobody(tmp_path):
     assert np.allclose(first.place(X[:5]), first.points[:5], atol=0.25 * np.ptp(first.points))
 
 
+def test_new_rows_are_placed_by_their_exact_neighbours_alone(tmp_path, monkeypatch):
+    X, _ = groups(300)
+    first = embedding.neighbour_map(pool_of(X[:240]), tmp_path)
+    near, far = embedding._Nearest(X[:240]).to_new(X[240:], 5, return_distances=True)[1:]
+    apart = np.linalg.norm(X[240:, None] - X[None, :240], axis=2)
+    assert np.allclose(np.sort(apart, axis=1)[:, :15], far, atol=1e-4)
+    assert np.allclose(np.take_along_axis(apart, near, axis=1), far, atol=1e-4)
+    # the rows that stand are not looked at among themselves again
+    monkeypatch.setattr(embedding, "_affinities", lambda rows: pytest.fail("an index of the landmarks"))
+    assert first.place(X[240:]).shape == (60, 2)
+
+
 def test_landmarks_stand_for_a_large_pool(monkeypatch):
     monkeypatch.setattr(embedding, "LANDMARKS", 120)
     X, _ = groups(300)

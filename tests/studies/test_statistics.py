@@ -133,10 +133,20 @@ def test_the_answer_is_a_sentence() -> None:
     steep, slow = [0.5, 0.2, 0.1, 0.1], [0.5, 0.4, 0.3, 0.2]
     better = curves_of([[e + 0.001 * s for e in steep] for s in range(8)], [slow] * 8)
     titles = {"margin": "Margin"}
-    # seed by seed some are a little above .2 after 20 labels, and so is their mean
+    # one seed is at .2 after 20 labels, seven are a little above: (20 + 7 * 30) / 8, as the table says
     assert headline(better, titles) == (
-        "Margin reaches random's last error after 30 of 40 labels: 10 saved; better on 8 of 8 seeds, "
+        "Margin reaches random's last error after 29 of 40 labels: 11 saved; better on 8 of 8 seeds, "
         "p = .0078."
+    )
+    row = summarise(better)[0]
+    assert row.saved is not None and (row.saved.labels, row.saved.mean) == (28.75, 11.25)
+    # one seed does not get there; random gets there on one of the two that count
+    some = curves_of(
+        [steep] * 2 + [[0.5, 0.5, 0.5, 0.4]], [[0.5, 0.4, 0.1, 0.1]] + [[0.5, 0.4, 0.3, 0.25]] * 2
+    )
+    assert headline(some) == (
+        "margin reaches random's last error after 30 of 40 labels (on 2 of 3 seeds): at least 5 saved; "
+        "better on 2 of 3 seeds: too few seeds to tell."
     )
     assert headline(curves_of([steep] * 3, [slow] * 3)) == (
         "margin reaches random's last error after 20 of 40 labels: 20 saved; better on 3 of 3 seeds: "
@@ -146,8 +156,8 @@ def test_the_answer_is_a_sentence() -> None:
         "margin does not reach random's last error within 40 labels; better on 0 of 6 seeds, p = .031."
     )
     assert headline(curves_of([steep] * 8, [[0.5, 0.4, 0.1, 0.1]] * 8)) == (
-        "margin reaches random's last error after 30 labels, random after 30: none saved; better on 8 of 8 "
-        "seeds, p = .0078."
+        "margin reaches random's last error after 30 of 40 labels: none saved; better on 8 of 8 seeds, "
+        "p = .0078."
     )
     assert headline(curves_of([steep] * 8, [slow] * 8, "nll")) == (
         "margin is better than random on 8 of 8 seeds, p = .0078."

@@ -33,6 +33,12 @@ BASE = (
     ".js-plotly-plot .hoverlayer text, .js-plotly-plot .bartext, .js-plotly-plot .infolayer text,"
     " .js-plotly-plot [class$=tick] text"
     " { fill: currentColor !important; }"
+    # what is not chosen has an edge of 3 to 1 or better
+    ":is([data-testid=stCheckbox]:not([data-selected=true]) label > div:first-of-type,"
+    " [data-testid=stRadioOption]:not([data-selected=true]) > div > div:first-child)"
+    " { outline: 1px solid color-mix(in srgb, currentColor 60%, transparent); outline-offset: -1px; }"
+    # there is no room for it beside a legend, and no pointer
+    "@media (max-width: 640px) { .js-plotly-plot .modebar-container { display: none; } }"
 )
 DARK = (
     "[data-selected=true] p, [data-testid=stSliderThumbValue] p { color: #8FC0F5; }"

@@ -24,14 +24,16 @@ from workbench.errors import InputError
 from workbench.policies.registry import POLICIES
 
 __all__ = [
-    "EXPERIMENTS", "LESSONS", "Control", "Drawn", "Guess", "Lesson", "Values", "find", "prepare", "present",
-    "result", "start",
+    "EXPERIMENTS", "LESSONS", "Control", "Drawn", "Guess", "Lesson", "Values", "drawn", "enlarge", "find",
+    "prepare", "present", "result", "start",
 ]  # fmt: skip
 OWNER = "lessons"
 TEXTS = Path(__file__).resolve().parent / "lessons.toml"
 _DONE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _LOCK = threading.Lock()
 _CAPACITY = 256
+_DRAWN: OrderedDict[tuple[Any, ...], tuple[Any, Drawn]] = OrderedDict()
+_PICTURES = 96
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,39 @@ def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
     if job is not None and (job.active or job.status == "failed"):
         return None, job
     return None, start(lesson, values)
+
+
+def drawn(lesson: Lesson, made: Any, values: Values, *, large: bool = False) -> Drawn:
+    """What a result looks like, drawn once in a process: its figures are to be shown, not changed.
+
+    Args:
+        lesson: it belongs to.
+        made: its whole result.
+        values: of its controls.
+        large: type for a projector.
+    """
+    key = (lesson.name, *values.values(), large)
+    with _LOCK:
+        held = _DRAWN.get(key)
+        if held is not None and held[0] is made:
+            _DRAWN.move_to_end(key)
+            return held[1]
+    found = lesson.draw(made, values)
+    if large:
+        for picture in found.pictures:
+            enlarge(picture.figure)
+    with _LOCK:
+        _DRAWN[key] = (made, found)
+        while len(_DRAWN) > _PICTURES:
+            _DRAWN.popitem(last=False)
+    return found
+
+
+def enlarge(fig: Any) -> None:
+    """Type that a hall can read."""
+    fig.update_layout(font_size=18, legend_font_size=17)
+    fig.update_xaxes(tickfont_size=16, title_font_size=18)
+    fig.update_yaxes(tickfont_size=16, title_font_size=18)
 
 
 def places(lesson: Lesson) -> list[Values]:

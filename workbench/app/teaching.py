@@ -66,13 +66,14 @@ def draw(
         finished: whether that is all.
         large: type for a projector.
     """
-    pictures, words, _ = lesson.draw(made, values)
+    if finished:
+        pictures, words, _ = lessons.drawn(lesson, made, values, large=large)
+    else:
+        pictures, words, _ = lesson.draw(made, values)
     for place, picture in enumerate(pictures):
         key = f"lesson-{lesson.name}-{place}"
-        if large:
-            picture.figure.update_layout(font_size=18, legend_font_size=17)
-            picture.figure.update_xaxes(tickfont_size=16, title_font_size=18)
-            picture.figure.update_yaxes(tickfont_size=16, title_font_size=18)
+        if large and not finished:
+            lessons.enlarge(picture.figure)
         widgets.figure(picture.figure, key, picture.alt)
         if finished:
             figure_downloads(picture.figure, f"workbench-{lesson.name}", f"save-{key}")
@@ -135,7 +136,7 @@ def compare_guess(lesson: lessons.Lesson, in_class: bool) -> None:
     if lesson.guess is None:
         return
     made, _ = lessons.present(lesson, lesson.preset)
-    answer = None if made is None else lesson.draw(made, lesson.preset).answer
+    answer = None if made is None else lessons.drawn(lesson, made, lesson.preset, large=in_class).answer
     if answer is None:
         return
     mine = guesses.of(lesson.name, who())

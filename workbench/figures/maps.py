@@ -277,7 +277,11 @@ def side_by_side(
             if copy.showlegend is not False and copy.name:
                 copy.update(legendgroup=copy.name, showlegend=copy.name not in named)
                 named.add(copy.name)
-            if column == 1 and "marker" in copy and copy.marker.colorscale is not None:
+            scaled = "marker" in copy and copy.marker.colorscale is not None
+            if scaled and copy.marker.colorbar.title.text == titles[column - 1]:
+                # said above the map; beside the bar it reaches into the other one on a narrow screen
+                copy.marker.colorbar.title.text = ""
+            if scaled and column == 1:
                 if one_scale:
                     copy.marker.update(showscale=False, colorbar=None)
                 else:

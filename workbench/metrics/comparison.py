@@ -126,6 +126,7 @@ class LabelsSaved(NamedTuple):
         n_both: seeds on which both got there.
         n_only_policy: seeds on which the policy alone did.
         n_only_baseline: seeds on which the baseline alone did; they do not count in the mean.
+        labels: that the policy had then, in the mean over the seeds that count.
     """
 
     target: float
@@ -135,6 +136,7 @@ class LabelsSaved(NamedTuple):
     n_both: int
     n_only_policy: int
     n_only_baseline: int
+    labels: float = float("nan")
 
     @property
     def n_arrived(self) -> int:
@@ -175,8 +177,11 @@ def labels_saved(
     mean = low = high = float("nan")
     if arrived.any():
         mean, low, high, _ = mean_interval((needed - mine)[arrived], level)
-    counts = (arrived & other, arrived & ~other, other & ~arrived)
-    return LabelsSaved(target, mean, low, high, *(int(which.sum()) for which in counts))
+    both, only_mine, only_other = (
+        int(which.sum()) for which in (arrived & other, arrived & ~other, other & ~arrived)
+    )
+    spent = float(mine[arrived].mean()) if arrived.any() else float("nan")
+    return LabelsSaved(target, mean, low, high, both, only_mine, only_other, spent)
 
 
 class PairedTest(NamedTuple):

@@ -23,7 +23,6 @@ from workbench.metrics import (
     area_under_curve,
     average_ranks,
     labels_saved,
-    labels_to_reach,
     mean_interval,
     paired_tests,
     rank_methods,
@@ -189,8 +188,8 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
         baseline: what it is held against.
 
     Returns:
-        Such as "Margin reaches random's last error after 48 of 70 labels: 22 saved; better on 9 of 10
-        seeds, p = .004."; "" without a baseline or without a policy beside it.
+        Such as "Margin reaches random's last error after 48 of 70 labels: at least 22 saved; better on 9 of
+        10 seeds, p = .004."; "" without a baseline or without a policy beside it.
     """
     rows = [row for row in summarise(found, baseline) if row.test is not None]
     if not rows:
@@ -207,17 +206,17 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
         end = f"{seeds}, p {p}{shown}."
     if found.measure != "error":
         return f"{name} is {seeds.replace('better', f'better than {baseline}')}{end[len(seeds) :]}"
-    labels, target = found.n_labelled, _target(found, baseline)
-    ours, theirs = (
-        labels_to_reach(labels, found.values[p].mean(axis=0), target) for p in (best.policy, baseline)
-    )
-    if np.isnan(ours):
-        return f"{name} does not reach {baseline}'s last error within {labels[-1]} labels; {end}"
-    after = f"{ours:.0f} of {labels[-1]} labels" if theirs == labels[-1] else f"{ours:.0f} labels"
-    rival = "" if theirs == labels[-1] else f", {baseline} after {theirs:.0f}"
-    saved = theirs - ours
-    words = f"{saved:.0f} saved" if saved > 0 else f"{-saved:.0f} more" if saved < 0 else "none saved"
-    return f"{name} reaches {baseline}'s last error after {after}{rival}: {words}; {end}"
+    last, saved = found.n_labelled[-1], best.saved
+    if saved is None or not saved.n_arrived:
+        return f"{name} does not reach {baseline}'s last error within {last} labels; {end}"
+    # the table's numbers: each seed's, averaged over those on which the policy gets there
+    n = saved.n_arrived
+    on = f" (on {n} of {best.test.n} seeds)" if n < best.test.n else ""
+    least, count = "at least " if saved.at_least else "", round(abs(saved.mean))
+    words = f"{least}{count} saved" if saved.mean > 0 else f"{count} more"
+    words = words if count else "none saved"
+    after = f"{saved.labels:.0f} of {last} labels{on}"
+    return f"{name} reaches {baseline}'s last error after {after}: {words}; {end}"
 
 
 def rank_policies(found: Sequence[Curves]) -> Ranking:
