@@ -16,11 +16,14 @@ from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 from workbench.exchange import (
+    CARRIED_BY,
     FORMATS,
     SCOPES,
     export_labels,
     import_labels,
+    is_history,
     label_table,
+    read_history,
     write_project_bundle,
     zipped,
 )
@@ -37,7 +40,12 @@ NAMES = {
     "coco": "COCO",
     "folders": "Class folders",
 }
-WHAT = {"labels": "Labels only", "everything": "Everything", "predictions": "With predictions"}
+WHAT = {
+    "labels": "Labels only",
+    "everything": "Everything",
+    "predictions": "With predictions",
+    "history": "History",
+}
 WORDS = {
     "label": "labelled",
     "skip": "skipped",
@@ -101,6 +109,7 @@ def downloads(session: Any, state: Any) -> None:
             persist_state="session",
         )
         scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
+        scopes = [what for what in scopes if what != "history" or chosen in CARRIED_BY]
         what = st.selectbox(
             "What",
             scopes,
@@ -109,8 +118,9 @@ def downloads(session: Any, state: Any) -> None:
             width=160,
             label_visibility="collapsed",
             persist_state="session",
-            help="Labels only; every item with its status; or every item, those without a label with "
-            "what the model predicts and its confidence.",
+            help="Labels only; every item with its status; every item, those without a label with what the "
+            "model predicts and its confidence; or everything that people did, which Import labels of a new "
+            "project on the same items takes in with who and when.",
         )
         button(
             "Download the labels",
@@ -138,12 +148,17 @@ def importer(session: Any) -> None:
     file = st.file_uploader("File", key="import-file", label_visibility="collapsed", max_upload_size=200)
     if file is not None and st.button("Import", key="import", type="primary"):
         try:
-            pairs = import_labels(file.getvalue(), session.pool, kind, session.classes)
-            me.import_labels(pairs, file.name)
+            if is_history(file.getvalue(), kind):
+                me.take_history(read_history(file.getvalue(), session.pool, kind))
+                n = me.state.n_labelled
+            else:
+                pairs = import_labels(file.getvalue(), session.pool, kind, session.classes)
+                me.import_labels(pairs, file.name)
+                n = len(pairs)
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")
         else:
-            st.session_state["imported"] = len(pairs)
+            st.session_state["imported"] = n
             st.rerun()
 
 

@@ -207,13 +207,18 @@ def compare_features(project: str, sets: Sequence[str] | None) -> None:
 
 def import_file(project: str, file: Path, format: str | None) -> None:
     """Labels of a file into a project."""
-    from workbench.exchange import import_labels
+    from workbench.exchange import import_labels, is_history, read_history
     from workbench.exchange.imports import format_of
     from workbench.pools.formats.files import File
 
     session = _open(project)
     form = format or format_of(file)
-    labels = import_labels(File.of(file).content(), session.pool, form, session.classes)
+    data = File.of(file).content()
+    if is_history(data, form):
+        n = session.take_history(read_history(data, session.pool, form))
+        print(f"{session.project.name}: {n} events taken over, {session.state.n_labelled} items labelled")
+        return
+    labels = import_labels(data, session.pool, form, session.classes)
     before = session.state.n_labelled
     session.import_labels(labels, file.name)
     state = session.state

@@ -9,6 +9,7 @@ from workbench.exchange.bundles import (
     write_run_bundle,
     zipped,
 )
+from workbench.exchange.history import CARRIED_BY, is_history, read_history
 from workbench.exchange.imports import IMPORTS, import_labels
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
@@ -16,6 +17,7 @@ from workbench.exchange.projects import is_project_bundle, open_bundle, write_pr
 from workbench.exchange.rows import SCOPES, StoredLabels, label_table
 
 __all__ = [
+    "CARRIED_BY",
     "FORMATS",
     "IMPORTS",
     "SCOPES",
@@ -25,6 +27,7 @@ __all__ = [
     "StoredLabels",
     "export_labels",
     "import_labels",
+    "is_history",
     "is_project_bundle",
     "label_table",
     "labelled_items",
@@ -32,6 +35,7 @@ __all__ = [
     "may_be_written",
     "open_bundle",
     "read_bundle",
+    "read_history",
     "save_model",
     "write_labels",
     "write_project_bundle",

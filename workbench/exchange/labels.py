@@ -9,6 +9,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
@@ -18,8 +19,11 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.files import csv_cells, json_text
+from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
+from workbench.exchange.history import COLUMNS as _HISTORY_COLUMNS
 from workbench.exchange.rows import (
-    COLUMNS,
+    CHUNK,
+    CLASSES_OF,
     NUMBERS,
     SCOPES,
     WHOLE,
@@ -29,6 +33,7 @@ from workbench.exchange.rows import (
     label_table,
 )
 from workbench.pools.formats.images import PhotoItems
+from workbench.pools.tables.exported import COLUMNS
 from workbench.store.state import arrays_to_bytes
 
 if TYPE_CHECKING:
@@ -106,6 +111,8 @@ def write_labels(
         raise InputError(
             f"{title} for images, and pool {session.pool.name!r} is a {session.pool.kind}. Use csv or jsonl."
         )
+    if what == HISTORY:
+        return _write_history(out, session, format)
     rows = LabelRows(session, what)
     writers: dict[str, Callable[[IO[bytes], Any, LabelRows], None]] = {
         "csv": _write_csv,
@@ -119,6 +126,42 @@ def write_labels(
     }
     writers[format](out, session, rows)
     return len(rows.items)
+
+
+def _write_history(out: IO[bytes], session: Session | StoredLabels, format: str) -> int:
+    if format not in CARRIED_BY:
+        raise InputError(f"{format} holds labels and no history; use {', '.join(CARRIED_BY)}, or the bundle.")
+    ids = session.ids if isinstance(session, StoredLabels) else session.pool.items.ids
+    if ids is None:
+        raise InputError("The ids of the items are not known; without them no history can be exported.")
+    names = session.state.class_names
+    rows = history_rows(session.events, ids, names)
+    n = 0
+    if format == "csv":
+        text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(_HISTORY_COLUMNS)
+        for row in rows:
+            n += 1
+            writer.writerow(csv_cells(row.values()))
+        text.detach()
+    elif format == "jsonl":
+        for row in rows:
+            n += 1
+            out.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
+    else:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        kinds = [(name, pa.int64() if name == "event" else pa.string()) for name in _HISTORY_COLUMNS]
+        schema = pa.schema(kinds)
+        with pq.ParquetWriter(out, schema) as table:
+            while chunk := list(islice(rows, CHUNK)):
+                n += len(chunk)
+                table.write_table(_arrow(chunk, schema))
+            if not n:
+                table.write_table(_arrow([], schema))
+    return n
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -345,7 +388,7 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 
 def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> dict[str, Any]:
     """A task; who and when travel in its data, for Label Studio refuses annotators it does not know."""
-    about = {name: value for name, value in row.items() if name not in ("label", "probabilities")}
+    about = {name: value for name, value in row.items() if name not in ("label", *CLASSES_OF)}
     if kind == "table":
         about["row"] = {name: row[name] for name in rows.own} or {"id": row["id"]}
     if picture:

@@ -12,6 +12,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.pools.formats.images import PhotoItems
 from workbench.pools.items import ArrayItems, RowItems
+from workbench.pools.tables.exported import COLUMNS, TAKEN
 from workbench.reading import cut
 from workbench.store import Event, EventFold, ProjectState, Store, fold
 
@@ -22,16 +23,14 @@ SCOPES = {
     "labels": "the labelled items",
     "everything": "every item, labelled or not",
     "predictions": "every item; those without a label with the model's prediction",
+    "history": "everything that people did, one row each, to go on with in another project",
 }
 """What an export holds."""
-COLUMNS = (
-    *("label", "status", "person", "source", "round", "policy", "utility", "probabilities", "confidence"),
-    *("model", "seconds", "time", "changed_from", "note", "flag", "model_labels", "set", "item"),
-)
-"""Our columns, after the id and the item's own."""
 WHOLE = ("item", "round", "model_labels")
 NUMBERS = ("utility", "seconds", "confidence")
 CHUNK = 5_000
+CLASSES_OF = ("probabilities_when_asked", "probabilities_now")
+"""Columns that hold a class's probability each."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +97,14 @@ class LabelRows:
             else list(range(0 if self.pool is None else len(self.pool)))
         )
         self._cells = {} if self.pool is None else _own_cells(self.pool)
-        self._named = {name: f"source_{name}" if name in (*COLUMNS, "id") else name for name in self._cells}
+        self._named = {name: f"{TAKEN}{name}" if name in (*COLUMNS, "id") else name for name in self._cells}
         self.own = list(self._named.values())
         self.columns = ["id", *self.own, *COLUMNS]
         split = None if self.pool is None else self.pool.test
         self._held_out = frozenset() if split is None else frozenset(split.test.tolist())
+        self._events = _standing(self._events)
         self._changed = _changed_from(self._events, self.state)
+        self._aside = _set_aside(self._events, self.state)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for chunk in self.chunks():
@@ -128,6 +129,8 @@ class LabelRows:
         row["flag"] = state.flagged.get(item, "") or ("flagged" if item in state.flagged else "")
         row["set"] = "evaluation" if item in state.evaluation or item in self._held_out else "training"
         row["status"] = "skipped" if item in state.skipped else "unsure" if item in state.unsure else "open"
+        if vote is None and item in self._aside:
+            row["person"], row["time"] = self._aside[item]
         if vote is not None:
             payload = self._payloads.get(vote.event, {})
             rounds = payload.get("round", -1)
@@ -143,16 +146,30 @@ class LabelRows:
                 "seconds": payload.get("seconds"),
                 "model_labels": payload.get("n_labelled"),
                 "changed_from": self._changed.get(item, ""),
+                "probabilities_when_asked": self._when_asked(item, payload),
             }
         self._predict(item, row)
         return row
+
+    def _when_asked(self, item: int, payload: Mapping[str, Any]) -> dict[str, float] | None:
+        """The likeliest classes as the model had them when the item was asked about."""
+        given = payload.get("guess")
+        if given is None:
+            asks = self.state.asks
+            ids = [payload["ask"]] if "ask" in payload else payload.get("asks", ())
+            mine = (asks[ask] for ask in ids if ask in asks and asks[ask].item == item)
+            given = next((ask.details.get("guess") for ask in mine), None)
+        names = self.state.class_names
+        return None if not given else {names.get(self.state.resolve(k), k): p for k, p in given}
 
     def _predict(self, item: int, row: dict[str, Any]) -> None:
         model = self._model
         if model is None:
             return
         p = model.probabilities[item]
-        row["probabilities"] = {name: round(float(x), 6) for name, x in zip(model.classes, p, strict=True)}
+        row["probabilities_now"] = {
+            name: round(float(x), 6) for name, x in zip(model.classes, p, strict=True)
+        }
         code = int(np.argmax(p))
         row["confidence"] = round(float(p[code]), 6)
         row["model"] = f"{self._model_name}, fit {model.number}"
@@ -177,17 +194,22 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         For each item, in the pool's order: id, the item's own columns; label; status ("labelled",
         "undecided" where people's labels tie and the latest is given, "skipped", "unsure", "open",
         "predicted"); person; source (why the item was asked about, or where its label
-        comes from); round, policy, utility when it was asked; probabilities and confidence of the present
-        model, and which; seconds the person took; time; the class it was changed from; note; flag; labels the
-        model had seen; set ("evaluation" for items never trained on); item (position).
+        comes from); round, policy, utility when it was asked; probabilities_when_asked (of up to five
+        classes, by the model that chose the question; none where no model had, and for labels of earlier
+        versions); probabilities_now and confidence by the present model, and which; seconds the person took;
+        time; the class it was changed from; note; flag; labels the model had seen; set ("evaluation" for
+        items never trained on); item (position). Of skipped and unsure items person and time say who said so.
     """
     return list(LabelRows(session, what))
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row whose cells are all plain: probabilities as JSON."""
-    p = row.get("probabilities")
-    return {**row, "probabilities": None if p is None else json.dumps(p, ensure_ascii=False)}
+    said = {name: row.get(name) for name in CLASSES_OF}
+    return {
+        **row,
+        **{name: None if p is None else json.dumps(p, ensure_ascii=False) for name, p in said.items()},
+    }
 
 
 def _own_cells(pool: Any) -> dict[str, Any]:
@@ -210,13 +232,18 @@ def _own_cells(pool: Any) -> dict[str, Any]:
     }
 
 
+def _standing(events: list[Event]) -> list[Event]:
+    """Those that no undo has taken back."""
+    if not any(event.kind == "undo" for event in events):
+        return events
+    standing = EventFold(events).standing
+    return [event for event in events if event.id in standing]
+
+
 def _changed_from(events: Sequence[Event], state: ProjectState) -> dict[int, str]:
     """Item -> the class it had before the present one, where it had another."""
-    standing = EventFold(events).standing
     given: dict[int, list[str]] = {}
     for event in events:
-        if event.id not in standing:
-            continue
         for item, key in _labels_of(event):
             name = state.class_names.get(state.resolve(key), key)
             before = given.setdefault(item, [])
@@ -228,6 +255,16 @@ def _changed_from(events: Sequence[Event], state: ProjectState) -> dict[int, str
         earlier = [name for name in names if name != now]
         if now is not None and earlier:
             found[item] = earlier[-1]
+    return found
+
+
+def _set_aside(events: Sequence[Event], state: ProjectState) -> dict[int, tuple[str, str]]:
+    """Item -> who last skipped it or could not tell, and when; of items that have no label."""
+    aside = {*state.skipped, *state.unsure}
+    found = {}
+    for event in events if aside else ():
+        if event.kind in ("skip", "unsure") and event.item in aside:
+            found[int(event.item)] = (event.annotator, event.time)
     return found
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 600.0
 COLD_ITEMS = 50
+GUESSED = 5  # classes of which the model's probability is recorded with a question
 EARLY_ANSWERS = 20  # to measure on, before which an error is not told
 
 
@@ -39,6 +40,7 @@ class Ask:
             together).
         utility: the policy's, None where it was not chosen by one.
         round: number of the fit that chose it, -1 for none.
+        guess: (key of a class, its probability) of the likeliest classes then, best first.
     """
 
     id: str
@@ -47,11 +49,13 @@ class Ask:
     role: str
     utility: float | None
     round: int
+    guess: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def of(cls, record: AskRecord) -> Ask:
         """The question that was recorded."""
         utility = record.details.get("utility")
+        guess = record.details.get("guess") or ()
         return cls(
             record.id,
             record.item,
@@ -59,17 +63,19 @@ class Ask:
             record.role,
             None if utility is None else float(utility),
             int(record.details.get("round", -1)),
+            tuple((str(key), float(p)) for key, p in guess),
         )
 
     def document(self) -> dict[str, Any]:
         """What is recorded of it."""
-        return {
+        document: dict[str, Any] = {
             "id": self.id,
             "item": self.item,
             "role": self.role,
             "utility": self.utility,
             "round": self.round,
         }
+        return document | ({"guess": [list(pair) for pair in self.guess]} if self.guess else {})
 
 
 class Questions:
@@ -211,7 +217,9 @@ class Questions:
                     item = int(generator(self.seed, asked, QUERY).choice(np.flatnonzero(free)))
                 utility = float(published.utilities[item])
                 add(item, "policy", None if np.isnan(utility) else utility, published.model.number)
-        return chosen
+        return (
+            chosen if published is None else [replace(a, guess=guess_of(published, a.item)) for a in chosen]
+        )
 
     def grid(
         self, state: ProjectState, k: int, taken: set[int], published: Published, code: int
@@ -221,7 +229,8 @@ class Questions:
         p = published.model.probabilities[free]
         mine = p.argmax(axis=1) == code
         order = np.argsort(-p[mine, code], kind="stable")[:k]
-        return [_new(int(i), "grid", None, published.model.number) for i in free[mine][order]]
+        found = [_new(int(i), "grid", None, published.model.number) for i in free[mine][order]]
+        return [replace(ask, guess=guess_of(published, ask.item)) for ask in found]
 
     def share_to_measure(self, state: ProjectState) -> float:
         """Of the questions now: more of them until so many are answered that an error can be told."""
@@ -247,6 +256,13 @@ class Questions:
         if waiting.size:
             return int(waiting[0])
         return int(generator(self.seed, asked, COLD_START).choice(np.flatnonzero(free)))
+
+
+def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:
+    """The likeliest classes of an item, as they are recorded with a question about it."""
+    p = published.model.probabilities[item]
+    best = np.argsort(-p, kind="stable")[:GUESSED]
+    return tuple((published.keys[c], round(float(p[c]), 4)) for c in best.tolist())
 
 
 def leased_until(asks: Iterable[Ask], expires: float) -> list[Ask]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.sessions.answering import CLOSING, Conflict, checked_id
-from workbench.sessions.asking import LEASE_SECONDS, Ask
+from workbench.sessions.asking import LEASE_SECONDS, Ask, guess_of
 from workbench.sessions.opened import Opened
 from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.randomness import SECOND, generator
@@ -250,10 +250,12 @@ class Labelling(Opened):
             InputError: as `label_item`.
         """
         items = self._answers.to_label(int(item) for item in items)
-        model = self.model
+        published = self._fits.published()
         with self._project.recording() as transaction:
             key = key_of(transaction.state, name)
-            more: dict[str, Any] = {"round": -1 if model is None else model.number}
+            more: dict[str, Any] = {"round": -1 if published is None else published.model.number}
+            if published is not None and len(items) == 1:
+                more["guess"] = guess_of(published, int(items[0]))
             more["classifier"] = self._project.settings(transaction.state)["classifier"]
             if len(items) == 1:
                 return [self._add(transaction, Event.label(key, int(items[0]), role=role, **more))]

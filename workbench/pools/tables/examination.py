@@ -13,6 +13,7 @@ from workbench.pools.cells import is_text, read_texts
 from workbench.pools.items import plain
 from workbench.pools.labels import class_order
 from workbench.pools.tables.columns import Column
+from workbench.pools.tables.exported import is_exported, without_provenance
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable
 from workbench.pools.tables.report import ColumnReport, Findings, Fix, Role, TableReport, counted
@@ -37,6 +38,9 @@ class Examination:
         self.names = [str(name) for name in self.frame.columns]
         self.frame.columns = self.names
         self.found = Findings()
+        self.known: dict[str, ColumnUse] = {}  # of an export of ours
+        if is_exported(self.names):
+            self._leave_provenance_out()
         self.columns: dict[str, Column] = {}
         self.counts: dict[str, int] = {}
         self.truth: Ints | None = None
@@ -48,6 +52,18 @@ class Examination:
         self.uses: dict[str, ColumnUse] | None = None
         self.pictures: Any = None  # of a pool of pictures, see `tables.pictures`
         self._examine()
+
+    def _leave_provenance_out(self) -> None:
+        given = self.options
+        said = {*(given.columns or {}), given.target, given.id_column, given.text_column, *given.exclude}
+        n_before = len(self.names)
+        self.frame, self.known = without_provenance(self.frame, {str(name) for name in said})
+        self.names = list(self.frame.columns)
+        self.found.note(
+            "export",
+            f"This is an export of Workbench's: its labels are taken over, and {n_before - len(self.names)} "
+            "columns about who gave them, when and why are left out.",
+        )
 
     # What is wrong, in the order a person would mend it ----------------------------------------------
 
@@ -133,7 +149,8 @@ class Examination:
             if decimal is not None:
                 options = replace(options, decimal=decimal)
                 self.found.note("decimal", "Commas are read as decimal points.")
-        said = {**raw.uses, **(options.columns or {})}
+        given = {name: use for name, use in raw.uses.items() if name in self.names}
+        said = {**given, **self.known, **(options.columns or {})}
         if options.target is not None:
             said[options.target] = ColumnUse("class")
         try:

@@ -1,0 +1,54 @@
+"""Our own exports, opened again as tables: what they say about the labels is no property of the items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.pools.cells import read_texts
+from workbench.pools.tables.uses import ColumnUse
+
+COLUMNS = (
+    *("label", "status", "person", "source", "round", "policy", "utility", "probabilities_when_asked"),
+    *("probabilities_now", "confidence", "model", "seconds", "time", "changed_from", "note", "flag"),
+    *("model_labels", "set", "item"),
+)
+"""What an export says of each item, after its id and its own columns."""
+EARLIER = ("probabilities",)
+"""What exports of earlier versions say besides."""
+TAKEN = "source_"
+"""Before the names of an item's own columns that are called like one of ours."""
+NOBODYS = ("predicted", "undecided")
+"""Statuses of rows whose label is a model's, or one of several that tie."""
+_SIGN = frozenset(("id", "label", "status", "person", "source", "set", "item", "model_labels"))
+
+
+def is_exported(names: list[str]) -> bool:
+    """Whether a table with these columns is an export of ours."""
+    return set(names) >= _SIGN
+
+
+def without_provenance(frame: Any, keep: set[str]) -> tuple[Any, dict[str, ColumnUse]]:
+    """An export as the table of its items: ids, their own columns, and the labels that people gave.
+
+    Args:
+        frame: pandas DataFrame of an export.
+        keep: columns that somebody named, which stay.
+
+    Returns:
+        The table, and the uses of its columns that are known.
+    """
+    gone = [name for name in (*COLUMNS, *EARLIER, f"{TAKEN}id") if name in frame and name not in keep]
+    texts, _ = read_texts(frame["status"])
+    nobodys = np.isin(texts.astype(str), NOBODYS)
+    label = frame["label"].astype("object").where(~nobodys, "")
+    table = frame.assign(label=label).drop(columns=[name for name in gone if name != "label"])
+    uses = {"id": ColumnUse("id"), "label": ColumnUse("class")}
+    labels, blank = read_texts(table["label"], blanks=("",))
+    if len(set(labels[~blank].tolist())) < 2:
+        uses["label"] = ColumnUse("leave out")  # too few to say what the classes are
+    own = [name for name in table.columns if name not in uses]
+    if own == ["text"]:
+        uses["text"] = ColumnUse.of("text", "text")
+    return table, uses
