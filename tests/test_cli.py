@@ -333,7 +333,7 @@ def test_a_home_that_cannot_be_is_one_sentence(
     (tmp_path / "taken").write_text("")
     place = tmp_path / "taken" if home_is == "a file" else tmp_path / "taken" / "home"
     monkeypatch.setenv("WORKBENCH_HOME", str(place))
-    assert "cannot be made" in refused(capsys, "projects")
+    assert "cannot be made or written" in refused(capsys, "projects")
 
 
 @pytest.mark.parametrize("limit", [0, pytest.param(20_000, marks=pytest.mark.slow)])

@@ -1,11 +1,13 @@
 """The trials of docs/reliability.md, shortened: what fails here fails there."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from benchmarks.trials import Row, added, damaged, fits, postgresql, runs
+from benchmarks.trials import Row, added, conditions, damaged, fits, postgresql, runs, studies
 from benchmarks.trials.__main__ import main
 from tests.databases import needs_server
 
@@ -24,9 +26,26 @@ def test_degenerate_fits() -> None:
     assert_none_failed(fits.run(len(names) * len(fits.KINDS), seed=1, names=names))
 
 
+def test_a_machine_that_misbehaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    # a limit on the size of files stands for the disk: a test mounts nothing
+    monkeypatch.setattr(conditions, "_small_disk", no_disk)
+    assert_none_failed(conditions.run(len(conditions.KINDS), seed=1))
+
+
+@contextmanager
+def no_disk(place: Path, _megabytes: int) -> Iterator[bool]:
+    place.mkdir()
+    yield False
+
+
 @pytest.mark.slow
 def test_killed_runs() -> None:
     assert_none_failed(runs.run(1, seed=1))
+
+
+@pytest.mark.slow
+def test_killed_studies() -> None:
+    assert_none_failed(studies.run(1, seed=1))
 
 
 @pytest.mark.slow

@@ -8,5 +8,9 @@ class InputError(ValueError):
     """
 
 
+class StorageError(InputError):
+    """The place where things are kept cannot be used now: full, read-only, locked. What was saved is kept."""
+
+
 class Cancelled(Exception):
     """A job was told to stop; whatever it had finished is kept."""

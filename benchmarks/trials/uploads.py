@@ -29,6 +29,8 @@ def run(count: int = 40, seed: int = 0) -> Row:
         count: files.
         seed: of the damage.
     """
+    from playwright.sync_api import TimeoutError
+
     failures: list[str] = []
     told = 0
     slowest: tuple[float, str] = (0.0, "")
@@ -50,15 +52,19 @@ def run(count: int = 40, seed: int = 0) -> Row:
                 path.write_bytes(data)
                 before, rest = _spent(process), _memory(process, "VmRSS")
                 (process / "clear_refs").write_text("5")
-                page.set_input_files("[data-testid=stFileUploader] input", str(path))
-                page.wait_for_function(_ANSWERED)
-                settled(page)
+                stuck = []
+                try:
+                    page.set_input_files("[data-testid=stFileUploader] input", str(path))
+                    page.wait_for_function(_ANSWERED)
+                    settled(page)
+                except TimeoutError as error:
+                    stuck = [f"not answered: {error}"]
                 path.unlink()
                 spent, used = _spent(process) - before, _memory(process, "VmHWM") - rest
                 slowest, largest = max(slowest, (spent, name)), max(largest, (used, name))
                 words = page.locator(_TOLD).all_inner_texts()
                 told += bool(words)
-                wrong = page.locator("[data-testid=stException]").all_inner_texts()
+                wrong = stuck + page.locator("[data-testid=stException]").all_inner_texts()
                 wrong += [f"a message of {len(text):,} characters" for text in words if len(text) > 1500]
                 wrong += [text for text in words if "Traceback" in text or "Error:" in text]
                 wrong += [f"{spent:.1f} s"] if spent > MOST_SECONDS else []

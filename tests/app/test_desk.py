@@ -19,7 +19,7 @@ from workbench.app import current
 from workbench.app.desk import routes, tokens
 from workbench.app.desk.cards import encoded
 from workbench.app.desk.routes import class_keys, grid, keys, look, picture, sync
-from workbench.errors import InputError
+from workbench.errors import InputError, StorageError
 from workbench.sessions import ArrayOracle, Session
 
 _NUMBERS = count()
@@ -416,15 +416,18 @@ def test_a_tab_that_closes_while_it_sends_is_no_fault_of_the_server(
     assert not caplog.records
 
 
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), StorageError("No space left on device.")]
+)
 def test_a_full_disk_is_said_and_the_answers_are_taken_once_there_is_room(
-    client: TestClient, flowers: Session, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, flowers: Session, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     card = desk_sync(flowers)["queue"][0]
     body = {"ops": [operation("label", card, **{"class": "setosa"})], "want": 0, "have": []}
     headers = {"x-desk-token": tokens.issue(flowers.id, "ann"), "content-type": "application/json"}
 
     def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
+        raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(Session, "tell_many", full)

@@ -14,10 +14,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import InputError
+from workbench.errors import InputError, StorageError
 from workbench.reading import cut, reason
 from workbench.store.places import private_file, workbench_home
 from workbench.store.retry import retried, was_cut_off
+from workbench.store.trouble import said_plainly
+
+# How long a write waits for another program's.
+LOCKED_SECONDS = 30.0
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -42,15 +46,19 @@ class Database:
     def _shown(self) -> str:
         return str(self._engine.url.render_as_string(hide_password=True))
 
+    @cached_property
+    def _file(self) -> Path | None:
+        return Path(str(self._engine.url.database)) if self._is_file else None
+
     @contextmanager
     def _read(self) -> Iterator[Connection]:
-        with self._engine.connect() as connection:
+        with said_plainly(self._file), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
         """A transaction; whatever is raised, nothing of it is stored."""
-        with self._engine.connect() as plain:
+        with said_plainly(self._file), self._engine.connect() as plain:
             connection = plain.execution_options(workbench_write=True)
             transaction = connection.begin()
             try:
@@ -148,12 +156,19 @@ def _connect(address: str) -> Engine:
             f"PostgreSQL needs psycopg: install workbench-labels[postgresql]. ({error})"
         ) from error
     except OSError as error:
-        raise InputError(f"The database {url.database} cannot be made: {error}") from error
+        raise InputError(
+            f"The database {url.database} cannot be made or written: {error.strerror or error}. See that you "
+            "may write there, or point WORKBENCH_HOME at another folder."
+        ) from error
     if url.get_backend_name() == "sqlite":
         event.listen(engine, "connect", _sqlite_settings)
         event.listen(engine, "begin", _sqlite_begin)
     try:
-        upgrade(engine)
+        with said_plainly(Path(str(url.database)) if url.get_backend_name() == "sqlite" else None):
+            upgrade(engine)
+    except StorageError:
+        engine.dispose()
+        raise
     except SQLAlchemyError as error:
         engine.dispose()
         said = str(getattr(error, "orig", None) or error)
@@ -165,7 +180,7 @@ def _sqlite_settings(connection: Any, _record: Any) -> None:
     # The driver must not begin transactions by itself: _sqlite_begin decides which kind.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute("PRAGMA busy_timeout = 30000")
+    cursor.execute(f"PRAGMA busy_timeout = {int(1000 * LOCKED_SECONDS)}")
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA fullfsync = ON")

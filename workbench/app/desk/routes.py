@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app import login
 from workbench.app.desk import cards, finding, preferences, tokens
-from workbench.errors import InputError
+from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 
 if TYPE_CHECKING:
@@ -108,6 +108,9 @@ async def _answered(request: Request, work: Any) -> Response:
         return _json(reply, 200, background)
     except _RefusedError as refused:
         return _json({"why": refused.why}, refused.status)
+    except StorageError as error:
+        # the browser keeps what it has and tries again
+        return _json({"why": f"the server cannot store answers ({error})"}, 503)
     except InputError as error:
         return _json({"why": str(error)}, 409)
     except ClientDisconnect:
