@@ -1,11 +1,56 @@
-"""What long work is called back with: types that every floor shares."""
+"""What long work is called back with, and how work deep down says how far it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 FitCallback = Callable[[float, float], bool | None]
 """callback(fraction done in [0, 1], objective) -> True to stop a fit and keep the best state."""
 
 OnProgress = Callable[[float, str], None]
 """report(fraction done in [0, 1], what is being done); it may raise to stop the work."""
+
+_WATCH: ContextVar[tuple[OnProgress, float, float] | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def watched(report: OnProgress) -> Iterator[None]:
+    """Within the block, what is done in this thread tells `report` how far it is (`tell`).
+
+    Args:
+        report: what it raises, for instance because a person cancelled, ends the work where it is.
+    """
+    token = _WATCH.set((report, 0.0, 1.0))
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+@contextmanager
+def part(low: float, high: float) -> Iterator[None]:
+    """Within the block, fractions count from `low` to `high` of the whole: a stage of it."""
+    watch = _WATCH.get()
+    if watch is None:
+        yield
+        return
+    report, start, end = watch
+    token = _WATCH.set((report, start + low * (end - start), start + high * (end - start)))
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+def tell(fraction: float, message: str) -> None:
+    """Say how far the present stage is; nothing happens where nobody watches.
+
+    Raises:
+        Exception: whatever the watcher raises to stop the work.
+    """
+    watch = _WATCH.get()
+    if watch is not None:
+        report, low, high = watch
+        report(low + min(max(fraction, 0.0), 1.0) * (high - low), message)

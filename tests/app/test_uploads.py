@@ -1,4 +1,6 @@
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -6,9 +8,12 @@ from streamlit.testing.v1 import AppTest
 from workbench.app import uploads
 from workbench.app.bringing import uses_of_rows
 from workbench.app.forms import class_names
+from workbench.app.jobs import manager
 from workbench.errors import InputError
 from workbench.pools import inspect_table
+from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.formats import FORMATS, endings_of
+from workbench.progress import tell
 from workbench.sessions import Session
 from workbench.store import Store
 
@@ -127,6 +132,43 @@ def dropped(name: str, text: str) -> AppTest:
     return test
 
 
+def read(test: AppTest) -> None:
+    """Wait until the pool is read whose features are learnt, and look again."""
+    for job in manager().active("opening"):
+        assert job.wait(300)
+    test.run()
+
+
+def test_learning_is_cancelled_and_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, go_on = threading.Event(), threading.Event()
+    of = PiecesFeatureMap.of
+
+    def slow(*given: Any) -> PiecesFeatureMap:
+        tell(0.5, "Learning words")
+        told.set()
+        assert go_on.wait(300)
+        tell(0.6, "Learning words")
+        return of(*given)
+
+    monkeypatch.setattr(PiecesFeatureMap, "of", slow)
+    before = len(Store.open().projects())
+    test = dropped("more.txt", "".join(f"that is the text number {i}\n" for i in range(30)))
+    test.button(key="start-own").click().run()
+    assert told.wait(300)
+    (job,) = manager().active("opening")
+    assert (job.fraction, job.message) == (0.4, "Learning words")
+    test.run()
+    test.button(key="opening-job-cancel").click().run()
+    go_on.set()
+    assert job.wait(300) and job.status == "cancelled"
+    test.run()
+    assert len(Store.open().projects()) == before, "nothing half"
+    test.button(key="opening-go-on").click().run()
+    read(test)
+    assert not test.exception, test.exception
+    assert len(Store.open().projects()) == before + 1
+
+
 def test_a_table_is_started_on_guesses_that_the_project_keeps() -> None:
     test = dropped("people.csv", PEOPLE)
     said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
@@ -163,6 +205,7 @@ def test_the_rows_of_the_editable_table_are_the_option_of_the_pool() -> None:
 def test_classes_can_be_named_while_labelling() -> None:
     test = dropped("lines.txt", "".join(f"this is the text number {i}\n" for i in range(30)))
     test.button(key="start-own").click().run()
+    read(test)
     assert not test.exception, test.exception
     (record,) = Store.open().projects()
     session = Session.open(record.id)

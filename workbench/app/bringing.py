@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import current, forms, frame, login, uploads
+from workbench.app import current, forms, frame, login, opening, uploads
 from workbench.app.seeing import cached
 from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
@@ -18,6 +18,7 @@ from workbench.pools.formats import endings_of, format_of
 from workbench.pools.formats.files import File
 
 if TYPE_CHECKING:
+    from workbench.pools import Pool
     from workbench.pools.tables.report import TableReport
 
 PLACE, CHOICES, VERSION = "brought", "brought-options", "brought-version"
@@ -89,7 +90,7 @@ def bring(path: str) -> None:
 
 def leave() -> None:
     """Forget what was brought."""
-    for name in (PLACE, CHOICES, VERSION):
+    for name in (PLACE, CHOICES, VERSION, "start-own-wanted"):
         st.session_state.pop(name, None)
 
 
@@ -400,16 +401,20 @@ def images(path: str, file: File) -> None:
             chosen["corrupt"] = "drop"
         options |= {name: value for name, value in chosen.items() if value is not None}
     try:
-        words = "Reading the images" + (", and learning shapes" if features == "shapes" else "")
-        with st.spinner(words):
-            pool = cached(("upload", path, *sorted(options.items())), lambda: load_pool(path, **options))
+        if opening.learns(options):
+            pool = opening.pool_of(path, options)
+            if pool is None:
+                return  # how far it is stands in its place
+        else:
+            with st.spinner("Reading the images"):
+                pool = cached(("upload", path, *sorted(options.items())), lambda: load_pool(path, **options))
     except InputError as error:
         said(error)
         if "resize=" in str(error) or "mode=" in str(error):
             st.caption("Size and colours above bring all images to one; shapes take them as they are.")
         return
     seen(pool)
-    start("own", "image", file.stem, len(pool.classes), not pool.has_truth, "cat\ndog", path, options)
+    start("own", "image", file.stem, len(pool.classes), not pool.has_truth, "cat\ndog", path, options, pool)
 
 
 def whole(path: str, file: File) -> None:
@@ -454,9 +459,22 @@ def seen(pool: Any) -> None:
 
 def start(
     key: str, kind: Any, stem: str, n_classes: int, ask_classes: bool, example: str, path: str,
-    options: dict[str, Any],
+    options: dict[str, Any], pool: Pool | None = None,
 ) -> None:  # fmt: skip
     """The last part: class names where the data has none, settings, and the one green button."""
+    wanted = f"start-{key}-wanted"
+    if wanted in st.session_state and st.session_state[wanted][1:] == (path, options):
+        # started before its features were learnt: the page shows how far they are, and then goes on
+        try:
+            pool = opening.pool_of(path, options)
+            if pool is None:
+                return
+            chosen = st.session_state.pop(wanted)[0]
+            forms.start(path, chosen, options=options, pool=pool)
+        except InputError as error:
+            st.session_state.pop(wanted, None)
+            failed(error, options)
+        return
     typed = ""
     if ask_classes:
         typed = st.text_area(
@@ -474,13 +492,22 @@ def start(
             classes = None
             if ask_classes:
                 classes = forms.class_names(typed) if typed.strip() else ()
+            chosen = replace(settings, classes=classes)
+            if pool is None and opening.learns(options):
+                st.session_state[wanted] = (chosen, path, options)
+                st.rerun()
             with st.status("Opening", expanded=True) as stages:
-                forms.start(path, replace(settings, classes=classes), options=options, stages=stages)
+                forms.start(path, chosen, options=options, stages=stages, pool=pool)
         except InputError as error:
-            said(error)
-            if "corrupt=" in str(error):
-                st.button(
-                    "Leave out pictures that cannot be read",
-                    key="fix-corrupt",
-                    on_click=lambda: st.session_state.update({CHOICES: options | {"corrupt": "drop"}}),
-                )
+            failed(error, options)
+
+
+def failed(error: InputError, options: dict[str, Any]) -> None:
+    """Why it could not be started, with the way out where there is one."""
+    said(error)
+    if "corrupt=" in str(error):
+        st.button(
+            "Leave out pictures that cannot be read",
+            key="fix-corrupt",
+            on_click=lambda: st.session_state.update({CHOICES: options | {"corrupt": "drop"}}),
+        )

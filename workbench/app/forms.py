@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -15,6 +15,9 @@ from workbench.app.text import verbatim
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Kind
+
+if TYPE_CHECKING:
+    from workbench.pools import Pool
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,7 @@ def start(
     options: Mapping[str, Any] | None = None,
     stages: Any = None,
     again: bool = False,
+    pool: Pool | None = None,
 ) -> None:
     """Create a project, make it the current one and go to its Label page.
 
@@ -197,6 +201,7 @@ def start(
         options: of `load_pool`.
         stages: an `st.status` that is told what is done now.
         again: make a second project on the same data.
+        pool: what the source and the options gave, where it is at hand.
     """
     from workbench.app.cards import draw
     from workbench.pools import load_pool
@@ -214,8 +219,9 @@ def start(
             stages.update(label=words)
 
     try:
-        now("Reading the data and learning what the model sees of it")
-        pool = load_pool(source, **given)
+        if pool is None:
+            now("Reading the data and learning what the model sees of it")
+            pool = load_pool(source, **given)
         now(f"Starting the project: {len(pool):,} items")
         made = Session.create(
             pool,

@@ -111,7 +111,8 @@ class JobManager:
 
     def __init__(self, lanes: dict[str, int] | None = None) -> None:
         self._slots = {
-            name: threading.Semaphore(n) for name, n in (lanes or {"refit": 2, "study": 1, "map": 1}).items()
+            name: threading.Semaphore(n)
+            for name, n in (lanes or {"refit": 2, "study": 1, "map": 1, "open": 2}).items()
         }
         self._jobs: dict[tuple[str, str], Job] = {}
         self._lock = threading.Lock()
@@ -154,6 +155,12 @@ class JobManager:
         """The newest job of this owner and kind, running or ended."""
         with self._lock:
             return self._jobs.get((owner, kind))
+
+    def forget(self, job: Job) -> None:
+        """Let go of a job that has ended, so that the same work can be asked for anew."""
+        with self._lock:
+            if not job.active and self._jobs.get((job.owner, job.kind)) is job:
+                del self._jobs[(job.owner, job.kind)]
 
     def active(self, owner: str | None = None) -> list[Job]:
         """Jobs that wait or run, oldest first."""

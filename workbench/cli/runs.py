@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.cli.values import print_table
 from workbench.errors import InputError
-from workbench.progress import OnProgress
+from workbench.progress import OnProgress, watched
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import RunSpec
 from workbench.studies.spec import StudySpec
@@ -33,7 +33,7 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
 
     if out is not None and keep:
         raise InputError("Give --out FOLDER or --keep, not both.")
-    pool = _load(spec)
+    pool = _load(spec, quiet=quiet)
     with _progress(spec.n_rounds, quiet) as told:
         if keep:
             result = _kept(spec, pool, told)
@@ -54,10 +54,14 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
     )
 
 
-def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool) -> Pool:
-    """The pool of a run; what a file's table needs is said in the words of the command line too."""
+def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool, *, quiet: bool = False) -> Pool:
+    """The pool of a run; what a file's table needs is said in the words of the command line too.
+
+    Features that are learnt tell how far they are; ended by Ctrl-C, the same command goes on with them.
+    """
     try:
-        pool = load(spec)
+        with steps(quiet) as report, watched(report):
+            pool = load(spec)
     except InputError as error:
         if not Path(spec.pool).expanduser().exists():
             raise
@@ -109,7 +113,7 @@ def run_comparison(
     # what is wrong with a pool is better said before a thousand rounds than after
     for one in spec.runs()[: len(spec.pools) * len(spec.classifiers) * len(spec.policies)]:
         if one.policy == spec.policies[0] and one.classifier == spec.classifiers[0]:
-            _load(one, pool_of)
+            _load(one, pool_of, quiet=quiet)
     with _progress(sum(s.n_rounds for s in spec.runs()), quiet) as told:
         result = run_study(
             spec,

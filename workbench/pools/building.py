@@ -140,7 +140,12 @@ def image_pool(
     if features == "shapes" and max(shape[:2]) >= SMALLEST:
         words = fingerprint_rows(images)
         learnt, found = cached_features(
-            "shapes", words, (shape, white), lambda: ShapesFeatureMap.learn(images, white)
+            "shapes",
+            words,
+            (shape, white),
+            lambda keeper: ShapesFeatureMap.learn(images, white, keeper=keeper),
+            lambda made, rows: made.transform(images[rows]),
+            white=white,
         )
         return shapes_pool(
             name,

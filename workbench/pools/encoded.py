@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.encoders import ENCODERS, is_encoder, open_encoder
-from workbench.pools.features.cache import cached_features
+from workbench.pools.features.cache import Keeper, cached_features
 from workbench.pools.features.encoded import EncoderFeatureMap, JoinedFeatureMap, joined
 from workbench.pools.features.vectors import PREFIX, VectorFeatureMap
 from workbench.pools.fingerprints import fingerprint_words
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.pools.vectors import with_vectors
+from workbench.progress import part
 from workbench.reading import cut
 
-_CHUNK = 256
+_CHUNK = 64
 
 
 def with_named_features(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
@@ -43,7 +43,10 @@ def with_named_features(pool: Pool, features: str, learnt: Callable[[str], Pool]
         return _with_one(pool, features, learnt)
     if len(set(parts)) != len(parts):
         raise InputError(f"features={cut(features)} names a set twice.")
-    pools = [_with_one(pool, part, learnt) for part in parts]
+    pools = []
+    for number, name in enumerate(parts):
+        with part(number / len(parts), (number + 1) / len(parts)):
+            pools.append(_with_one(pool, name, learnt))
     maps: tuple[FeatureMap, ...] = tuple(one.feature_map for one in pools)
     found = joined([one.features for one in pools])
     return replace(
@@ -82,16 +85,39 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
         raise InputError(f"Encoders read images or texts; these items are rows of a table: {cut(features)}.")
     column = str(getattr(pool.feature_map, "column", "text"))
 
-    def learn() -> tuple[FeatureMap, Array]:
-        vectors = _encoded(pool, features)
+    encode = open_encoder(features, pool.kind)
+
+    def read(places: Sequence[int]) -> Array:
+        shown = [pool.items.show(int(i)) for i in places]
+        return encode([one.text if pool.kind == "text" else one.image for one in shown])
+
+    def learn(keeper: Keeper) -> tuple[FeatureMap, Array]:
+        vectors = keeper.rows(
+            "vectors",
+            len(pool),
+            lambda start, stop: read(range(start, stop)),
+            _CHUNK,
+            f"The encoder {cut(features)}",
+        )
         inner = VectorFeatureMap.of(vectors, features)
         return EncoderFeatureMap(features, pool.kind, column, inner), inner.transform(vectors)
 
+    def replay(made: FeatureMap, places: Ints) -> Array:
+        assert isinstance(made, EncoderFeatureMap)
+        vectors = Keeper().rows(
+            "vectors",
+            len(places),
+            lambda start, stop: read(places[start:stop].tolist()),
+            _CHUNK,
+            f"The encoder {cut(features)}, new items",
+        )
+        return made.vectors.transform(vectors)
+
     if ":" in features and not any(features.startswith(name) for name in ENCODERS):
-        feature_map, found = learn()  # a function of somebody's own may change
+        feature_map, found = learn(Keeper())  # a function of somebody's own may change
     else:
         feature_map, found = cached_features(
-            "encoder", pool.fingerprints, (features, pool.kind, column), learn
+            "encoder", pool.fingerprints, (features, pool.kind, column), learn, replay, encoder=features
         )
     salt = np.full(len(pool), np.uint64(int.from_bytes(features.encode()[:8].ljust(8, b"\0"), "little")))
     return replace(
@@ -103,16 +129,3 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
         common_scale=True,
         notes=(*pool.notes, f"Features are {found.shape[1]} numbers by the encoder {features}."),
     )
-
-
-def _encoded(pool: Pool, features: str) -> Array:
-    """[N, d] vectors of all items, some at a time."""
-    encode = open_encoder(features, pool.kind)
-    out = []
-    for start in range(0, len(pool), _CHUNK):
-        shown = [pool.items.show(i) for i in range(start, min(start + _CHUNK, len(pool)))]
-        some: Sequence[Any] = [one.text if pool.kind == "text" else one.image for one in shown]
-        out.append(encode(some))
-        if out[-1].shape[1] != out[0].shape[1]:
-            raise InputError(f"The encoder {cut(features)} returned vectors of different lengths.")
-    return np.concatenate(out)

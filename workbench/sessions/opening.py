@@ -13,6 +13,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.policies.effective import check_share
 from workbench.pools import compare_fingerprints, load_pool
+from workbench.pools.features.cache import saved_map
 from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.replay import with_saved_map
 from workbench.sessions.measure import ENOUGH
@@ -110,12 +111,17 @@ def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[
         InputError: no such project; or items of the pool were changed, removed or moved since.
     """
     record = store.project(project_id)
-    loaded = pool or load_pool(record.pool["name"], **record.pool.get("options", {}))
+    if pool is None:
+        # a pool that grew would teach other features, and the project's models know the old ones
+        with saved_map(record.feature_map):
+            loaded = load_pool(record.pool["name"], **record.pool.get("options", {}))
+    else:
+        loaded = pool
     change = compare_fingerprints(record.fingerprints, loaded.fingerprints, name=record.pool["name"])
     if change.n_appended or not record.has_item_ids:
         store.update_project(project_id, fingerprints=loaded.fingerprints, item_ids=loaded.items.ids)
         record = store.project(project_id)
-    if pool is None:  # a pool that grew teaches other features, and the project's models know the old ones
+    if pool is None:  # maps that are kept nowhere else
         loaded = with_saved_map(loaded, record.feature_map)
     packed = record.settings.get("test")
     return record, replace(loaded, test=None if packed is None else _unpack(packed, len(loaded)))

@@ -1,4 +1,4 @@
-"""Learnt features kept on disk, so that a pool opened again does not learn them again."""
+"""Learnt features kept on disk: read again, gone on with after a stop, and grown with their pool."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, Ints
+from workbench.errors import InputError
+from workbench.progress import tell
 
 if TYPE_CHECKING:
     from workbench.pools.pool import FeatureMap
@@ -23,13 +28,146 @@ VERSION = 1
 WORTH = 500
 """Items from which on learning takes longer than reading."""
 MAX_BYTES = 2 << 30
+_MAPPED = 32 << 20  # bytes of features from which on they stay on disk and are read where they are looked at
+_FLUSH = 1.0  # seconds of work that a stop may cost
+_SAVED: ContextVar[Mapping[str, Any] | None] = ContextVar("saved map", default=None)
+
+
+class Keeper:
+    """Where work on features is put down piece by piece, so that a stop costs only the piece in hand.
+
+    Args:
+        place: a folder that the same work finds again; None keeps nothing.
+    """
+
+    def __init__(self, place: Path | None = None) -> None:
+        self._place = place
+
+    def map(self, make: Callable[[], FeatureMap]) -> FeatureMap:
+        """A map that is learnt once."""
+        from workbench.pools.features import feature_map_from_json
+
+        held = self.once("map", lambda: {"json": np.array(json.dumps(make().to_json()))})
+        return feature_map_from_json(json.loads(str(held["json"])))
+
+    def once(self, name: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+        """Arrays that are made once; read where they were made before."""
+        path = None if self._place is None else self._place / f"{name}.npz"
+        if path is not None:
+            try:
+                with np.load(path, allow_pickle=False) as held:
+                    return {key: held[key] for key in held.files}
+            except (OSError, ValueError, EOFError):  # not there, or cut short
+                pass
+        made = make()
+        if path is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                beside = path.with_suffix(f".{os.getpid()}.npz")
+                np.savez(beside, **made)  # type: ignore[arg-type]
+                beside.replace(path)
+            except OSError:
+                pass
+        return made
+
+    def rows(self, name: str, n: int, make: Callable[[int, int], Array], step: int, what: str) -> Array:
+        """[n, d] float32 rows made some at a time; those made before a stop are read.
+
+        Args:
+            name: of these rows in this work.
+            n: how many.
+            make: (start, stop) -> [stop - start, d].
+            step: rows at a time; the same one every time, so that the same rows come out.
+            what: is being done, for people.
+        """
+        values, done = self._begun(name, n)
+        begun = kept = done
+        at = monotonic()
+        try:
+            while done < n:
+                tell(done / n, f"{what}: {done:,} of {n:,}")
+                stop = min(done + step, n)
+                rows = np.asarray(make(done, stop), dtype=np.float32)
+                if values is not None and values.shape[1] != rows.shape[1]:
+                    if done > begun:
+                        raise InputError(f"{what}: the vectors are of different lengths.")
+                    values, done, begun = None, 0, 0  # those put down are of something else
+                    continue
+                if values is None:
+                    values = self._new(name, (n, rows.shape[1]))
+                values[done:stop] = rows
+                done = stop
+                if monotonic() - at > _FLUSH:
+                    self._put_down(name, values, done)
+                    kept, at = done, monotonic()
+        finally:
+            if values is not None and done > kept:
+                self._put_down(name, values, done)
+        assert values is not None
+        return values
+
+    def _begun(self, name: str, n: int) -> tuple[Array | None, int]:
+        if self._place is None:
+            return None, 0
+        try:
+            done = int(json.loads((self._place / f"{name}.json").read_text(encoding="utf-8")))
+            values = np.load(self._place / f"{name}.npy", mmap_mode="r+", allow_pickle=False)
+        except (OSError, ValueError, TypeError):
+            return None, 0
+        sound = values.ndim == 2 and len(values) == n and 0 <= done <= n and values.dtype == np.float32
+        return (values, done) if sound else (None, 0)
+
+    def _new(self, name: str, shape: tuple[int, int]) -> Array:
+        if self._place is not None:
+            try:
+                self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
+                (self._place / f"{name}.json").unlink(missing_ok=True)
+                path = self._place / f"{name}.npy"
+                return np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+            except OSError:
+                pass
+        return np.empty(shape, np.float32)
+
+    def _put_down(self, name: str, values: Array, done: int) -> None:
+        if self._place is None or not isinstance(values, np.memmap):
+            return
+        try:
+            values.flush()
+            beside = self._place / f"{name}.{os.getpid()}.json"
+            beside.write_text(json.dumps(done), encoding="utf-8")
+            beside.replace(self._place / f"{name}.json")
+        except OSError:  # a full disk, or somebody else has finished the same work and put it away
+            return
+
+    def done(self) -> None:
+        """The work is finished and kept elsewhere."""
+        if self._place is not None:
+            shutil.rmtree(self._place, ignore_errors=True)
+
+
+@contextmanager
+def saved_map(document: Mapping[str, Any]) -> Iterator[None]:
+    """Within the block, pools that are loaded keep this map where they would learn another of its kind.
+
+    A pool that grew then costs only its new items.
+
+    Args:
+        document: of a map, as `to_json` wrote it.
+    """
+    token = _SAVED.set(document)
+    try:
+        yield
+    finally:
+        _SAVED.reset(token)
 
 
 def cached_features(
     kind: str,
     fingerprints: Array,
     options: Any,
-    learn: Callable[[], tuple[FeatureMap, Array]],
+    learn: Callable[[Keeper], tuple[FeatureMap, Array]],
+    replay: Callable[[FeatureMap, Ints], Array] | None = None,
+    **fixed: Any,
 ) -> tuple[FeatureMap, Array]:
     """A map learnt from a pool, and its features; read where this version learnt them before.
 
@@ -37,21 +175,91 @@ def cached_features(
         kind: of the map.
         fingerprints: [N] of the items.
         options: everything else the map depends on.
-        learn: learns them.
+        learn: learns them, putting pieces down with the keeper; a stop in the middle leaves these, and
+            the same call later goes on from there.
+        replay: (map, places of some items) -> their features, for a pool that has grown.
+        fixed: what a saved map's document must say to be taken up.
 
     Returns:
         The map and [N, D] features. What cannot be read or written is learnt again.
     """
+    document = None if replay is None else _saved(_SAVED.get(), kind, fixed)
+    if document is not None and replay is not None:
+        return _grown(kind, fingerprints, document, replay)
     if len(fingerprints) < WORTH:
-        return learn()
+        return learn(Keeper())
     digest = sha256(repr((VERSION, kind, options)).encode())
-    digest.update(np.ascontiguousarray(fingerprints, dtype="<u8").tobytes())
+    digest.update(_octets(fingerprints))
     place = _folder() / f"{kind}-{digest.hexdigest()[:32]}"
     found = _read(place, len(fingerprints))
     if found is None:
-        found = learn()
-        _write(place, *found)
+        keeper = Keeper(place.with_name(place.name + ".part"))
+        found = learn(keeper)
+        _write(place, *found, fingerprints)
+        keeper.done()
     return found
+
+
+def _saved(document: Any, kind: str, fixed: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The document of a map of this kind, or of the part of a joined one."""
+    if not isinstance(document, Mapping):
+        return None
+    if document.get("kind") == "joined":
+        parts = (_saved(part, kind, fixed) for part in document.get("parts", ()))
+        return next((part for part in parts if part is not None), None)
+    same = document.get("kind") == kind and all(document.get(key) == value for key, value in fixed.items())
+    return dict(document) if same else None
+
+
+def _grown(
+    kind: str, fingerprints: Array, document: dict[str, Any], replay: Callable[[FeatureMap, Ints], Array]
+) -> tuple[FeatureMap, Array]:
+    """Features by a saved map: of items that it met before they are read, the others are made."""
+    from workbench.pools.features import feature_map_from_json
+
+    feature_map = feature_map_from_json(document)
+    if len(fingerprints) < WORTH:
+        return feature_map, replay(feature_map, np.arange(len(fingerprints)))
+    name = _digest(feature_map)
+    place, words = max(
+        _met(kind, name),
+        key=lambda one: int(np.isin(fingerprints, one[1]).sum()),
+        default=(Path(), np.empty(0, np.uint64)),
+    )
+    known = _read(place, len(words)) if len(words) else None
+    if known is not None and np.array_equal(words, fingerprints):
+        return known
+    features = np.empty((len(fingerprints), len(feature_map.columns)), np.float32)
+    missing = np.arange(len(fingerprints))
+    if known is not None:
+        order = np.argsort(words)
+        at = order[np.searchsorted(words, fingerprints, sorter=order).clip(max=len(words) - 1)]
+        there = words[at] == fingerprints
+        features[there], missing = known[1][at[there]], np.flatnonzero(~there)
+    if len(missing):
+        features[missing] = replay(feature_map, missing)
+    digest = sha256(repr((VERSION, kind, name)).encode())
+    digest.update(_octets(fingerprints))
+    _write(_folder() / f"{kind}-{digest.hexdigest()[:32]}", feature_map, features, fingerprints)
+    return feature_map, features
+
+
+def _met(kind: str, name: str) -> Iterator[tuple[Path, Array]]:
+    """Folders of features by the map of this digest, with the fingerprints of their items."""
+    for place in sorted(_folder().glob(f"{kind}-*")):
+        try:
+            if (place / "map.sha256").read_text(encoding="utf-8") == name:
+                yield place, np.load(place / "words.npy", allow_pickle=False)
+        except (OSError, ValueError):  # not finished, or damaged
+            continue
+
+
+def _digest(feature_map: FeatureMap) -> str:
+    return sha256(json.dumps(feature_map.to_json(), sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _octets(fingerprints: Array) -> bytes:
+    return np.ascontiguousarray(fingerprints, dtype="<u8").tobytes()
 
 
 def _folder() -> Path:
@@ -68,19 +276,28 @@ def _read(place: Path, n: int) -> tuple[FeatureMap, Array] | None:
 
     try:
         feature_map = feature_map_from_json(json.loads((place / "map.json").read_text(encoding="utf-8")))
-        features = np.load(place / "features.npy", allow_pickle=False)
+        path = place / "features.npy"
+        large = path.stat().st_size > _MAPPED
+        features = np.load(path, allow_pickle=False, mmap_mode="r" if large else None)
         os.utime(place)
     except (OSError, ValueError):  # not there, damaged, or of another version
         return None
     whole = features.shape == (n, len(feature_map.columns)) and features.dtype == np.float32
-    return (feature_map, features) if whole and np.isfinite(features).all() else None
+    return (feature_map, features) if whole and _finite(features) else None
 
 
-def _write(place: Path, feature_map: FeatureMap, features: Array) -> None:
+def _finite(features: Array) -> bool:
+    step = max(1, _MAPPED // max(1, 4 * features.shape[1]))
+    return all(np.isfinite(features[i : i + step]).all() for i in range(0, len(features), step))
+
+
+def _write(place: Path, feature_map: FeatureMap, features: Array, fingerprints: Array) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         made = Path(tempfile.mkdtemp(dir=place.parent, prefix="new-"))
         (made / "map.json").write_text(json.dumps(feature_map.to_json()), encoding="utf-8")
+        (made / "map.sha256").write_text(_digest(feature_map), encoding="utf-8")
+        np.save(made / "words.npy", np.ascontiguousarray(fingerprints, dtype="<u8"))
         np.save(made / "features.npy", np.asarray(features, dtype=np.float32))
         shutil.rmtree(place, ignore_errors=True)
         made.rename(place)

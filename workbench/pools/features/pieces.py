@@ -15,6 +15,7 @@ from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.features.packing import pack, unpack
 from workbench.pools.features.texts import check_texts, heaviest, texts_of
+from workbench.progress import tell
 
 MAX_WORDS = 20_000
 MAX_PIECES = 30_000
@@ -24,7 +25,7 @@ _AXES = 256
 _AXES_OF_MANY = 512  # classes need more directions to be told apart
 _MANY_CLASSES = 50
 _FIT_TEXTS = 20_000
-_CHUNK = 2000
+TEXTS_AT_ONCE = 2000
 _LEVELS = 127
 
 
@@ -75,7 +76,8 @@ class PiecesFeatureMap:
         step = -(-len(texts) // _FIT_TEXTS)
         part = [text[:LONGEST] for text in texts[::step]]
         fitted = []
-        for make, most in ((_words, MAX_WORDS), (_pieces, MAX_PIECES)):
+        for number, (make, most) in enumerate(((_words, MAX_WORDS), (_pieces, MAX_PIECES))):
+            tell(0.2 * number, "Learning " + ("words" if number == 0 else "pieces of words"))
             vectorizer = make(min_df=2, max_features=most)
             try:
                 fitted.append((vectorizer.fit_transform(part), vectorizer))
@@ -90,6 +92,7 @@ class PiecesFeatureMap:
                 f"Nothing in the texts of column {column!r} occurs in two of them; there is nothing to "
                 "compare them by."
             )
+        tell(0.5, f"Learning {n} directions")
         with np.errstate(invalid="ignore"):  # of texts that are all alike no share of their variance is known
             axes = TruncatedSVD(n, algorithm="randomized", random_state=0).fit(values).components_
         axes = axes * np.sign(axes[np.arange(n), np.abs(axes).argmax(axis=1)])[:, None]
@@ -139,12 +142,12 @@ class PiecesFeatureMap:
 
         texts = texts_of(rows, self.column)
         out = np.empty((len(texts), len(self.levels)), np.float32)
-        for start in range(0, len(texts), _CHUNK):
-            some = [text[:LONGEST] for text in texts[start : start + _CHUNK]]
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            some = [text[:LONGEST] for text in texts[start : start + TEXTS_AT_ONCE]]
             values = sparse.hstack([made.transform(some) for made in self._fitted], format="csr")
             part = values @ self._axes
             length = np.linalg.norm(part, axis=1, keepdims=True)
-            out[start : start + _CHUNK] = part / np.where(length > 1e-9, length, 1.0)
+            out[start : start + TEXTS_AT_ONCE] = part / np.where(length > 1e-9, length, 1.0)
         return out
 
     def heaviest(self, text: str, n: int) -> tuple[tuple[str, float], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
+from workbench.pools.features.cache import Keeper
 from workbench.pools.features.packing import pack, unpack
+from workbench.progress import part, tell
 
 SIDE = 32
 PATCH = 6
@@ -80,7 +82,12 @@ class ShapesFeatureMap:
 
     @classmethod
     def learn(
-        cls, images: Array | Sequence[Array], white: float = 255.0, side: int = SIDE, seed: int = 0
+        cls,
+        images: Array | Sequence[Array],
+        white: float = 255.0,
+        side: int = SIDE,
+        seed: int = 0,
+        keeper: Keeper | None = None,
     ) -> tuple[ShapesFeatureMap, Floats]:
         """Learn patches and axes from a pool's images; the features come with them at no further cost.
 
@@ -89,6 +96,7 @@ class ShapesFeatureMap:
             white: the value of white.
             side: longest side of the copies that the features see, in pixels.
             seed: of the drawing of patches and rows.
+            keeper: where pieces are put down, so that a stop costs only the piece in hand.
 
         Returns:
             The map and the images' features [N, n] float32; the same images always give the same ones.
@@ -96,9 +104,7 @@ class ShapesFeatureMap:
         Raises:
             InputError: images smaller than 12 pixels a side, or a side below that.
         """
-        from sklearn.cluster import MiniBatchKMeans
-        from threadpoolctl import threadpool_limits
-
+        keeper = keeper or Keeper()
         canvas, colour = _canvas(images, side)
         if min(canvas) < SMALLEST:
             raise InputError(
@@ -108,29 +114,39 @@ class ShapesFeatureMap:
         rng = np.random.default_rng([seed, len(images)])
         rows = np.sort(rng.permutation(len(images))[:_FIT_ROWS])
         copies = np.stack([_copy(images[row], canvas, colour, white) for row in rows])
-        raw = _drawn_patches(copies, rng)
-        patch_mean, whitening = _zca(raw)
-        kmeans = MiniBatchKMeans(
-            min(_CENTRES, max(2, len(raw) // 10)), batch_size=2048, n_init=1, random_state=seed
-        )
-        with threadpool_limits(1):  # its batches are small: threads would wait for each other
-            centres = kmeans.fit((raw - patch_mean) @ whitening).cluster_centers_.astype(np.float32)
-        del raw
+        with part(0.0, 0.15):
+            tell(0.0, "Learning patches of the images")
+            learnt = keeper.once("patches", lambda: _patches(copies, rng, seed))
+        patch_mean, whitening, centres = learnt["mean"], learnt["whitening"], learnt["centres"]
         stride = 1 if len(images) <= _STRIDE_ONE else 2
-        hog = np.concatenate([_hog(part) for part in _chunks(copies)])
-        code = np.concatenate(
-            [_patch_code(part, patch_mean, whitening, centres, stride) for part in _chunks(copies)]
-        )
+
+        def raw(start: int, stop: int) -> Floats:
+            some = copies[start:stop]
+            code = _patch_code(some, patch_mean, whitening, centres, stride)
+            return np.concatenate([_hog(some), code], axis=1)
+
+        share = len(rows) / len(images)  # of the images that the axes are learnt from
+        with part(0.15, 0.2 + 0.7 * share):
+            both = keeper.rows("learnt", len(rows), raw, _CHUNK, "Gradients and patches")
+            tell(1.0, "Learning the axes")
+        hog, code = both[:, : -4 * len(centres)], both[:, -4 * len(centres) :]
         blocks = _block(hog), _block(code)
         joined = np.concatenate([_joined(hog, blocks[0]), _joined(code, blocks[1])], axis=1)
         mean, axes = _principal_axes(joined)
         found = cls(canvas, colour, float(white), stride, patch_mean, whitening, centres, *blocks, mean, axes)
         features = np.empty((len(images), len(axes)), np.float32)
         features[rows] = found._projected(joined)
+        del both, hog, code, joined
         others = np.setdiff1d(np.arange(len(images)), rows)
-        for start in range(0, len(others), _CHUNK):
-            part = others[start : start + _CHUNK]
-            features[part] = found._features([images[row] for row in part])
+        if len(others):
+            with part(0.2 + 0.7 * share, 1.0):
+                features[others] = keeper.rows(
+                    "others",
+                    len(others),
+                    lambda start, stop: found._features([images[row] for row in others[start:stop]]),
+                    _CHUNK,
+                    "Shapes of the other images",
+                )
         return found, features
 
     def transform(self, rows: Any) -> Array:
@@ -172,9 +188,9 @@ class ShapesFeatureMap:
         return np.clip(np.rint(copy * 255.0), 0, 255).astype(np.uint8)
 
     def _features(self, images: Sequence[Array]) -> Floats:
-        part = np.stack([_copy(image, self.canvas, self.colour, self.white) for image in images])
-        code = _patch_code(part, self.patch_mean, self.whitening, self.centres, self.stride)
-        hog = _joined(_hog(part), self.gradients)
+        copies = np.stack([_copy(image, self.canvas, self.colour, self.white) for image in images])
+        code = _patch_code(copies, self.patch_mean, self.whitening, self.centres, self.stride)
+        hog = _joined(_hog(copies), self.gradients)
         return self._projected(np.concatenate([hog, _joined(code, self.patches)], axis=1))
 
     def _projected(self, joined: Floats) -> Floats:
@@ -234,8 +250,10 @@ def _canvas(images: Array | Sequence[Array], side: int) -> tuple[tuple[int, int]
     """Size and mode of the copies: the pool's own size shrunk to `side`; a square where sizes differ."""
     if side < SMALLEST:
         raise InputError(f"Shapes need a side of at least {SMALLEST} pixels; got {side}.")
-    held = isinstance(images, np.ndarray)
-    shapes = {images.shape[1:]} if held else {image.shape for image in images}  # type: ignore[union-attr]
+    if isinstance(images, np.ndarray):
+        shapes = {images.shape[1:]}
+    else:  # copies that lie on disk know their shapes
+        shapes = set(getattr(images, "shapes", None) or (image.shape for image in images))
     colour = any(len(shape) == 3 for shape in shapes)
     sizes = {shape[:2] for shape in shapes}
     if len(sizes) > 1:
@@ -312,11 +330,6 @@ def _resized(values: Floats, size: tuple[int, int]) -> Floats:
     return parts[0] if values.ndim == 2 else np.stack(parts, axis=2)
 
 
-def _chunks(copies: Floats) -> Iterator[Floats]:
-    for start in range(0, len(copies), _CHUNK):
-        yield copies[start : start + _CHUNK]
-
-
 def _hog(copies: Floats) -> Floats:
     """[n, d] oriented gradients: cells of 4, nine bins, blocks of 2 x 2 (Dalal & Triggs 2005)."""
     from skimage.feature import hog
@@ -342,6 +355,21 @@ def _windows(copies: Floats, stride: int) -> Floats:
 def _normalised(patches: Floats) -> Floats:
     centred = patches - patches.mean(axis=-1, keepdims=True)
     return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(_VARIANCE_FLOOR))
+
+
+def _patches(copies: Floats, rng: np.random.Generator, seed: int) -> dict[str, Array]:
+    """Mean, ZCA transform and k-means centres of patches drawn from the copies."""
+    from sklearn.cluster import MiniBatchKMeans
+    from threadpoolctl import threadpool_limits
+
+    raw = _drawn_patches(copies, rng)
+    mean, whitening = _zca(raw)
+    kmeans = MiniBatchKMeans(
+        min(_CENTRES, max(2, len(raw) // 10)), batch_size=2048, n_init=1, random_state=seed
+    )
+    with threadpool_limits(1):  # its batches are small: threads would wait for each other
+        centres = kmeans.fit((raw - mean) @ whitening).cluster_centers_.astype(np.float32)
+    return {"mean": mean, "whitening": whitening, "centres": centres}
 
 
 def _drawn_patches(copies: Floats, rng: np.random.Generator) -> Floats:

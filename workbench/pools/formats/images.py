@@ -7,6 +7,7 @@ an image's header promises, and the pixels of all images together. Nothing is un
 from __future__ import annotations
 
 import io
+import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import check_image_features, image_pool, shapes_pool
-from workbench.pools.features.cache import cached_features
+from workbench.pools.features.cache import Keeper, cached_features
 from workbench.pools.features.pixels import size_text
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap, shrunk
 from workbench.pools.features.vectors import is_vectors, without_features
@@ -27,7 +28,8 @@ from workbench.pools.formats import Reader
 from workbench.pools.formats.files import MAX_BYTES, File, check_size
 from workbench.pools.items import plain
 from workbench.pools.labels import class_order
-from workbench.pools.pool import Pool, Shown
+from workbench.pools.pool import FeatureMap, Pool, Shown
+from workbench.progress import part, tell
 from workbench.reading import cut, listed, reading
 
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
@@ -37,6 +39,9 @@ MAX_PIXELS = 25_000_000
 MAX_NUMBERS = 100_000_000
 """Most pixels x colours of all images together: their features take four bytes each."""
 MAX_FILES = 200_000
+_COPIES_BYTES = 64 << 20
+_READING = 0.3  # of the whole: photos are decoded before anything is learnt
+_TOLD = 50  # photos between two reports
 MAX_PHOTO_BYTES = 64 << 30
 """Most bytes of the files of photos that are read one at a time."""
 _JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
@@ -134,7 +139,8 @@ def _photo_pool(
     features: str,
 ) -> Pool | None:  # fmt: skip
     """A pool of photos with shapes or vectors as features; None where the images are too small for shapes."""
-    read = read_photos(folder, folder.paths, corrupt, max_pixels)
+    with part(0.0, _READING):
+        read = read_photos(folder, folder.paths, corrupt, max_pixels)
     if len(read.kept) < 2:
         raise _too_few(folder, len(read.kept))
     paths = [folder.paths[i] for i in read.kept]
@@ -163,8 +169,40 @@ class PhotosRead(NamedTuple):
 
     kept: list[int]
     dropped: list[int]
-    copies: list[Array]
+    copies: Copies
     words: Array
+
+
+class Copies(Sequence[Array]):
+    """Small images one after the other: in memory up to 64 MB, beyond that in a file without a name.
+
+    Attributes:
+        shapes: of each.
+    """
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, ...]] = []
+        self._starts: list[int] = []
+        self._end = 0
+        self._file = tempfile.SpooledTemporaryFile(max_size=_COPIES_BYTES)  # noqa: SIM115
+
+    def append(self, image: Array) -> None:
+        """Add one, uint8."""
+        self._file.seek(self._end)
+        self._file.write(np.ascontiguousarray(image, dtype=np.uint8).tobytes())
+        self.shapes.append(image.shape)
+        self._starts.append(self._end)
+        self._end += image.size
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        shape = self.shapes[index]
+        self._file.seek(self._starts[index])
+        return np.frombuffer(self._file.read(int(np.prod(shape))), np.uint8).reshape(shape)
 
 
 def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pixels: int) -> PhotosRead:
@@ -184,9 +222,11 @@ def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pix
     """
     kept: list[int] = []
     dropped: list[int] = []
-    copies: list[Array] = []
+    copies = Copies()
     words: list[int] = []
     for i, path in enumerate(paths):
+        if i % _TOLD == 0:
+            tell(i / len(paths), f"Reading the photos: {i:,} of {len(paths):,}")
         try:
             data = source.read(path)
             copy = decode_image(data, f"{source.label}: {cut(path)}", max_pixels=max_pixels, side=SIDE)
@@ -228,13 +268,21 @@ def photo_pool(
         The pool; None where the images are too small for shapes.
     """
     vectors = is_vectors(features)
-    if not vectors and max(max(copy.shape[:2]) for copy in read.copies) < SMALLEST:
+    if not vectors and max(max(shape[:2]) for shape in read.copies.shapes) < SMALLEST:
         return None
     shared: dict[str, Any] = {"title": title, "description": f"{len(items):,} images."}
     if vectors:
         bare, none = without_features(features, len(items))
         return Pool(name, "image", none, classes, truth, items, bare, read.words, notes=notes, **shared)
-    learnt, found = cached_features("shapes", read.words, SIDE, lambda: ShapesFeatureMap.learn(read.copies))
+
+    def learn(keeper: Keeper) -> tuple[FeatureMap, Array]:
+        return ShapesFeatureMap.learn(read.copies, keeper=keeper)
+
+    def replay(made: FeatureMap, rows: Ints) -> Array:
+        return made.transform([read.copies[int(row)] for row in rows])
+
+    with part(_READING, 1.0):
+        learnt, found = cached_features("shapes", read.words, SIDE, learn, replay, white=255.0)
     return shapes_pool(name, items, learnt, found, read.words, truth, classes, notes=notes, **shared)
 
 

@@ -12,8 +12,8 @@ from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import image_pool
 from workbench.pools.cells import Numbers, plain_text, read_numbers, read_texts
-from workbench.pools.features.cache import cached_features
-from workbench.pools.features.pieces import PiecesFeatureMap
+from workbench.pools.features.cache import Keeper, cached_features
+from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
 from workbench.pools.features.table import (
     CategoryColumn,
     DateColumn,
@@ -39,6 +39,7 @@ from workbench.pools.pool import FeatureMap, Pool
 from workbench.pools.tables.columns import Column, typical
 from workbench.pools.tables.examination import Examination
 from workbench.pools.tables.report import counted
+from workbench.progress import part
 from workbench.reading import cut, listed
 
 _BLANK_WORD = np.uint64(0xB1A9)
@@ -181,11 +182,24 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     elif table.options.text_features == "pieces":
         n_classes, what = len(table.classes), "directions of words and pieces of words"
 
-        def learn() -> tuple[FeatureMap, Array]:
-            made = PiecesFeatureMap.of(texts, column, n_classes)
-            return made, made.transform(texts)
+        def learn(keeper: Keeper) -> tuple[FeatureMap, Array]:
+            with part(0.0, 0.8):
+                made = keeper.map(lambda: PiecesFeatureMap.of(texts, column, n_classes))
+            with part(0.8, 1.0):
+                return made, keeper.rows(
+                    "texts",
+                    len(texts),
+                    lambda start, stop: made.transform(texts[start:stop]),
+                    TEXTS_AT_ONCE,
+                    "Features of the texts",
+                )
 
-        feature_map, features = cached_features("pieces", words, (column, n_classes), learn)
+        def replay(made: FeatureMap, places: Ints) -> Array:
+            return made.transform([texts[i] for i in places])
+
+        feature_map, features = cached_features(
+            "pieces", words, (column, n_classes), learn, replay, column=column
+        )
     else:
         feature_map, what = TextFeatureMap.of(texts, column), "topics"
         features = feature_map.transform(texts)
@@ -219,7 +233,8 @@ def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
         notes = (*notes, f"{words}; left out.")
         rows = np.array([i for i in rows.tolist() if pictures.names[i] not in failed], dtype=np.int64)
     names = [pictures.names[i] for i in rows]
-    read = read_photos(pictures, names, options.corrupt, MAX_PIXELS)
+    with part(0.0, 0.3):
+        read = read_photos(pictures, names, options.corrupt, MAX_PIXELS)
     if read.dropped:
         dropped = [names[i] for i in read.dropped]
         notes = (
