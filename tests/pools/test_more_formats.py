@@ -1,6 +1,7 @@
 """Workbooks, JSON, lines, Hugging Face folders, and pictures that a column names."""
 
 import base64
+import contextlib
 import io
 import json
 import zipfile
@@ -19,8 +20,10 @@ from PIL import Image
 
 from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool, with_learnt_features
-from workbench.pools.formats import format_of
+from workbench.pools.formats import format_of, huggingface
+from workbench.pools.formats.arrow_sizes import unpacked_size
 from workbench.pools.formats.files import File
+from workbench.pools.tables.options import TableOptions
 
 
 def picture(seed: int, side: int = 16) -> bytes:
@@ -329,3 +332,55 @@ def test_bad_hugging_face_folders(tmp_path):
     save_to_disk(tmp_path / "big", images_table())
     with pytest.raises(InputError, match=r"limit is"):
         load_pool(str(tmp_path / "big"), max_bytes=1000)
+
+
+def arrow(table, form, codec):
+    sink = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    made = pa.ipc.new_stream if form == "stream" else pa.ipc.new_file
+    with made(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("form", ["stream", "file"])
+@pytest.mark.parametrize("codec", [None, "lz4", "zstd"])
+def test_an_arrow_file_says_how_large_it_is_before_it_is_unpacked(form, codec, tmp_path, monkeypatch):
+    n = 50_000
+    whole = pa.table(
+        {
+            "a": np.zeros(n),
+            "b": pa.array(["x" * 50] * n),
+            "c": pa.array(["y"] * n).dictionary_encode(),
+            "label": [i % 2 for i in range(n)],
+        }
+    )
+    data = arrow(whole, form, codec)
+    stream = data[8:] if form == "file" else data
+    assert whole.nbytes <= unpacked_size(stream) < 1.1 * whole.nbytes
+    folder = tmp_path / "set"
+    folder.mkdir()
+    (folder / "data-0.arrow").write_bytes(data)
+    file, options = File.of(folder), TableOptions(max_bytes=len(data) + 1000)
+    if codec is not None:
+        opened = []
+        monkeypatch.setattr(pa.ipc, "open_stream", lambda *given: opened.append(given))
+        with pytest.raises(InputError, match=r"unpacked.*limit is"):
+            huggingface.read(file, options)
+        assert not opened, "it was unpacked before it was measured"
+        monkeypatch.undo()
+    frame = huggingface.read(file, TableOptions()).frame
+    assert len(frame) == n and list(frame.columns) == ["a", "b", "c", "label"] and set(frame["c"]) == {"y"}
+
+
+def test_a_damaged_arrow_file_is_one_sentence(tmp_path):
+    data = arrow(pa.table({"a": np.arange(500.0), "b": ["t"] * 500}), "stream", "zstd")
+    (tmp_path / "set").mkdir()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        cut = bytearray(data)
+        for at in rng.integers(0, len(cut), size=4):
+            cut[at] = int(rng.integers(256))
+        (tmp_path / "set" / "data-0.arrow").write_bytes(bytes(cut))
+        with contextlib.suppress(InputError):
+            huggingface.read(File.of(tmp_path / "set"), TableOptions())

@@ -109,27 +109,40 @@ def routes() -> list[Any]:
 
 async def _download(request: Request) -> Response:
     from starlette.concurrency import run_in_threadpool
-    from starlette.responses import PlainTextResponse
     from starlette.responses import Response as Plain
 
     offer = _offers.get(request.path_params["token"])
     file = None if offer is None else offer.file
     if file is None:
-        return PlainTextResponse("This file is offered no more: open the page anew and press again.\n", 404)
+        return _told("This file is offered no more: open the page anew and press again.", "file")
     make, name = file
     try:
         octets = await run_in_threadpool(make)
     except InputError as error:
-        return PlainTextResponse(f"{error}\n", 409)
+        return _told(str(error), name)
     except Exception:
         log.exception("The file %s could not be made.", name)
-        return PlainTextResponse("The file could not be made; the server's log says why.\n", 500)
+        return _told("The file could not be made; the server's log says why.", name)
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
         "cache-control": "no-store",
     }
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return Plain(octets, media_type=kind, headers=headers)
+
+
+def _told(words: str, name: str) -> Response:
+    """A text in the file's place that says why it is not there.
+
+    A browser shows nothing of an answer that says it failed but "Failed" beside the file's name.
+    """
+    from starlette.responses import PlainTextResponse
+
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(f'{name} was not made.txt')}",
+        "cache-control": "no-store",
+    }
+    return PlainTextResponse(f"{words}\n", headers=headers)
 
 
 def figure_downloads(fig: Any, stem: str, key: str) -> None:

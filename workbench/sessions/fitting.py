@@ -28,8 +28,10 @@ from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectState, fold
 from workbench.store.retry import retried
+from workbench.work.memory import give_back
 
 QUEUE = 10
+_ROUNDS_BETWEEN = 50  # fits after which free memory goes back to the system
 
 # Of the arrays stored with a fit. Version 0.1.0 wrote none (0); another number is another version's.
 STATE_FORMAT = 1
@@ -314,6 +316,8 @@ class Fits:
         with self._restoring:
             if self._published is None or self._published.model.number < number:
                 self._published, self._tried, self.problem = published, number, ""
+        if number % _ROUNDS_BETWEEN == 0:
+            give_back()
         return finished
 
     def _restore(self) -> None:

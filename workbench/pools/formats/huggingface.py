@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.pools.formats import Reader, csv, jsons
+from workbench.pools.formats.arrow_sizes import unpacked_size
 from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.formats.images import IMAGE_ENDINGS, MAX_PHOTO_BYTES
 from workbench.pools.tables import table_reader
@@ -160,10 +161,11 @@ def _pieces(path: str, data: bytes, options: TableOptions, name: str) -> Iterato
         check_cells(name, file.metadata.num_rows, len(file.schema_arrow.names), options.max_cells)
         yield file.read()
         return
-    stream = data[:6] != b"ARROW1"
-    source = pa.ipc.open_stream(data) if stream else pa.ipc.open_file(data)
-    batches = iter(source) if stream else (source.get_batch(i) for i in range(source.num_record_batches))
-    for batch in batches:
+    # a file is a stream behind eight bytes, and an index that need not tell the truth about it
+    stream = memoryview(data)[8:] if data[:6] == b"ARROW1" else memoryview(data)
+    check_size(f"{name} (unpacked)", unpacked_size(stream), options.max_bytes)
+    source = pa.ipc.open_stream(pa.py_buffer(stream))
+    for batch in source:
         yield pa.Table.from_batches([batch], schema=source.schema)
 
 
