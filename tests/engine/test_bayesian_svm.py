@@ -7,22 +7,18 @@ from scipy.optimize import minimize_scalar
 
 from tests.engine.problems import differences, overlapping, projected
 from workbench.engine.full_svm import full_gp
+from workbench.engine.gaussian import State
 from workbench.engine.kernels import StationaryKernel
 from workbench.engine.likelihoods import BayesianSVM
 from workbench.engine.natural_gradient import (
-    ZERO_MEAN,
-    Block,
-    Drift,
-    Plan,
     ProjectedRows,
     Schedule,
-    State,
     ascend,
     ascend_stochastic,
     class_minibatches,
-    compiled,
     objective,
 )
+from workbench.engine.natural_steps import ZERO_MEAN, Block, Drift, Plan, compiled
 from workbench.engine.projection import make_basis, project
 
 SVM = BayesianSVM()

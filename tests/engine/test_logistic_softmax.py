@@ -10,22 +10,13 @@ from scipy.special import digamma, expit, gammaln, logsumexp
 from scipy.stats import norm, qmc
 
 from tests.engine.problems import differences, one_hot, overlapping, projected
+from workbench.engine.gaussian import State
 from workbench.engine.gradient import Hyper, Rows, kernel_gradient
 from workbench.engine.kernels import StationaryKernel
 from workbench.engine.likelihoods import BayesianSVM, LogisticSoftmax
 from workbench.engine.likelihoods.logistic_softmax import BOUNDS, gamma_shape, joint, mean_field
-from workbench.engine.natural_gradient import (
-    ZERO_MEAN,
-    Block,
-    MeanPrior,
-    Plan,
-    Schedule,
-    State,
-    ascend,
-    ascend_stochastic,
-    compiled,
-    objective,
-)
+from workbench.engine.natural_gradient import Schedule, ascend, ascend_stochastic, objective
+from workbench.engine.natural_steps import ZERO_MEAN, Block, MeanPrior, Plan, compiled
 from workbench.engine.projection import make_basis, project
 
 CONJUGATE = {"joint": joint, "mean-field": mean_field}

@@ -23,15 +23,8 @@ from workbench.engine.likelihoods import (
 )
 from workbench.engine.likelihoods import softmax as engine
 from workbench.engine.likelihoods.base import log_ndtr
-from workbench.engine.natural_gradient import (
-    ZERO_MEAN,
-    Block,
-    NaturalGradientAscent,
-    ascend,
-    compiled,
-    objective,
-    trace_count,
-)
+from workbench.engine.natural_gradient import NaturalGradientAscent, ascend, objective
+from workbench.engine.natural_steps import ZERO_MEAN, Block, compiled, trace_count
 from workbench.engine.projection import make_basis, project
 from workbench.engine.softmax import softmax_probabilities
 from workbench.errors import InputError

@@ -190,7 +190,7 @@ class LinearBayesianSVMClassifier(_SVMClassifier):
         return like._replace(variance=float(np.exp(theta[0])))
 
     def _kernel_gradient(self, data: Data, hyper: Hyper, state: Any, theta: Floats) -> Floats:
-        from workbench.engine.natural_gradient import compiled, moments
+        from workbench.engine.natural_steps import compiled, moments
 
         # f scales with sqrt(v): d/d log v = sum g F / 2 - sum theta V / 2
         block = block_of(self, data, hyper)

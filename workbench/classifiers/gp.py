@@ -205,7 +205,7 @@ class SparseGPClassifier(GPClassifier):
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._check()
-        from workbench.engine.natural_gradient import MeanPrior
+        from workbench.engine.natural_steps import MeanPrior
         from workbench.engine.runtime import prepare
 
         prepare()
@@ -498,8 +498,8 @@ def default_inducing(n: int) -> int:
 
 
 def block_of(model: SparseGPClassifier, data: Data, hyper: Hyper) -> Any:
-    """All rows, projected, as one `workbench.engine.natural_gradient.Block` of arrays."""
-    from workbench.engine.natural_gradient import Block
+    """All rows, projected, as one `workbench.engine.natural_steps.Block` of arrays."""
+    from workbench.engine.natural_steps import Block
 
     kernel = model._make_kernel(hyper.length_scale, hyper.variance)
     phi, residual = project(data.scaled, model._basis(hyper), kernel)

@@ -21,7 +21,7 @@ from workbench.engine.adam import AdamState, adam_step
 from workbench.engine.fitting import FitResult, minibatches
 from workbench.engine.gaussian import State
 from workbench.engine.likelihoods import SiteLikelihood
-from workbench.engine.natural_gradient import Block
+from workbench.engine.natural_steps import Block
 from workbench.engine.projection import relative_jitter
 from workbench.engine.whitened import kl, project, variances
 from workbench.progress import FitCallback

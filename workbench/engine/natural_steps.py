@@ -1,0 +1,311 @@
+"""One natural-gradient step for whitened sparse GPs, compiled: data to sums, sums to the next q(v).
+
+Open shapes: one trace per likelihood object and dtype, whatever the number of items or inducing points.
+The equations are in the docstring of `workbench.engine.natural_gradient`, whose drivers call this.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import tensorflow as _tensorflow
+
+from workbench.engine.gaussian import State
+from workbench.engine.likelihoods import SiteLikelihood
+from workbench.engine.whitened import grams, inverse_root, kl, variances
+
+# its type stubs know neither AutoGraph's loops nor NumPy arrays as arguments
+tf: Any = _tensorflow
+
+
+class Block(NamedTuple):
+    """Some rows of the data, projected.
+
+    Attributes:
+        phi: [n, P] whitened features.
+        residual: [n] prior variance the inducing points do not explain.
+        targets: [n, C] what the likelihood wants: one-hot, or signs -1 and +1.
+    """
+
+    phi: Any
+    residual: Any
+    targets: Any
+
+
+class MeanPrior(NamedTuple):
+    """The prior of the prior mean m0.
+
+    Attributes:
+        mean: m0's centre, or its fixed value.
+        variance: of m0 around it; None keeps m0 fixed.
+    """
+
+    mean: float = 0.0
+    variance: float | None = None
+
+    def tensors(self, dtype: Any) -> tuple[Any, Any]:
+        """Whether m0 is learned, and its centre and precision [2]."""
+        precision = 0.0 if self.variance is None else 1.0 / self.variance
+        return tf.constant(self.variance is not None), tf.constant([self.mean, precision], dtype)
+
+
+ZERO_MEAN = MeanPrior()
+
+
+class Sums(NamedTuple):
+    """Sums over items that a step needs.
+
+    Attributes:
+        gram: [C, P, P] Phi' diag(theta_c) Phi.
+        linear: [C, P] Phi' (g + theta F).
+        cross: [C, P] Phi' theta.
+        totals: [2, C] sums of g + theta F and of theta.
+        value: the data's part of the objective.
+    """
+
+    gram: Any
+    linear: Any
+    cross: Any
+    totals: Any
+    value: Any
+
+
+class Plan(NamedTuple):
+    """Minibatch steps.
+
+    Attributes:
+        rows: [T, S] rows of each step.
+        classes: [T, K] classes it updates.
+        scale: N / S.
+    """
+
+    rows: Any
+    classes: Any
+    scale: Any
+
+
+class Drift(NamedTuple):
+    """Moving moments of the natural gradient, for rates that adapt themselves (Ranganath et al. 2013).
+
+    Attributes:
+        linear: [C, P] moving means.
+        precision: [C, P, P] moving means.
+        averaging: [3, C] steps taken, moving squared length, window.
+    """
+
+    linear: Any
+    precision: Any
+    averaging: Any
+
+
+# ---------------------------------------------------------------------------------- compiled parts
+
+
+def moments(block: Block, state: State) -> tuple[Any, Any]:
+    """Mean and variance [n, C] of the latents of a block."""
+    mean = tf.matmul(block.phi, state.mean) + state.prior_mean
+    return mean, block.residual[:, None] + variances(block.phi, state.root)
+
+
+def _sums(likelihood: SiteLikelihood, block: Block, state: State, first: Any, share: Any = 1.0) -> Sums:
+    f, v = moments(block, state)
+    g, theta, value = likelihood.sites(f, v, block.targets, first, share)
+    r = g + theta * f
+    return Sums(
+        grams(block.phi, theta),
+        tf.matmul(r, block.phi, transpose_a=True),
+        tf.matmul(theta, block.phi, transpose_a=True),
+        tf.stack([tf.reduce_sum(r, 0), tf.reduce_sum(theta, 0)]),
+        tf.reduce_sum(value),
+    )
+
+
+def _solve(precision: Any, linear: Any, cross: Any, totals: Any, m0: Any, prior: Any) -> tuple[Any, Any, Any]:
+    """Mean [P, C], root and m0 of natural parameters; NaN where a precision is not positive."""
+    learn, (centre, tightness) = prior[0], tf.unstack(prior[1])
+    root = inverse_root(precision)
+    a = tf.linalg.matvec(root, linear)
+    b = tf.linalg.matvec(root, cross)
+    # the best m0 with v_c maximised out: a Schur complement
+    best = (totals[0] - tf.reduce_sum(b * a, 1) + centre * tightness) / (
+        totals[1] - tf.reduce_sum(b * b, 1) + tightness
+    )
+    m0 = tf.where(learn, best, m0)
+    return tf.transpose(tf.linalg.matvec(root, a - b * m0[:, None], transpose_a=True)), root, m0
+
+
+def _penalty(state: State, prior: Any) -> Any:
+    """KL(q || p) summed over classes, minus log N(m0) up to its constant where m0 is learned."""
+    pull = 0.5 * prior[1][1] * tf.reduce_sum(tf.square(state.prior_mean - prior[1][0]))
+    return kl(state.mean, state.root) + tf.where(prior[0], pull, tf.zeros_like(pull))
+
+
+def _identity(gram: Any) -> Any:
+    return tf.eye(tf.shape(gram)[1], dtype=gram.dtype)
+
+
+class Compiled(NamedTuple):
+    """The compiled functions of one likelihood and dtype; each takes and gives the tuples above.
+
+    Attributes:
+        sums: (block, state) -> Sums.
+        sites: (block, state) -> Sites.
+        advance: (state, sums, rho, prior) -> state and penalty: a step towards sums over all data.
+        penalty: (state, prior) -> KL of a state.
+        scheduled: (block, state, plan, rates, prior) -> state after minibatch steps of these rates.
+        adaptive: (block, state, plan, drift, warm_up, prior) -> state and drift.
+    """
+
+    sums: Any
+    sites: Any
+    advance: Any
+    penalty: Any
+    scheduled: Any
+    adaptive: Any
+
+
+@lru_cache(maxsize=64)
+def compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
+    """Compile the loops for a likelihood object; cached, so that each is traced once.
+
+    Args:
+        likelihood: gives the sites.
+        dtype_name: "float64" or "float32".
+    """
+    dtype = tf.as_dtype(dtype_name)
+
+    def spec(*shape: int | None) -> Any:
+        return tf.TensorSpec(shape, dtype)
+
+    matrix, cube, number = spec(None, None), spec(None, None, None), spec()
+    block_spec = Block(matrix, spec(None), matrix)
+    state_spec = State(matrix, cube, spec(None), cube, matrix, matrix, spec(2, None))
+    sums_spec = Sums(cube, matrix, matrix, spec(2, None), number)
+    integers = tf.TensorSpec((None, None), tf.int32)
+    plan_spec = Plan(integers, integers, number)
+    prior_spec = (tf.TensorSpec((), tf.bool), spec(2))  # learn m0?, its mean and precision
+
+    @tf.function(input_signature=[block_spec, state_spec])
+    def sums(block, state):  # type: ignore[no-untyped-def]
+        size = likelihood.chunk_rows
+        if size is None:
+            return _sums(likelihood, block, state, 0)
+        n = tf.shape(block.phi)[0]
+        total = _sums(likelihood, Block(*(part[:size] for part in block)), state, 0)
+        for first in tf.range(size, n, size):
+            rows = Block(*(part[first : first + size] for part in block))
+            part = _sums(likelihood, rows, state, first)
+            total = Sums(*(a + b for a, b in zip(total, part, strict=True)))
+        return total
+
+    @tf.function(input_signature=[block_spec, state_spec])
+    def sites(block, state):  # type: ignore[no-untyped-def]
+        return likelihood.sites(*moments(block, state), block.targets)
+
+    @tf.function(input_signature=[state_spec, sums_spec, number, prior_spec])
+    def advance(state, found, rho, prior):  # type: ignore[no-untyped-def]
+        precision = state.precision + rho * (_identity(found.gram) + found.gram - state.precision)
+        linear = state.linear + rho * (found.linear - state.linear)
+        cross = state.cross + rho * (found.cross - state.cross)
+        totals = state.totals + rho * (found.totals - state.totals)
+        mean, root, m0 = _solve(precision, linear, cross, totals, state.prior_mean, prior)
+        if likelihood.shift_invariant:
+            mean -= tf.reduce_mean(mean, axis=1, keepdims=True)
+            linear = tf.linalg.matvec(precision, tf.transpose(mean)) + cross * m0[:, None]
+        moved = State(mean, root, m0, precision, linear, cross, totals)
+        return moved, _penalty(moved, prior)
+
+    @tf.function(input_signature=[state_spec, prior_spec])
+    def penalty(state, prior):  # type: ignore[no-untyped-def]
+        return _penalty(state, prior)
+
+    def naturals(state, some):  # type: ignore[no-untyped-def]
+        """Precision, linear, cross and totals of the classes in `some`."""
+        return (*(tf.gather(a, some) for a in state[3:6]), tf.gather(state.totals, some, axis=1))
+
+    def targets_of(block, state, rows, some, scale):  # type: ignore[no-untyped-def]
+        """What a minibatch says the natural parameters of the classes in `some` should be."""
+        few = Block(
+            tf.gather(block.phi, rows),
+            tf.gather(block.residual, rows),
+            tf.gather(tf.gather(block.targets, rows), some, axis=1),
+        )
+        part = state._replace(
+            mean=tf.gather(state.mean, some, axis=1),
+            root=tf.gather(state.root, some),
+            prior_mean=tf.gather(state.prior_mean, some),
+        )
+        share = tf.cast(tf.shape(state.root)[0], dtype) / tf.cast(tf.shape(some)[0], dtype)
+        found = _sums(likelihood, few, part, 0, share)
+        gram = _identity(found.gram) + scale * found.gram
+        return gram, scale * found.linear, scale * found.cross, scale * found.totals
+
+    def put(state, some, natural, prior):  # type: ignore[no-untyped-def]
+        """The state with the natural parameters of the classes in `some` replaced."""
+        precision, linear, cross, totals = natural
+        solved = _solve(precision, linear, cross, totals, tf.gather(state.prior_mean, some), prior)
+        at = some[:, None]
+
+        def columns(old, new):  # type: ignore[no-untyped-def]
+            return tf.transpose(tf.tensor_scatter_nd_update(tf.transpose(old), at, tf.transpose(new)))
+
+        fresh = State(*solved, *natural)
+        by_column = {"mean", "totals"}
+        parts = {
+            name: columns(old, new) if name in by_column else tf.tensor_scatter_nd_update(old, at, new)
+            for name, old, new in zip(State._fields, state, fresh, strict=True)
+        }
+        return State(**parts)
+
+    @tf.function(input_signature=[block_spec, state_spec, plan_spec, spec(None), prior_spec])
+    def scheduled(block, state, plan, rates, prior):  # type: ignore[no-untyped-def]
+        for t in tf.range(tf.shape(plan.rows)[0]):
+            some, rho = plan.classes[t], rates[t]
+            target = targets_of(block, state, plan.rows[t], some, plan.scale)
+            old = naturals(state, some)
+            state = put(state, some, [a + rho * (b - a) for a, b in zip(old, target, strict=True)], prior)
+        return state
+
+    drift_spec = Drift(matrix, cube, spec(3, None))
+
+    @tf.function(input_signature=[block_spec, state_spec, plan_spec, drift_spec, number, prior_spec])
+    def adaptive(block, state, plan, drift, warm_up, prior):  # type: ignore[no-untyped-def]
+        for t in tf.range(tf.shape(plan.rows)[0]):
+            some = plan.classes[t]
+            target = targets_of(block, state, plan.rows[t], some, plan.scale)
+            old = naturals(state, some)
+            # natural gradient in (linear, -precision / 2), its moving mean and squared length
+            slope, curvature = target[1] - old[1], -0.5 * (target[0] - old[0])
+            steps, power, window = tf.unstack(tf.gather(drift.averaging, some, axis=1))
+            weight = 1.0 / window
+            d1, d2 = tf.gather(drift.linear, some), tf.gather(drift.precision, some)
+            d1 += weight[:, None] * (slope - d1)
+            d2 += weight[:, None, None] * (curvature - d2)
+            power += weight * (tf.reduce_sum(slope**2, 1) + tf.reduce_sum(curvature**2, [1, 2]) - power)
+            rho = (tf.reduce_sum(d1**2, 1) + tf.reduce_sum(d2**2, [1, 2])) / power
+            steps += 1.0
+            warm = steps > warm_up  # until then the moving means are plain means and nothing moves
+            window = tf.where(warm, window * (1.0 - rho) + 1.0, steps + 1.0)
+            rho = tf.where(warm, rho, tf.zeros_like(rho))
+            at = some[:, None]
+            averaging = tf.tensor_scatter_nd_update(
+                tf.transpose(drift.averaging), at, tf.stack([steps, power, window], 1)
+            )
+            drift = Drift(
+                tf.tensor_scatter_nd_update(drift.linear, at, d1),
+                tf.tensor_scatter_nd_update(drift.precision, at, d2),
+                tf.transpose(averaging),
+            )
+            sizes = rho[:, None, None], rho[:, None], rho[:, None], rho
+            new = [a + size * (b - a) for size, a, b in zip(sizes, old, target, strict=True)]
+            state = put(state, some, new, prior)
+        return state, drift
+
+    return Compiled(sums, sites, advance, penalty, scheduled, adaptive)
+
+
+def trace_count(likelihood: SiteLikelihood, dtype: str = "float64") -> int:
+    """How often the step was traced in this process for a likelihood object, for tests and the doctor."""
+    run = compiled(likelihood, dtype)
+    return max(f.experimental_get_tracing_count() for f in (run.sums, run.advance))
