@@ -2,74 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import streamlit as st
 
-from workbench.app import current, desk, frame, review, seeing, stopping, widgets
-from workbench.app.downloads import button
+from workbench.app import current, desk, exports, frame, history, review, seeing, stopping, widgets
 from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
-from workbench.exchange import (
-    CARRIED_BY,
-    FORMATS,
-    SCOPES,
-    export_labels,
-    import_labels,
-    is_history,
-    label_table,
-    read_history,
-    write_project_bundle,
-    zipped,
-)
-from workbench.exchange.imports import IMPORTS
-from workbench.exchange.labels import OF_IMAGES
+from workbench.exchange import label_table
 
-NAMES = {
-    "csv": "CSV",
-    "parquet": "Parquet",
-    "jsonl": "JSON lines",
-    "npz": "NumPy (npz)",
-    "label-studio": "Label Studio",
-    "huggingface": "Hugging Face",
-    "coco": "COCO",
-    "folders": "Class folders",
-}
-WHAT = {
-    "labels": "Labels only",
-    "everything": "Everything",
-    "predictions": "With predictions",
-    "history": "History",
-}
-WORDS = {
-    "label": "labelled",
-    "skip": "skipped",
-    "unsure": "unsure",
-    "flag": "flagged",
-    "note": "note",
-    "class-added": "class added",
-    "class-renamed": "class renamed",
-    "class-merged": "class merged",
-    "class-removed": "class removed",
-    "class-described": "class described",
-    "classes-ordered": "classes ordered",
-    "relabelled": "relabelled",
-    "cleared": "cleared",
-    "wanted": "wanted",
-    "imported": "imported",
-    "resolved": "decided",
-    "undo": "undo",
-    "redo": "redo",
-    "confirmed": "confirmed",
-    "requeued": "to be asked again",
-    "model-changed": "model changed",
-    "round": "fit",
-}
 MOST = 5000
 MOST_REVIEWED = 1000
 MOST_IN_GALLERY = 120
@@ -77,149 +21,12 @@ MOST_PICTURES = 500
 ROW = 60
 
 
-def bundle(session: Any) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        write_project_bundle(Path(folder) / "bundle", session)
-        return zipped(Path(folder) / "bundle")
-
-
-def stem(session: Any) -> str:
-    return (
-        "".join(c if c.isalnum() or c in "-_" else "-" for c in session.project.name).strip("-") or "labels"
-    )
-
-
-def downloads(session: Any, state: Any) -> None:
-    formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
-    with st.container(
-        horizontal=True,
-        vertical_alignment="center",
-        horizontal_alignment="right",
-        key="downloads",
-        gap="small",
-        width="content",
-    ):
-        chosen = st.selectbox(
-            "Format",
-            formats,
-            format_func=lambda f: NAMES.get(f, f),
-            key="format",
-            width=150,
-            label_visibility="collapsed",
-            persist_state="session",
-        )
-        scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
-        scopes = [what for what in scopes if what != "history" or chosen in CARRIED_BY]
-        what = st.selectbox(
-            "What",
-            scopes,
-            format_func=WHAT.get,
-            key="export-what",
-            width=160,
-            label_visibility="collapsed",
-            persist_state="session",
-            help="Labels only; every item with its status; every item, those without a label with what the "
-            "model predicts and its confidence; or everything that people did, which Import labels of a new "
-            "project on the same items takes in with who and when.",
-        )
-        button(
-            "Download the labels",
-            lambda: export_labels(session, chosen, what),
-            f"{stem(session)}{FORMATS[chosen]}",
-            "download-labels",
-            disabled=what == "labels" and not state.codes,
-        )
-        button(
-            "Download the project",
-            lambda: bundle(session),
-            f"{stem(session)}-bundle.zip",
-            "download-bundle",
-            icon="folder_zip",
-            help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
-            "project, here or elsewhere, and workbench predict reads it.",
-        )
-        with st.popover("Import labels", icon=":material/upload:"):
-            importer(session)
-
-
-def importer(session: Any) -> None:
-    st.caption("Labels made elsewhere, matched by id. One undo takes them all back.")
-    kind = st.selectbox("Format", list(IMPORTS), format_func=lambda f: NAMES.get(f, f), key="import-format")
-    file = st.file_uploader("File", key="import-file", label_visibility="collapsed", max_upload_size=200)
-    if file is not None and st.button("Import", key="import", type="primary"):
-        try:
-            if is_history(file.getvalue(), kind):
-                me.take_history(read_history(file.getvalue(), session.pool, kind))
-                n = me.state.n_labelled
-            else:
-                pairs = import_labels(file.getvalue(), session.pool, kind, session.classes)
-                me.import_labels(pairs, file.name)
-                n = len(pairs)
-        except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
-        else:
-            st.session_state["imported"] = n
-            st.rerun()
-
-
-def class_of(session: Any, state: Any, key: str) -> str:
-    return str(state.class_names.get(state.resolve(key), key))
-
-
 def events_table(session: Any, state: Any) -> None:
     import pandas as pd
 
-    rows = []
-    for event in reversed(session.events):
-        if event.kind in ("asked", "released"):
-            continue
-        payload = event.payload
-        what = ""
-        if event.kind in ("label", "resolved"):
-            what = class_of(session, state, str(payload["class"]))
-        elif event.kind == "class-added":
-            what = str(payload.get("name", payload["class"]))
-        elif event.kind == "class-renamed":
-            what = f"{payload['class']} → {payload['name']}"
-        elif event.kind == "class-merged":
-            what = f"{payload['class']} → {payload['into']}"
-        elif event.kind == "imported":
-            what = f"{plural(len(payload['labels']), 'label')} from {payload.get('source', 'a file')}"
-        elif event.kind in ("class-removed", "class-described"):
-            what = class_of(session, state, str(payload["class"]))
-            what += f": {payload['guidance']}" if payload.get("guidance") else ""
-        elif event.kind == "wanted":
-            what = plural(len(payload["items"]), "item")
-            what += f", {payload['how']}" if payload.get("how") else ""
-        elif event.kind in ("confirmed", "relabelled"):
-            what = (
-                f"{class_of(session, state, str(payload['class']))}, {plural(len(payload['items']), 'item')}"
-            )
-        elif event.kind in ("requeued", "cleared"):
-            what = plural(len(payload["items"]), "item")
-        elif event.kind == "model-changed":
-            what = f"{payload['classifier']}, {payload['policy']}"
-        elif event.kind == "note":
-            what = str(payload["text"])
-        elif event.kind == "round":
-            error = payload.get("error")
-            what = f"number {payload['number']}, {plural(payload['n_labelled'], 'label')}"
-            what += f", error {error:.1%}" if error is not None else ""
-        rows.append(
-            {
-                "Time (UTC)": event.time.replace("T", " ")[:19],
-                "What": WORDS.get(event.kind, event.kind),
-                "Item": "" if event.item is None else str(session.pool.items.ids[event.item]),
-                "Class or change": what,
-                "Who": review.who(event.annotator, payload),
-                "Why asked": str(payload.get("role", "")),
-                "Utility": payload.get("utility"),
-                "Model had": payload.get("n_labelled") if event.kind != "round" else None,
-            }
-        )
-        if len(rows) == MOST:
-            st.caption(f"The newest {MOST:,}; the bundle has them all.")
-            break
+    rows = history.event_rows(session, state, MOST)
+    if len(rows) == MOST:
+        st.caption(f"The newest {MOST:,}; the bundle has them all.")
     with st.container(key="events"):
         st.dataframe(
             pd.DataFrame(rows),
@@ -255,26 +62,11 @@ def labels_table(session: Any) -> None:
 def fits_table(session: Any) -> None:
     import pandas as pd
 
-    rounds = session.rounds
-    if not rounds:
+    if not session.rounds:
         st.markdown("The first fit comes with labels of two classes.")
         return
     fits_curve(session)
-    first = session.project.settings
-    rows = [
-        {
-            "Fit": r.number,
-            "Model": made_with(r, first),
-            "Labels": r.n_labelled,
-            "Measured on": r.n_test,
-            "Error": r.error,
-            "NLL": r.nll,
-            "Brier": r.brier,
-            "ECE": r.ece,
-            "Seconds": sum(r.seconds.values()),
-        }
-        for r in reversed(rounds)
-    ]
+    rows = history.fit_rows(session)
     figures = {n: st.column_config.NumberColumn(format="%.3f") for n in ("NLL", "Brier", "ECE", "Seconds")}
     figures["Error"] = st.column_config.NumberColumn(format="percent")
     with st.container(key="fits"):
@@ -287,16 +79,6 @@ def fits_table(session: Any) -> None:
             alt="Every fit",
         )
     stopping.of_project(session)
-
-
-def made_with(one: Any, first: Any) -> str:
-    """The model a fit was made with, and the policy that asked after it."""
-    from workbench.app.mapping import classifier_title
-    from workbench.policies.registry import title_of
-
-    classifier, policy = one.made_with
-    # before they could be changed, a fit did not say
-    return f"{classifier_title(classifier or first['classifier'])} · {title_of(policy or first['policy'])}"
 
 
 def fits_curve(session: Any) -> None:
@@ -627,7 +409,7 @@ with st.container(
     horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-head"
 ):
     st.title("History", width="content")
-    downloads(session, state)
+    exports.downloads(me, state)
 if "imported" in st.session_state:
     st.toast(f"Imported {plural(st.session_state.pop('imported'), 'label')}.", icon=":material/check:")
 parts = [plural(len(state.codes), "item") + " labelled"]

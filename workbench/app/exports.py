@@ -1,0 +1,137 @@
+"""Labels and projects out of the program and labels in, as the History page offers them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from workbench.app.downloads import button
+from workbench.app.text import verbatim
+from workbench.errors import InputError
+from workbench.exchange import (
+    CARRIED_BY,
+    FORMATS,
+    SCOPES,
+    export_labels,
+    import_labels,
+    is_history,
+    read_history,
+    write_project_bundle,
+    zipped,
+)
+from workbench.exchange.imports import IMPORTS
+from workbench.exchange.labels import OF_IMAGES
+
+_NAMES = {
+    "csv": "CSV",
+    "parquet": "Parquet",
+    "jsonl": "JSON lines",
+    "npz": "NumPy (npz)",
+    "label-studio": "Label Studio",
+    "huggingface": "Hugging Face",
+    "coco": "COCO",
+    "folders": "Class folders",
+}
+_WHAT = {
+    "labels": "Labels only",
+    "everything": "Everything",
+    "predictions": "With predictions",
+    "history": "History",
+}
+
+
+def _bundle(session: Any) -> bytes:
+    """A project in one file."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_project_bundle(Path(folder) / "bundle", session)
+        return zipped(Path(folder) / "bundle")
+
+
+def _stem(session: Any) -> str:
+    """The beginning of the names of its files."""
+    return (
+        "".join(c if c.isalnum() or c in "-_" else "-" for c in session.project.name).strip("-") or "labels"
+    )
+
+
+def downloads(session: Any, state: Any) -> None:
+    """Buttons that download labels and project, and take labels in.
+
+    Args:
+        session: of whoever looks at the page; labels taken in are theirs.
+        state: of its project.
+    """
+    formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
+    with st.container(
+        horizontal=True,
+        vertical_alignment="center",
+        horizontal_alignment="right",
+        key="downloads",
+        gap="small",
+        width="content",
+    ):
+        chosen = st.selectbox(
+            "Format",
+            formats,
+            format_func=lambda f: _NAMES.get(f, f),
+            key="format",
+            width=150,
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
+        scopes = [what for what in scopes if what != "history" or chosen in CARRIED_BY]
+        what = st.selectbox(
+            "What",
+            scopes,
+            format_func=lambda scope: _WHAT[scope],
+            key="export-what",
+            width=160,
+            label_visibility="collapsed",
+            persist_state="session",
+            help="Labels only; every item with its status; every item, those without a label with what the "
+            "model predicts and its confidence; or everything that people did, which Import labels of a new "
+            "project on the same items takes in with who and when.",
+        )
+        button(
+            "Download the labels",
+            lambda: export_labels(session, chosen, what),
+            f"{_stem(session)}{FORMATS[chosen]}",
+            "download-labels",
+            disabled=what == "labels" and not state.codes,
+        )
+        button(
+            "Download the project",
+            lambda: _bundle(session),
+            f"{_stem(session)}-bundle.zip",
+            "download-bundle",
+            icon="folder_zip",
+            help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
+            "project, here or elsewhere, and workbench predict reads it.",
+        )
+        with st.popover("Import labels", icon=":material/upload:"):
+            _importer(session)
+
+
+def _importer(session: Any) -> None:
+    """Labels from a file."""
+    st.caption("Labels made elsewhere, matched by id. One undo takes them all back.")
+    kind = st.selectbox("Format", list(IMPORTS), format_func=lambda f: _NAMES.get(f, f), key="import-format")
+    file = st.file_uploader("File", key="import-file", label_visibility="collapsed", max_upload_size=200)
+    if file is not None and st.button("Import", key="import", type="primary"):
+        try:
+            if is_history(file.getvalue(), kind):
+                session.take_history(read_history(file.getvalue(), session.pool, kind))
+                n = session.state.n_labelled
+            else:
+                pairs = import_labels(file.getvalue(), session.pool, kind, session.classes)
+                session.import_labels(pairs, file.name)
+                n = len(pairs)
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+        else:
+            st.session_state["imported"] = n
+            st.rerun()

@@ -1,0 +1,123 @@
+"""What the tables of the History page hold: every event in words, every fit with its measures."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from workbench.app.mapping import classifier_title
+from workbench.app.review import who
+from workbench.app.text import plural
+from workbench.policies.registry import title_of
+
+_WORDS = {
+    "label": "labelled",
+    "skip": "skipped",
+    "unsure": "unsure",
+    "flag": "flagged",
+    "note": "note",
+    "class-added": "class added",
+    "class-renamed": "class renamed",
+    "class-merged": "class merged",
+    "class-removed": "class removed",
+    "class-described": "class described",
+    "classes-ordered": "classes ordered",
+    "relabelled": "relabelled",
+    "cleared": "cleared",
+    "wanted": "wanted",
+    "imported": "imported",
+    "resolved": "decided",
+    "undo": "undo",
+    "redo": "redo",
+    "confirmed": "confirmed",
+    "requeued": "to be asked again",
+    "model-changed": "model changed",
+    "round": "fit",
+}
+_QUESTIONS = ("asked", "released")
+
+
+def event_rows(session: Any, state: Any, most: int) -> list[dict[str, Any]]:
+    """The newest events that are somebody's decision or a fit, newest first.
+
+    Args:
+        session: of the project.
+        state: of the project, for the names its classes have now.
+        most: this many.
+    """
+    decided = (event for event in reversed(session.events) if event.kind not in _QUESTIONS)
+    ids = session.pool.items.ids
+    return [
+        {
+            "Time (UTC)": event.time.replace("T", " ")[:19],
+            "What": _WORDS.get(event.kind, event.kind),
+            "Item": "" if event.item is None else str(ids[event.item]),
+            "Class or change": _change(event, state),
+            "Who": who(event.annotator, event.payload),
+            "Why asked": str(event.payload.get("role", "")),
+            "Utility": event.payload.get("utility"),
+            "Model had": event.payload.get("n_labelled") if event.kind != "round" else None,
+        }
+        for event in islice(decided, most)
+    ]
+
+
+def _change(event: Any, state: Any) -> str:
+    """The class an event gives, or what it changed."""
+    payload, kind = event.payload, event.kind
+
+    def name(key: Any) -> str:
+        return str(state.class_names.get(state.resolve(str(key)), key))
+
+    if kind in ("label", "resolved"):
+        return name(payload["class"])
+    if kind == "class-added":
+        return str(payload.get("name", payload["class"]))
+    if kind == "class-renamed":
+        return f"{payload['class']} → {payload['name']}"
+    if kind == "class-merged":
+        return f"{payload['class']} → {payload['into']}"
+    if kind in ("class-removed", "class-described"):
+        return name(payload["class"]) + (f": {payload['guidance']}" if payload.get("guidance") else "")
+    if kind == "imported":
+        return f"{plural(len(payload['labels']), 'label')} from {payload.get('source', 'a file')}"
+    if kind == "wanted":
+        return plural(len(payload["items"]), "item") + (f", {payload['how']}" if payload.get("how") else "")
+    if kind in ("confirmed", "relabelled"):
+        return f"{name(payload['class'])}, {plural(len(payload['items']), 'item')}"
+    if kind in ("requeued", "cleared"):
+        return plural(len(payload["items"]), "item")
+    if kind == "model-changed":
+        return f"{payload['classifier']}, {payload['policy']}"
+    if kind == "note":
+        return str(payload["text"])
+    if kind == "round":
+        error = "" if payload.get("error") is None else f", error {payload['error']:.1%}"
+        return f"number {payload['number']}, {plural(payload['n_labelled'], 'label')}{error}"
+    return ""
+
+
+def fit_rows(session: Any) -> list[dict[str, Any]]:
+    """Every fit, newest first."""
+    first = session.project.settings
+    return [
+        {
+            "Fit": r.number,
+            "Model": _made_with(r, first),
+            "Labels": r.n_labelled,
+            "Measured on": r.n_test,
+            "Error": r.error,
+            "NLL": r.nll,
+            "Brier": r.brier,
+            "ECE": r.ece,
+            "Seconds": sum(r.seconds.values()),
+        }
+        for r in reversed(session.rounds)
+    ]
+
+
+def _made_with(one: Any, first: Any) -> str:
+    """The model a fit was made with, and the policy that asked after it."""
+    classifier, policy = one.made_with
+    # before they could be changed, a fit did not say
+    return f"{classifier_title(classifier or first['classifier'])} · {title_of(policy or first['policy'])}"
