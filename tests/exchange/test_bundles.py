@@ -29,6 +29,7 @@ from workbench.exchange.files import csv_text, json_text, plain_cell, safe_cell
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import ArrayOracle, RunSpec, Session, labelled_at
+from workbench.sessions.insight import run_model
 from workbench.store import Store
 from workbench.studies import RunResult, run
 
@@ -104,10 +105,12 @@ def test_the_model_predicts_raw_rows_as_the_run_did(folder: Path, pool: Pool, re
     raw = np.asarray([list(pool.items.show(i).row.values()) for i in range(150)])  # type: ignore[union-attr]
     assert pool.test is not None
     p = saved.probabilities(saved.features(raw))
-    assert np.array_equal(
-        p[pool.test.test].astype(np.float32),
-        result.rounds[-1].test_probabilities,  # type: ignore[arg-type]
-    )
+    ran = run_model(result.spec, pool, result.rounds, result.rounds[-1].number).probabilities
+    assert np.array_equal(p[pool.test.test].astype(np.float32), ran[pool.test.test].astype(np.float32))
+    assert pool.truth is not None
+    truth = pool.truth[pool.test.test]
+    assert result.rounds[-1].error == np.mean(p[pool.test.test].argmax(axis=1) != truth)
+    assert result.rounds[-1].nll == pytest.approx(-np.log(p[pool.test.test, truth]).mean(), rel=1e-6)
     assert saved.predict(raw[:3]) == [pool.classes[c] for c in p[:3].argmax(axis=1)]
     assert saved.latent(saved.features(raw[:2])).mean.shape == (2, 3)
     with pytest.raises(InputError, match="columns"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions import Checkpoint, Round, RunSpec, labelled_at, simulate
+from workbench.sessions.fitting import Turn, fit_measure_query
 from workbench.sessions.simulate import drop_states
 from workbench.sessions.start import diverse_items, initial_items
 
@@ -37,14 +39,22 @@ def test_a_run_asks_for_its_budget_and_ends_without_asking(iris: Pool) -> None:
     assert all(np.isfinite(r.utilities).all() for r in rounds)
 
 
-def test_measures_are_those_of_the_test_split(iris: Pool) -> None:
+def test_measures_are_those_of_the_test_split(iris: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     split = iris.split(3)
+    turns: list[Turn] = []
+    module = import_module("workbench.sessions.simulate")  # the package's attribute is the function
+
+    def recorded(*given: object, **named: object) -> Turn:
+        turns.append(fit_measure_query(*given, **named))  # type: ignore[arg-type]
+        return turns[-1]
+
+    monkeypatch.setattr(module, "fit_measure_query", recorded)
     rounds = rounds_of(iris)
     assert split.test is not None and iris.truth is not None
     truth = iris.truth[split.test.test]
-    for r in rounds:
-        assert r.test_probabilities is not None and r.n_test == truth.size == 30
-        p = r.test_probabilities.astype(float)
+    for r, turn in zip(rounds, turns, strict=True):
+        assert r.n_test == truth.size == 30
+        p = np.asarray(turn.model.estimator.predict_proba(iris.features[split.test.test]))
         assert r.error == np.mean(p.argmax(axis=1) != truth)
         assert r.nll == pytest.approx(-np.log(p[np.arange(30), truth]).mean(), rel=1e-4)
         assert not set(labelled_at(rounds, r.number)[0].tolist()) & set(split.test.test.tolist())

@@ -104,7 +104,7 @@ def why(session: Session, ask: Ask) -> Reason:
     )
     state = session.state
     closed = np.array([*state.answered, *state.evaluation], dtype=np.int64)
-    found = insight.why(model, ask.item, policy, closed=closed, values=values, n_nearest=0)
+    found = insight.why(model, ask.item, policy, closed=closed, values=values)
     if not np.isfinite(found.utility):
         words = title_of(policy) + "."
     elif entry is None:

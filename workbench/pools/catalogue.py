@@ -29,7 +29,6 @@ class CatalogueEntry:
         n_items: N.
         n_features: D.
         n_classes: C.
-        n_bytes: of the file.
         sha256: of the file.
         paper68: whether it is one of the 68 sets of the large-margin GP papers.
         paper_name: what the papers call it.
@@ -43,7 +42,6 @@ class CatalogueEntry:
     n_items: int
     n_features: int
     n_classes: int
-    n_bytes: int
     sha256: str
     paper68: bool
     paper_name: str
@@ -73,7 +71,6 @@ def catalogue() -> tuple[CatalogueEntry, ...]:
                 n_items=int(row["n_items"]),
                 n_features=int(row["n_features"]),
                 n_classes=int(row["n_classes"]),
-                n_bytes=int(row["bytes"] or 0),
                 sha256=row["sha256"],
                 paper68=row["paper68"] == "yes",
                 paper_name=row["paper_name"],

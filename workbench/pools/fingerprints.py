@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -104,18 +104,6 @@ def fingerprint_values(values: Sequence[Any] | Array) -> Array:
     return out
 
 
-class FingerprintChange(NamedTuple):
-    """What happened to a pool between two readings.
-
-    Attributes:
-        n_unchanged: items that are as they were.
-        n_appended: items added at the end.
-    """
-
-    n_unchanged: int
-    n_appended: int
-
-
 def compare_fingerprints(
     old: Array,
     new: Array,
@@ -123,7 +111,7 @@ def compare_fingerprints(
     name: str = "pool",
     old_ids: Sequence[str] | None = None,
     new_ids: Sequence[str] | None = None,
-) -> FingerprintChange:
+) -> int:
     """Check that a pool only grew since a project was made from it.
 
     Args:
@@ -134,7 +122,7 @@ def compare_fingerprints(
         new_ids: [M] the source's ids now.
 
     Returns:
-        How many items are as they were and how many were appended.
+        How many items were appended.
 
     Raises:
         InputError: items were changed, removed or moved; the message names them.
@@ -147,7 +135,7 @@ def compare_fingerprints(
             (str(a) == str(b) for a, b in zip(old_ids[:shared], new_ids[:shared], strict=True)), bool, shared
         )
     if len(new) >= len(old) and bool(same.all()):
-        return FingerprintChange(len(old), len(new) - len(old))
+        return len(new) - len(old)
 
     ids = [str(i) for i in range(len(old))] if old_ids is None else [str(i) for i in old_ids]
     if old_ids is not None and new_ids is not None:

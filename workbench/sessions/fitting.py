@@ -47,14 +47,12 @@ class Turn:
     Attributes:
         model: the fitted one.
         figures: of a `Round`: n_test, error, nll, ...
-        tested: [n_test, C] probabilities of the held-out items, or None where there are none.
         answer: of the policy; None where nothing is left to ask.
         seconds: wall time of "fit", "score" and "query".
     """
 
     model: FittedModel
     figures: Mapping[str, Any]
-    tested: Floats | None
     answer: Query | None
     seconds: Mapping[str, float]
 
@@ -87,12 +85,11 @@ def fit_measure_query(
     model = learner.fit(items, codes, number=number, previous=previous, callback=callback)
     began = perf_counter()
     rows, truth = held_out
-    tested = probabilities(model, rows) if rows.size else None
-    figures = metrics_of(truth, np.empty((0, 0)) if tested is None else tested)
+    figures = metrics_of(truth, probabilities(model, rows) if rows.size else np.empty((0, 0)))
     scored = perf_counter()
     answer = ask(model)
     seconds = {"fit": model.seconds, "score": scored - began, "query": perf_counter() - scored}
-    return Turn(model, figures, tested, answer, seconds)
+    return Turn(model, figures, answer, seconds)
 
 
 def held_out(pool: Pool, state: ProjectState) -> tuple[Ints, Ints]:

@@ -28,38 +28,17 @@ from workbench.sessions.spec import RunSpec
 
 @dataclass(frozen=True)
 class Why:
-    """Why an item is worth asking about, and what the model thinks of it.
+    """Why an item is worth asking about.
 
     Attributes:
-        item: index into the pool.
         utility: the policy's, NaN for policies without one.
         rank: 1 for the best of the items that could be asked; 0 where it cannot be asked.
         n_ranked: how many items could be asked.
-        top: (class name, probability), most probable first.
-        nearest: labelled items, nearest first.
     """
 
-    item: int
     utility: float
     rank: int
     n_ranked: int
-    top: tuple[tuple[str, float], ...]
-    nearest: tuple[Near, ...]
-
-
-@dataclass(frozen=True)
-class Near:
-    """A labelled item near another.
-
-    Attributes:
-        item: index into the pool.
-        label: name of its class.
-        distance: in the units the model measures in.
-    """
-
-    item: int
-    label: str
-    distance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +244,6 @@ def why(
     *,
     closed: Ints | None = None,
     values: Floats | None = None,
-    n_nearest: int = 5,
 ) -> Why:
     """Why this item.
 
@@ -275,7 +253,6 @@ def why(
         policy: a name or "package.module:function".
         closed: further items that cannot be asked (skipped, answered since).
         values: [N] the policy's utilities, where they were computed before (`utilities_or_none`).
-        n_nearest: how many labelled neighbours.
     """
     askable = model.belief(closed).askable
     values = utilities_or_none(model, policy) if values is None else values
@@ -283,19 +260,7 @@ def why(
     rank = 0
     if np.isfinite(utility) and item in askable:
         rank = 1 + int((values[askable] > utility).sum())
-    p = model.probabilities[item]
-    order = np.argsort(-p, kind="stable")
-    top = tuple((model.classes[c], float(p[c])) for c in order)
-    return Why(item, utility, rank, int(askable.size), top, nearest(model, item, n_nearest))
-
-
-def nearest(model: FittedModel, item: int, k: int = 5) -> tuple[Near, ...]:
-    """The k items of the training set nearest to an item, itself left out."""
-    places, distances = nearest_among(model.scaled, model.items, item, k)
-    return tuple(
-        Near(int(model.items[i]), model.classes[model.codes[i]], float(d))
-        for i, d in zip(places, distances, strict=True)
-    )
+    return Why(utility, rank, int(askable.size))
 
 
 def nearest_among(points: Array, items: Ints, item: int, k: int) -> tuple[Ints, Floats]:

@@ -51,7 +51,6 @@ class Round:
         signs: some of `SIGNS`, in a person's project; shares, none of them an estimate of the test error:
             the labels were chosen for being hard.
         state: the posterior as plain arrays, or None where it was not kept.
-        test_probabilities: [n_test, C] float32, or None.
         made_with: classifier and policy of a fit in a person's project, which may change; of a run, whose
             spec says it, two empty texts.
     """
@@ -74,11 +73,10 @@ class Round:
     seconds: Mapping[str, float] = field(default_factory=dict)
     signs: Mapping[str, float] = field(default_factory=dict)
     state: Mapping[str, Array] | None = None
-    test_probabilities: Floats | None = None
     made_with: tuple[str, str] = ("", "")
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but `state` and `test_probabilities`; floats survive exactly, NaN is null."""
+        """Everything but `state`; floats survive exactly, NaN is null."""
         return {
             "number": self.number,
             "n_labelled": self.n_labelled,

@@ -156,7 +156,6 @@ def simulate(
             initial_labels=start_codes if number == 0 else np.empty(0, dtype=np.int64),
             seconds=turn.seconds,
             state=state,
-            test_probabilities=None if turn.tested is None else turn.tested.astype(np.float32),
             **turn.figures,
         )
         if not asked.size:

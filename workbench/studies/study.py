@@ -238,7 +238,7 @@ def _needed(sink: Sink | None) -> Sink:
 
 def _light(finished: Round) -> Round:
     """Without what only the sink needs; a study has thousands of rounds."""
-    return replace(finished, state=None, test_probabilities=None)
+    return replace(finished, state=None)
 
 
 def _finished(

@@ -443,8 +443,6 @@ class Examination:
                     column.type if column else ("text" if is_text(series) else "number"),
                     role,
                     int(gone.sum()),
-                    int(column.infinite.sum()) if column else 0,
-                    int(column.unreadable.sum()) if column else 0,
                     column.n_unique if column else int(series[~gone].nunique()),
                     tuple(dict.fromkeys(str(text)[:60] for text in texts[~blank]))[:4],
                     None if self.uses is None else self.uses[name],

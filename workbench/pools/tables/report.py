@@ -54,8 +54,6 @@ class ColumnReport:
         type: "number", "text", "mixed" (mostly numbers, some texts) or "empty".
         role: what it is used for under the given options.
         n_missing: empty cells.
-        n_infinite: infinite cells.
-        n_unreadable: texts in a column of numbers.
         n_unique: different values.
         examples: a few of them.
         use: what it is used for, where the columns' uses are said or guessed; None elsewhere.
@@ -65,8 +63,6 @@ class ColumnReport:
     type: ColumnType
     role: Role
     n_missing: int
-    n_infinite: int
-    n_unreadable: int
     n_unique: int
     examples: tuple[str, ...]
     use: ColumnUse | None = None

@@ -209,11 +209,3 @@ def _is_picture(text: str) -> bool:
         return True
     plain = text.split("?")[0].lower() if text.startswith(("http://", "https://")) else text.lower()
     return plain.endswith(PICTURE_ENDINGS)
-
-
-def filled_texts(column: Any) -> tuple[Any, Any]:
-    """A column's texts for a map of texts: [N] with "" where empty, and which are."""
-    texts, blank = read_texts(column, blanks=("",))
-    texts = texts.copy()
-    texts[blank] = ""
-    return texts, blank
