@@ -1,12 +1,12 @@
 """A policy or classifier of another package is offered wherever ours are."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.plugged import installed
 from tests.policies.helpers import belief, rng
 from tests.policies.test_scan import Bumps
 from workbench.attacks.detection import DETECTORS
@@ -16,57 +16,12 @@ from workbench.errors import InputError
 from workbench.policies import POLICIES, query
 from workbench.policies.registry import markdown_table
 from workbench.policies.scan import score_pool
-from workbench.registry import plugins
-
-SOURCE = '''
-import numpy as np
-from sklearn.linear_model import LogisticRegression
-from workbench.policies import PolicyEntry
-
-def far_out(belief, rng):
-    """How far out an item lies."""
-    return np.abs(np.asarray(belief.features)).sum(axis=1)
-
-def described(belief, rng):
-    return np.exp(-far_out(belief, rng))
-
-def first(belief, k, rng):
-    """The first ones."""
-    return belief.askable[:k]
-
-DESCRIBED = PolicyEntry(
-    "x", "farpackage:described", "Nearness", "Near the middle.", unit="shares", least=0.0, most=1.0,
-    high="it lies in the middle", says="It lies {0:.2f} in the middle.",
-)
-
-class Mine(LogisticRegression):
-    """A classifier of mine."""
-'''
-POINTS = """
-[workbench.policies]
-far-out = farpackage:far_out
-nearness = farpackage:DESCRIBED
-firsts = farpackage:first
-margin = farpackage:far_out
-broken = no_such_package:thing
-[workbench.classifiers]
-mine = farpackage:Mine
-"""
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An installed package with entry points."""
-    (tmp_path / "farpackage.py").write_text(SOURCE)
-    info = tmp_path / "farpackage-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: farpackage\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(POINTS)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    plugins.cache_clear()
-    yield
-    plugins.cache_clear()
-    sys.modules.pop("farpackage", None)
+def package(tmp_path: Path) -> Iterator[None]:
+    with installed(tmp_path):
+        yield
 
 
 @pytest.mark.usefixtures("package")

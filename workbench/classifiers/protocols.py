@@ -1,7 +1,9 @@
 """What a classifier must have and what it may have.
 
 The loop, policies, studies and pages ask these questions here and nowhere else, so that a model of
-somebody else's, or of a later day, can do what it has the methods for. Nothing heavy is imported.
+somebody else's, or of a later day, can do what it has the methods for: a `supports_...` says that it has
+the methods of a protocol, a `..._of` gives what a fit may leave behind, or None. A `warm_start` option makes
+`fit` go on from the present state. Nothing heavy is imported.
 """
 
 from __future__ import annotations
@@ -54,12 +56,6 @@ class SupportsState(Classifier, Protocol):
         """Become the fitted model whose state this is."""
 
 
-class SupportsWarmStart(Classifier, Protocol):
-    """`fit` goes on from the present state where `warm_start` is set."""
-
-    warm_start: bool
-
-
 class SupportsCallback(Classifier, Protocol):
     """A fit that reports and can be stopped."""
 
@@ -67,43 +63,11 @@ class SupportsCallback(Classifier, Protocol):
         """Fit; `callback(fraction, objective)` returning True stops it."""
 
 
-class SupportsObjective(Classifier, Protocol):
-    """A fit that says what it maximised: the last value, all of them, and how many steps."""
-
-    objective_: float
-    objective_trace_: Floats
-    n_iter_: int
-
-
-class SupportsTemperature(Classifier, Protocol):
-    """Class probabilities are softmax(beta_ * latent means)."""
-
-    beta_: float
-
-
-class SupportsGeometry(Classifier, Protocol):
-    """What the model took from the pool."""
-
-    geometry_: Geometry
-
-
 class SupportsMeasuring(Classifier, Protocol):
     """An estimator that decides itself what it takes from a pool."""
 
     def measure(self, features: Array, *, seed: int, common_scale: bool) -> Geometry:
         """The geometry of the pool's trainable rows [N, D]."""
-
-
-class SupportsLeaveOneOut(Classifier, Protocol):
-    """A fit that says how well it foretells its own rows as if their labels had not been there."""
-
-    left_out_: LeaveOneOut
-
-
-class SupportsChoice(Classifier, Protocol):
-    """A model that chooses what it sees of the features from the labels."""
-
-    choice_: Chosen | None
 
 
 class Chosen(Protocol):
@@ -133,26 +97,6 @@ class LatentFunction(Protocol):
 
     def __call__(self, X: Array) -> Latent:
         """q(f) at X."""
-
-
-class SupportsPredictor(Classifier, Protocol):
-    """A fit that gives a light function of its own."""
-
-    predictor_: LatentFunction
-
-
-class SupportsProjection(LatentFunction, Protocol):
-    """A latent function of a few basis functions."""
-
-    def project(self, X: Array) -> Floats:
-        """[N, P] whitened features of X [N, D]."""
-
-
-class SupportsCovariance(LatentFunction, Protocol):
-    """A latent function that knows how rows hang together."""
-
-    def covariance(self, X: Array, others: Array) -> Floats:
-        """[C, n, m] posterior covariances of each latent between X [n, D] and others [m, D]."""
 
 
 class SupportsArrays(LatentFunction, Protocol):
@@ -225,7 +169,7 @@ def supports_callback(estimator: Any) -> TypeGuard[SupportsCallback]:
 
 
 def predictor_of(model: Any) -> LatentFunction | None:
-    """The model's light latent function, or None."""
+    """What a fit leaves for scoring without an engine, as `predictor_`; None where it leaves nothing."""
     found: LatentFunction | None = getattr(model, "predictor_", None)
     return found
 
@@ -236,37 +180,37 @@ def latent_function_of(model: Any) -> LatentFunction | None:
 
 
 def projection_of(model: Any) -> Callable[[Array], Floats] | None:
-    """X [N, D] -> whitened features [N, P], or None for a model without them."""
+    """`project` of the model's predictor, X [N, D] -> whitened features [N, P]; None where it has none."""
     found: Callable[[Array], Floats] | None = getattr(predictor_of(model), "project", None)
     return found
 
 
 def covariance_of(model: Any) -> Callable[[Array, Array], Floats] | None:
-    """(X [n, D], others [m, D]) -> [C, n, m] posterior covariances of the latents, or None."""
+    """`covariance` of the model's predictor, (X [n, D], others [m, D]) -> [C, n, m]; or None."""
     found: Callable[[Array, Array], Floats] | None = getattr(predictor_of(model), "covariance", None)
     return found
 
 
 def geometry_of(model: Any) -> Geometry | None:
-    """What a fitted model took from the pool, or None."""
+    """What a fitted model took from the pool, as `geometry_`; or None."""
     found: Geometry | None = getattr(model, "geometry_", None)
     return found
 
 
 def left_out_of(model: Any) -> LeaveOneOut | None:
-    """How well a fit foretells its own rows without their labels, or None."""
+    """How well a fit foretells its own rows without their labels, as `left_out_`; or None."""
     found: LeaveOneOut | None = getattr(model, "left_out_", None)
     return found
 
 
 def choice_of(model: Any) -> Chosen | None:
-    """What a model last chose to see of the features; None where it chooses nothing, or has not yet."""
+    """What a model last chose to see of the features, as `choice_`; None where it has not chosen."""
     found: Chosen | None = getattr(model, "choice_", None)
     return found
 
 
 def temperature_of(model: Any) -> float | None:
-    """Beta of softmax(beta f), or None where probabilities come about another way."""
+    """`beta_` of softmax(beta_ f), or None where probabilities come about another way."""
     found = getattr(model, "beta_", getattr(model, "temperature", None) if callable(model) else None)
     return None if found is None else float(found)
 
