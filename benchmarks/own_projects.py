@@ -131,13 +131,14 @@ def _written(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def project(name: str, folder: Path, store: Any) -> str:
+def project(name: str, folder: Path, store: Any, *, fit: bool = True) -> str:
     """A project of one kind, labelled and fitted.
 
     Args:
         name: one of `KINDS`.
         folder: where its file is written; it must stay.
         store: it belongs to.
+        fit: whether a model is fitted.
 
     Returns:
         Its id.
@@ -161,7 +162,8 @@ def project(name: str, folder: Path, store: Any) -> str:
         else:
             named = int(truth[item])
         made.label_items([int(item)], made.classes[named])
-    made.refit()
+    if fit:
+        made.refit()
     return str(made.id)
 
 

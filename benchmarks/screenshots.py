@@ -22,6 +22,8 @@ PICTURES = ROOT / "docs" / "images"
 # those of docs/teaching.md: names of `Pages.all` that the script refers to, with what else the address says
 TAUGHT = {
     "lesson-over-confident": "",
+    "lesson-guess": "",
+    "lesson-tally": "",
     "lesson-useless": "",
     "lesson-inducing": "&points=16",
     "lesson-looking": "&questions=40",
@@ -36,6 +38,8 @@ SCHEMES = ("light", "dark")
 OWN = tuple(own_projects.KINDS)
 OF_OWN = ("label", "compare", "uncertainty", "calibration", "adversarial", "history")
 WIDTHS = {"wide": 1440, "medium": 1024, "narrow": 800, "phone": 400}
+# two pictures that show most of what can go wrong
+QUICK = {"light": ("wide",), "dark": ("phone",)}
 HEIGHT = (
     "Math.max(...[...document.querySelectorAll('[data-testid=stMain] .block-container, "
     "[data-testid=stMainBlockContainer]')].map(e => e.scrollHeight), 700)"
@@ -137,6 +141,7 @@ class Pages:
             },
             "lessons": ("/lessons", None),
             "lesson-guess": ("/lessons?lesson=useless&class=1", None),
+            "lesson-tally": ("/lessons?lesson=useless&class=1", self._tally),
             "adversarial": ("/adversarial" + digits, None),
             "adversarial-done": ("/adversarial" + digits, self._attack),
             **{f"lesson-{one.name}": (f"/lessons?lesson={one.name}", self._lesson) for one in LESSONS},
@@ -171,6 +176,28 @@ class Pages:
         settled(page)
         page.click(".st-key-lesson-share button")
         page.wait_for_selector("img[alt^='QR code']")
+
+    @staticmethod
+    def _tally(page: Any) -> None:
+        """A class of seven, each in a browser of their own."""
+        # of an earlier picture
+        page.click(".st-key-lesson-share button")
+        page.click(".st-key-clear-guesses button")
+        page.keyboard.press("Escape")
+        settled(page)
+        others = [page.context.browser.new_context(viewport={"width": 400, "height": 700}) for _ in range(6)]
+        pages = [page, *(other.new_page() for other in others)]
+        for one, guess in zip(pages, ("30", "5", "15", "20", "33.3", "50", "70"), strict=True):
+            one.set_default_timeout(PATIENCE)
+            if one is not page:
+                visit(one, page.url)
+            one.locator(".st-key-guess input").fill(guess)
+            one.locator(".st-key-guess input").press("Tab")
+            one.click(".st-key-guess-show button")
+            one.get_by_text("You guessed").wait_for()
+        page.get_by_text("7 guesses of this class").wait_for()
+        for other in others:
+            other.close()
 
     @staticmethod
     def _attack(page: Any) -> None:
@@ -265,6 +292,19 @@ def pictures(
     context.close()
 
 
+def draw_page(
+    browser: Any, url: str, name: str, act: Callable[[Any], None] | None, folder: Path, *, quick: bool
+) -> None:
+    """One page in both themes."""
+    for scheme in SCHEMES:
+        sizes = QUICK[scheme] if quick else tuple(WIDTHS)
+        paths = {WIDTHS[size]: folder / f"{name}-{scheme}-{size}.png" for size in sizes}
+        # a phone opens the page with its menu folded away
+        phone = {w: paths.pop(w) for w in list(paths) if w == WIDTHS["phone"]}
+        for some in filter(None, (paths, phone)):
+            pictures(browser, url, some, scheme, act)
+
+
 def contact_sheet(folder: Path, name: str) -> Path | None:
     """One picture of a page at all widths, light above dark; None where none was drawn."""
     from PIL import Image
@@ -318,7 +358,7 @@ def for_docs(browser: Any, server: Server, pages: Pages, only: str) -> None:
         address, act = every[name]
         lesson = name.startswith("lesson-")
         path = PICTURES / f"{name}.png"
-        more += "&class=1" if lesson else ""
+        more += "&class=1" if lesson and "class=1" not in address else ""
         pictures(browser, server.url + address + more, {1000 if lesson else 1400: path}, "light", act)
         with Image.open(path) as full:
             few = full.convert("RGB").quantize(128, dither=Image.Dither.NONE)
@@ -332,7 +372,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", type=Path, help="where every page is drawn, light and dark")
     parser.add_argument("--only", default="", help="names that begin with this; several with commas between")
     parser.add_argument("--home", type=Path, help="kept between runs, so that the next is quicker")
+    parser.add_argument("--quick", action="store_true", help="wide in light and a phone in dark alone")
     given = parser.parse_args(arguments)
+    failed: list[str] = []
     with tempfile.TemporaryDirectory() as temporary, chromium() as browser:
         home = given.home or temporary
         if given.folder is not None:
@@ -346,19 +388,20 @@ def main(arguments: list[str] | None = None) -> int:
             for name, (address, act) in pages.all().items():
                 if not name.startswith(tuple(given.only.split(","))):
                     continue
-                for scheme in SCHEMES:
-                    paths = {w: given.folder / f"{name}-{scheme}-{size}.png" for size, w in WIDTHS.items()}
-                    # a phone opens the page with its menu folded away
-                    phone = {w: paths.pop(w) for w in list(paths) if w == WIDTHS["phone"]}
-                    for some in (paths, phone):
-                        pictures(browser, server.url + address, some, scheme, act)
+                # one page that cannot be drawn leaves the others
+                try:
+                    draw_page(browser, server.url + address, name, act, given.folder, quick=given.quick)
+                except Exception as error:
+                    failed.append(name)
+                    print(f"{name}: {str(error).splitlines()[0]}", flush=True)
+                    continue
                 print(contact_sheet(given.folder, name), flush=True)
                 index(given.folder)
         finally:
             server.stop()
             if given.folder is not None:
                 (given.folder / "server.log").write_text(server.log, encoding="utf-8")
-    return 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import streamlit as st
 from workbench.app import current, frame, lessons, seeing, teaching, widgets
 from workbench.app.downloads import figure_downloads
 from workbench.app.glossary import explain
-from workbench.app.text import calibration_verdict, plural, verbatim
+from workbench.app.text import calibration_verdict, one_line, plural, verbatim
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 
@@ -45,7 +45,9 @@ def numbers(rows: list[tuple[str, str, str]], key: str) -> None:
     import pandas as pd
 
     table = pd.DataFrame(rows, columns=["Measure", "Value", "What it says"])
-    st.dataframe(table, hide_index=True, key=key, alt="Calibration measures")
+    with st.container(key=key):
+        # its sentences break into lines, which a grid's cells do not
+        st.table(table, border="horizontal", hide_index=True, alt="Calibration measures")
 
 
 def turn() -> None:
@@ -126,6 +128,7 @@ if model is None:
         st.markdown("It is fitted as soon as there are labels of two classes.")
         frame.link("label", "Label some items", ":material/arrow_forward:")
     frame.end()
+verdict = st.container(key="verdict")
 try:
     found = measured(session, model)
 except InputError as error:
@@ -134,15 +137,13 @@ except InputError as error:
 if found is None:
     frame.end()
 items, codes, crossed, where = found
-
-verdict = st.container(key="verdict")
 versions = seeing.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     names = ["The prediction", *model.classes]
     which = st.selectbox(
         "Confidence in",
         range(len(names)),
-        format_func=lambda i: verbatim(names[i], 40),
+        format_func=lambda i: one_line(names[i], 40),
         key="cal-class",
         width=230,
     )
@@ -166,7 +167,7 @@ with verdict:
     st.markdown(f"**{verbatim(sentence)}**")
     st.caption(f"Measured on {verbatim(where)}. Model of {plural(model.n_labelled, 'label')}.")
 
-left, right = widgets.split([1, 1], "cal-figures", below=1000)
+left, right = widgets.split([1, 1], "cal-figures")
 with left:
     st.header("Reliability", help=explain("reliability", "ECE"))
     from workbench.figures.reliability import confidence_histogram, reliability_diagram
@@ -220,7 +221,7 @@ numbers(
             "Brier score of this event",
             f"{parts.brier:.3f} = {parts.reliability:.3f} − {parts.resolution:.3f} "
             f"+ {parts.uncertainty:.3f} {'+' if parts.remainder >= 0 else '−'} {abs(parts.remainder):.3f}",
-            "Reliability (low is good) - resolution (high is good) + uncertainty + remainder in the bins.",
+            "Reliability (low is good) − resolution (high is good) + uncertainty + remainder in the bins.",
         ),
     ],
     "cal-numbers",
@@ -248,9 +249,10 @@ if len(versions) > 1:
         rows.append((title, f"ECE {one.ece.value:.3f} · NLL {one.nll:.3f}", note))
     import pandas as pd
 
-    st.dataframe(
-        pd.DataFrame(rows, columns=["Reading", "Measured", "What it is"]),
-        hide_index=True,
-        key="cal-versions",
-        alt="Calibration of each reading of the latent functions",
-    )
+    with st.container(key="cal-versions"):
+        st.table(
+            pd.DataFrame(rows, columns=["Reading", "Measured", "What it is"]),
+            border="horizontal",
+            hide_index=True,
+            alt="Calibration of each reading of the latent functions",
+        )

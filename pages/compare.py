@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app import comparison, current, downloads, forms, stopping, widgets
-from workbench.app.text import percent, plural, verbatim
+from workbench.app.text import one_line, percent, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
 from workbench.figures.curves import learning_curve, learning_curves
@@ -49,7 +49,7 @@ def form() -> None:
         key = left.selectbox(
             "Pool",
             sources,
-            format_func=lambda k: verbatim(sources[k].title, 60),
+            format_func=lambda k: one_line(sources[k].title, 60),
             key="compare-pool",
             help="Pools whose classes are known: bundled ones, known sets on this machine, and files of your "
             "projects. A new file is uploaded on the Data page.",
@@ -58,7 +58,8 @@ def form() -> None:
             with st.spinner("Opening the pool"):
                 source = sources[key].opened()
         except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
+            # a project without known classes is no mistake; another pool is to be chosen
+            st.info(verbatim(error), icon=":material/info:")
             return
         kind: Any = source.kind
         classifier = middle.selectbox(
@@ -416,12 +417,12 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
         return percent(value) if share else f"{value:.3f}"
 
     with st.container(key="comparison-table"):
-        st.dataframe(
+        st.table(
             pd.DataFrame(
                 [
-                    ({"Comparison": of} if len(several) > 1 else {})
+                    ({"Comparison": verbatim(of, 60)} if len(several) > 1 else {})
                     | {
-                        "Policy": comparison.title_of(r.policy),
+                        "Policy": verbatim(comparison.title_of(r.policy), 40),
                         "At the end": shown(r.last.value),
                         "Mean over the curve": shown(r.area.value),
                         "Better than random": "–"
@@ -434,8 +435,8 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
                     for of, r in rows
                 ]
             ),
+            border="horizontal",
             hide_index=True,
-            key="comparison-table-table",
             alt=f"{title} of each policy",
         )
     better = "lower" if next(paired for _, paired in found if paired).lower_is_better else "higher"

@@ -8,9 +8,9 @@ import streamlit as st
 
 from workbench.app import bringing, current, forms, frame, login, lost, preferring, sharing, uploads, widgets
 from workbench.app.cards import picture, project_picture, thumbnail
-from workbench.app.text import plural, verbatim
+from workbench.app.text import one_line, plural, verbatim
 from workbench.errors import InputError
-from workbench.pools import POOLS
+from workbench.pools import POOLS, present_sets
 
 UNITS = {"image": "image", "table": "row", "text": "text"}
 MOST_PROJECTS = 60
@@ -245,16 +245,14 @@ def pools() -> None:
 
 def known_sets() -> None:
     """Larger sets that lie on this machine."""
-    from workbench.pools import known_sets as known
-
-    present = {e.full_name: e for e in known() if e.path is not None}
+    present = {e.full_name: e for e in present_sets()}
     if not present:
         return
 
     def line(name: str) -> str:
         entry = present[name]
         words = f"{entry.name.replace('_', ' ')} · {entry.group} · {plural(entry.n_items, 'item')}"
-        return verbatim(f"{words}, {plural(entry.n_classes, 'class', 'classes')}")
+        return one_line(f"{words}, {plural(entry.n_classes, 'class', 'classes')}")
 
     st.header("Known sets on this machine")
     order = sorted(present, key=lambda name: (present[name].group != "images", name))

@@ -10,7 +10,7 @@ import streamlit as st
 from workbench.app import current, forms, frame, items, mapping, pointing, seeing, widgets
 from workbench.app.downloads import figure_downloads
 from workbench.app.glossary import explain
-from workbench.app.text import plural, verbatim
+from workbench.app.text import one_line, plural, verbatim
 from workbench.errors import InputError
 
 BUTTONS = 12
@@ -120,7 +120,7 @@ def label_buttons(chosen: tuple[int, ...]) -> None:
                 placeholder="Choose a class",
                 key=f"class-{mark}",
                 label_visibility="collapsed",
-                format_func=lambda name: verbatim(name, 40),
+                format_func=lambda name: one_line(name, 40),
             )
             st.button(
                 "Label", key=f"give-{mark}", disabled=name is None, on_click=give, args=(chosen, str(name))
@@ -228,7 +228,7 @@ def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str
     words = mapping.words_of(name)
     if name == mapping.CLASS_VARIANCE:
         which = st.selectbox(
-            "Class", model.classes, key=f"{key}-class", format_func=lambda c: verbatim(c, 40)
+            "Class", model.classes, key=f"{key}-class", format_func=lambda c: one_line(c, 40)
         )
         return f"variance:{which}", f"Variance of {which}", words
     return name, offered[name], words
@@ -384,7 +384,7 @@ def functions(view: Any, item: int) -> None:
         "Along feature",
         range(len(columns)),
         index=mapping.strongest_feature(session, view, item),
-        format_func=lambda i: verbatim(columns[i], 60),
+        format_func=lambda i: one_line(columns[i], 60),
         key=f"band-column-{item}",
         width=300,
         help="Opens at the feature that changes the prediction of this item most.",

@@ -112,7 +112,7 @@ def test_stopping_advice_looks_at_a_run_and_changes_nothing(tokens: list[str]) -
     page.session_state["comparison-stop-box"] = True
     page.run()
     assert not page.exception
-    table = next(f.value for f in page.dataframe if "Says stop" in f.value.columns)
+    table = next(f.value for f in page.table if "Says stop" in f.value.columns)
     assert table["Says stop"][0] == "from 7 labels on"
 
 
@@ -135,7 +135,7 @@ def test_the_page_and_the_command_line_say_the_same_of_unequal_steps(
     job = comparison.job_of(token)
     assert job is not None and job.wait(600) and job.status == "done", job.error
     page = open_page("compare", comparison=token)
-    shown = page.dataframe[0].value.set_index("Policy")
+    shown = page.table[0].value.set_index("Policy")
     run_comparison(spec, out=tmp_path / "s", quiet=True)
     with (tmp_path / "s" / "summary.csv").open(newline="") as file:
         printed = {row["policy"]: row for row in csv.DictReader(file)}
@@ -154,13 +154,13 @@ def test_the_page_and_the_command_line_say_the_same_of_unequal_steps(
 
 def test_the_page_shows_all_of_it(tokens: list[str]) -> None:
     page = open_page("compare", comparison=tokens[0])
-    frame = page.dataframe[0].value
+    frame = page.table[0].value
     assert "Verdict" in frame.columns and "too few" not in " ".join(frame["Verdict"])
     assert not [s for s in page.subheader if "Mean ranks" in s.value]
     page.multiselect(key=f"beside-{tokens[0]}").set_value([tokens[1]]).run()
     assert not page.exception
     assert [s for s in page.subheader if "Mean ranks over 2 comparisons" in s.value]
-    both_tables = page.dataframe[0].value
+    both_tables = page.table[0].value
     assert len(both_tables) == 4 and both_tables["Comparison"].nunique() == 2
     page.session_state["comparison-round-box"] = True
     page.run()

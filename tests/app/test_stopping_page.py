@@ -35,5 +35,5 @@ def test_a_project_is_advised_and_history_shows_its_fits(home: Path) -> None:
     page.session_state["stop-box"] = True
     page.run()
     assert not page.exception
-    assert "Says stop" in " ".join(c for f in page.dataframe for c in f.value.columns)
+    assert "Says stop" in " ".join(c for f in page.table for c in f.value.columns)
     assert stopping.sentence(rules, labels) in texts(page).replace("\\", "")

@@ -118,7 +118,7 @@ def test_a_model_without_latents_says_what_it_lacks(flat: Session) -> None:
     test.run()
     assert not test.exception and "no latent functions to draw" in said(test)
     test = open_page("calibration", flat.id)
-    assert len(test.dataframe) == 1, "one reading of the probabilities: nothing to compare"
+    assert len(test.table) == 1, "one reading of the probabilities: nothing to compare"
 
 
 def test_more_classes_than_colours_say_why_there_is_no_colour_map(home: Path) -> None:
@@ -142,16 +142,16 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
     items, codes = wine.held_out()
     p = np.asarray(view.model.probabilities)[items]
     test = open_page("calibration", wine.id)
-    rows = {row["Measure"]: row["Value"] for _, row in test.dataframe[0].value.iterrows()}
+    rows = {row["Measure"]: row["Value"] for _, row in test.table[0].value.iterrows()}
     ece = expected_calibration_error(codes, p, 10)
     assert rows["Negative log-likelihood"] == f"{negative_log_likelihood(codes, p):.3f}"
     assert float(rows["Expected calibration error"].split()[0]) == pytest.approx(ece, abs=0.0006)
     assert f"{len(items)} items of the test split" in said(test)
-    readings = test.dataframe[1].value
+    readings = test.table[1].value
     assert list(readings["Reading"]) == ["As the model predicts", "Argmax frequency", "Softmax of the means"]
     test.selectbox(key="cal-class").select(2).run()
     assert not test.exception
-    of_class = {row["Measure"]: row["Value"] for _, row in test.dataframe[0].value.iterrows()}
+    of_class = {row["Measure"]: row["Value"] for _, row in test.table[0].value.iterrows()}
     expected = expected_calibration_error(codes, p, 10, class_code=1)
     assert float(of_class["Expected calibration error"].split()[0]) == pytest.approx(expected, abs=0.0006)
     assert of_class["Negative log-likelihood"] == rows["Negative log-likelihood"]

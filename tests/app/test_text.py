@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.app.text import calibration_verdict, for_people, percent, plural, verbatim
+from workbench.app.text import calibration_verdict, for_people, one_line, percent, plural, verbatim
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,6 +22,11 @@ ROOT = Path(__file__).resolve().parents[2]
 )
 def test_markdown_is_escaped(given: str, shown: str) -> None:
     assert verbatim(given) == shown
+
+
+def test_a_choice_of_a_select_box_is_cut_and_not_escaped() -> None:
+    assert one_line("letters (your\nproject)") == "letters (your project)"
+    assert one_line("*" * 50, limit=4) == "***…" and one_line("") == " "
 
 
 def test_long_text_is_cut_before_it_is_escaped() -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.driving import PATIENCE, Server, settled, visit
+from benchmarks import own_projects
+from benchmarks.driving import PATIENCE, Server, own_home, settled, visit
 from tests.browser.test_labelling import at_the_desk
+from workbench.store import Store
 
 CASES = {
     "ragged": b"a,b,class\n1,2,x\n3,4,y,extra\n5,6,x\n",
@@ -97,3 +99,15 @@ def test_other_hosts_and_pages_of_other_ports_reach_nothing(
     connection.request("GET", path, headers=asked)
     assert connection.getresponse().status == status
     connection.close()
+
+
+def test_a_pool_of_three_items_that_are_all_decided_says_so(page: Any, server: Server) -> None:
+    with own_home(server.home):
+        store = Store.open()
+        identity = own_projects.project("three", server.home / "files", store, fit=False)
+        store.close()
+    visit(page, f"{server.url}/label?project={identity}")
+    page.get_by_text("Nothing is left to ask.").wait_for()
+    page.get_by_text("2 items labelled, 0 skipped, 0 unsure.").wait_for()
+    visit(page, f"{server.url}/uncertainty?project={identity}")
+    assert not page.locator("[data-testid=stException]").count()

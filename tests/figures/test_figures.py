@@ -248,7 +248,7 @@ BINS = ReliabilityTable(
 def test_the_reliability_diagram_leaves_empty_bins_out_and_prints_n() -> None:
     fig = reliability_diagram(BINS, ece=0.1)
     assert list(fig.data[1].x) == [0.2, 0.9]
-    assert "n = 50" in fig.layout.annotations[0].text and "0.100" in fig.layout.annotations[0].text
+    assert "n = 50" in fig.layout.xaxis.title.text and "0.100" in fig.layout.xaxis.title.text
     assert not reliability_diagram(replace(BINS, count=np.zeros(3, dtype=int))).data
     assert fig.layout.xaxis.range[1] == 1.04, "the largest circle is drawn whole"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.pools.helpers import needs
 from workbench.errors import InputError
-from workbench.pools import inspect_table, known_sets, load_pool
+from workbench.pools import inspect_table, known_sets, load_pool, present_sets
 from workbench.pools.catalogue import EXAMPLES, bundled_file, data_folders, find_entry
 
 
@@ -52,6 +52,20 @@ def test_a_missing_set_says_how_to_get_it(empty_folder):
             load_pool(name)
         for word in words:
             assert word in str(caught.value)
+
+
+def test_sets_that_lie_here_are_found_in_one_look_at_the_folders(empty_folder, monkeypatch):
+    looks = []
+    monkeypatch.setattr(
+        "workbench.pools.catalogue.data_folders", lambda: looks.append(1) or [empty_folder, empty_folder]
+    )
+    assert present_sets() == []
+    entry = next(e for e in known_sets() if e.file)
+    path = empty_folder / entry.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"")
+    assert present_sets() == [entry] == [e for e in known_sets() if e.path is not None]
+    assert len(looks) == 2 + len(known_sets()), "once each, and once a set where each is asked"
 
 
 def test_unknown_sets_say_what_there_is(empty_folder):

@@ -120,7 +120,7 @@ def sources(project: str | None = None) -> dict[str, Source]:
     Args:
         project: id of the open one.
     """
-    from workbench.pools import POOLS, known_sets
+    from workbench.pools import POOLS, present_sets
     from workbench.store import Store
 
     found = {e.name: Source(e.title, e.name, {}, e.kind, e.n_classes) for e in POOLS.values()}
@@ -135,11 +135,10 @@ def sources(project: str | None = None) -> dict[str, Source]:
             found = {key: source, **{k: v for k, v in found.items() if k != key}}
         elif (name, options) not in [(one.pool, one.options) for one in own.values()]:
             own.setdefault(key, source)
-    for e in known_sets():
-        if e.path is not None:
-            kind = "image" if e.group == "images" else "table"
-            words = f"{e.name.replace('_', ' ')} ({e.group})"
-            found.setdefault(e.full_name, Source(words, e.full_name, {}, kind, e.n_classes))
+    for e in present_sets():
+        kind = "image" if e.group == "images" else "table"
+        words = f"{e.name.replace('_', ' ')} ({e.group})"
+        found.setdefault(e.full_name, Source(words, e.full_name, {}, kind, e.n_classes))
     return {**found, **{key: source for key, source in own.items() if key not in found}}
 
 

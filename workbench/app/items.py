@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from workbench.pools import Pool
 
 SIDE = 340
+SHORT = 360
+"""Characters of a text that need no box to scroll in."""
 
 
 def show(pool: Pool, item: int, key: str) -> None:
@@ -32,7 +34,9 @@ def show(pool: Pool, item: int, key: str) -> None:
             enlarged(shown.image, SIDE), width=SIDE, output_format="PNG", alt=f"Item {pool.items.ids[item]}"
         )
     elif shown.kind == "text" and shown.text is not None:
-        with st.container(border=True, height=SIDE):
+        # a long text is scrolled, a short one takes what it needs
+        long = len(shown.text) > SHORT or shown.text.count("\n") > SHORT // 60
+        with st.container(border=True, height=SIDE if long else "content"):
             st.text(shown.text)
     elif shown.row is not None:
         _row(pool, item, dict(shown.row), key)

@@ -71,11 +71,11 @@ def job_of(token: str) -> Job | None:
 
 def pools() -> dict[str, str]:
     """Pools of images with known classes that are at hand: name -> title."""
-    from workbench.pools import POOLS, known_sets
+    from workbench.pools import POOLS, present_sets
 
     found = {entry.name: entry.title for entry in POOLS.values() if entry.kind == "image"}
-    for entry in known_sets():
-        if entry.group == "images" and entry.path is not None:
+    for entry in present_sets():
+        if entry.group == "images":
             found[entry.full_name] = f"{entry.name.replace('_', ' ')} ({entry.n_items:,} images)"
     return found
 

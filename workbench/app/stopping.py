@@ -126,14 +126,23 @@ def shown(labels: list[int], rules: list[Any], *, key: str = "stop") -> None:
         return "not yet" if rule.first is None else f"from {plural(labels[rule.first], 'label')} on"
 
     st.markdown(f"**{verbatim(sentence(rules, labels))}**")
-    st.dataframe(
-        pd.DataFrame(
-            [{"Rule": STOPPING[r.rule].title, "Says stop": words(r), "At the end": r.reason} for r in rules]
-        ),
-        hide_index=True,
-        key=f"{key}-table",
-        alt="What each stopping rule advises",
-    )
+    with st.container(key=f"{key}-table"):
+        # not a grid: its cells would cut the reasons
+        st.table(
+            pd.DataFrame(
+                [
+                    {
+                        "Rule": STOPPING[r.rule].title,
+                        "Says stop": words(r),
+                        "At the end": verbatim(r.reason, 400),
+                    }
+                    for r in rules
+                ]
+            ),
+            border="horizontal",
+            hide_index=True,
+            alt="What each stopping rule advises",
+        )
     fig = stopping_panels(
         np.asarray(labels),
         [

@@ -19,10 +19,18 @@ def verbatim(text: object, limit: int | None = None) -> str:
     Returns:
         Escaped text.
     """
+    return _SPECIAL.sub(r"\\\1", one_line(text, limit))
+
+
+def one_line(text: object, limit: int | None = None) -> str:
+    """A text on one line, for the choices of a select box, which show Markdown as it is written.
+
+    Args:
+        text: anything.
+        limit: cut to this many characters, ending in an ellipsis.
+    """
     plain = " ".join(str(text).split()) or " "
-    if limit is not None and len(plain) > limit:
-        plain = plain[: limit - 1].rstrip() + "…"
-    return _SPECIAL.sub(r"\\\1", plain)
+    return plain[: limit - 1].rstrip() + "…" if limit is not None and len(plain) > limit else plain
 
 
 _CHOICES = {"drop": "“leave rows out”", "impute": "“fill in”", "error": "“ask me”"}

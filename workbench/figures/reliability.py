@@ -96,7 +96,8 @@ def reliability_diagram(
         y_options=share,
     )
     fig.add_traces([parts.diagonal(), reliability_line(table, band)])
-    parts.note(fig, 0, f"n = {total:,}" + (f" · ECE = {ece:.3f}" if ece is not None else ""))
+    # below, since intervals reach into every corner
+    parts.foot(fig, f"n = {total:,}" + (f" · ECE = {ece:.3f}" if ece is not None else ""))
     return fig
 
 
@@ -118,6 +119,9 @@ def confidence_histogram(histogram: ConfidenceHistogram, *, height: int = 380) -
     )
     fig.add_traces(histogram_bars(histogram, count=True))
     fig.update_layout(barmode="stack", bargap=0)
+    # room above the tallest bar for the two lines' words
+    tallest = np.max(np.asarray(histogram.right) + np.asarray(histogram.wrong))
+    fig.update_yaxes(range=[0, 1.3 * float(tallest)])
     for value, dash, words, y in (
         (histogram.accuracy, "solid", f"accuracy {histogram.accuracy:.1%}", 1.0),
         (histogram.mean_confidence, "dash", f"mean confidence {histogram.mean_confidence:.1%}", 0.9),

@@ -4,7 +4,7 @@ Importing this package costs no more than NumPy; pandas, pyarrow, Pillow and sci
 imported by the functions that need them.
 """
 
-from workbench.pools.catalogue import CatalogueEntry
+from workbench.pools.catalogue import CatalogueEntry, present_sets
 from workbench.pools.catalogue import catalogue as known_sets
 from workbench.pools.features import feature_map_from_json
 from workbench.pools.features.network import NetworkFeatureMap, with_network
@@ -46,6 +46,7 @@ __all__ = [
     "known_sets",
     "load_pool",
     "overlapping_probabilities",
+    "present_sets",
     "project",
     "read_rows",
     "three_gaussians_probabilities",

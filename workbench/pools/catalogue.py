@@ -134,6 +134,13 @@ def find_file(file: str) -> Path | None:
     return None
 
 
+def present_sets() -> list[CatalogueEntry]:
+    """The known data sets that lie on this machine, by group and name."""
+    # the folders are asked for once: finding them takes longer than looking into them
+    folders = data_folders()
+    return [e for e in catalogue() if e.file and any((folder / e.file).is_file() for folder in folders)]
+
+
 def find_entry(group: str, name: str) -> CatalogueEntry | None:
     """The catalogue's entry, by today's name or by the papers' ("-" and "_" are alike)."""
     wanted = _folded(name)

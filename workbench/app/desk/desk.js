@@ -93,8 +93,11 @@ class Desk extends Speaker {
   drawCard() {
     const card = this.shown;
     this.node.classList.toggle("looking-back", this.view !== null);
-    if (card === this.drawn && this.stage.childNodes.length) return;
-    this.drawn = card;
+    // without a card the words depend on what the server last said is left
+    const n = this.numbers;
+    const drawn = card || (n ? `none of ${[n.left, n.labelled, n.skipped, n.unsure]}` : "none yet");
+    if (drawn === this.drawn && this.stage.childNodes.length) return;
+    this.drawn = drawn;
     this.stage.replaceChildren();
     if (!card) {
       this.title.textContent = "";
@@ -775,6 +778,7 @@ class Desk extends Speaker {
     }
     if (before !== this.card) this.draw();
     else {
+      if (!this.shown) this.drawCard();
       if (changed) this.drawAnswers();
       this.drawCommands();
     }
