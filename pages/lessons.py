@@ -58,8 +58,10 @@ def show(lesson: lessons.Lesson) -> None:
             teaching.ask_guess(lesson)
             return
         if made is not None:
-            teaching.draw(lesson, made, values, large=in_class())
             teaching.compare_guess(lesson, in_class())
+            teaching.draw(lesson, made, values, large=in_class())
+            if in_class():
+                teaching.tally(lesson)
             lessons.prepare(lesson, values)
         elif job is not None and job.active:
             teaching.streaming(lesson, values, job)

@@ -105,6 +105,12 @@ def test_the_page_needs_no_project_and_says_what_is_wrong_with_an_address(
     assert not test.exception and test.title[0].value == "Lessons"
     assert "There is no lesson" in test.error[0].value
     assert sum(str(b.label).startswith("Open") for b in test.button) == len(lessons.LESSONS) + 1
+    # links in buttons' clothes draw their icon by its bare name
+    test.query_params["lesson"] = "over-confident"
+    test.run()
+    links = [str(one.proto.body) for one in test.get("html") if "wb-download" in str(one.proto.body)]
+    assert not test.exception and any(">Worksheet" in one for one in links)
+    assert not [one for one in links if ":material" in one]
 
 
 def test_lessons_import_no_engine() -> None:

@@ -252,6 +252,9 @@ def enlarge(fig: Any) -> None:
     fig.update_layout(font_size=18, legend_font_size=17)
     fig.update_xaxes(tickfont_size=16, title_font_size=18)
     fig.update_yaxes(tickfont_size=16, title_font_size=18)
+    # titles of panels, and the words within them
+    for words in fig.layout.annotations:
+        words.font.size = max(16, round(1.25 * (words.font.size or 12)))
 
 
 def places(lesson: Lesson) -> list[Values]:

@@ -87,7 +87,7 @@ def worksheet(lesson: lessons.Lesson) -> None:
     """The lesson as a page to print."""
     button(
         "Worksheet", lambda: lessons.worksheet(lesson).encode(), f"workbench-{lesson.name}.md",
-        "lesson-worksheet", icon=":material/description:",
+        "lesson-worksheet", icon="description",
         help="To print for students: the question, a guess, what to try and what to write down (Markdown)",
     )  # fmt: skip
 
@@ -131,23 +131,28 @@ def ask_guess(lesson: lessons.Lesson) -> None:
             st.error(verbatim(st.session_state.pop("guess-problem")), icon=":material/error:")
 
 
+def answer(lesson: lessons.Lesson, in_class: bool) -> float | None:
+    """What the guess was about, as it came out; None where nothing is asked or it is not computed."""
+    made = None if lesson.guess is None else lessons.present(lesson, lesson.preset)[0]
+    return None if made is None else lessons.drawn(lesson, made, lesson.preset, large=in_class).answer
+
+
 def compare_guess(lesson: lessons.Lesson, in_class: bool) -> None:
-    """What was guessed beside what came out; in class the tally of all, live."""
-    if lesson.guess is None:
-        return
-    made, _ = lessons.present(lesson, lesson.preset)
-    answer = None if made is None else lessons.drawn(lesson, made, lesson.preset, large=in_class).answer
-    if answer is None:
-        return
-    mine = guesses.of(lesson.name, who())
-    if mine is not None:
-        st.markdown(f"You guessed **{mine:g}**; it is **{answer:.3g}** {lesson.guess.unit}.")
-    if in_class:
-        _tally(lesson, answer)
+    """What was guessed here beside what came out."""
+    mine, came_out = guesses.of(lesson.name, who()), answer(lesson, in_class)
+    if lesson.guess is not None and mine is not None and came_out is not None:
+        st.markdown(f"You guessed **{mine:g}**; it is **{came_out:.3g}** {lesson.guess.unit}.")
+
+
+def tally(lesson: lessons.Lesson) -> None:
+    """The guesses of a class beside what came out, live."""
+    came_out = answer(lesson, True)
+    if came_out is not None:
+        _tally(lesson, came_out)
 
 
 @st.fragment(run_every=2.0)
-def _tally(lesson: lessons.Lesson, answer: float) -> None:
+def _tally(lesson: lessons.Lesson, came_out: float) -> None:
     given = guesses.given(lesson.name)
     if not given or lesson.guess is None:
         st.caption("Nobody in this class has guessed yet.")
@@ -155,8 +160,9 @@ def _tally(lesson: lessons.Lesson, answer: float) -> None:
     from workbench.figures.teaching import guess_tally
 
     st.caption(f"{plural(len(given), 'guess', 'guesses')} of this class, and what came out")
-    fig = guess_tally(given, answer, unit=lesson.guess.unit)
-    widgets.figure(fig, f"tally-{lesson.name}", f"{len(given)} guesses beside the answer {answer:.3g}")
+    fig = guess_tally(given, came_out, unit=lesson.guess.unit)
+    lessons.enlarge(fig)
+    widgets.figure(fig, f"tally-{lesson.name}", f"{len(given)} guesses beside the answer {came_out:.3g}")
 
 
 @st.fragment(run_every=0.5)

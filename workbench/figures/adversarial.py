@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from workbench.arrays import Array
 from workbench.figures import parts, theme
 
-STRENGTH = "Strength: largest change of a pixel, 0 to 1"
+STRENGTH = "Strength, 0 to 1"
 CLEAN = theme.CATEGORICAL[0]
 ATTACKED = theme.CATEGORICAL[1]
 

@@ -481,6 +481,8 @@ def guess_tally(guesses: Sequence[float], answer: float, *, unit: str = "", heig
         hovertemplate="%{customdata:g}<extra></extra>",
     )  # fmt: skip
     fig.add_vline(
-        x=answer, line={"color": theme.class_colour(1), "width": 3}, annotation_text=f"it is {answer:.3g}"
-    )
+        x=answer, line={"color": theme.class_colour(1), "width": 3}, annotation_text=f"it is {answer:.3g}",
+        # towards the middle, where there is room
+        annotation_position="top left" if answer > (low + high) / 2 else "top right",
+    )  # fmt: skip
     return fig
