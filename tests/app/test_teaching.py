@@ -269,7 +269,17 @@ def test_an_experiment_asks_and_says_what_to_look_for(lesson: lessons.Lesson) ->
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
-@pytest.mark.parametrize("case", ["three items", "one feature", "equal rows", "200 classes", "texts"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "three items",
+        "one feature",
+        "equal rows",
+        pytest.param("5,000 features", marks=pytest.mark.slow),
+        "200 classes",
+        "texts",
+    ],
+)
 def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: str) -> None:
     rng = np.random.default_rng(0)
     colours, animals = ("red", "blue", "green", "old"), ("cat", "dog", "bird", "fish", "cow")
@@ -278,6 +288,7 @@ def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: 
         "three items": rng.normal(size=(3, 4)),
         "one feature": rng.normal(size=(40, 1)),
         "equal rows": np.ones((40, 4)),
+        "5,000 features": rng.normal(size=(40, 5_000)),
         "200 classes": rng.normal(size=(400, 3)),
     }
     if case == "texts":
@@ -306,7 +317,9 @@ def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: 
         assert (why in said(test)) if session.model is not None else ("no model yet" in said(test))
     elif job is not None:
         assert job.wait(60) and job.status == "done", job.error
-        assert case in ("200 classes", "texts") and np.isfinite(job.result.points).all()
+        assert case in ("5,000 features", "200 classes", "texts") and np.isfinite(job.result.points).all()
+    if case == "equal rows":
+        assert "All items have the same values" in said(test)
     test.session_state["map-view"] = "Side by side"
     test.run()
     assert not test.error and not test.exception

@@ -232,6 +232,21 @@ def test_big_maps_are_thinned_keep_labelled_items_and_say_so() -> None:
     assert thinned(10, np.array([3])).tolist() == list(range(10))
 
 
+def test_a_map_of_200_classes_has_no_legend_in_its_place() -> None:
+    points, labels = np.random.default_rng(0).normal(size=(400, 2)), np.repeat(np.arange(200), 2)
+    classes = [f"species {i}" for i in range(200)]
+    fig = pool_map(points, classes=classes, labels=labels)
+    assert not fig.layout.showlegend and not [t for t in fig.data if t.showlegend is not False]
+    assert "200 classes" in fig.layout.annotations[0].text
+    few = pool_map(points, classes=classes, labels=np.where(labels < 10, labels, -1))
+    assert few.layout.showlegend and sum(t.showlegend is not False for t in few.data) == 10
+
+
+def test_a_constant_measure_has_a_bar_around_its_value() -> None:
+    marker = pool_map(np.zeros((5, 2)), values=np.full(5, 0.5), measure="m", classes=("a",)).data[0].marker
+    assert (marker.cmin, marker.cmax) == (0.45, 0.55)
+
+
 def test_an_empty_map_says_so() -> None:
     assert not pool_map(np.zeros((0, 2))).data
 

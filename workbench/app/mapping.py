@@ -119,14 +119,14 @@ def layout(session: Session, columns: tuple[int, int] | None = None) -> Layout:
             return Layout(plane.points, plane.names, True, "", plane.place)
         share = plane.explained
         axes = (f"principal component 1 ({share[0]:.0%})", f"principal component 2 ({share[1]:.0%})")
-        return Layout(
-            plane.points,
-            axes,
-            False,
-            f"A projection: the two directions of largest spread hold {share.sum():.0%} of the variance, "
-            "so items that look close may be far apart.",
-            plane.place,
-        )
+        if share.sum() > 0:
+            said = (
+                f"A projection: the two directions of largest spread hold {share.sum():.0%} of the variance, "
+                "so items that look close may be far apart."
+            )
+        else:
+            said = "All items have the same values, so they lie on one point: no model can tell them apart."
+        return Layout(plane.points, axes, False, said, plane.place)
 
     return cached((session.id, "layout", columns), make)
 

@@ -50,7 +50,7 @@ class Decision:
         item: index into the pool.
         status: "labelled", "skipped", "unsure", or "open" for one that was only flagged or noted.
         label: name of the class; "" without one.
-        who: the person, or what answered in their place ("oracle").
+        who: the person, or what answered in their place ("known classes").
         people: everybody whose label of the item stands.
         time: of the decision, UTC, ISO 8601; "" where there is none.
         seconds: the person took, where it is known.
@@ -129,9 +129,8 @@ def decisions(session: Session) -> list[Decision]:
 
 
 def who(annotator: str, payload: Mapping[str, Any]) -> str:
-    """Who answered: the person, or what answered in their place ("oracle")."""
-    source = str(payload.get("source", ""))
-    return source if source == "oracle" else annotator
+    """Who answered: the person, or what answered in their place ("known classes")."""
+    return "known classes" if payload.get("source") == "oracle" else annotator
 
 
 def opinions(

@@ -11,6 +11,9 @@ import plotly.graph_objects as go
 from workbench.arrays import Array, Ints
 from workbench.figures import parts, theme
 
+MOST_NAMED = 24
+"""Classes that a legend names: more of them would stand in place of the map."""
+
 
 @dataclass(frozen=True)
 class Regions:
@@ -97,7 +100,7 @@ def pool_map(
         x=theme.text(axes[0]),
         y=theme.text(axes[1]),
         height=height,
-        legend=labelled.size > 0 or len(asked) > 0,
+        legend=0 < len(np.unique(labels[labelled])) <= MOST_NAMED or len(asked) > 0,
     )
     if regions is not None:
         _draw_regions(fig, regions, classes)
@@ -137,9 +140,13 @@ def pool_map(
                 hovertemplate=words + "<extra></extra>",
             )
         )
-    for code in np.unique(labels[labelled]):
+    present = np.unique(labels[labelled])
+    legend = len(present) <= MOST_NAMED
+    for code in present:
         of_class = labelled[labels[labelled] == code]
-        [marks] = parts.class_marks(points[of_class], labels[of_class], classes, size=12, rim=1.6, kind=kind)
+        [marks] = parts.class_marks(
+            points[of_class], labels[of_class], classes, size=12, rim=1.6, legend=legend, kind=kind
+        )
         told = words + "<br>labelled %{customdata[3]}<extra></extra>"
         fig.add_trace(marks.update(customdata=hover(of_class), hovertemplate=told))
     if len(asked):
@@ -155,7 +162,10 @@ def pool_map(
                 hovertemplate=f"{words}<br>{ringed_as}<extra></extra>",
             )
         )
-    parts.corner(fig, f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn")
+    counted = f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn"
+    parts.corner(
+        fig, counted if legend else f"{counted} · {len(present)} classes: point at an item for its own"
+    )
     if fig.layout.showlegend:
         # the tool bar stands above the legend, not on it
         fig.update_layout(margin_t=70)

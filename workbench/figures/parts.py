@@ -164,8 +164,11 @@ def mark_at(fig: go.Figure, x: float | None) -> None:
 
 def colour_scale(low: float, high: float, title: str, *, stops: Any = theme.MEASURE) -> dict[str, Any]:
     """Colour options of a marker from `low` to `high`, with a narrow bar."""
+    if not high > low:
+        # one value stands in the middle of a short bar: beyond it there is nothing
+        low, high = low - 0.05, low + 0.05
     return {
-        "cmin": low, "cmax": high if high > low else low + 1.0, "colorscale": [list(stop) for stop in stops],
+        "cmin": low, "cmax": high, "colorscale": [list(stop) for stop in stops],
         "colorbar": colour_bar(title),
     }  # fmt: skip
 
