@@ -123,11 +123,7 @@ session = frame.needed("see whether its probabilities are honest")
 current.keep_fitting(session)
 model = session.model
 if model is None:
-    with st.container(border=True, key="no-model"):
-        st.markdown("**There is no model yet.**")
-        st.markdown("It is fitted as soon as there are labels of two classes.")
-        frame.link("label", "Label some items", ":material/arrow_forward:")
-    frame.end()
+    frame.no_model()
 verdict = st.container(key="verdict")
 try:
     found = measured(session, model)

@@ -14,6 +14,7 @@ from workbench.errors import InputError
 from workbench.figures.curves import learning_curve, learning_curves
 from workbench.metrics import MIN_SEEDS
 from workbench.policies import POLICIES
+from workbench.policies.registry import title_of
 from workbench.pools import POOLS
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def shown(token: str) -> None:
                 st.rerun()
     with said:
         answer(results, measure)
-    several = [(found, results), *others_beside(found)]
+    several = [(found, results), *others_added(found)]
     take_away(together(several, measure), [r for _, r in several])
     summary(several, measure)
     ranks([r for _, r in several], measure)
@@ -221,12 +222,12 @@ def answer(results: StudyResult, measure: str) -> None:
     from workbench.studies.statistics import headline
 
     found = comparison.paired_curves(results, measure)
-    sentence = "" if found is None else headline(found, {p: comparison.title_of(p) for p in found.values})
+    sentence = "" if found is None else headline(found, {p: title_of(p) for p in found.values})
     if sentence:
         st.markdown(f"**{verbatim(sentence)}**")
 
 
-def others_beside(found: comparison.Comparison) -> list[tuple[comparison.Comparison, StudyResult]]:
+def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparison, StudyResult]]:
     """Finished comparisons a person puts beside this one."""
     others = [c for c in comparison.all_of() if c.id != found.id and c.n_finished]
     if not others:
@@ -286,7 +287,7 @@ def ranks(several: list[StudyResult], measure: str) -> None:
 
     ranking, n = found
     st.subheader(f"Mean ranks over {plural(n, 'comparison')}")
-    titles = [comparison.title_of(p) for p in ranking.names]
+    titles = [title_of(p) for p in ranking.names]
     fig = critical_difference_diagram(titles, ranking.mean_ranks, ranking.critical_difference)
     widgets.figure(
         fig, "comparison-ranks", "Mean rank of each policy; bars join those that are not told apart"
@@ -310,7 +311,7 @@ def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
         policy = left.selectbox(
             "Policy",
             policies,
-            format_func=comparison.title_of,
+            format_func=title_of,
             key="round-policy",
         )
         seed, rounds = min(results.of(policy).items())
@@ -350,7 +351,7 @@ def when_to_stop(found: comparison.Comparison, results: StudyResult) -> None:
         policy = left.selectbox(
             "Policy",
             policies,
-            format_func=comparison.title_of,
+            format_func=title_of,
             key="stop-policy",
         )
         seed = min(results.of(policy))
@@ -422,7 +423,7 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
                 [
                     ({"Comparison": verbatim(of, 60)} if len(several) > 1 else {})
                     | {
-                        "Policy": verbatim(comparison.title_of(r.policy), 40),
+                        "Policy": verbatim(title_of(r.policy), 40),
                         "At the end": shown(r.last.value),
                         "Mean over the curve": shown(r.area.value),
                         "Better than random": "–"
@@ -486,8 +487,8 @@ def policy_pairs(found: list[tuple[str, Curves]], several: bool) -> None:
                 [
                     ({"Comparison": of} if several else {})
                     | {
-                        "Policy": comparison.title_of(t.policy),
-                        "Against": comparison.title_of(t.baseline),
+                        "Policy": title_of(t.policy),
+                        "Against": title_of(t.baseline),
                         "Difference of the means": f"{t.difference:+.4f}"
                         + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else ""),
                         "Lower on": f"{t.wins} of {plural(t.n, 'seed')}",
@@ -518,7 +519,7 @@ def earlier(token: str | None) -> None:
             with st.container(width="stretch", gap=None):
                 pool = one.spec.pools[0]
                 name = POOLS[pool].title if pool in POOLS else pool.replace("\\", "/").rpartition("/")[2]
-                titles = [comparison.title_of(p) for p in one.spec.policies]
+                titles = [title_of(p) for p in one.spec.policies]
                 st.markdown(f"**{verbatim(name, 40)}** · {verbatim(', '.join(titles), 90)}")
                 st.caption(
                     f"{one.n_finished} of {plural(len(one.spec.runs()), 'run')} finished · "

@@ -152,7 +152,7 @@ def card(number: int, name: str, title: str, question: str, minutes: int) -> Non
 def show_together() -> None:
     """A pool that the class labels: everybody's desk, one curve."""
     try:
-        shared = together.room()
+        shared = together.shared_project()
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
         shared = None

@@ -427,11 +427,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="large", key
 current.keep_fitting(session)
 model = session.model
 if model is None:
-    with st.container(border=True, key="no-model"):
-        st.markdown("**There is no model yet.**")
-        st.markdown("It is fitted as soon as there are labels of two classes.")
-        frame.link("label", "Label some items", ":material/arrow_forward:")
-    frame.end()
+    frame.no_model()
 chosen = selected()
 # the map comes first; its controls stand beside it, or below on a narrow screen
 left, right = widgets.split([2.6, 1], "map-and-item")

@@ -169,9 +169,10 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
     said = " ".join(str(one.value) for one in test.markdown)
     assert "**2 labels** of 2 people" in said
     assert (
-        together.beside([([10, 20], [0.4, 0.2]), ([10, 18], [0.6, 0.3])], 12) == "; random questions: 50.0 %"
+        together.random_words([([10, 20], [0.4, 0.2]), ([10, 18], [0.6, 0.3])], 12)
+        == "; random questions: 50.0 %"
     )
-    assert together.beside([([10], [0.4])], 12) == ""
+    assert together.random_words([([10], [0.4])], 12) == ""
     test.query_params["room"] = "gone"
     test.run()
     assert test.error and test.button(key="begin-room")

@@ -12,7 +12,7 @@ from workbench.errors import Cancelled, InputError
 from workbench.pools import load_pool
 from workbench.pools.building import image_pool
 from workbench.pools.features import cache, shapes
-from workbench.pools.features.cache import Keeper, saved_map
+from workbench.pools.features.cache import WorkCache, saved_map
 from workbench.pools.features.pieces import PiecesFeatureMap
 
 
@@ -81,15 +81,15 @@ def test_what_was_put_down_of_something_else_or_is_damaged_is_made_again(kept):
     place = kept / "work.part"
     report, _ = stopping("4 of 6")
     with pytest.raises(Cancelled), progress.watched(report):
-        Keeper(place).rows("rows", 6, make, 2, "Rows")
+        WorkCache(place).rows("rows", 6, make, 2, "Rows")
     assert made == [0, 2]
     (place / "rows.json").write_text("[")
-    found = Keeper(place).rows("rows", 6, make, 2, "Rows")
+    found = WorkCache(place).rows("rows", 6, make, 2, "Rows")
     assert made == [0, 2, 0, 2, 4] and found[:, 0].tolist() == [0, 0, 2, 2, 4, 4]
-    wider = Keeper(place).rows("rows", 6, lambda a, b: np.ones((b - a, 5)), 2, "Rows")
+    wider = WorkCache(place).rows("rows", 6, lambda a, b: np.ones((b - a, 5)), 2, "Rows")
     assert wider.shape == (6, 3), "they were all there"
-    assert Keeper(place).rows("rows", 8, lambda a, b: np.ones((b - a, 5)), 2, "Rows").shape == (8, 5)
-    nowhere = Keeper(place / "rows.json" / "x")  # no folder can be made here
+    assert WorkCache(place).rows("rows", 8, lambda a, b: np.ones((b - a, 5)), 2, "Rows").shape == (8, 5)
+    nowhere = WorkCache(place / "rows.json" / "x")  # no folder can be made here
     assert nowhere.rows("rows", 2, make, 2, "Rows").shape == (2, 3)
 
 

@@ -10,7 +10,7 @@ from tests.pools.test_shapes import bars, photos
 from workbench.errors import Cancelled, InputError
 from workbench.pools import load_pool
 from workbench.pools.building import image_pool
-from workbench.pools.seen import seen_of
+from workbench.pools.model_input import model_input_of
 from workbench.sessions import preference
 from workbench.sessions.preference import name_of, prefer
 
@@ -80,7 +80,7 @@ def test_texts_have_pieces_and_topics_and_few_items_do_for_many(texts, monkeypat
 
 def test_what_the_model_sees_of_a_photo_is_its_small_copy():
     pool = load_pool(zipped(photos(12)), file_name="bars.zip", features="shapes")
-    seen = seen_of(pool, 0)
+    seen = model_input_of(pool, 0)
     assert seen.image.dtype == np.uint8 and seen.image.shape == (32, 32, 3)
     assert "32 x 32 pixels in colour" in seen.words
     # of the bar that is shown there is as much light in the copy
@@ -89,14 +89,14 @@ def test_what_the_model_sees_of_a_photo_is_its_small_copy():
 
 def test_what_the_model_sees_of_a_text_are_the_terms_that_count(texts):
     item = next(i for i in range(60) if "lost" in texts.items.texts[i])
-    terms = seen_of(texts, item).terms
+    terms = model_input_of(texts, item).terms
     weights = [weight for _, weight in terms]
     assert weights == sorted(weights, reverse=True) and weights[0] == 1.0
     assert any("lost" in term for term, _ in terms) and not any("ring" in term for term, _ in terms)
     empty = replace(texts, items=replace(texts.items, texts=["zzzz qqqq"]))
-    assert seen_of(empty, 0).terms == () and "Nothing" in seen_of(empty, 0).words
-    assert seen_of(load_pool("iris"), 0) is None
+    assert model_input_of(empty, 0).terms == () and "Nothing" in model_input_of(empty, 0).words
+    assert model_input_of(load_pool("iris"), 0) is None
 
 
 def test_pixels_are_seen_as_they_are(pool):
-    np.testing.assert_array_equal(seen_of(pool, 3).image, pool.items.show(3).image)
+    np.testing.assert_array_equal(model_input_of(pool, 3).image, pool.items.show(3).image)

@@ -413,7 +413,7 @@ def images(path: str, file: File) -> None:
         if "resize=" in str(error) or "mode=" in str(error):
             st.caption("Size and colours above bring all images to one; shapes take them as they are.")
         return
-    seen(pool)
+    preview(pool)
     start("own", "image", file.stem, len(pool.classes), not pool.has_truth, "cat\ndog", path, options, pool)
 
 
@@ -426,11 +426,11 @@ def whole(path: str, file: File) -> None:
     if pool.kind == "image":
         images(path, file)
         return
-    seen(pool)
+    preview(pool)
     start("own", pool.kind, file.stem, len(pool.classes), not pool.has_truth, "good\nbad", path, {})
 
 
-def seen(pool: Any) -> None:
+def preview(pool: Any) -> None:
     """A pool before it is started: some of its items, their classes, what was done to them."""
     from workbench.figures.thumbnails import sheet, tile
 

@@ -261,16 +261,10 @@ def results(comparison: Comparison) -> StudyResult:
     return StudyResult(comparison.spec, runs, "finished" if whole else "cancelled")
 
 
-def title_of(policy: str) -> str:
-    """A policy for people."""
-    from workbench.policies import POLICIES
-
-    return POLICIES[policy].title if policy in POLICIES else policy
-
-
 def curves(found: StudyResult | None, policies: Sequence[str], measure: str) -> list[Curve]:
     """Curves for `figures.curves.learning_curve`, the baseline marked; runs count as far as they are."""
     from workbench.figures.curves import summarise
+    from workbench.policies.registry import title_of
 
     made = []
     for policy in policies:

@@ -114,15 +114,15 @@ async def _download(request: Request) -> Response:
     offer = _offers.get(request.path_params["token"])
     file = None if offer is None else offer.file
     if file is None:
-        return _told("This file is offered no more: open the page anew and press again.", "file")
+        return _failure("This file is offered no more: open the page anew and press again.", "file")
     make, name = file
     try:
         octets = await run_in_threadpool(make)
     except InputError as error:
-        return _told(str(error), name)
+        return _failure(str(error), name)
     except Exception:
         log.exception("The file %s could not be made.", name)
-        return _told("The file could not be made; the server's log says why.", name)
+        return _failure("The file could not be made; the server's log says why.", name)
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
         "cache-control": "no-store",
@@ -131,7 +131,7 @@ async def _download(request: Request) -> Response:
     return Plain(octets, media_type=kind, headers=headers)
 
 
-def _told(words: str, name: str) -> Response:
+def _failure(words: str, name: str) -> Response:
     """A text in the file's place that says why it is not there.
 
     A browser shows nothing of an answer that says it failed but "Failed" beside the file's name.

@@ -154,6 +154,15 @@ def needed(what: str, title: str | None = None) -> Session:
     return opened
 
 
+def no_model() -> NoReturn:
+    """A page of a model, while the project has none: what is missing, and the way there."""
+    with st.container(border=True, key="no-model"):
+        st.markdown("**There is no model yet.**")
+        st.markdown("It is fitted as soon as there are labels of two classes.")
+        link("label", "Label some items", ":material/arrow_forward:")
+    end()
+
+
 def end() -> NoReturn:
     """End the page here. `st.stop` would end the run, before the sidebar is drawn."""
     raise PageEndsError

@@ -39,7 +39,7 @@ def begin() -> None:
     st.query_params[ROOM] = made.id
 
 
-def room() -> Session | None:
+def shared_project() -> Session | None:
     """The room in the address.
 
     Raises:
@@ -88,7 +88,7 @@ def curve(shared: Session, *, large: bool = False) -> None:
             st.markdown(f"{words}. {soon}")
             return
         runs, job = oracle.baseline(shared, oracle.budget_for(rounds[-1].n_labelled, len(shared.classes)))
-    st.markdown(f"{words}; error **{percent(rounds[-1].error)}**{beside(runs, rounds[-1].n_labelled)}.")
+    st.markdown(f"{words}; error **{percent(rounds[-1].error)}**{random_words(runs, rounds[-1].n_labelled)}.")
     fig = drawn(rounds, runs)
     if large:
         fig.update_layout(font_size=18, legend_font_size=17)
@@ -97,7 +97,7 @@ def curve(shared: Session, *, large: bool = False) -> None:
         st.caption(f"Random questions: {job.fraction:.0%} computed")
 
 
-def beside(runs: Any, labels: int) -> str:
+def random_words(runs: Any, labels: int) -> str:
     """What random questions had reached with as many labels, in words; "" while it is not known."""
     reached = [
         min((abs(n - labels), e) for n, e in zip(at, errors, strict=True))[1]

@@ -35,13 +35,11 @@ class Foresight(NamedTuple):
     """What an answer about each candidate would do to the targets.
 
     Attributes:
-        candidates: [m] items.
         chance: [2, m] probability of either answer: the leading class, the other.
         before: [t] probability that the target's leading class is its own.
         after: [2, m, t] the same after either answer.
     """
 
-    candidates: Ints
     chance: Floats
     before: Floats
     after: Floats
@@ -54,10 +52,10 @@ def expected_error_reduction(belief: Belief, rng: Generator) -> Floats:
     their margins, below all of these.
     """
 
-    def drop(seen: Foresight) -> Floats:
-        error = np.minimum(seen.after, 1.0 - seen.after).mean(axis=2)  # [2, m]
-        now = np.minimum(seen.before, 1.0 - seen.before).mean()
-        result: Floats = now - (seen.chance * error).sum(axis=0)
+    def drop(foresight: Foresight) -> Floats:
+        error = np.minimum(foresight.after, 1.0 - foresight.after).mean(axis=2)  # [2, m]
+        now = np.minimum(foresight.before, 1.0 - foresight.before).mean()
+        result: Floats = now - (foresight.chance * error).sum(axis=0)
         return result
 
     return _among_the_closest(belief, rng, drop)
@@ -70,10 +68,10 @@ def epig(belief: Belief, rng: Generator) -> Floats:
     margin. The others follow in the order of their margins, below all of these.
     """
 
-    def information(seen: Foresight) -> Floats:
-        mixed = (seen.chance[:, :, None] * seen.after).sum(axis=0)  # [m, t]
-        told = (seen.chance[:, :, None] * _entropy(seen.after)).sum(axis=0)
-        result: Floats = (_entropy(mixed) - told).mean(axis=1)
+    def information(foresight: Foresight) -> Floats:
+        mixed = (foresight.chance[:, :, None] * foresight.after).sum(axis=0)  # [m, t]
+        expected = (foresight.chance[:, :, None] * _entropy(foresight.after)).sum(axis=0)
+        result: Floats = (_entropy(mixed) - expected).mean(axis=1)
         return result
 
     return _among_the_closest(belief, rng, information)
@@ -100,7 +98,7 @@ def foresee(belief: Belief, candidates: Ints, targets: Ints) -> Foresight:
     moved = far_gap + (sign * h / s)[:, :, None] * cov
     left = far_spread - (h * (h + sign * z) / s**2)[:, :, None] * cov**2
     after: Floats = ndtr(moved / np.sqrt(np.maximum(left, 0.0) + 1.0))
-    return Foresight(candidates, ndtr(sign * z), ndtr(far_gap / np.sqrt(far_spread + 1.0)), after)
+    return Foresight(ndtr(sign * z), ndtr(far_gap / np.sqrt(far_spread + 1.0)), after)
 
 
 def _among_the_closest(belief: Belief, rng: Generator, value: Callable[[Foresight], Floats]) -> Floats:

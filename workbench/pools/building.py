@@ -143,7 +143,7 @@ def image_pool(
             "shapes",
             words,
             (shape, white),
-            lambda keeper: ShapesFeatureMap.learn(images, white, keeper=keeper),
+            lambda cache: ShapesFeatureMap.learn(images, white, cache=cache),
             lambda made, rows: made.transform(images[rows]),
             white=white,
         )

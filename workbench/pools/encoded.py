@@ -11,7 +11,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.encoders import ENCODERS, is_encoder, open_encoder
-from workbench.pools.features.cache import Keeper, cached_features
+from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.encoded import EncoderFeatureMap, JoinedFeatureMap, joined
 from workbench.pools.features.vectors import PREFIX, VectorFeatureMap
 from workbench.pools.fingerprints import fingerprint_words
@@ -91,8 +91,8 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
         shown = [pool.items.show(int(i)) for i in places]
         return encode([one.text if pool.kind == "text" else one.image for one in shown])
 
-    def learn(keeper: Keeper) -> tuple[FeatureMap, Array]:
-        vectors = keeper.rows(
+    def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
+        vectors = cache.rows(
             "vectors",
             len(pool),
             lambda start, stop: read(range(start, stop)),
@@ -104,7 +104,7 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
 
     def replay(made: FeatureMap, places: Ints) -> Array:
         assert isinstance(made, EncoderFeatureMap)
-        vectors = Keeper().rows(
+        vectors = WorkCache().rows(
             "vectors",
             len(places),
             lambda start, stop: read(places[start:stop].tolist()),
@@ -114,7 +114,7 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
         return made.vectors.transform(vectors)
 
     if ":" in features and not any(features.startswith(name) for name in ENCODERS):
-        feature_map, found = learn(Keeper())  # a function of somebody's own may change
+        feature_map, found = learn(WorkCache())  # a function of somebody's own may change
     else:
         feature_map, found = cached_features(
             "encoder", pool.fingerprints, (features, pool.kind, column), learn, replay, encoder=features

@@ -139,14 +139,14 @@ def prefer(
     for number, name in enumerate(names):
         low, span = number / len(names), 1.0 / len(names)
 
-        def told(fraction: float, words: str, low: float = low, span: float = span) -> None:
+        def report_part(fraction: float, words: str, low: float = low, span: float = span) -> None:
             tell(low + span * fraction, words)
 
         began = process_time()
         try:
-            told(0.0, f"Features: {name}")
-            X = np.asarray(pool.features)[rows] if name == present else _made(pool, name, rows, told)
-            told(0.8, f"Scoring {name}")
+            report_part(0.0, f"Features: {name}")
+            X = np.asarray(pool.features)[rows] if name == present else _made(pool, name, rows, report_part)
+            report_part(0.8, f"Scoring {name}")
             common = pool.common_scale if name == present else True
             error, likelihood = _left_out(X, codes, n_labels, n_classes, common, seed)
         except InputError as problem:

@@ -67,7 +67,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         found["guess_order"] = [model.classes[c] for c in order[:_LISTED]]
         classes = session.classes
         found["near"] = [
-            {"face": beside(session.pool, item, ask.item, picture), "class": classes[code]}
+            {"face": neighbour_face(session.pool, item, ask.item, picture), "class": classes[code]}
             for item, code, _ in seeing.nearest_labelled(session, ask.item, _NEAR)
         ]
     return found
@@ -108,17 +108,17 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
     return {"kind": "row", "rows": [[str(k), plain(v), places.get(k)] for k, v in row.items()]}
 
 
-def seen(pool: Pool, item: int) -> dict[str, Any]:
+def model_input(pool: Pool, item: int) -> dict[str, Any]:
     """What the model sees of an item: words, the copy of a picture (src), the terms of a text.
 
     Raises:
         InputError: there is no such item.
     """
-    from workbench.pools.seen import seen_of
+    from workbench.pools.model_input import model_input_of
 
     if not 0 <= item < len(pool):
         raise InputError(f"There is no item {item}.")
-    made = seen_of(pool, item)
+    made = model_input_of(pool, item)
     if made is None:
         return {"words": "The values that are shown.", "terms": []}
     found: dict[str, Any] = {"words": made.words, "terms": [list(term) for term in made.terms]}
@@ -138,7 +138,7 @@ def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
     return found
 
 
-def beside(pool: Pool, item: int, shown: int, picture: str) -> dict[str, Any]:
+def neighbour_face(pool: Pool, item: int, shown: int, picture: str) -> dict[str, Any]:
     """How an item looks next to the one that is shown: of a row the cells that differ most.
 
     Args:

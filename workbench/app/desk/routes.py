@@ -319,7 +319,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         token: for the addresses of pictures.
 
     Returns:
-        Of "seen" what `cards.seen` gives; of the others
+        Of "seen" what `cards.model_input` gives; of the others
         items (newest, or nearest, first; each with face, what stands about it, and whether it can be asked
         about), open (all that can be asked about, also beyond those shown), total.
 
@@ -330,7 +330,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     state = session.state
     n = min(_whole(body.get("n")) or 24, MOST_SHOWN)
     if body.get("kind") == "seen":
-        return cards.seen(session.pool, _whole(body.get("item")))
+        return cards.model_input(session.pool, _whole(body.get("item")))
     if body.get("kind") == "history":
         found = _own_answers(session, person, n)
         askable: set[int] = set()

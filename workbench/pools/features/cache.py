@@ -33,7 +33,7 @@ _FLUSH = 1.0  # seconds of work that a stop may cost
 _SAVED: ContextVar[Mapping[str, Any] | None] = ContextVar("saved map", default=None)
 
 
-class Keeper:
+class WorkCache:
     """Where work on features is put down piece by piece, so that a stop costs only the piece in hand.
 
     Args:
@@ -165,7 +165,7 @@ def cached_features(
     kind: str,
     fingerprints: Array,
     options: Any,
-    learn: Callable[[Keeper], tuple[FeatureMap, Array]],
+    learn: Callable[[WorkCache], tuple[FeatureMap, Array]],
     replay: Callable[[FeatureMap, Ints], Array] | None = None,
     **fixed: Any,
 ) -> tuple[FeatureMap, Array]:
@@ -175,7 +175,7 @@ def cached_features(
         kind: of the map.
         fingerprints: [N] of the items.
         options: everything else the map depends on.
-        learn: learns them, putting pieces down with the keeper; a stop in the middle leaves these, and
+        learn: learns them, putting pieces down with the cache; a stop in the middle leaves these, and
             the same call later goes on from there.
         replay: (map, places of some items) -> their features, for a pool that has grown.
         fixed: what a saved map's document must say to be taken up.
@@ -187,16 +187,16 @@ def cached_features(
     if document is not None and replay is not None:
         return _grown(kind, fingerprints, document, replay)
     if len(fingerprints) < WORTH:
-        return learn(Keeper())
+        return learn(WorkCache())
     digest = sha256(repr((VERSION, kind, options)).encode())
     digest.update(_octets(fingerprints))
     place = _folder() / f"{kind}-{digest.hexdigest()[:32]}"
     found = _read(place, len(fingerprints))
     if found is None:
-        keeper = Keeper(place.with_name(place.name + ".part"))
-        found = learn(keeper)
+        cache = WorkCache(place.with_name(place.name + ".part"))
+        found = learn(cache)
         _write(place, *found, fingerprints)
-        keeper.done()
+        cache.done()
     return found
 
 

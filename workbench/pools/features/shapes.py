@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
-from workbench.pools.features.cache import Keeper
+from workbench.pools.features.cache import WorkCache
 from workbench.pools.features.packing import pack, unpack
 from workbench.progress import part, tell
 
@@ -87,7 +87,7 @@ class ShapesFeatureMap:
         white: float = 255.0,
         side: int = SIDE,
         seed: int = 0,
-        keeper: Keeper | None = None,
+        cache: WorkCache | None = None,
     ) -> tuple[ShapesFeatureMap, Floats]:
         """Learn patches and axes from a pool's images; the features come with them at no further cost.
 
@@ -96,7 +96,7 @@ class ShapesFeatureMap:
             white: the value of white.
             side: longest side of the copies that the features see, in pixels.
             seed: of the drawing of patches and rows.
-            keeper: where pieces are put down, so that a stop costs only the piece in hand.
+            cache: where pieces are put down, so that a stop costs only the piece in hand.
 
         Returns:
             The map and the images' features [N, n] float32; the same images always give the same ones.
@@ -104,7 +104,7 @@ class ShapesFeatureMap:
         Raises:
             InputError: images smaller than 12 pixels a side, or a side below that.
         """
-        keeper = keeper or Keeper()
+        cache = cache or WorkCache()
         canvas, colour = _canvas(images, side)
         if min(canvas) < SMALLEST:
             raise InputError(
@@ -116,7 +116,7 @@ class ShapesFeatureMap:
         copies = np.stack([_copy(images[row], canvas, colour, white) for row in rows])
         with part(0.0, 0.15):
             tell(0.0, "Learning patches of the images")
-            learnt = keeper.once("patches", lambda: _patches(copies, rng, seed))
+            learnt = cache.once("patches", lambda: _patches(copies, rng, seed))
         patch_mean, whitening, centres = learnt["mean"], learnt["whitening"], learnt["centres"]
         stride = 1 if len(images) <= _STRIDE_ONE else 2
 
@@ -127,7 +127,7 @@ class ShapesFeatureMap:
 
         share = len(rows) / len(images)  # of the images that the axes are learnt from
         with part(0.15, 0.2 + 0.7 * share):
-            both = keeper.rows("learnt", len(rows), raw, _CHUNK, "Gradients and patches")
+            both = cache.rows("learnt", len(rows), raw, _CHUNK, "Gradients and patches")
             tell(1.0, "Learning the axes")
         hog, code = both[:, : -4 * len(centres)], both[:, -4 * len(centres) :]
         blocks = _block(hog), _block(code)
@@ -140,7 +140,7 @@ class ShapesFeatureMap:
         others = np.setdiff1d(np.arange(len(images)), rows)
         if len(others):
             with part(0.2 + 0.7 * share, 1.0):
-                features[others] = keeper.rows(
+                features[others] = cache.rows(
                     "others",
                     len(others),
                     lambda start, stop: found._features([images[row] for row in others[start:stop]]),

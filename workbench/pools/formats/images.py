@@ -20,7 +20,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import check_image_features, image_pool, shapes_pool
-from workbench.pools.features.cache import Keeper, cached_features
+from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pixels import size_text
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap, shrunk
 from workbench.pools.features.vectors import is_vectors, without_features
@@ -275,8 +275,8 @@ def photo_pool(
         bare, none = without_features(features, len(items))
         return Pool(name, "image", none, classes, truth, items, bare, read.words, notes=notes, **shared)
 
-    def learn(keeper: Keeper) -> tuple[FeatureMap, Array]:
-        return ShapesFeatureMap.learn(read.copies, keeper=keeper)
+    def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
+        return ShapesFeatureMap.learn(read.copies, cache=cache)
 
     def replay(made: FeatureMap, rows: Ints) -> Array:
         return made.transform([read.copies[int(row)] for row in rows])

@@ -12,7 +12,7 @@ from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import image_pool
 from workbench.pools.cells import Numbers, plain_text, read_numbers, read_texts
-from workbench.pools.features.cache import Keeper, cached_features
+from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
 from workbench.pools.features.table import (
     CategoryColumn,
@@ -182,11 +182,11 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     elif table.options.text_features == "pieces":
         n_classes, what = len(table.classes), "directions of words and pieces of words"
 
-        def learn(keeper: Keeper) -> tuple[FeatureMap, Array]:
+        def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
             with part(0.0, 0.8):
-                made = keeper.map(lambda: PiecesFeatureMap.of(texts, column, n_classes))
+                made = cache.map(lambda: PiecesFeatureMap.of(texts, column, n_classes))
             with part(0.8, 1.0):
-                return made, keeper.rows(
+                return made, cache.rows(
                     "texts",
                     len(texts),
                     lambda start, stop: made.transform(texts[start:stop]),

@@ -50,7 +50,7 @@ class ExaminedTable(Protocol):
 
 
 @dataclass(frozen=True)
-class FilesBeside:
+class FolderFiles:
     """Files that lie beside a table.
 
     Attributes:
@@ -165,7 +165,7 @@ def _found_files(
     if not place:
         beside = _beside(table.raw.beside, names)
         if beside:
-            return FilesBeside(table.raw.beside), beside
+            return FolderFiles(table.raw.beside), beside
         words = (
             f"Column {column!r} names files ({cut(names[0])}), and they are not here. Give their folder "
             f"or a zip of "

@@ -19,7 +19,7 @@ N_TERMS = 16
 
 
 @dataclass(frozen=True)
-class Seen:
+class ModelInput:
     """An item as the features see it.
 
     Attributes:
@@ -33,7 +33,7 @@ class Seen:
     terms: tuple[tuple[str, float], ...] = ()
 
 
-def seen_of(pool: Pool, item: int) -> Seen | None:
+def model_input_of(pool: Pool, item: int) -> ModelInput | None:
     """What the model sees of an item.
 
     Args:
@@ -48,34 +48,36 @@ def seen_of(pool: Pool, item: int) -> Seen | None:
     shown = pool.items.show(item)
     what: Any = shown.text if shown.image is None else shown.image
     if pool.image_shape is not None:
-        return Seen("Its pixels, as they are shown.", shown.image)
-    return _seen(pool.feature_map, what, item)
+        return ModelInput("Its pixels, as they are shown.", shown.image)
+    return _input(pool.feature_map, what, item)
 
 
-def _seen(made_by: FeatureMap, what: Any, item: int) -> Seen:
+def _input(made_by: FeatureMap, what: Any, item: int) -> ModelInput:
     if isinstance(made_by, JoinedFeatureMap):
-        parts = [_seen(part, what, item) for part in made_by.parts]
+        parts = [_input(part, what, item) for part in made_by.parts]
         image = next((part.image for part in parts if part.image is not None), None)
         terms = next((part.terms for part in parts if part.terms), ())
-        return Seen(" Beside that: ".join(part.words for part in parts), image, terms)
+        return ModelInput(" Beside that: ".join(part.words for part in parts), image, terms)
     if isinstance(made_by, ShapesFeatureMap):
         copy = made_by.copy_of(what)
         colour = "in colour" if copy.ndim == 3 else "in grey"
         words = f"A copy of {copy.shape[1]} x {copy.shape[0]} pixels {colour}: its gradients and patches."
-        return Seen(words, copy)
+        return ModelInput(words, copy)
     if isinstance(made_by, (PiecesFeatureMap, TextFeatureMap)):
         terms = made_by.heaviest(str(what), N_TERMS)
         if not terms:
-            return Seen("Nothing: no word of this text occurs in another text of the pool.")
-        return Seen("The terms that count most, out of all it knows.", terms=terms)
+            return ModelInput("Nothing: no word of this text occurs in another text of the pool.")
+        return ModelInput("The terms that count most, out of all it knows.", terms=terms)
     if isinstance(made_by, EncoderFeatureMap):
         entry = ENCODERS.get(made_by.encoder)
         said = f" {entry.sentence}" if entry is not None else ""
         kind = "text" if made_by.items == "text" else "picture"
-        return Seen(f"{len(made_by.columns)} numbers that the encoder {made_by.encoder} makes of it.{said}"
-                    f" The encoder itself reads the whole {kind}.")  # fmt: skip
+        return ModelInput(
+            f"{len(made_by.columns)} numbers that the encoder {made_by.encoder} makes of it.{said}"
+            f" The encoder itself reads the whole {kind}."
+        )
     if isinstance(made_by, VectorFeatureMap):
-        return Seen(f"Vector number {item + 1} of your file, {len(made_by.columns)} numbers of it.")
+        return ModelInput(f"Vector number {item + 1} of your file, {len(made_by.columns)} numbers of it.")
     if isinstance(made_by, ImageFeatureMap):
-        return Seen(f"{len(made_by.columns)} principal components of its pixels.")
-    return Seen(f"{len(made_by.columns)} numbers that were made of it.")
+        return ModelInput(f"{len(made_by.columns)} principal components of its pixels.")
+    return ModelInput(f"{len(made_by.columns)} numbers that were made of it.")
