@@ -1,7 +1,8 @@
 """A server and a page of a real browser, for every test that needs to see what a person sees.
 
 `server` is one server for all of them, with a home of its own; `own_server` is one that the test
-may kill. `page` is a page in a fresh browser context; it fails the test when its script broke.
+may kill. `page` is a page in a browser context without cookies, stored values or other pages; it fails
+the test when its script broke.
 """
 
 from __future__ import annotations
@@ -47,12 +48,33 @@ def own_server(browser: Any, tmp_path: Path) -> Iterator[Server]:
     server.stop()
 
 
+@pytest.fixture(scope="package")
+def profile(browser: Any) -> Iterator[Any]:
+    """One browser context for all tests, so that Streamlit's scripts are fetched once."""
+    profile = browser.new_context(
+        viewport={"width": 1400, "height": 1000}, accept_downloads=True, reduced_motion="reduce"
+    )
+    profile.set_default_timeout(PATIENCE)
+    yield profile
+    profile.close()
+
+
 @pytest.fixture
-def context(browser: Any) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1400, "height": 1000}, accept_downloads=True)
-    context.set_default_timeout(PATIENCE)
-    yield context
-    context.close()
+def context(profile: Any) -> Iterator[Any]:
+    """The context without a page; what a test leaves in it goes: its pages, cookies and what pages store."""
+    yield profile
+    origins = {"/".join(page.url.split("/")[:3]) for page in profile.pages if page.url.startswith("http")}
+    blank = profile.new_page()
+    for page in profile.pages:
+        if page is not blank:
+            page.close()
+    profile.set_offline(False)
+    profile.clear_cookies()
+    devtools = profile.new_cdp_session(blank)
+    for origin in origins:
+        kinds = "cookies,local_storage,indexeddb,service_workers,cache_storage"
+        devtools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": kinds})
+    blank.close()
 
 
 @pytest.fixture
