@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-from workbench import registry
+# Collection imports a million objects that stay; `pytest_collection_finish` turns it on again
+gc.disable()
+
+from workbench import registry  # noqa: E402
+
+# no example fails because the machine is busy
+settings.register_profile("any load", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any load")
 
 FAKES = ("tests.sessions.fakes:NearestMean", "tests.studies.test_study:Deadly")
 
@@ -25,6 +33,11 @@ if _DATA.is_dir():
 os.environ.setdefault("WORKBENCH_FEATURES", tempfile.mkdtemp(prefix="workbench-features-"))
 
 BROWSER = Path(__file__).resolve().parent / "browser"
+SHARING = {
+    "browser": ("tests/browser/",),
+    "attacks": ("tests/attacks/",),
+    "clusters": ("tests/studies/test_study.py", "tests/policies/test_cluster.py"),
+}
 _ORDER = {name: place for place, name in enumerate(("browser", "classifiers", "app", "engine", "studies"))}
 
 
@@ -37,11 +50,14 @@ def pytest_collection_finish() -> None:
     """What collection imported stays: no garbage collection looks through TensorFlow's objects again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Who runs what: a file stays in one process, and all browsers share one server in one process.
+
+    The tests of attacks share fitted networks in the same way, and those of clusters two workers.
 
     Marks of `--dist loadgroup` do not reach pytest 9's node ids; the ids themselves say enough. Playwright
     keeps an event loop running in the main thread until it is stopped, and a local Dask cluster cannot
@@ -52,7 +68,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return "browser" if file.startswith("tests/browser/") else file
+            return next((name for name, files in SHARING.items() if file.startswith(files)), file)
 
     return ByFile(config, log)
 
@@ -76,9 +92,9 @@ def _own_main() -> Iterator[None]:
     sys.modules["__main__"] = main
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def scheduler() -> Iterator[str]:
-    """Address of a cluster of two processes, started once for the tests of a module."""
+    """Address of a cluster of two processes, started once for the tests of clusters."""
     from workbench.work.hosts import hosts
 
     with hosts(2) as address:

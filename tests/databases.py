@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from workbench.store import Store
+
 SERVER = os.environ.get("WORKBENCH_TEST_POSTGRESQL", "")
 KINDS = ("sqlite", "postgresql")
 
@@ -44,3 +46,12 @@ def address(kind: str, folder: Path) -> Iterator[str]:
         with psycopg.connect(SERVER, autocommit=True) as server:
             server.execute("SET lock_timeout = '30s'")
             server.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+@contextmanager
+def database(kind: str, folder: Path) -> Iterator[Store]:
+    """An empty database, open; it is gone afterwards."""
+    with address(kind, folder) as url:
+        store = Store.open(url)
+        yield store
+        store.close()

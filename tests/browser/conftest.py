@@ -1,8 +1,8 @@
 """A server and a page of a real browser, for every test that needs to see what a person sees.
 
 `server` is one server for all of them, with a home of its own; `own_server` is one that the test
-may kill. `page` is a page in a browser context without cookies, stored values or other pages; it fails
-the test when its script broke.
+may kill. `page` is a page of a browser without cookies and stored values; it fails the
+test when its script broke.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ def profile(browser: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def context(profile: Any) -> Iterator[Any]:
-    """The context without a page; what a test leaves in it goes: its pages, cookies and what pages store."""
+    """The profile; what a test leaves in it goes: its pages, cookies and what pages store."""
+    before = list(profile.pages)
     yield profile
-    origins = {"/".join(page.url.split("/")[:3]) for page in profile.pages if page.url.startswith("http")}
+    opened = [page for page in profile.pages if page not in before]
+    origins = {"/".join(page.url.split("/")[:3]) for page in opened if page.url.startswith("http")}
     blank = profile.new_page()
-    for page in profile.pages:
-        if page is not blank:
-            page.close()
+    for page in opened:
+        page.close()
     profile.set_offline(False)
     profile.clear_cookies()
     devtools = profile.new_cdp_session(blank)

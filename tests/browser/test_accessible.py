@@ -28,10 +28,9 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="module")
-def project(browser: Any, server: Server) -> str:
+def project(profile: Any, server: Server) -> str:
     """The id of a small project with a model."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
-    page.set_default_timeout(PATIENCE)
+    page = profile.new_page()
     visit(page, server.url)
     page.click(".st-key-start-iris button")
     page.wait_for_selector(".st-key-oracle")
@@ -49,12 +48,12 @@ def project(browser: Any, server: Server) -> str:
 
 
 @pytest.fixture(scope="module")
-def window(browser: Any) -> Iterator[Any]:
-    """One light window for all pages: their scripts are fetched once."""
-    context = browser.new_context(viewport={"width": WIDTHS[0], "height": 900}, color_scheme="light")
-    context.set_default_timeout(PATIENCE)
-    yield context.new_page()
-    context.close()
+def window(profile: Any) -> Iterator[Any]:
+    """One light window for all pages."""
+    window = profile.new_page()
+    window.emulate_media(color_scheme="light")
+    yield window
+    window.close()
 
 
 @pytest.fixture(scope="module", params=PAGES, ids=lambda name: name or "data")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import own_projects
-from benchmarks.driving import PATIENCE, Server, own_home, settled, visit
+from benchmarks.driving import Server, own_home, settled, visit
 from tests.browser.test_labelling import at_the_desk
 from workbench.store import Store
 
@@ -33,12 +33,11 @@ def upload(page: Any, server: Server, data: bytes, name: str = "own.csv") -> Non
 
 
 @pytest.fixture(scope="module")
-def window(browser: Any) -> Iterator[Any]:
+def window(profile: Any) -> Iterator[Any]:
     """One window for all bad files; each starts at the first page, which the server still shows."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(PATIENCE)
-    yield context.new_page()
-    context.close()
+    window = profile.new_page()
+    yield window
+    window.close()
 
 
 @pytest.mark.parametrize("case", CASES)

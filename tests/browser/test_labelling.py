@@ -238,7 +238,7 @@ def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Se
 def test_two_named_people_get_different_items(browser: Any, server: Server) -> None:
     pages = []
     for name in ("Ann", "Bob"):
-        context = browser.new_context(viewport={"width": 1400, "height": 1000})
+        context = browser.new_context(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         if not pages:

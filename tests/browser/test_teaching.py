@@ -32,10 +32,9 @@ def computed(page: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def labelled(browser: Any, server: Server) -> str:
+def labelled(profile: Any, server: Server) -> str:
     """The id of a project of points with a model."""
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    page.set_default_timeout(PATIENCE)
+    page = profile.new_page()
     visit(page, server.url)
     page.click(".st-key-start-three-gaussians button")
     page.wait_for_selector(".st-key-oracle")

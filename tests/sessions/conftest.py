@@ -9,7 +9,7 @@ import pytest
 # k-means on two spinning threads is slower than on one wherever anything else runs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from tests.databases import address
+from tests.databases import database
 from tests.sessions.fakes import FAKE
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
@@ -29,10 +29,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with address(request.param, tmp_path) as url:
-        opened = Store.open(url)
+    with database(request.param, tmp_path) as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="session")

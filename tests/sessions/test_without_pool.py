@@ -2,22 +2,18 @@
 
 import csv
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from workbench import cli
 from workbench.errors import InputError
 from workbench.exchange import StoredLabels, export_labels, label_table
 from workbench.exchange.labels import COLUMNS
 from workbench.sessions import Session
 from workbench.store import Store
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -47,21 +43,6 @@ def session(store: Store, file: Path) -> Session:
         made.tell(ask.id, ("even", "odd")[ask.item % 2])
     made.note(ask.item, "sure")
     return made
-
-
-def run(home: Path, store: Store, *arguments: object) -> "subprocess.CompletedProcess[str]":
-    code = "import sys; from workbench.cli import main; main(sys.argv[1:])"
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "WORKBENCH_HOME": str(home),
-            "WORKBENCH_DATABASE_URL": store.url,
-        },
-        capture_output=True,
-        text=True,
-    )
 
 
 def test_labels_are_exported_without_the_pool(session: Session, store: Store, file: Path) -> None:
@@ -103,27 +84,41 @@ def test_a_project_is_pointed_at_the_new_place_of_its_file(
 
 
 def test_the_command_line_exports_and_relocates(
-    session: Session, store: Store, file: Path, tmp_path: Path
+    session: Session,
+    store: Store,
+    file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setenv("WORKBENCH_DATABASE_URL", store.url)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
     expected = [row["id"] for row in label_table(session)]
     moved = tmp_path / "elsewhere.csv"
     shutil.move(file, moved)
-    done = run(tmp_path, store, "export", "mine", "--format", "jsonl")
-    assert done.returncode == 0, done.stderr
-    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == expected
-    assert f"workbench relocate {session.id}" in done.stderr
-    refused = run(tmp_path, store, "export", "mine", "--format", "bundle", "--out", tmp_path / "b")
-    assert refused.returncode == 2 and not (tmp_path / "b").exists()
-    there = run(tmp_path, store, "relocate", "mine", moved)
-    assert there.returncode == 0 and str(moved) in there.stdout
+    code, out, err = run("export", "mine", "--format", "jsonl")
+    assert code == 0, err
+    assert [json.loads(line)["id"] for line in out.splitlines()] == expected
+    assert f"workbench relocate {session.id}" in err
+    code, *_ = run("export", "mine", "--format", "bundle", "--out", tmp_path / "b")
+    assert code == 2 and not (tmp_path / "b").exists()
+    code, out, _ = run("relocate", "mine", moved)
+    assert code == 0 and str(moved) in out
     assert len(Session.open(session.id, store=store).pool) == 40
-    listed = run(tmp_path, store, "projects")
-    assert "mine" in listed.stdout and "\t6\t" in listed.stdout
-    copied = run(tmp_path, store, "backup", tmp_path / "copy.sqlite")
-    assert copied.returncode == 0 and (tmp_path / "copy.sqlite").is_file()
-    assert run(tmp_path, store, "restore", tmp_path / "copy.sqlite").returncode == 2
-    back = run(tmp_path, store, "restore", tmp_path / "copy.sqlite", "--replace")
-    assert back.returncode == 0 and "before" in back.stdout
+    _, out, _ = run("projects")
+    assert "mine" in out and "\t6\t" in out
+    code, *_ = run("backup", tmp_path / "copy.sqlite")
+    assert code == 0 and (tmp_path / "copy.sqlite").is_file()
+    assert run("restore", tmp_path / "copy.sqlite")[0] == 2
+    code, out, _ = run("restore", tmp_path / "copy.sqlite", "--replace")
+    assert code == 0 and "before" in out
 
 
 def test_an_older_project_learns_its_ids_when_it_is_opened(session: Session, store: Store) -> None:

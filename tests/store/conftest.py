@@ -5,29 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import KINDS, address
+from tests.databases import KINDS, database
 from workbench.store import Store
 
 
 @pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with address(request.param, tmp_path) as url:
-        opened = Store.open(url)
+    with database(request.param, tmp_path) as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
 def file_store(tmp_path: Path) -> Iterator[Store]:
-    with address("sqlite", tmp_path) as url:
-        opened = Store.open(url)
+    with database("sqlite", tmp_path) as opened:
         yield opened
-        opened.close()
-
-
-@pytest.fixture
-def server_store(tmp_path: Path) -> Iterator[Store]:
-    with address("postgresql", tmp_path) as url:
-        opened = Store.open(url)
-        yield opened
-        opened.close()

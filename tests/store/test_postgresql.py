@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event as happening
 from sqlalchemy.exc import OperationalError
 
-from tests.databases import SERVER, address
+from tests.databases import SERVER, address, database
 from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Event, Session
@@ -19,8 +19,9 @@ from workbench.store import Store, retry
 
 
 @pytest.fixture
-def store(server_store: Store) -> Store:
-    return server_store
+def store(tmp_path: Path) -> Iterator[Store]:
+    with database("postgresql", tmp_path) as opened:
+        yield opened
 
 
 def end(connection: Any) -> None:

@@ -92,34 +92,24 @@ def test_a_study_that_died_goes_on_and_computes_nothing_twice(whole: Path, tmp_p
     assert_same(whole, out)
 
 
-def test_workers_write_the_same_bytes(
-    whole: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    heard: list[tuple[str, int, int]] = []
-    out = tmp_path / "workers"
-    result = run_study(
-        SPEC, lambda one, r: heard.append((one.policy, one.seed, r.number)), out=out, workers=2
-    )
-    assert result.status == "finished" and len(heard) == 40
-    assert_same(whole, out)
-    # waiting for rounds is no error on either side, and ending no warning
-    assert not [r for r in caplog.records if r.levelname == "ERROR"]
-    assert capfd.readouterr().err == ""
-
-
-def test_a_script_without_a_guard_may_use_workers(whole: Path, tmp_path: Path) -> None:
+def test_workers_write_the_same_bytes_for_a_script_without_a_guard(whole: Path, tmp_path: Path) -> None:
     """Workers do not begin by importing the program that wants them."""
     script = tmp_path / "driver.py"
     script.write_text(
         "from tests.studies.test_study import SPEC, run_study\n"
-        f"print('once')\nrun_study(SPEC, out={str(tmp_path / 'out')!r}, workers=2)\n"
+        "heard = []\n"
+        "hear = lambda one, r: heard.append((one.policy, one.seed, r.number))\n"
+        f"result = run_study(SPEC, hear, out={str(tmp_path / 'out')!r}, workers=2)\n"
+        "print(result.status, len(heard))\n"
     )
     root = Path(__file__).resolve().parents[2]
     environment = dict(os.environ, PYTHONPATH=str(root))
     done = subprocess.run(
         [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "once\n"
+    assert done.stdout == "finished 40\n"
+    # waiting for rounds is no error on either side, and ending no warning: what is logged would be printed
+    assert done.stderr == ""
     assert_same(whole, tmp_path / "out")
 
 
