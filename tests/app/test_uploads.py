@@ -183,6 +183,7 @@ def test_a_table_is_started_on_guesses_that_the_project_keeps() -> None:
         "label": {"use": "class"},
     }
     assert record.n_items == 60
+    assert "brought" not in test.session_state, "Data shows the project now, not the file once more"
     again = dropped("people.csv", PEOPLE)
     again.button(key="start-own").click().run()
     assert len(Store.open().projects()) == 1  # asked first

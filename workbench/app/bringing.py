@@ -470,7 +470,7 @@ def start(
             if pool is None:
                 return
             chosen = st.session_state.pop(wanted)[0]
-            forms.start(path, chosen, options=options, pool=pool)
+            forms.start(path, chosen, options=options, pool=pool, then=leave)
         except InputError as error:
             st.session_state.pop(wanted, None)
             failed(error, options)
@@ -497,7 +497,7 @@ def start(
                 st.session_state[wanted] = (chosen, path, options)
                 st.rerun()
             with st.status("Opening", expanded=True) as stages:
-                forms.start(path, chosen, options=options, stages=stages, pool=pool)
+                forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave)
         except InputError as error:
             failed(error, options)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
@@ -190,6 +190,7 @@ def start(
     stages: Any = None,
     again: bool = False,
     pool: Pool | None = None,
+    then: Callable[[], None] = lambda: None,
 ) -> None:
     """Create a project, make it the current one and go to its Label page.
 
@@ -202,6 +203,7 @@ def start(
         stages: an `st.status` that is told what is done now.
         again: make a second project on the same data.
         pool: what the source and the options gave, where it is at hand.
+        then: called once the project is there, before its Label page comes.
     """
     from workbench.app.cards import draw
     from workbench.pools import load_pool
@@ -246,6 +248,7 @@ def start(
         return
     current.keep(made)
     current.choose(made.id)
+    then()
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
 
 
