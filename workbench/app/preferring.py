@@ -88,7 +88,10 @@ def table(found: Any) -> None:
         for one in found.scores
     ]
     st.dataframe(
-        pd.DataFrame(rows), hide_index=True, key="preference-table", alt="Sets of features, best first"
+        pd.DataFrame(rows),
+        hide_index=True,
+        key=f"preference-table-{len(rows)}",
+        alt="Sets of features, best first",
     )
     n = plural(found.n_items, "item")
     st.caption(f"Sets other than the one in use were made from {n}, the labelled ones among them.")
