@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 import argparse
+import getpass
+import os
 import statistics
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from benchmarks.app import bare_server
-from benchmarks.driving import Server, chromium, settled, visit
+from benchmarks.driving import PATIENCE, Server, chromium, settled, visit
 
 FRAMES = 33.0  # milliseconds: two frames
+KINDS = {
+    "digits": "the bundled digits, ten classes",
+    "photos": "photos of 12 megapixels, two classes",
+    "items": "100,000 rows, two classes",
+    "classes": "3,000 texts, 77 classes",
+}
+_SAVED = """() => document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot
+    .querySelector('.status').innerText.startsWith('all saved')"""
+# so many keys, so many milliseconds apart: which were taken at which item, and what was said of the others
+_STRIKE = """
+async ([n, pause]) => {
+    const root = document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot;
+    const title = () => root.querySelector('.title').innerText;
+    const struck = [];
+    let empty = 0, said = 0;
+    for (let i = 0; i < n; i++) {
+        const shown = title(), key = String(1 + i % 2);
+        if (!shown) root.querySelector('.message').textContent = '';
+        window.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+        if (shown) struck.push([shown, key]);
+        else {
+            empty += 1;
+            said += root.querySelector('.message').textContent.includes('was not taken') ? 1 : 0;
+        }
+        await new Promise(next => setTimeout(next, pause));
+    }
+    return [struck, empty, said];
+}
+"""
 _BARE = """
 import numpy as np, streamlit as st
 st.title("Bare")
@@ -37,11 +70,15 @@ _PRESS = """
     const text = () => root.querySelector(selector)?.innerText || '';
     const before = text();
     const began = performance.now();
+    const painted = () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - began), 0));
     const observer = new MutationObserver(() => {
         const now = text();
         if (!now || now === before) return;
         observer.disconnect();
-        requestAnimationFrame(() => setTimeout(() => done(performance.now() - began), 0));
+        // an item is there when its picture is
+        const picture = root.querySelector('.stage img.picture');
+        if (picture) picture.decode().then(painted, () => done(-1));
+        else painted();
     });
     observer.observe(root, {childList: true, subtree: true, characterData: true});
     setTimeout(() => { observer.disconnect(); done(-1); }, 10000);
@@ -52,11 +89,12 @@ _PRESS = """
 """
 
 
-def key_to_next_item(*, quick: bool = False) -> bool:
+def key_to_next_item(*, quick: bool = False, kind: str = "digits") -> bool:
     """Milliseconds from a key to the frame after the next item stands, refits running meanwhile.
 
     Args:
         quick: fewer presses.
+        kind: of `KINDS`, what is labelled.
 
     Returns:
         Whether the median is at most a quarter of the bare page's and 48 of 50 come within two frames.
@@ -66,8 +104,8 @@ def key_to_next_item(*, quick: bool = False) -> bool:
         ours = Server(Path(folder) / "ours").start()
         bare = bare_server(Path(folder) / "bare", _BARE).start()
         try:
-            desk = _page(browser, ours)
-            desk.click(".st-key-start-digits button")
+            project = _project(ours, kind, presses)
+            desk = _page(browser, ours, f"/label?project={project}")
             desk.wait_for_selector(".desk .title:not(:empty)")
             plain = _page(browser, bare)
             plain.wait_for_selector(".shown")
@@ -79,7 +117,11 @@ def key_to_next_item(*, quick: bool = False) -> bool:
             for turn in range(presses + 3):
                 for name, (page, where) in sides.items():
                     page.bring_to_front()
-                    key = str(turn % 10) if name == "the desk" else "1"
+                    key = (
+                        str(1 + turn % (9 if kind in ("digits", "classes") else 2))
+                        if name == "the desk"
+                        else "1"
+                    )
                     taken = page.evaluate(_PRESS, [key, *where])
                     if turn >= 3:  # the first ones pay for what is made once
                         times[name].append(taken)
@@ -101,9 +143,118 @@ def key_to_next_item(*, quick: bool = False) -> bool:
     return ratio <= 0.25 and within >= 0.96 * presses
 
 
-def _page(browser: Any, server: Server) -> Any:
+def fifty_a_second(*, quick: bool = False, kind: str = "digits") -> bool:
+    """Keys at fifty a second for ten seconds: each that was taken is stored once, on its item.
+
+    Args:
+        quick: two seconds.
+        kind: of `KINDS`.
+
+    Returns:
+        Whether that is so.
+    """
+    seconds = 2 if quick else 10
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        ours = Server(Path(folder) / "ours").start()
+        try:
+            project = _project(ours, kind, 50 * seconds)
+            desk = _page(browser, ours, f"/label?project={project}")
+            desk.wait_for_selector(".desk .title:not(:empty)")
+            struck, empty, said = desk.evaluate(_STRIKE, [50 * seconds, 20])
+            desk.wait_for_function(_SAVED)
+        finally:
+            ours.stop()
+        with _home(ours):
+            from workbench.sessions import Session
+            from workbench.store import Store
+
+            store = Store.open()
+            session = Session.open(project, store=store)
+            stored = [
+                (str(session.pool.items.ids[event.item]), event.payload["class"])
+                for event in session.events
+                if event.kind == "label" and event.item is not None
+            ]
+            names = list(session.state.shown_classes)
+            store.close()
+    keys = {key: name for key, name in zip("1234567890", names, strict=False)}
+    if all(len(name) == 1 for name in names):
+        keys = {name: name for name in names}
+    taken = sorted((item, keys[key]) for item, key in struck)
+    print(
+        f"50 keys a second for {seconds} s ({kind}): {len(struck)} taken, {len(stored)} stored, "
+        f"{'each once on its item' if taken == sorted(stored) else 'NOT the same'}; "
+        f"{empty} met an empty queue, {said} of them were told"
+    )
+    return taken == sorted(stored) and said == empty
+
+
+def _project(server: Server, kind: str, presses: int) -> str:
+    """A project of what is to be labelled, in the server's home."""
+    import numpy as np
+
+    given: dict[str, Any] = {}
+    place = server.home / "own"
+    place.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    pool = "digits"
+    if kind == "photos":
+        from PIL import Image
+
+        for i in range(presses + 10):
+            small = Image.fromarray(rng.integers(0, 255, (30, 40, 3), dtype=np.uint8))
+            small.resize((4000, 3000), Image.Resampling.BILINEAR).save(place / f"{i:03}.jpg", quality=85)
+        pool, given = str(place), {"classes": ["indoors", "outdoors"], "pool_options": {"features": "shapes"}}
+    elif kind == "items":
+        rows = rng.normal(size=(100_000, 6)).round(4)
+        np.savetxt(place / "t.csv", rows, "%.4f", ",", header=",".join("abcdef"), comments="")
+        pool, given = str(place / "t.csv"), {"classes": ["left", "right"]}
+    elif kind == "classes":
+        words = [
+            "card",
+            "cash",
+            "top",
+            "up",
+            "transfer",
+            "refund",
+            "limit",
+            "lost",
+            "stolen",
+            "pin",
+            "fee",
+            "rate",
+            "swap",
+        ]
+        lines = [" ".join(rng.choice(words, 8)) for _ in range(3_000)]
+        (place / "t.txt").write_text("\n".join(lines) + "\n")
+        pool, given = str(place / "t.txt"), {"classes": [f"{a} {b}" for a in words for b in words[:6]][:77]}
+    with _home(server):
+        from workbench.sessions import Session
+        from workbench.store import Store
+
+        store = Store.open()
+        session = Session.create(pool, annotator=getpass.getuser(), store=store, **given)
+        store.close()
+    return str(session.id)
+
+
+@contextmanager
+def _home(server: Server) -> Iterator[None]:
+    before = os.environ.get("WORKBENCH_HOME")
+    os.environ["WORKBENCH_HOME"] = str(server.home)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["WORKBENCH_HOME"]
+        else:
+            os.environ["WORKBENCH_HOME"] = before
+
+
+def _page(browser: Any, server: Server, address: str = "") -> Any:
     page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-    visit(page, server.url)
+    page.set_default_timeout(PATIENCE)
+    visit(page, server.url + address)
     settled(page)
     return page
 
@@ -112,7 +263,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run it; the exit code says whether it stayed within its bounds."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks desk", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer presses")
-    return 0 if key_to_next_item(quick=parser.parse_args(arguments).quick) else 1
+    parser.add_argument("--kind", choices=list(KINDS), default="digits", help="what is labelled")
+    parser.add_argument("--strike", action="store_true", help="50 keys a second for 10 s instead")
+    given = parser.parse_args(arguments)
+    work = fifty_a_second if given.strike else key_to_next_item
+    return 0 if work(quick=given.quick, kind=given.kind) else 1
 
 
 if __name__ == "__main__":

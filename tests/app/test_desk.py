@@ -235,6 +235,40 @@ def test_items_drawn_for_measuring_show_no_guess(home: Path, tmp_path: Path) -> 
     assert session.state.evaluation
 
 
+def test_a_photo_is_decoded_when_the_browser_asks_and_at_the_size_it_asks_for(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from PIL import Image
+
+    from workbench.pools.formats.images import Photos
+
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    for i in range(4):
+        small = Image.fromarray(rng.integers(0, 255, (12, 16, 3), dtype=np.uint8))
+        small.resize((2000, 1500)).save(tmp_path / "photos" / f"{i}.jpg")
+    shapes = {"features": "shapes"}
+    session = Session.create(
+        str(tmp_path / "photos"), pool_options=shapes, classes=["a", "b"], annotator="ann"
+    )
+    decoded = []
+    whole = Photos.__getitem__
+    monkeypatch.setattr(
+        Photos, "__getitem__", lambda self, at: decoded.append((at, self.side)) or whole(self, at)
+    )
+    reply = sync(session.id, "ann", {"want": 4}, "token")
+    faces = [card["face"] for card in reply["queue"]]
+    assert len(faces) == 4 and decoded == []
+    assert all(face["src"].endswith("side=1400") and not face["large"].endswith("1400") for face in faces)
+    octets, media = picture(session.id, 0, 1400)
+    shown = Image.open(io.BytesIO(octets))
+    assert (shown.size, media, decoded) == ((1400, 1050), "image/jpeg", [(0, 1400)])
+    # the same picture, whichever way it was made smaller
+    there = np.asarray(Image.open(tmp_path / "photos" / "0.jpg").resize(shown.size), dtype=float)
+    assert np.abs(np.asarray(shown, dtype=float) - there).mean() < 3
+    assert Image.open(io.BytesIO(picture(session.id, 0)[0])).size == (2000, 1500)
+
+
 def test_pictures_travel_in_the_card_or_are_fetched(home: Path) -> None:
     session = Session.create("digits", annotator="ann")
     current.keep(session)

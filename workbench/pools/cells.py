@@ -51,7 +51,8 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
         texts = column.astype(object).map(str).to_numpy(dtype=object, copy=True)
     else:
         texts = np.array([plain_text(value) for value in column.astype(object)], dtype=object)
-    blank = gone | np.isin(texts.astype(str), blanks) if len(texts) else gone
+    empty = frozenset(blanks)
+    blank = gone | np.fromiter((text in empty for text in texts), dtype=bool, count=len(texts))
     texts[gone] = ""
     return texts, np.asarray(blank, dtype=bool)
 

@@ -19,6 +19,9 @@ _LAST_SHIFT = np.uint64(31)
 _WIDE = 1 << 19  # bytes of an item from which on a hash in C is quicker than a loop over its words
 
 
+_KNOWN = 50_000
+
+
 def fingerprint_words(columns: Iterable[Array]) -> Array:
     """Fingerprints of items given as columns of 64-bit words.
 
@@ -99,6 +102,8 @@ def fingerprint_values(values: Sequence[Any] | Array) -> Array:
             word = int.from_bytes(
                 blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
             )
+            if len(known) >= _KNOWN:
+                known.clear()  # of ids each is met once: a memory of them all would be larger than they are
             known[text] = word
         out[i] = word
     return out

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.app import seeing
 from workbench.errors import InputError
+from workbench.pools.formats.images import PhotoItems
 
 if TYPE_CHECKING:
     from workbench.arrays import Array
@@ -88,16 +89,20 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
         item: its index.
         picture: address of pictures, with {item} in it.
     """
+    src = picture.format(item=item)
+    found: dict[str, Any] = {"kind": "image", "alt": f"Item {pool.items.ids[item]}"}
+    if isinstance(pool.items, PhotoItems) and (longest := pool.items.photos.longest(item)) > SMALL:
+        # a photo of many pixels is decoded when the browser asks for it, at the size it asks for
+        found |= {"small": False, "src": src}
+        return found if longest <= SHOWN else found | {"src": f"{src}&side={SHOWN}", "large": src}
     shown = pool.items.show(item)
     if shown.kind == "image" and shown.image is not None:
         height, width = shown.image.shape[:2]
-        found: dict[str, Any] = {"kind": "image", "alt": f"Item {pool.items.ids[item]}"}
         found["small"] = max(height, width) <= SMALL
         if found["small"]:
             octets = encoded(shown.image, "PNG")
             if len(octets) <= INLINE:
                 return found | {"src": "data:image/png;base64," + base64.b64encode(octets).decode()}
-        src = picture.format(item=item)
         if max(height, width) <= SHOWN:
             return found | {"src": src}
         return found | {"src": f"{src}&side={SHOWN}", "large": src}

@@ -5,6 +5,7 @@
 // in localStorage until the server says that it is stored, and may be sent any number of times.
 
 const desks = new Map(); // project -> Desk: outlives reruns of the script and remounts
+const READY = 4; // cards whose pictures are fetched ahead
 const IDLE_LOOK = 3000; // ms between looks at what others did
 
 // --------------------------------------------------------------------------------------------- the desk
@@ -128,13 +129,18 @@ class Desk extends Speaker {
     this.stage.classList.toggle("two", Boolean(this.plane && card.at));
     this.shownAt = performance.now();
     this.drawAside();
-    const next = this.queue[1];
-    if (next && !next.node) {
-      next.node = faceOf(next.face); // drawn and decoded before it is needed
-      if (next.node.decode) next.node.decode().catch(() => {});
-    }
+    this.prepare();
     clearTimeout(this.liveTimer);
     this.liveTimer = setTimeout(() => { this.live.textContent = `Item ${card.id}. ${back || card.why || ""}`; }, 250);
+  }
+
+  // what waits is drawn, and its pictures fetched and decoded, before it is needed
+  prepare() {
+    for (const next of this.queue.slice(1, 1 + READY)) {
+      if (next.node) continue;
+      next.node = faceOf(next.face);
+      if (next.node.decode) next.node.decode().catch(() => {});
+    }
   }
 
   drawAside() {
@@ -307,13 +313,18 @@ class Desk extends Speaker {
     this.done.add(card.item);
     const ms = Math.round(performance.now() - this.shownAt);
     const operation = this.send({ ...what, ask: card.ask, item: card.item, ms });
-    this.history.push({ op: operation.op, card, kind: what.kind, class: what.class || "" });
+    this.did(operation, { card, kind: what.kind, class: what.class || "" });
     this.trail = null;
-    this.undone = [];
-    if (this.history.length > 200) this.history.shift();
     this.search = this.box.value = "";
     this.draw();
     if (this.searching) this.box.focus({ preventScroll: true });
+  }
+
+  // what an undo takes back next
+  did(operation, what) {
+    this.history.push({ op: operation.op, card: null, ...what });
+    this.undone = [];
+    if (this.history.length > 200) this.history.shift();
   }
 
   label(name) {
@@ -335,7 +346,7 @@ class Desk extends Speaker {
       return;
     }
     const operation = this.send({ kind: "correct", item: card.item, class: name });
-    this.history.push({ op: operation.op, card: null, kind: "correct" });
+    this.did(operation, { kind: "correct" });
     for (const one of this.history)
       if (one.card && one.card.item === card.item) Object.assign(one, { kind: what.kind, class: name });
     Object.assign(card, { kind: what.kind, class: name });
@@ -409,6 +420,8 @@ class Desk extends Speaker {
       return;
     }
     this.send({ kind: "undo", target: last.op });
+    this.undone.push(last);
+    if (last.kind === "flag") this.flags.set(last.item, !last.on);
     if (!last.card) {
       this.draw();
       this.say("Taken back.");
@@ -424,7 +437,12 @@ class Desk extends Speaker {
   redo() {
     if (this.view !== null) this.leave();
     this.send({ kind: "redo" });
-    if (this.card && this.card.role === "again") this.queue.shift();
+    const last = this.undone.pop();
+    if (last) this.history.push(last); // so that the next undo takes it back again
+    if (last?.kind === "flag") this.flags.set(last.item, last.on);
+    if (last?.card) this.done.add(last.card.item);
+    const back = last ? last.card?.item : this.card?.item; // of an earlier tab's: what was taken back is on screen
+    if (this.card && this.card.role === "again" && this.card.item === back) this.queue.shift();
     this.draw();
   }
 
@@ -433,7 +451,7 @@ class Desk extends Speaker {
     if (!card) return;
     const on = !this.isFlagged(card);
     this.flags.set(card.item, on);
-    this.send({ kind: "flag", item: card.item, on });
+    this.did(this.send({ kind: "flag", item: card.item, on }), { kind: "flag", item: card.item, on });
     this.drawCommands();
   }
 
@@ -446,7 +464,7 @@ class Desk extends Speaker {
   }
 
   note() {
-    if (this.shown) this.noteOn(this.shown);
+    if (this.shown) this.noteOn(this.shown, (text, operation) => this.did(operation, { kind: "note" }));
   }
 
   // the card of keys; another key for a command is pressed after a click on the one it has
@@ -558,7 +576,7 @@ class Desk extends Speaker {
     const want = () => {
       if (!chosen.size) return;
       const operation = this.send({ kind: "want", items: [...chosen], text: how });
-      this.history.push({ op: operation.op, card: null, kind: "want" });
+      this.did(operation, { kind: "want" });
       this.close();
       if (this.view !== null) this.leave();
       this.say(`${counted(chosen.size, "item")} come next.`);
@@ -609,7 +627,7 @@ class Desk extends Speaker {
       const kept = reply.items.filter((card) => !wrong.has(card.item)).map((card) => card.ask);
       const rejected = reply.items.filter((card) => wrong.has(card.item)).map((card) => card.ask);
       const operation = this.send({ kind: "grid", class: reply.class, asks: kept, rejected });
-      this.history.push({ op: operation.op, card: null, kind: "grid" });
+      this.did(operation, { kind: "grid" });
       this.close();
       this.say(`${counted(kept.length, "item")} confirmed as ${reply.class}.`);
     };
@@ -686,7 +704,7 @@ class Desk extends Speaker {
       accept: () => this.accept(), zoom: () => this.zoom(), back: () => this.back(), forward: () => this.forward(),
       find: () => this.find(), like: () => { if (this.shown) this.find(this.shown); },
     };
-    const name = Object.keys(acts).find((one) => this.data.commands[one] === key);
+    const name = Object.keys(acts).find((one) => this.data.commands[one] === key) || (key === "Backspace" ? "undo" : "");
     if (!name) return false;
     acts[name]();
     return true;
@@ -776,6 +794,7 @@ class Desk extends Speaker {
     if (reply.classes && changed) {
       this.data = { ...this.data, classes: reply.classes, commands: reply.commands };
     }
+    this.prepare();
     if (before !== this.card) this.draw();
     else {
       if (!this.shown) this.drawCard();

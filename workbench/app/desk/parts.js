@@ -277,8 +277,8 @@ class Speaker {
     const keep = () => {
       const text = area.value.trim();
       if (text) {
-        this.send({ kind: "note", item: card.item, text });
-        kept?.(text);
+        const operation = this.send({ kind: "note", item: card.item, text });
+        kept?.(text, operation);
       }
       this.close();
     };

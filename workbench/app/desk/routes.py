@@ -421,9 +421,13 @@ def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
         InputError: there is no such picture.
     """
     from workbench.app import current
+    from workbench.pools.formats.images import PhotoItems
 
     pool = current.opened(project).pool
-    shown = pool.items.show(item) if 0 <= item < len(pool) else None
+    inside = 0 <= item < len(pool)
+    if inside and side and isinstance(pool.items, PhotoItems) and pool.items.photos.longest(item) > side:
+        return cards.encoded(pool.items.photos.small(side)[item], "JPEG"), "image/jpeg"
+    shown = pool.items.show(item) if inside else None
     if shown is None or shown.image is None:
         raise InputError(f"There is no picture of item {item}.")
     form = "PNG" if shown.image.size <= 200_000 else "JPEG"

@@ -157,6 +157,10 @@ def _photo_pool(
     )
 
 
+OF_FEATURES = 256
+"""Longest side of copies that features are made of, at most."""
+
+
 class PhotosRead(NamedTuple):
     """Photos that were looked at once, one after the other.
 
@@ -328,6 +332,13 @@ class Photos(Sequence[Array]):
         path = self.paths[index]
         label = f"{self.folder.label}: {cut(path)}"
         return decode_image(self.folder.read(path), label, max_pixels=self.max_pixels, side=self.side)
+
+    def longest(self, index: int) -> int:
+        """Pixels of the longer side of an image, from its head alone."""
+        path = self.paths[index]
+        label = f"{self.folder.label}: {cut(path)}"
+        with reading(label, "an image"), _opened(self.folder.read(path), label) as picture:
+            return max(picture.size)
 
     def small(self, side: int) -> Photos:
         """The same images, brought to `side` pixels on their longest side as they are decoded."""
@@ -536,7 +547,9 @@ def decode_image(
             )
         image: Any = picture
         if side is not None:
-            picture.draft(None, (4 * side, 4 * side))  # JPEG: an eighth of the work
+            # JPEG: an eighth of the work; large copies are looked at, not learnt from
+            enough = 4 * side if side <= OF_FEATURES else side
+            picture.draft(None, (enough, enough))
         if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
             image = image.convert("RGBA")
             image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)

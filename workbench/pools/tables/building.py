@@ -43,6 +43,7 @@ from workbench.progress import part
 from workbench.reading import cut, listed
 
 _BLANK_WORD = np.uint64(0xB1A9)
+_AT_ONCE = 50_000  # cells
 
 
 def table_pool(table: Examination, stem: str) -> Pool:
@@ -285,7 +286,8 @@ def _fingerprints(table: Examination, shown: list[str], rows: Ints) -> Array:
         word = np.where(cells.blank, 0.0, cells.values + 0.0).view(np.uint64)
         word = word ^ np.where(cells.blank, _BLANK_WORD, np.uint64(0))
         if cells.unreadable.any():
-            texts = [plain_text(value) for value in series.array[cells.unreadable]]
-            word[cells.unreadable] = fingerprint_values(texts)
+            places = np.flatnonzero(cells.unreadable)
+            for some in np.array_split(places, 1 + len(places) // _AT_ONCE):
+                word[some] = fingerprint_values([plain_text(value) for value in series.array[some]])
         words.append(word[rows])
     return fingerprint_words(words)

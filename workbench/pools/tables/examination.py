@@ -337,8 +337,7 @@ class Examination:
                 (Fix("Number the rows instead", {"id_column": None, "exclude": self._also(wanted)}),),
             )
             return
-        _, first, inverse = np.unique(texts.astype(str), return_index=True, return_inverse=True)
-        again = np.flatnonzero((first[inverse] != np.arange(len(texts))) & self.keep)
+        again = np.flatnonzero(_met_before(texts) & self.keep)
         if len(again):
             row = int(again[0])
             instead: dict[str, Any] = {"id_column": None, "exclude": self._also(wanted)}
@@ -460,3 +459,14 @@ class Examination:
             tuple(sorted(self.found.problems, key=lambda problem: order[problem.severity])),
             tuple({name: plain(head[name].iloc[i]) for name in self.names} for i in range(len(head))),
         )
+
+
+def _met_before(texts: Array) -> Array:
+    """[N] bool, whether a text stands further up; a set takes a fraction of a sorted copy's memory."""
+    met: set[str] = set()
+    found = np.zeros(len(texts), dtype=bool)
+    for i, text in enumerate(texts):
+        n = len(met)
+        met.add(text)
+        found[i] = len(met) == n
+    return found

@@ -1,0 +1,171 @@
+"""The grid, the keys that other tests leave out, the table of classes, and a cell of the table of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.driving import Server, settled, visit
+from tests.browser.test_bad_input import upload
+from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press_and_wait
+from workbench.sessions import Session
+from workbench.store import Store
+
+
+def project(server: Server, n: int) -> str:
+    """Iris with labels of every class, so that the server fits when the desk is opened."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_HOME", str(server.home))
+        store = Store.open()
+        session = Session.create("iris", annotator="root", store=store, early_share=0.0)
+        truth = session.pool.truth
+        assert truth is not None
+        items = session.pool.trainable
+        for item in items[:: items.size // n][:n].tolist():  # of every class
+            session.label_item(item, session.classes[int(truth[item])])
+        store.close()
+    return session.id
+
+
+def events(server: Server, project_id: str) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_HOME", str(server.home))
+        store = Store.open()
+        found = Session.open(project_id, store=store)
+        told = found.events, found.state
+        store.close()
+    return told
+
+
+def saved(page: Any) -> None:
+    page.wait_for_function(SAVED)
+
+
+def test_a_grid_is_one_event_and_the_other_keys_do_what_they_say(page: Any, server: Server) -> None:
+    id_ = project(server, 12)
+    visit(page, f"{server.url}/label?project={id_}")
+    at_the_desk(page)
+    page.locator(".desk [data-command=grid]:not([disabled])").wait_for()
+
+    # letters and clicks take out the wrong ones, one key confirms the rest
+    page.keyboard.press("g")
+    tiles = page.locator(".overlay .tile")
+    tiles.first.wait_for()
+    n = tiles.count()
+    assert n >= 4
+    for key in "acc":  # the second c takes it back
+        page.keyboard.press(key)
+    tiles.nth(1).click()
+    assert [tiles.nth(i).get_attribute("aria-pressed") for i in range(3)] == ["true", "true", "false"]
+    title = str(page.locator(".overlay h2").inner_text())
+    name = title.removeprefix("Which of these are not ").removesuffix("?")
+    page.locator(".overlay", has_text=f"Confirm {n - 2} items as {name}").wait_for()
+    page.keyboard.press("Enter")
+    saved(page)
+    log, state = events(server, id_)
+    (confirmed,) = [event for event in log if event.kind == "confirmed"]
+    assert len(confirmed.payload["items"]) == n - 2 and len(confirmed.payload["rejected"]) == 2
+    assert confirmed.payload["class"] == name and confirmed.payload["role"] == "confirmed"
+    assert {state.labels[item] for item in confirmed.payload["items"]} == {name}
+    page.keyboard.press("Backspace")  # one undo takes all of them back
+    saved(page)
+    assert events(server, id_)[1].n_labelled == 12
+
+    # Enter accepts the guess, U is unsure; undo and redo with Control and without
+    at_the_desk(page)
+    while not page.locator(".desk .guess .bar").count():
+        press_and_wait(page, "s")
+    first = item_of(page)
+    press_and_wait(page, "Enter")
+    second = item_of(page)
+    press_and_wait(page, "u")
+    for undo, redo in (("z", "y"), ("Control+z", "Control+Shift+z")):
+        page.keyboard.press(undo)
+        page.wait_for_function(f"id => {DESK}.querySelector('.title').innerText === id", arg=second)
+        saved(page)
+        page.locator(".desk [data-command=redo]:not([disabled])").wait_for()
+        page.keyboard.press(redo)
+        page.wait_for_function(f"id => {DESK}.querySelector('.title').innerText !== id", arg=second)
+        saved(page)
+    # a flag and a note are taken back too, in their order
+    page.keyboard.press("f")
+    page.locator(".desk [data-command=flag]", has_text="Flagged").wait_for()
+    page.keyboard.press("n")
+    page.locator(".desk textarea").fill("odd")
+    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Backspace")
+    page.locator(".desk [data-command=flag]", has_text="Flagged").wait_for(state="detached")
+    saved(page)
+    assert not page.locator(".desk .message.bad").is_visible()
+    log, state = events(server, id_)
+    assert not state.flagged and not state.notes
+    accepted = next(e for e in log if e.kind == "label" and e.payload.get("source") == "desk")
+    assert str(accepted.item) == first
+    assert state.votes[accepted.item]["root"].key == accepted.payload["class"]
+    assert len(state.unsure) == 1 and [e.kind for e in log].count("undo") == 5
+
+
+def cell(page: Any, table: str, x: int, right: int, row: int = 0) -> None:
+    """Select a cell: one of its row by the mouse, then so many to the right."""
+    page.locator(f"{table} canvas[data-testid=data-grid-canvas]").first.wait_for()
+    settled(page)
+    # what scrolls lies over the canvas; a click waits until it stands still
+    page.locator(f"{table} .dvn-scroller").first.click(position={"x": x, "y": 52 + 35 * row})
+    for _ in range(right):
+        page.keyboard.press("ArrowRight")
+
+
+def write(page: Any, text: str, go: str) -> None:
+    """Write into the selected cell, and leave it."""
+    page.keyboard.press("Enter")
+    box = page.locator("#portal textarea, #portal input").first
+    box.wait_for()
+    box.fill(text)
+    page.keyboard.press(go)
+    box.wait_for(state="detached")
+
+
+def test_classes_are_changed_in_their_table(page: Any, server: Server) -> None:
+    id_ = project(server, 3)
+    visit(page, f"{server.url}/label?project={id_}")
+    at_the_desk(page)
+    page.click(".st-key-classes button")
+    cell(page, "[role=dialog]", 90, 1)
+    for typed, go in (("a class", "Tab"), ("q", "Tab"), ("#2a9d5c", "Tab"), ("petals are short", "Enter")):
+        write(page, typed, go)
+    page.click(".st-key-classes-save button")
+    button = page.locator(".desk .answer[data-class='a class']")
+    button.wait_for()
+    assert button.get_attribute("title") == "a class: petals are short"
+    assert button.locator("kbd").inner_text() == "Q" and "#2a9d5c" in str(button.get_attribute("style"))
+    press_and_wait(page, "q")
+
+    # the first of two merged classes is gone, its labels count as the other
+    page.click(".st-key-classes button")
+    page.locator("[role=dialog] button", has_text="Merge").click()
+    page.wait_for_function(f"() => {DESK}.querySelectorAll('.answer').length === 2")
+    log, state = events(server, id_)
+    assert state.classes == ("versicolor", "virginica")
+    assert any(event.kind == "label" and event.payload["class"] == "setosa" for event in log)
+    assert {event.kind for event in log} >= {"class-renamed", "class-described", "class-merged"}
+
+
+def test_a_cell_of_the_table_of_columns_changes_its_own_column(page: Any, server: Server) -> None:
+    rows = "".join(f"{i / 7},{('good', 'bad')[i % 2]},{i % 3}\n" for i in range(30))
+    upload(page, server, ("size,verdict,count\n" + rows).encode())
+    page.wait_for_selector(".st-key-columns")
+    settled(page)
+    assert "2 classes" not in page.inner_text("[data-testid=stMain]")
+    cell(page, ".st-key-columns", 60, 1, row=1)
+    page.keyboard.press("Enter")
+    page.locator("#portal input").first.wait_for()
+    page.keyboard.type("class")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=2 classes: bad (15), good (15)")
+    settled(page)
+    page.click(".st-key-start-own button")
+    at_the_desk(page)
+    assert page.locator(".desk .answer .name").all_inner_texts() == ["bad", "good"]
+    page.wait_for_selector(".desk .stage >> text=count")
