@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -277,7 +277,11 @@ def item_ids(table: Examination, rows: Ints) -> Sequence[str]:
 
 
 def _fingerprints(table: Examination, shown: list[str], rows: Ints) -> Array:
-    words = []
+    return fingerprint_words(_words(table, shown, rows))
+
+
+def _words(table: Examination, shown: list[str], rows: Ints) -> Iterator[Array]:
+    """[n] a column's words, one column after the other."""
     for name in shown:
         column = table.columns.get(name)
         series = table.frame[name]
@@ -289,5 +293,4 @@ def _fingerprints(table: Examination, shown: list[str], rows: Ints) -> Array:
             places = np.flatnonzero(cells.unreadable)
             for some in np.array_split(places, 1 + len(places) // _AT_ONCE):
                 word[some] = fingerprint_values([plain_text(value) for value in series.array[some]])
-        words.append(word[rows])
-    return fingerprint_words(words)
+        yield word[rows]
