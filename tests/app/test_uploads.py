@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setenv("WORKBENCH_WARM", "0")
     monkeypatch.delenv("WORKBENCH_DATABASE_URL", raising=False)
-    return tmp_path
+    yield tmp_path
+    # a page with labels starts a fit: none goes on while another test, or the end of the process, comes
+    for job in manager().active():
+        job.cancel()
+        assert job.wait(300)
 
 
 def test_an_upload_is_kept_by_its_content(home: Path) -> None:
