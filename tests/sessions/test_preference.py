@@ -19,8 +19,8 @@ WORDS = {"a": ("cards", "lost"), "b": ("phones", "ring"), "c": ("rates", "rise")
 
 @pytest.fixture(scope="module")
 def pool():
-    truth = np.arange(160) % 2
-    return image_pool("bars", bars(160), truth, ("upright", "level"), features="pixels")
+    truth = np.arange(90) % 2
+    return image_pool("bars", bars(90, 14), truth, ("upright", "level"), features="pixels")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_the_labels_prefer_the_features_that_tell_the_classes_apart(pool):
     assert [(one.features, one.in_use) for one in found.scores] == [("shapes", False), ("pixels", True)]
     assert found.best.features == "shapes" and found.best.error <= found.scores[1].error
     assert str(found) == ", ".join(f"{o.features} {o.error:.2f}".replace(" 0.", " .") for o in found.scores)
-    assert said == sorted(said) and said[-1] == 1.0 and found.n_labels == 40 and found.n_items == 160
+    assert said == sorted(said) and said[-1] == 1.0 and found.n_labels == 40 and found.n_items == 90
 
 
 def test_a_set_that_cannot_be_made_says_why_and_the_others_are_scored(pool, monkeypatch):
