@@ -1,13 +1,11 @@
 """The trials of docs/reliability.md, shortened: what fails here fails there."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from benchmarks.trials import Row, added, conditions, damaged, fits, postgresql, runs, studies
+from benchmarks.trials import Row, added, damaged, fits, postgresql, runs, studies
 from benchmarks.trials.__main__ import main
 from tests.databases import needs_server
 
@@ -24,18 +22,6 @@ def test_damaged_models_bundles_studies_and_feature_maps(monkeypatch: pytest.Mon
 def test_degenerate_fits() -> None:
     names = ("large-margin", "logistic-regression", "bayesian-svm-linear")
     assert_none_failed(fits.run(len(names) * len(fits.KINDS), seed=1, names=names))
-
-
-def test_a_machine_that_misbehaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    # a limit on the size of files stands for the disk: a test mounts nothing
-    monkeypatch.setattr(conditions, "_small_disk", no_disk)
-    assert_none_failed(conditions.run(len(conditions.KINDS), seed=1))
-
-
-@contextmanager
-def no_disk(place: Path, _megabytes: int) -> Iterator[bool]:
-    place.mkdir()
-    yield False
 
 
 @pytest.mark.slow
