@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.driving import PATIENCE, settled, visit
+from benchmarks.driving import PATIENCE, visit
+from workbench.app.current import PERSON_COOKIE
 from workbench.sessions import Session
 from workbench.store import Store
 
@@ -121,16 +122,13 @@ class Tab:
     def open(self, project: str, name: str = "") -> None:
         """Label in a project, under a name."""
         self.project = project
+        if name:
+            # as the desk keeps it for whoever gave a name in this browser
+            self.context.add_cookies([{"name": PERSON_COOKIE, "value": name, "url": self.url}])
         visit(self.page, f"{self.url}/label?project={project}")
         self.ready()
         if name:
-            self.page.locator("[data-testid=stPopover] button").first.click()
-            self.page.get_by_label("Your name").fill(name)
-            self.page.get_by_role("button", name="Use this name").click()
             self.page.locator("[data-testid=stPopover] button", has_text=name).wait_for()
-            self.page.keyboard.press("Escape")
-            settled(self.page)
-            self.ready()
 
     def ready(self) -> None:
         """Wait until an item stands and nothing waits to be stored."""

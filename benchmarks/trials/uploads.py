@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ MOST_UPLOADED = 200 << 20
 
 
 def run(count: int = 40, seed: int = 0) -> Row:
-    """Give the uploader `count` files, one after the other; from 100 on the hostile ones are among them.
+    """Give the uploader `count` files, one after the other: hostile ones first, then damaged ones.
 
     Args:
         count: files.
-        seed: of the damage.
+        seed: of the damage, and which slice of the hostile ones: parts with seeds from 0 on have them all.
     """
     from playwright.sync_api import TimeoutError
 
@@ -86,21 +87,25 @@ def run(count: int = 40, seed: int = 0) -> Row:
 
 
 def _files(count: int, seed: int, endings: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of what the uploader takes: damaged pools, and hostile ones from 100 files on."""
+    """Names and contents of what the uploader takes: a slice of the hostile ones, then damaged pools."""
     pools = {
         r.name: r.data
         for r in sound()
         if r.name.endswith(endings) and not r.name.startswith("labels.") and not r.name.endswith(".json")
     }
-    left = count
-    if count >= 100:
-        for reading in hostile():
-            fits = len(reading.data) <= MOST_UPLOADED and reading.name.endswith(endings)
-            if fits and left and not reading.name.endswith((".json", ".jsonl")):
-                left -= 1
-                yield reading.name, reading.data
+    fitting = (
+        reading
+        for reading in hostile()
+        if len(reading.data) <= MOST_UPLOADED
+        and reading.name.endswith(endings)
+        and not reading.name.endswith((".json", ".jsonl"))
+    )
+    given = 0
+    for reading in islice(fitting, seed * count, (seed + 1) * count):
+        given += 1
+        yield reading.name, reading.data
     names = list(pools)
-    for number in range(left):
+    for number in range(count - given):
         name = names[number % len(names)]
         yield name, mutated(pools[name], np.random.default_rng([seed, number]))
 
