@@ -57,7 +57,7 @@ def differences(whole: Path, other: Path) -> list[str]:
     found = {p.relative_to(other).as_posix() for p in other.rglob("*") if p.is_file()}
     lines = [f"{name} is there once" for name in sorted(names ^ found)]
     differ = filecmp.cmpfiles(whole, other, sorted(names & found), shallow=False)
-    return lines + [f"{name} differs" for name in [*differ[1], *differ[2]] if name not in _VARY]
+    return lines + [f"{name} differs" for name in [*differ[1], *differ[2]] if Path(name).name not in _VARY]
 
 
 def _run(out: Path, limit: int | None) -> int:

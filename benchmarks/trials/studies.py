@@ -37,7 +37,8 @@ def run(count: int = 20, seed: int = 0) -> Row:
     failures: list[str] = []
     killed = 0
     with tempfile.TemporaryDirectory() as folder:
-        whole, cut = Path(folder) / "whole", Path(folder) / "cut"
+        # a study is called as its folder is
+        whole, cut = Path(folder) / "whole" / "study", Path(folder) / "cut" / "study"
         size = _study(whole, None, 1)
         if size == 0:
             return Row("studies killed outright, bytes compared", 0, 1, failures=("the whole study failed",))
