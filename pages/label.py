@@ -140,8 +140,8 @@ def how_it_goes(session: Any) -> None:
         "error-curve",
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
     )
-    if job is not None:
-        baseline_progress(job)
+    if job is not None:  # the fragment around this looks again by itself
+        st.caption(f"Random baseline: {job.fraction:.0%} done")
 
 
 def kept_for_measuring(settings: Any) -> str:
@@ -172,14 +172,14 @@ def early_signs(session: Any) -> None:
         )
 
 
-@st.fragment(run_every=1.5)
-def baseline_progress(job: Any) -> None:
-    st.caption(f"Random baseline: {job.fraction:.0%} done")
-    if not job.active:
-        st.rerun()
+OPEN = "classes-open"
 
 
-@st.dialog("Classes", width="large")
+def classes_closed() -> None:
+    st.session_state.pop(OPEN, None)
+
+
+@st.dialog("Classes", width="large", on_dismiss=classes_closed)
 def classes_dialog(session: Any) -> None:
     """Everything about the classes in one table."""
     import pandas as pd
@@ -211,6 +211,10 @@ def classes_dialog(session: Any) -> None:
     )
     for problem in st.session_state.pop("classes-problems", ()):
         st.error(verbatim(problem), icon=":material/error:")
+    # the table tells of a change a moment after it was typed
+    unsaved = classes.n_changes(st.session_state["classes-editor"])
+    if unsaved:
+        st.caption(f"{plural(unsaved, 'change')} not saved yet")
     if st.button("Save", type="primary", key="classes-save"):
         problems = classes.apply(session, shown, st.session_state["classes-editor"])
         st.session_state.pop("classes-editor", None)
@@ -218,6 +222,7 @@ def classes_dialog(session: Any) -> None:
         if problems:
             st.session_state["classes-problems"] = problems
             st.rerun(scope="fragment")
+        classes_closed()
         st.rerun()
     if len(session.classes) > 2:
         with st.form("merge-class", border=True):
@@ -237,6 +242,7 @@ def changed(change: Any) -> None:
     except InputError as error:
         st.error(verbatim(error))
     else:
+        classes_closed()
         st.rerun()
 
 
@@ -284,7 +290,10 @@ with st.container(
         if st.button("Classes", icon=":material/sell:", key="classes"):
             for name in ("classes-shown", "classes-editor", "classes-problems"):
                 st.session_state.pop(name, None)
-            classes_dialog(session)
+            st.session_state[OPEN] = session.id
+if st.session_state.get(OPEN) == session.id:
+    # the page is drawn anew when a fit ends; what is being typed here must not go with it
+    classes_dialog(session)
 desk.mount(session)
 progress(session)
 if session.pool.has_truth and knows_all(session.pool):

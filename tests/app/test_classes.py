@@ -28,3 +28,12 @@ def test_a_table_of_classes_is_done_row_by_row(home: Path) -> None:
     assert after["setosa"] | {"Guidance": "short petals", "Key": "s", "Colour": "#aa0000"} == after["setosa"]
     assert after["rose"]["Guidance"] == "thorns" and "weed" not in session.classes
     assert session.classes[:3] == ("setosa", "blue flag", "virginica"), "codes stay"
+
+
+def test_changes_are_counted_by_cells_and_rows() -> None:
+    delta = {
+        "edited_rows": {0: {"Class": "a", "Key": "q"}, 2: {"Key": "w"}},
+        "added_rows": [{}],
+        "deleted_rows": [1],
+    }
+    assert classes.n_changes(delta) == 5 and classes.n_changes({}) == 0

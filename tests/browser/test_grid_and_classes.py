@@ -135,6 +135,7 @@ def test_classes_are_changed_in_their_table(page: Any, server: Server) -> None:
     cell(page, "[role=dialog]", 90, 1)
     for typed, go in (("a class", "Tab"), ("q", "Tab"), ("#2a9d5c", "Tab"), ("petals are short", "Enter")):
         write(page, typed, go)
+    page.wait_for_selector("[role=dialog] >> text=4 changes not saved yet")
     page.click(".st-key-classes-save button")
     button = page.locator(".desk .answer[data-class='a class']")
     button.wait_for()

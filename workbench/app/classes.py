@@ -30,6 +30,16 @@ def table(state: ProjectState) -> list[dict[str, Any]]:
     ]
 
 
+def n_changes(delta: Mapping[str, Any]) -> int:
+    """How many cells were changed and rows added or taken out.
+
+    Args:
+        delta: of the editor, as `apply` takes it.
+    """
+    cells = sum(len(row) for row in delta.get("edited_rows", {}).values())
+    return cells + len(delta.get("added_rows", ())) + len(delta.get("deleted_rows", ()))
+
+
 def apply(session: Session, before: Sequence[Mapping[str, Any]], delta: Mapping[str, Any]) -> list[str]:
     """Do what somebody changed in the table; what cannot be done leaves the rest.
 

@@ -18,11 +18,12 @@ KIND = "feature-preference"
 
 def panel() -> None:
     """Shown where the open project's items are images or texts and have labels enough."""
-    from workbench.sessions.preference import LEAST_LABELS
-
     session = current.if_open()
     if session is None or session.pool.kind == "table":
         return
+    # only now: without a project the first page loads no model
+    from workbench.sessions.preference import LEAST_LABELS
+
     training = session.state.training
     if len(training) < LEAST_LABELS or len(set(training.values())) < 2:
         return
