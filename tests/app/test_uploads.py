@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import uploads
+from workbench.app import bringing, uploads
 from workbench.app.bringing import uses_of_rows
 from workbench.app.forms import class_names
 from workbench.app.jobs import manager
@@ -31,6 +31,43 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for job in manager().active():
         job.cancel()
         assert job.wait(300)
+
+
+TABLES = {
+    "mixed.csv": b"id,when,colour,size,kind,note\n"
+    + b"".join(
+        b"r%d,2024-01-%02d,%s,%s,%s,%s\n"
+        % (
+            i,
+            1 + i % 28,
+            (b"red", b"blue")[i % 2],
+            b"" if i % 7 == 0 else b"%d.5" % i,
+            b"ab"[i % 2 :][:1],
+            b"a note of some words" * (i % 3),
+        )
+        for i in range(60)
+    ),
+    "wide.csv": b",".join(b"c%d" % i for i in range(50)) + b"\n" + (b",".join([b"1.5"] * 50) + b"\n") * 20,
+    "odd.csv": b"a,b\ninf,1\nn/a,2\n3,x\n",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_looked_at_once_before_anybody_changes_a_use(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(TABLES[name])
+    said = inspect_table(path, columns=inspect_table(path, columns="auto").columns_option)
+    looks: list[Any] = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        looks.append(options)
+        return inspect_table(*args, **options)
+
+    monkeypatch.setattr("workbench.pools.inspect_table", counted)
+    assert bringing.looked_at(str(path), bringing.first_choices(str(path))) == said
+    assert len(looks) == 1
 
 
 def test_an_upload_is_kept_by_its_content(home: Path) -> None:

@@ -203,15 +203,20 @@ def first_choices(path: str) -> dict[str, Any]:
             if "encoding" in fix.options:
                 options |= fix.options
                 report = looked_at(path, options)
-    return options | ({"columns": report.columns_option} if report.columns else {})
+    if not report.columns:
+        return options
+    chosen = options | {"columns": report.columns_option}
+    # the same uses, said instead of guessed: the same report, which ten thousand columns make dear
+    looked_at(path, chosen, report)
+    return chosen
 
 
-def looked_at(path: str, options: Mapping[str, Any]) -> TableReport:
-    """The table under these options; read once for the same ones."""
+def looked_at(path: str, options: Mapping[str, Any], known: TableReport | None = None) -> TableReport:
+    """The table under these options; read once for the same ones, and not at all where it is known."""
     from workbench.pools import inspect_table
 
     stamp = Path(path).stat().st_mtime_ns
-    return cached(("brought", path, stamp, repr(options)), lambda: inspect_table(path, **options))
+    return cached(("brought", path, stamp, repr(options)), lambda: known or inspect_table(path, **options))
 
 
 def editor(report: TableReport, path: str) -> dict[str, Any]:
