@@ -48,7 +48,9 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
     """
     gone = column.isna().to_numpy(dtype=bool)
     if is_text(column):
-        texts = column.astype(object).map(str).to_numpy(dtype=object, copy=True)
+        # cell by cell: a table may have ten thousand columns of a few rows each
+        texts = np.empty(len(column), dtype=object)
+        texts[:] = [cell if isinstance(cell, str) else str(cell) for cell in column.array]
     else:
         texts = np.array([plain_text(value) for value in column.astype(object)], dtype=object)
     empty = frozenset(blanks)

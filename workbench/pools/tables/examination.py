@@ -448,6 +448,7 @@ class Examination:
                 )
             )
         head = self.frame.head(preview)
+        cells = {name: list(map(plain, head[name].array)) for name in self.names}
         return TableReport(
             self.raw.name,
             self.raw.format,
@@ -457,7 +458,7 @@ class Examination:
             tuple(columns),
             self.counts,
             tuple(sorted(self.found.problems, key=lambda problem: order[problem.severity])),
-            tuple({name: plain(head[name].iloc[i]) for name in self.names} for i in range(len(head))),
+            tuple({name: cells[name][i] for name in self.names} for i in range(len(head))),
         )
 
 
