@@ -95,7 +95,7 @@ def place(prepared: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files that the pages speak of, and a project called flowers."""
+    """A folder with the files that the pages speak of, and projects called flowers and questions."""
     folder = tmp_path_factory.mktemp("docs")
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(60, 3)).round(3), columns=["a", "b", "c"])
@@ -125,6 +125,18 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for ask in session.ask(12):
         session.tell(ask.id, session.pool.classes[session.pool.truth[ask.item]])
     session.refit()
+    asked = Session.create(
+        str(folder / "questions.csv"),
+        name="questions",
+        classes=["money", "other"],
+        pool_options={"text_column": "question", "text_features": "pieces"},
+        store=Store.open(folder / "home" / "workbench.sqlite"),
+    )
+    for item in range(24):
+        words_of_item = asked.pool.items.show(item).text
+        asked.label_item(
+            item, "money" if "refund" in words_of_item or "invoice" in words_of_item else "other"
+        )
     labels = pd.DataFrame({"item": [3, 4], "label": ["setosa", "setosa"]})
     labels.to_csv(folder / "more-labels.csv", index=False)
     return folder
