@@ -24,14 +24,16 @@ _STANDS_OR_ASKS = f"() => document.querySelector('{_ANOTHER}') || ({_STANDS})()"
 _EARS = """
 (() => {
     const plain = window.fetch;
-    const heard = JSON.parse(localStorage.getItem('trial') || '{"sent": {}, "saved": []}');
+    const heard = JSON.parse(localStorage.getItem('trial') || '{"sent": {}, "saved": [], "turned": {}}');
     window.fetch = async (where, how) => {
         const answer = await plain(where, how);
         try {
             if (String(where).endsWith('/sync') && answer.ok) {
                 for (const one of JSON.parse(how.body).ops) heard.sent[one.op] = one;
                 const told = await answer.clone().json();
-                for (const ack of told.acks || []) if (ack.status === 'saved') heard.saved.push(ack.op);
+                for (const ack of told.acks || [])
+                    if (ack.status === 'saved') heard.saved.push(ack.op);
+                    else heard.turned[ack.op] = ack.why;
                 localStorage.setItem('trial', JSON.stringify(heard));
             }
         } catch (error) {
@@ -150,11 +152,11 @@ class Tab:
         """Wait until everything is acknowledged."""
         self.page.wait_for_function(SAVED)
 
-    def heard(self) -> tuple[dict[str, Any], list[str]]:
-        """Operations sent, by id, and the ids of those that were acknowledged as saved."""
+    def heard(self) -> tuple[dict[str, Any], list[str], dict[str, str]]:
+        """Operations sent, by id, the ids of those acknowledged as saved, and why others were turned down."""
         found = self.page.evaluate("window.trialHeard()")
         assert "broken" not in found, found["broken"]
-        return found["sent"], found["saved"]
+        return found["sent"], found["saved"], found["turned"]
 
     def errors(self) -> list[str]:
         """Exceptions and other errors that the page shows."""
@@ -188,8 +190,13 @@ def compared(session: Session, tabs: list[Tab]) -> list[str]:
     labels = [e for e in session.events if e.kind == "label"]
     stored = {str(e.operation): e for e in labels if e.operation}
     lines = [] if len(stored) == len(labels) else [f"{len(labels) - len(stored)} operations are stored twice"]
+    turned: dict[tuple[str, str], str] = {}
     for tab in tabs:
-        sent, saved = tab.heard()
+        sent, saved, why = tab.heard()
+        for key, words in why.items():
+            about = sent[key]
+            item = about.get("item", 0)
+            turned[str(item if ids is None else ids[item]), str(about.get("class"))] = words
         for key in dict.fromkeys(saved):
             operation = sent[key]
             if operation.get("kind") != "label":
@@ -205,6 +212,7 @@ def compared(session: Session, tabs: list[Tab]) -> list[str]:
     struck = Counter((one.id, one.key) for tab in tabs for one in tab.struck)
     lines += [
         f"{key} on {item} was pressed and is not stored"
+        + (f"; the desk said: {turned[item, key]}" if (item, key) in turned else "")
         for (item, key), n in (struck - given).items()
         for _ in range(n)
     ]
