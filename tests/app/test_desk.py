@@ -185,7 +185,10 @@ def test_cards_of_an_older_model_are_given_back_but_not_the_one_on_screen(flower
     # one that came to the screen meanwhile stays there: it is not called gone later, and its answer is taken
     old = next(c for c in before["queue"][2:] if c["ask"] in after["released"])
     later = desk_sync(flowers, have=[old["ask"]], screen=old["ask"], want=0, model=after["numbers"]["model"])
-    assert old["ask"] not in later["gone"]
+    assert old["ask"] not in later["gone"] + later["released"]
+    # a reload shows it again, and nobody else is asked about it
+    assert desk_sync(flowers)["queue"][0]["item"] == old["item"]
+    assert old["item"] not in {card["item"] for card in desk_sync(flowers, person="bob", want=8)["queue"]}
     given = desk_sync(flowers, operation("label", old, **{"class": "setosa"}), want=0)
     assert [ack["status"] for ack in given["acks"]] == ["saved"]
     assert len(after["queue"]) >= 1 and after["numbers"]["model"] == before["numbers"]["model"] + 1

@@ -1,5 +1,6 @@
 """Batches, grids, questions given back, several people, another model: what the desk relies on."""
 
+import secrets
 from collections.abc import Callable
 
 import numpy as np
@@ -44,9 +45,8 @@ def test_a_batch_is_acknowledged_once_and_not_repeated(start: Start) -> None:
 
 def test_each_operation_of_a_batch_is_answered_for_itself(start: Start, store: Store) -> None:
     ann = start()
-    bob = Session.open(ann.id, annotator="bob", store=store)
     one, two = ann.ask(2)
-    bob.label_item(one.item, "setosa")
+    Session.open(ann.id, annotator="ann", store=store).label_item(one.item, "setosa")  # in another tab
     found = ann.tell_many(
         [
             Operation("a", "label", ask=one.id, label="virginica"),
@@ -145,6 +145,61 @@ def test_a_question_given_back_is_not_answered_over_somebody_else(start: Start, 
     (his,) = bob.ask()
     assert his.item == given.item
     assert not ann.tell(given.id, "setosa") and bob.tell(his.id, "virginica")
+
+
+def told(session: Session, ask: str, label: str = "setosa", kind: str = "label") -> str:
+    """What becomes of a key pressed at the desk."""
+    (ack,) = session.tell_many([Operation(secrets.token_hex(4), kind, ask=ask, label=label)])
+    return ack.status
+
+
+def test_a_key_that_comes_late_is_one_more_vote(start: Start, store: Store) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    one, two = ann.ask(2)
+    ann.release([one.id, two.id])
+    his, other = bob.ask(2)
+    assert [his.item, other.item] == [one.item, two.item]
+    # Ann saw the first when it was given back: her key counts, and so does the one Bob presses after it
+    assert told(ann, one.id, "setosa") == told(bob, his.id, "virginica") == "saved"
+    votes = ann.state.votes[one.item]
+    assert {who: vote.key for who, vote in votes.items()} == {"ann": "setosa", "bob": "virginica"}
+    assert ann.state.undecided == {one.item} and one.item not in ann.state.training
+    # the other way round: answered by Bob, then by Ann
+    assert told(bob, other.id, "virginica") == told(ann, two.id, "virginica") == "saved"
+    assert ann.state.labels[two.item] == "virginica" and len(ann.state.votes[two.item]) == 2
+    # each answers once, and nobody another's question
+    assert told(ann, one.id, "virginica") == told(bob, two.id) == told(ann, his.id) == "conflict"
+    assert ann.undo() is not None and set(ann.state.votes[two.item]) == {"bob"}
+    assert Session.open(ann.id, annotator="ann", store=store).state == ann.state
+
+
+def test_a_late_skip_leaves_the_label_of_somebody_else(start: Start, store: Store) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    one, two = ann.ask(2, lease=-1.0)
+    answers = [(bob.ask(2)[k], kind) for k, kind in enumerate(("skip", "unsure"))]
+    for (his, _), name in zip(answers, ("setosa", "virginica"), strict=True):
+        assert told(bob, his.id, name) == "saved"
+    for mine, (_, kind) in zip((one, two), answers, strict=True):
+        assert told(ann, mine.id, "", kind) == "saved"
+    assert ann.state.labels == {one.item: "setosa", two.item: "virginica"}
+    assert not ann.state.skipped and not ann.state.unsure
+
+
+def test_a_question_still_looked_at_is_taken_back_and_comes_first(start: Start, store: Store) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    one, two, three = ann.ask(3)
+    ann.release([one.id, two.id])
+    his = bob.ask()[0]
+    assert his.item == one.item
+    assert ann.reclaim([one.id, two.id, three.id, "nope"]) == [two.id]  # Bob looks at the first
+    assert [a.id for a in ann.ask(2)] == [two.id, three.id]
+    assert two.item not in {a.item for a in bob.ask(4)}
+    n = len(ann.events)
+    assert ann.reclaim([two.id]) == [] == bob.reclaim([two.id]) and len(ann.events) == n
+    assert Session.open(ann.id, annotator="ann", store=store).state == ann.state
 
 
 def test_questions_of_the_evaluation_set_are_not_given_back(start: Start, unknown: Pool) -> None:

@@ -67,8 +67,49 @@ class Answers:
         late = ask.expires <= moment or ask.annotator != self.annotator
         return not late or ask.item not in self._questions.leased(state, moment, self.annotator, but=ask.id)
 
-    def tell(self, transaction: Transaction, ask_id: str, event: Event, operation: str | None) -> None:
+    def _accepts_late(self, state: ProjectState, ask: AskRecord) -> bool:
+        """Whether an answer to a question that others were asked meanwhile is taken as one more vote.
+
+        A person who pressed a key saw the item: what they say of it is not lost because the question had
+        been given back under their eyes, or ran out while they were away.
+        """
+        return (
+            ask.annotator == self.annotator
+            and not ask.answered
+            and ask.role not in ("second", "grid")
+            and self.annotator not in state.votes.get(ask.item, {})
+            and (ask.role == "evaluation") == (ask.item in state.evaluation)
+        )
+
+    def reclaim(self, transaction: Transaction, asks: Sequence[str], moment: float, lease: float) -> list[str]:
+        """Ask questions again that were given back or ran out, while nobody else is being asked."""
+        state = transaction.state
+        taken = self._questions.leased(state, moment, self.annotator)
+        found = [
+            ask
+            for ask in (state.asks[i] for i in asks if i in state.asks)
+            if ask.annotator == self.annotator
+            and (ask.released or ask.expires <= moment)
+            and ask.item not in taken
+            and self._questions.is_open(ask, state)
+        ]
+        if found:
+            renewed = leased_until((Ask.of(a) for a in found), moment + lease)
+            self.add(transaction, Event.asked([a.document() for a in renewed], moment + lease))
+        return [a.id for a in found]
+
+    def tell(
+        self, transaction: Transaction, ask_id: str, event: Event, operation: str | None, *, late: bool = False
+    ) -> None:
         """Record an answer to a question, or a remark about its item.
+
+        Args:
+            transaction: of the caller.
+            ask_id: of the question.
+            event: the answer.
+            operation: id of the caller's, for the record.
+            late: take an answer of the person who was asked also where others were asked, or answered,
+                meanwhile: it is one more vote.
 
         Raises:
             Conflict: it is answered, or somebody else is being asked.
@@ -76,7 +117,7 @@ class Answers:
         """
         state = transaction.state
         ask = self._question(transaction, ask_id)
-        if not self._accepts(state, ask):
+        if not (self._accepts(state, ask) or (late and self._accepts_late(state, ask))):
             raise Conflict("Its question was answered before, or somebody else is being asked.")
         payload: dict[str, Any] = {**event.payload, "item": ask.item}
         if operation is not None:
@@ -123,9 +164,9 @@ class Answers:
                 return Acknowledgement(given.id, "saved")
             more = {**given.more, "operation": given.id}
             if given.kind == "label":
-                self.tell(transaction, given.ask, Event.label(given.label, **given.more), given.id)
+                self.tell(transaction, given.ask, Event.label(given.label, **given.more), given.id, late=True)
             elif given.kind in ("skip", "unsure"):
-                self.tell(transaction, given.ask, Event(given.kind, dict(given.more)), given.id)
+                self.tell(transaction, given.ask, Event(given.kind, dict(given.more)), given.id, late=True)
             elif given.kind == "confirm":
                 return self.confirm(transaction, given)
             elif given.kind in ("flag", "note"):

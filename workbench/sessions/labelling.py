@@ -130,6 +130,27 @@ class Labelling(Opened):
             return given
 
     @retried
+    def reclaim(self, ask_ids: Iterable[str], *, lease: float = LEASE_SECONDS) -> list[str]:
+        """Take questions back that were given back, or ran out, while somebody still looks at them.
+
+        They come first again, before what was asked meanwhile.
+
+        Args:
+            ask_ids: of questions of this annotator.
+            lease: seconds during which nobody else is asked about the items.
+
+        Returns:
+            The ids that were taken back; ones that are answered, still held, unknown, somebody else's, or
+            whose item somebody else is being asked about are not among them.
+        """
+        asks, moment = list(dict.fromkeys(ask_ids)), time.time()
+        known = self.state.asks
+        if all(i in known and not known[i].released and known[i].expires > moment for i in asks):
+            return []
+        with self._project.recording() as transaction:
+            return self._answers.reclaim(transaction, asks, moment, lease)
+
+    @retried
     def ask_again(self, items: Iterable[int] | None = None) -> list[int]:
         """Have items that were skipped or unsure asked about again.
 

@@ -325,7 +325,7 @@ class EventFold:
     def _ask(self, event: Event) -> None:
         expires = float(event.payload["expires"])
         asks = self._own("asks")
-        fresh = []
+        fresh, reclaimed = [], []
         for ask in event.payload["asks"]:
             id_ = str(ask["id"])
             known = asks.get(id_)
@@ -343,15 +343,15 @@ class EventFold:
                 self._unwait(known)
             asks[id_] = record
             if not record.answered:
-                fresh.append(id_)
+                # taken back by the person who still looks at it: it stands before what was asked meanwhile
+                (fresh if known is None or not known.released else reclaimed).append(id_)
             if record.role == "evaluation" and record.item not in self._maps["evaluation"]:
                 self._own("evaluation").add(record.item)
                 if record.item in self._items:
                     self._touched[record.item] = None
-        if fresh:
+        if fresh or reclaimed:
             waiting = self._maps["waiting"].get(event.annotator, ())
-            more = tuple(i for i in fresh if i not in waiting)
-            self._own("waiting")[event.annotator] = (*waiting, *more)
+            self._own("waiting")[event.annotator] = tuple(dict.fromkeys((*reclaimed, *waiting, *fresh)))
 
     # --- states -------------------------------------------------------------------------------
 

@@ -771,6 +771,8 @@ class Desk extends Speaker {
     const before = this.card;
     const gone = new Set(reply.gone || []);
     const released = new Set(reply.released || []);
+    // turned to while the request was on its way: the next one says that it is being looked at
+    this.reclaims = Boolean(this.card?.ask && released.has(this.card.ask));
     if (gone.size) this.channel?.postMessage({ gone: [...gone] });
     // what was given back for better questions leaves the queue; the card on screen stays, its answer is taken
     this.queue = this.queue.filter((card, place) => !card.ask || !(gone.has(card.ask) || (place > 0 && released.has(card.ask))));

@@ -339,8 +339,10 @@ class Speaker {
     if (this.failures) {
       clearTimeout(this.retry);
       this.retry = setTimeout(() => this.pump(true), Math.min(5000, 250 * 2 ** (this.failures - 1)));
-    } else if (this.outbox.size || this.wants()) {
-      setTimeout(() => this.pump(), 0);
+    } else if (this.outbox.size || this.wants() || this.reclaims) {
+      const look = this.reclaims;
+      this.reclaims = false;
+      setTimeout(() => this.pump(look), 0);
     }
   }
 

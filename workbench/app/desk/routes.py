@@ -215,9 +215,13 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         model = session.model
         number = None if model is None else model.number
         gone, released = _closed(session, have), []
+        screen = str(body.get("screen") or "")
+        if screen in have and screen not in gone:
+            # given back while the browser turned to it: it stays theirs as long as they look at it
+            session.reclaim([screen])
         if number is not None and body.get("model") != number:
             # choices of an older model: all but the one on screen are given back and chosen anew
-            old = [ask for ask in have if ask not in gone and ask != body.get("screen")]
+            old = [ask for ask in have if ask not in gone and ask != screen]
             released = session.release(old) if old else []
             want += len(released)
         asks_now = session.state.asks
@@ -227,7 +231,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             for ask in have
             if ask not in gone
             and ask not in released
-            and ask != body.get("screen")
+            and ask != screen
             and asks_now[ask].released
         ]
         released, want = released + others, want + len(others)
