@@ -81,7 +81,9 @@ class Answers:
             and (ask.role == "evaluation") == (ask.item in state.evaluation)
         )
 
-    def reclaim(self, transaction: Transaction, asks: Sequence[str], moment: float, lease: float) -> list[str]:
+    def reclaim(
+        self, transaction: Transaction, asks: Sequence[str], moment: float, lease: float
+    ) -> list[str]:
         """Ask questions again that were given back or ran out, while nobody else is being asked."""
         state = transaction.state
         taken = self._questions.leased(state, moment, self.annotator)
@@ -99,7 +101,13 @@ class Answers:
         return [a.id for a in found]
 
     def tell(
-        self, transaction: Transaction, ask_id: str, event: Event, operation: str | None, *, late: bool = False
+        self,
+        transaction: Transaction,
+        ask_id: str,
+        event: Event,
+        operation: str | None,
+        *,
+        late: bool = False,
     ) -> None:
         """Record an answer to a question, or a remark about its item.
 

@@ -325,7 +325,8 @@ class EventFold:
     def _ask(self, event: Event) -> None:
         expires = float(event.payload["expires"])
         asks = self._own("asks")
-        fresh, reclaimed = [], []
+        fresh: list[str] = []
+        reclaimed: list[str] = []
         for ask in event.payload["asks"]:
             id_ = str(ask["id"])
             known = asks.get(id_)

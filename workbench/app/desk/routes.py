@@ -229,10 +229,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         others = [
             ask
             for ask in have
-            if ask not in gone
-            and ask not in released
-            and ask != screen
-            and asks_now[ask].released
+            if ask not in gone and ask not in released and ask != screen and asks_now[ask].released
         ]
         released, want = released + others, want + len(others)
         known = [ask for ask in have if ask not in gone and ask not in released]
