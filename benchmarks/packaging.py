@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 STYLES = ("pip", "sdist", "pipx", "uv")
 RUN = ("run", "--pool", "digits", "--policy", "margin", "--budget", "5", "--seed", "0", "--out", "run")
+TESTERS = ("pytest>=8.4", "pytest-timeout>=2.4", "hypothesis>=6.130")
 # what answers within a few minutes and does not need a browser
 TESTS = ("tests/test_fixtures.py", "tests/metrics", "tests/policies", "tests/exchange", "tests/store")
 
@@ -55,7 +56,12 @@ def called(arguments: Sequence[str | Path], where: Path, **variables: str) -> st
         [str(a) for a in arguments], cwd=where, env=environment | variables, capture_output=True, text=True
     )
     if done.returncode:
-        raise RuntimeError(f"{Path(str(arguments[0])).name}: {(done.stderr or done.stdout).strip()[-600:]}")
+        said = f"{done.stdout}\n{done.stderr}".strip()
+        # the line that names the package, or the test, stands far above the last ones
+        named = [
+            line.strip() for line in said.splitlines() if line.strip().startswith(("× ", "FAILED ", "ERROR "))
+        ]
+        raise RuntimeError(f"{Path(str(arguments[0])).name}: {' '.join(named)[:300] or said[-300:]}")
     return done.stdout
 
 
@@ -97,11 +103,10 @@ def install(style: str, python: str, package: Path, dependencies: str, place: Pa
     if style == "uv" or dependencies in ("oldest", "newest"):
         called([tools / "uv", "venv", "--python", python, place / "venv"], place)
         how = {"oldest": ["--resolution", "lowest-direct"], "newest": ["--upgrade"]}.get(dependencies, [])
-        test = ["pytest", "pytest-timeout", "hypothesis"]
-        called(
-            [tools / "uv", "pip", "install", *how, *locked, package, *test], place,
-            VIRTUAL_ENV=str(place / "venv"), UV_PYTHON_DOWNLOADS="never",
-        )  # fmt: skip
+        there = {"VIRTUAL_ENV": str(place / "venv"), "UV_PYTHON_DOWNLOADS": "never"}
+        called([tools / "uv", "pip", "install", *how, *locked, package], place, **there)
+        # afterwards and by themselves: the oldest of everything is not asked of what only tests
+        called([tools / "uv", "pip", "install", *TESTERS], place, **there)
         return place / "venv" / "bin"
     called([python, "-m", "venv", place / "venv"], place)
     called([place / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", *locked, package], place)
@@ -170,7 +175,7 @@ def tried(style: str, version: str, dependencies: str, package: Path, tests: boo
                 command = [scripts / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
                 step("tests", lambda: called(command, ROOT, **home))
         except (RuntimeError, OSError) as error:
-            result.failed = f"fails: {' '.join(str(error).split())[-300:]}"
+            result.failed = f"fails: {' '.join(str(error).split())}"
     return result
 
 
