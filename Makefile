@@ -1,18 +1,26 @@
 # Two commands do everything: `make run` and `make test`.
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 PYTHONS := python3.13 python3.12 python3.11 python3 python
-PYTHON ?= $(shell for p in $(PYTHONS); do \
-	if $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then echo $$p; break; fi; done)
+PYTHON ?= $(shell for p in $(PYTHONS); do if $$p -c '$(SUPPORTED)' 2>/dev/null; then echo $$p; break; fi; done)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 ARGS ?=
 # tests/conftest.py says what runs in which process
 PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
+# What to do when a step of the installation fails, in words; what failed stands above.
+NOT_INSTALLED = { echo "The dependencies could not be installed; the lines above say what was missing." >&2; \
+	echo "Behind a proxy: HTTPS_PROXY=http://proxy:port make $(firstword $(MAKECMDGOALS) run). Another index: PIP_INDEX_URL." >&2; \
+	echo "Without a network: a folder with the wheels of requirements.lock, PIP_NO_INDEX=1 PIP_FIND_LINKS=folder." >&2; exit 1; }
+# A Python that has gone takes its packages with it, and a checkout that has moved is not where they look for it.
+$(shell [ ! -d .venv ] || $(BIN)/python -c '' 2>/dev/null || rm -f .venv/*.stamp; \
+	for s in .venv/*.stamp; do [ ! -s "$$s" ] || [ "$$(cat "$$s")" = "$(CURDIR)" ] || rm -f "$$s"; done)
+
 .PHONY: run test check bench docs release-check screenshots lessons lock clean audit
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp
-	$(BIN)/workbench app $(ARGS)
+	$(BIN)/python -m workbench app $(ARGS)
 
 test: .venv/dev.stamp
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
@@ -20,7 +28,7 @@ test: .venv/dev.stamp
 check: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/python -m mypy
 
 # A few costs beside a yardstick, appended to a history; `make bench ARGS=NAME` runs one of the benchmarks instead.
 bench: .venv/dev.stamp
@@ -69,21 +77,30 @@ lock: .venv/dev.stamp
 	@if [ -z "$(PYTHON)" ]; then \
 	  echo "Workbench needs Python 3.11, 3.12 or 3.13 and found none of them on the PATH." >&2; \
 	  echo "Install one, or name it: make $(firstword $(MAKECMDGOALS) run) PYTHON=/path/to/python3.12" >&2; exit 1; fi
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { \
+	@$(PYTHON) -c '$(SUPPORTED)' || { \
 	  echo "$(PYTHON) is not Python 3.11, 3.12 or 3.13." >&2; exit 1; }
-	$(PYTHON) -m venv .venv
+	@[ -w . ] || { \
+	  echo "This folder cannot be written to, and the environment of Workbench would lie in it: $(CURDIR)/.venv" >&2; \
+	  echo "Copy or clone it to a place of your own, or install it elsewhere: pip install $(CURDIR)" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
+
+SOUND = $(BIN)/python -c '$(SUPPORTED)' || { \
+	echo "The folder .venv holds $$($(BIN)/python -V 2>&1), not Python 3.11, 3.12 or 3.13." >&2; \
+	echo "Remove it (make clean) and say make $(firstword $(MAKECMDGOALS) run) again." >&2; exit 1; }
 
 .venv/run.stamp: pyproject.toml requirements.lock | .venv/bin/python
-	$(PIP) install --quiet -c requirements.lock -e '.[maps,qr]'
-	@touch $@
+	@$(SOUND)
+	$(PIP) install --quiet -c requirements.lock -e '.[maps,qr]' || $(NOT_INSTALLED)
+	@echo "$(CURDIR)" > $@
 
 .venv/dev.stamp: pyproject.toml requirements.lock | .venv/bin/python
-	$(PIP) install --quiet -c requirements.lock -e '.[dev]'
-	@touch $@ .venv/run.stamp
+	@$(SOUND)
+	$(PIP) install --quiet -c requirements.lock -e '.[dev]' || $(NOT_INSTALLED)
+	@echo "$(CURDIR)" | tee $@ > .venv/run.stamp
 
 .venv/docs.stamp: .venv/dev.stamp
-	$(PIP) install --quiet -c requirements.lock -e '.[dev,docs]'
-	@touch $@
+	$(PIP) install --quiet -c requirements.lock -e '.[dev,docs]' || $(NOT_INSTALLED)
+	@echo "$(CURDIR)" > $@
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
