@@ -9,8 +9,8 @@ ARGS ?=
 PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 # What to do when a step of the installation fails, in words; what failed stands above.
-NOT_INSTALLED = { echo "The dependencies could not be installed; the lines above say what was missing." >&2; \
-	echo "Behind a proxy: HTTPS_PROXY=http://proxy:port make $(firstword $(MAKECMDGOALS) run). Another index: PIP_INDEX_URL." >&2; \
+NOT_INSTALLED = { echo "The dependencies could not be installed; the lines above say why." >&2; \
+	echo "If they speak of connections or retries and you are behind a proxy: HTTPS_PROXY=http://proxy:port make $(firstword $(MAKECMDGOALS) run)." >&2; \
 	echo "Without a network: a folder with the wheels of requirements.lock, PIP_NO_INDEX=1 PIP_FIND_LINKS=folder." >&2; exit 1; }
 # A Python that has gone takes its packages with it, and a checkout that has moved is not where they look for it.
 $(shell [ ! -d .venv ] || $(BIN)/python -c '' 2>/dev/null || rm -f .venv/*.stamp; \
@@ -81,7 +81,7 @@ lock: .venv/dev.stamp
 	  echo "$(PYTHON) is not Python 3.11, 3.12 or 3.13." >&2; exit 1; }
 	@[ -w . ] || { \
 	  echo "This folder cannot be written to, and the environment of Workbench would lie in it: $(CURDIR)/.venv" >&2; \
-	  echo "Copy or clone it to a place of your own, or install it elsewhere: pip install $(CURDIR)" >&2; exit 1; }
+	  echo "Copy or clone it to a place of your own, and say make $(firstword $(MAKECMDGOALS) run) there." >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
 
 SOUND = $(BIN)/python -c '$(SUPPORTED)' || { \
