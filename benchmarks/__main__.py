@@ -13,7 +13,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NOT_MEASURED = {
-    "__init__", "__main__", "driving", "screenshots", "cards", "history", "packaging", "release", "mutants", "fresh",
+    "__init__", "__main__", "driving", "screenshots", "cards", "history", "packaging", "release", "mutants",
+    "fresh",
 }  # fmt: skip
 
 

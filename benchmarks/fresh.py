@@ -1,10 +1,10 @@
 """`python -m benchmarks.fresh`: how long a newcomer waits, part by part.
 
 Clones what is committed and does what `make run` does, with its parts apart: download of the packages into an
-empty cache, installation from there, start of the app, and the first picture on screen after *Start labelling*
-of the digits is pressed, in a headless Chromium. `--tests` adds those of `make test`: what the extra `dev`
-downloads and installs on top, and the tests. Wall times, for information: the network and whatever else runs
-on the machine are in them.
+empty cache, installation from there, start of the app, and the first picture on screen after *Start
+labelling* of the digits is pressed, in a headless Chromium. `--tests` adds those of `make test`: what the
+extra `dev` downloads and installs on top, and the tests. Wall times, for information: the network and what
+else runs on the machine are in them.
 """
 
 from __future__ import annotations
