@@ -91,7 +91,10 @@ def form() -> None:
                 icon=":material/info:",
             )
         left, middle, more, right = st.columns([1.2, 0.6, 0.6, 1], gap="medium", vertical_alignment="bottom")
-        budget = left.number_input("Labels asked for in each run", 1, 2000, 60, step=10, key="compare-budget")
+        # a small pool has fewer to ask about than a person asked for before
+        most = min(2000, source.n_asked)
+        st.session_state["compare-budget"] = min(int(st.session_state.get("compare-budget", 60)), most)
+        budget = left.number_input("Labels asked for in each run", 1, most, step=10, key="compare-budget")
         batch = middle.number_input("Asked at a time", 1, 100, 1, key="compare-batch")
         workers = more.number_input(
             "Processes",

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, desk, frame, login, oracle, pace, widgets
+from workbench.app import current, desk, forms, frame, login, oracle, pace, widgets
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
 from workbench.classifiers.protocols import choice_of
@@ -34,8 +34,8 @@ def model_popover(session: Any) -> None:
     settings = session.settings
     with st.popover("Model and policy", icon=":material/tune:"), st.form("model", border=False):
         st.caption("A change is recorded, and the model is fitted anew; nothing labelled is touched.")
-        models = [e.name for e in CLASSIFIERS.values() if not e.image_only or session.pool.kind == "image"]
-        policies = [e.name for e in POLICIES.values() if e.kind == "policy"]
+        models = forms.classifiers_for(session.pool.kind, len(session.classes))
+        policies = [e.name for e in POLICIES.values() if e.kind == "policy" and not e.broken]
         now = str(settings["classifier"]), str(settings["policy"])
         models, policies = list(dict.fromkeys([now[0], *models])), list(dict.fromkeys([now[1], *policies]))
         titles = {e.name: e.title for e in (*CLASSIFIERS.values(), *POLICIES.values())}
@@ -127,7 +127,9 @@ def how_it_goes(session: Any) -> None:
         return
     rounds = pace.latest_at_each([r for r in session.rounds if r.n_test])
     if not rounds:
-        st.caption("The error curve starts with the first fit, after labels of two classes.")
+        ready = sum(1 for count in session.state.counts.values() if count) > 1
+        after = "is under way" if ready else "comes with labels of two classes"
+        st.caption(f"The error curve starts with the first fit, which {after}.")
         return
     from workbench.figures.curves import learning_curve, summarise
 
@@ -141,7 +143,7 @@ def how_it_goes(session: Any) -> None:
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
     )
     if job is not None:  # the fragment around this looks again by itself
-        st.caption(f"Random baseline: {job.fraction:.0%} done")
+        st.caption(f"Random baseline: {percent(job.fraction, 0)} done")
 
 
 def kept_for_measuring(settings: Any) -> str:

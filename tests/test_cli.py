@@ -563,6 +563,33 @@ def test_no_pool_and_a_pipe_are_refused(tmp_path: Path, capsys: pytest.CaptureFi
     assert "a pipe or a device" in refused(capsys, "run", *FAST[2:], *pipe)
 
 
+def test_a_project_is_started_for_people_with_items_that_several_label(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(40)))
+    options = (
+        "--name",
+        "Rows",
+        "--class",
+        "good",
+        "--class",
+        "bad",
+        "--classifier",
+        FAKE,
+        "--policy",
+        "margin",
+    )
+    assert call("new", tmp_path / "rows.csv", *options, "--overlap", "0.25", "--people", "3") == 0
+    (record,) = Store.open().projects()
+    assert capsys.readouterr().out == f"Rows: 40 items, 2 classes, project {record.id}\n"
+    made = Session.open(record.id)
+    assert made.settings["overlap"] == {"share": 0.25, "people": 3} and made.classes == ("good", "bad")
+    assert "at least two" in refused(
+        capsys, "new", tmp_path / "rows.csv", "--overlap", "0.5", "--people", "1"
+    )
+    assert "nothing.csv" in refused(capsys, "new", "nothing.csv")
+
+
 def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path) -> None:
     session = Session.create("iris", name="flowers", classifier=FAKE, policy="margin", annotator="ann")
     items = session.pool.trainable[:4].tolist()

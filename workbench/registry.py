@@ -29,6 +29,7 @@ class Entry:
         title: a few words for people.
         summary: a sentence for people.
         options: fixed keyword arguments this name implies.
+        broken: it is another package's and cannot be imported; lists to choose from leave it out.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Entry:
     title: str
     summary: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    broken: bool = field(default=False, kw_only=True)
 
     def load(self) -> Any:
         """The object behind the entry; imports its module.
@@ -109,9 +111,8 @@ def plugins(group: str, describe: Callable[[str, str, Any], E]) -> tuple[E, ...]
         try:
             thing = load_target(point.value)
         except Exception as error:  # somebody else's module may fail in any way
-            found.append(
-                replace(describe(point.name, point.value, None), summary=f"Cannot be imported: {error}")
-            )
+            described = describe(point.name, point.value, None)
+            found.append(replace(described, summary=f"Cannot be imported: {error}", broken=True))
             continue
         entry = thing if isinstance(thing, Entry) else describe(point.name, point.value, thing)
         found.append(replace(entry, name=point.name))  # type: ignore[arg-type]

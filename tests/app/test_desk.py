@@ -17,8 +17,9 @@ from starlette.testclient import TestClient
 
 from workbench.app import current
 from workbench.app.desk import routes, tokens
-from workbench.app.desk.cards import encoded
+from workbench.app.desk.cards import encoded, face, neighbour_face, thumbnail_face
 from workbench.app.desk.routes import class_keys, grid, keys, look, picture, sync
+from workbench.app.review import summary
 from workbench.errors import InputError, StorageError
 from workbench.sessions import ArrayOracle, Session
 
@@ -223,6 +224,26 @@ def test_a_card_says_why_what_the_model_thinks_and_what_is_near(flowers: Session
         assert all(0.0 <= place <= 1.0 for _, _, place in card["face"]["rows"])
         # beside it stand the cells that differ most, not whole rows
         assert all(len(one["face"]["rows"]) <= 3 for one in card["near"])
+
+
+def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(
+    home: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "people.csv"
+    lines = [f"n{i},{'' if i % 5 == 1 else i},{i % 7},{'' if i % 2 else 'far'},x{i % 3}" for i in range(30)]
+    path.write_text("name,age,a,place,b\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    uses = {"name": "leave out", "age": "number", "a": "number", "place": "category", "b": "category"}
+    session = Session.create(str(path), pool_options={"columns": uses}, classes=["low", "high"])
+    shown = {name: (value, place) for name, value, place in face(session.pool, 1, "")["rows"]}
+    assert shown["name"] == ("n1", None) and shown["age"] == ("", None) and shown["place"] == ("", None)
+    assert shown["a"][1] is not None
+    beside = neighbour_face(session.pool, 2, 1, "")["rows"]
+    assert "name" not in {name for name, _, _ in beside}
+    assert {value for name, value, _ in beside if name == "age"} <= {"2 (here empty)"}
+    assert {value for name, value, _ in beside if name == "place"} == {"far (here empty)"}
+    tile = thumbnail_face(session.pool, 1, "")
+    assert [name for name, _, _ in tile["rows"]][-1] == "name" and tile["more"] == 0
+    assert "age empty" in summary(session.pool, 1)
 
 
 def test_items_drawn_for_measuring_show_no_guess(home: Path, tmp_path: Path) -> None:

@@ -21,13 +21,19 @@ def rounds(*changed: float) -> list[Any]:
     return [SimpleNamespace(n_labelled=i, signs={"changed": c}) for i, c in enumerate(changed)]
 
 
-def test_pauses_others_and_the_oracle_do_not_count() -> None:
-    events = [at(Event.label("a", i), 6.0 * i) for i in range(10)]
-    later = [at(Event.label("a", 20 + i), 7200 + 6.0 * i) for i in range(10)]
-    noise = [at(Event.label("a", 40), 3.0, "bob"), at(Event.label("a", 41, source="oracle"), 3.5)]
+def test_pauses_others_programs_and_the_oracle_do_not_count() -> None:
+    events = [at(Event.label("a", i, operation=f"x{i}"), 6.0 * i) for i in range(10)]
+    later = [at(Event.label("a", 20 + i, operation=f"y{i}"), 7200 + 6.0 * i) for i in range(10)]
+    noise = [
+        at(Event.label("a", 40, operation="z"), 3.0, "bob"),
+        at(Event.label("a", 41, source="oracle"), 3.5),
+    ]
+    noise += [at(Event.label("a", 50 + i), 0.01 * i) for i in range(30)]
     assert pace.labels_an_hour([*events, *noise, *later], "ann") == pytest.approx(600)
     assert pace.labels_an_hour(events[:5], "ann") is None
-    assert pace.labels_an_hour([*events, at(Event.confirmed([1] * 20, "a"), 64.0)], "ann") > 1500
+    assert (
+        pace.labels_an_hour([*events, at(Event.confirmed([1] * 20, "a", operation="g"), 64.0)], "ann") > 1500
+    )
 
 
 def test_one_round_stands_for_each_number_of_labels() -> None:

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench.app import bringing, uploads
-from workbench.app.bringing import uses_of_rows
+from workbench.app.bringing import likely_uses, uses_of_rows
 from workbench.app.forms import class_names
 from workbench.app.jobs import manager
 from workbench.errors import InputError
@@ -231,6 +231,35 @@ def test_a_table_is_started_on_guesses_that_the_project_keeps() -> None:
     assert len(Store.open().projects()) == 1  # asked first
     again.button(key="start-a-new-one").click().run()
     assert len(Store.open().projects()) == 2
+
+
+def test_a_half_filled_last_column_is_taken_for_the_classes_and_a_first_one_of_names_for_ids() -> None:
+    text = "customer,age,city,churn\n" + "".join(
+        f"C{i},{'' if i % 9 == 0 else 20 + i % 30},{('Oslo', 'Rome', 'Oslo', '')[i % 4]},"
+        f"{('leaves', 'stays')[i % 2] if i < 20 else ''}\n"
+        for i in range(60)
+    )
+    report = inspect_table(text.encode(), file_name="a.csv", columns="auto")
+    assert likely_uses(report) == {"churn": {"use": "class"}, "customer": {"use": "id"}}
+    test = dropped("customers.csv", text)
+    said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
+    assert "20 labels taken over, 40 to ask" in said
+    # one sentence for the empty cells of all columns, as the table says the same of each
+    assert said.count("empty") == 1 and "22 cells of 2 columns are empty" in said
+    # a column that is full, or hardly emptier than another, is a property as before
+    full = text.replace(",\n", ",undecided\n")
+    assert "churn" not in likely_uses(inspect_table(full.encode(), file_name="a.csv", columns="auto"))
+
+
+def test_a_project_starts_with_items_that_several_people_label() -> None:
+    test = dropped("people.csv", PEOPLE)
+    assert test.number_input(key="new-own-people").disabled
+    test.number_input(key="new-own-overlap").set_value(20).run()
+    test.number_input(key="new-own-people").set_value(3).run()
+    test.button(key="start-own").click().run()
+    assert not test.exception, test.exception
+    (record,) = Store.open().projects()
+    assert record.settings["overlap"] == {"share": 0.2, "people": 3}
 
 
 def test_the_rows_of_the_editable_table_are_the_option_of_the_pool() -> None:

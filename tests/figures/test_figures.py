@@ -102,6 +102,12 @@ def test_missing_values_are_left_out_of_a_curve() -> None:
     assert curve.labels.tolist() == [1]
 
 
+def test_a_curve_of_one_fit_counts_whole_labels() -> None:
+    one = learning_curve([summarise("you", [([12], [0.2])])])
+    assert one.layout.xaxis.dtick == 1 and tuple(one.layout.xaxis.range) == (11.5, 12.5)
+    assert learning_curve([summarise("you", [([2, 40], [0.2, 0.1])])]).layout.xaxis.dtick is None
+
+
 def test_the_learning_curve_draws_the_baseline_first_and_names_n() -> None:
     ours = summarise("variation-ratio", [([1, 2], [0.4, 0.2]), ([1, 2], [0.5, 0.3]), ([1, 2], [0.45, 0.25])])
     random = summarise("random", [([1, 2], [0.5, 0.4])], baseline=True)

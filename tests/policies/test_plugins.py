@@ -58,6 +58,8 @@ class TestAPackage:
         assert both <= set(lessons._options("policies"))
         assert both <= set(DETECTORS) and "firsts" not in DETECTORS
         assert "mine" in forms.classifiers_for("table", 2)
+        # what cannot be imported is listed with its reason, and not offered
+        assert "nearness" in forms.policies_for("mine") and "broken" not in forms.policies_for("mine")
         list_policies()
         list_classifiers()
         listed = capsys.readouterr().out

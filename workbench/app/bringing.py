@@ -25,6 +25,9 @@ PLACE, CHOICES, VERSION = "brought", "brought-options", "brought-version"
 MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
 EMPTY = {"median": "median / commonest", "own": "own category", "drop": "leave row out"}
 KEPT = "—"
+LIKELY_CLASSES = 200
+MOST_ROWS = 13
+"""Columns that are shown without a scroll bar."""
 AS_THEY_ARE = "As they are"
 SIZES = {AS_THEY_ARE: None, "28 x 28": 28, "32 x 32": 32, "64 x 64": 64, "128 x 128": 128}
 MODES = {AS_THEY_ARE: None, "Grey": "grey", "Colour": "colour"}
@@ -160,9 +163,11 @@ def table(path: str, file: File) -> None:
     options: dict[str, Any] = dict(st.session_state[CHOICES])
     report = looked_at(path, options)
     if report.columns:
+        head = st.container()
         options["columns"] = editor(report, path)
         report = looked_at(path, options)
-        summary(report)
+        with head:
+            summary(report)
     problems(report, options)
     pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
     if any(problem.code in ("folder", "files") for problem in report.problems) or options.get("folder"):
@@ -193,6 +198,27 @@ def _numeric(uses: list[str]) -> bool:
     return any(use in ("number", "category", "date") for use in uses)
 
 
+def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
+    """Uses that are likelier than those guessed column by column, seen in the whole table.
+
+    Often some of a table's rows have their labels already: a last column of few values, most of its cells
+    empty and far more than of any other, holds the classes. A first column of words that are all different
+    names the rows.
+    """
+    found: dict[str, dict[str, str]] = {}
+    columns = report.columns
+    uses = [column.use.use if column.use is not None else "" for column in columns]
+    if len(columns) > 1 and "class" not in uses and uses[-1] == "category":
+        last, others = columns[-1], max(column.n_missing for column in columns[:-1])
+        mostly = last.n_missing > max(report.n_rows / 2, 2 * others)
+        if mostly and 2 <= last.n_unique <= LIKELY_CLASSES:
+            found[last.name] = {"use": "class"}
+    first = columns[0]
+    if "id" not in uses and uses[0] == "leave out" and first.n_unique == report.n_rows > 1:
+        found[first.name] = {"use": "id"}
+    return found
+
+
 def first_choices(path: str) -> dict[str, Any]:
     """Guesses for everything: the columns' uses, and the encoding of a text that is not UTF-8."""
     options: dict[str, Any] = {"columns": "auto"}
@@ -205,9 +231,11 @@ def first_choices(path: str) -> dict[str, Any]:
                 report = looked_at(path, options)
     if not report.columns:
         return options
-    chosen = options | {"columns": report.columns_option}
-    # the same uses, said instead of guessed: the same report, which ten thousand columns make dear
-    looked_at(path, chosen, report)
+    likely = likely_uses(report)
+    chosen = options | {"columns": report.columns_option | likely}
+    if not likely:
+        # the same uses, said instead of guessed: the same report, which ten thousand columns make dear
+        looked_at(path, chosen, report)
     return chosen
 
 
@@ -250,7 +278,7 @@ def editor(report: TableReport, path: str) -> dict[str, Any]:
             hide_index=True,
             num_rows="fixed",
             key=key,
-            height=min(40 + 35 * len(given), 460),
+            height="content" if len(given) <= MOST_ROWS else 460,
             column_config={
                 **fixed,
                 **numbers,
@@ -292,6 +320,8 @@ def summary(report: TableReport) -> None:
     parts = [plural(report.n_rows, "row"), plural(len(report.columns), "column")]
     st.markdown(f"**{' · '.join(parts)}**")
     if not report.classes:
+        if report.ready:
+            st.caption("No column holds the classes. If one does, say so under *Use as*.")
         return
     most = sorted(report.classes.items(), key=lambda pair: -pair[1])
     known = sum(report.classes.values())
@@ -316,6 +346,15 @@ def problems(report: TableReport, options: dict[str, Any]) -> None:
                     for which, fix in enumerate(problem.fixes):
                         if st.button(verbatim(fix.label, 70), key=f"fix-{number}-{which}-{problem.code}"):
                             decide(uploads.merged(options, fix.options))
+    # the table says of each column what its empty cells become
+    said_above = [problem for problem in notes if problem.message.startswith("Empty cells of ")]
+    if len(said_above) > 1:
+        notes = [problem for problem in notes if problem not in said_above]
+        named = {problem.column for problem in said_above}
+        n = sum(column.n_missing for column in report.columns if column.name in named)
+        st.caption(
+            f":material/info: {n:,} cells of {len(named)} columns are empty; the table says what they become."
+        )
     for problem in notes:
         st.caption(f":material/info: {verbatim(for_people(problem.message))}")
 
@@ -396,9 +435,10 @@ def images(path: str, file: File) -> None:
         return
     options: dict[str, Any] = {"features": source}
     if file.plain_name.endswith(".zip") or file.is_folder:
-        left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
         chosen: dict[str, Any] = {}
+        right = st.container()
         if features in ("pixels", "pca"):
+            left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
             size = left.selectbox("Size", list(SIZES), key="images-size", help="Networks like small images.")
             mode = middle.selectbox("Colours", list(MODES), key="images-mode")
             chosen = {"resize": SIZES[size], "mode": MODES[mode]}
@@ -491,7 +531,7 @@ def start(
             help="May stay empty: classes can be named while labelling, and more can be added then.",
         )
     with st.expander("Model, policy and seed", icon=":material/tune:"):
-        settings = forms.settings(f"new-{key}", stem, kind, n_classes)
+        settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
     if st.button("Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"):
         try:
             classes = None

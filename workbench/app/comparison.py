@@ -81,6 +81,7 @@ class Source:
         options: of `load_pool`.
         kind: of the pool, or None before it is opened.
         n_classes: how many classes it has.
+        n_asked: items that can be asked about after the first labels, of which a run has one a class.
     """
 
     title: str
@@ -88,6 +89,7 @@ class Source:
     options: Mapping[str, Any] = field(default_factory=dict)
     kind: str | None = None
     n_classes: int = 0
+    n_asked: int = 0
 
     def opened(self) -> Source:
         """With what only the pool itself knows; read once.
@@ -107,9 +109,16 @@ class Source:
                     f"The classes of {self.title} are not known, so nothing can answer for a person. "
                     "Choose a pool with a column of classes."
                 )
-            return replace(self, kind=pool.kind, n_classes=len(pool.classes))
+            assert pool.truth is not None
+            n_classes, known = len(pool.classes), int((pool.truth >= 0).sum())
+            return replace(self, kind=pool.kind, n_classes=n_classes, n_asked=asked_of(known, n_classes))
 
         return cached(("comparison-source", self.pool, repr(sorted(self.options.items()))), look)
+
+
+def asked_of(n_items: int, n_classes: int) -> int:
+    """How many items can be asked about: a fifth is for testing, and one a class is given."""
+    return max(1, int(0.8 * n_items) - n_classes)
 
 
 def sources(project: str | None = None) -> dict[str, Source]:
@@ -123,7 +132,10 @@ def sources(project: str | None = None) -> dict[str, Source]:
     from workbench.pools import POOLS, present_sets
     from workbench.store import Store
 
-    found = {e.name: Source(e.title, e.name, {}, e.kind, e.n_classes) for e in POOLS.values()}
+    found = {
+        e.name: Source(e.title, e.name, {}, e.kind, e.n_classes, asked_of(e.n_items, e.n_classes))
+        for e in POOLS.values()
+    }
     own: dict[str, Source] = {}
     for record in sharing.visible(Store.open().projects()):
         name, options = str(record.pool["name"]), dict(record.pool.get("options", {}))
@@ -138,7 +150,9 @@ def sources(project: str | None = None) -> dict[str, Source]:
     for e in present_sets():
         kind = "image" if e.group == "images" else "table"
         words = f"{e.name.replace('_', ' ')} ({e.group})"
-        found.setdefault(e.full_name, Source(words, e.full_name, {}, kind, e.n_classes))
+        found.setdefault(
+            e.full_name, Source(words, e.full_name, {}, kind, e.n_classes, asked_of(e.n_items, e.n_classes))
+        )
     return {**found, **{key: source for key, source in own.items() if key not in found}}
 
 

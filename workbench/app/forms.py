@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from workbench.pools import Pool
 
 
+NUMBER, WIDE_NUMBER = 170, 250
+"""Widths of fields, in pixels."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a project is started with.
@@ -34,6 +38,8 @@ class Settings:
         evaluation_share: share of the questions kept for measuring where the pool has no known classes;
             early_share until 20 of them are answered.
         early_share: see there.
+        overlap: share of the items that several people label.
+        people: how many label each of these.
     """
 
     classifier: str = "large-margin"
@@ -44,6 +50,8 @@ class Settings:
     uniform_share: float = UNIFORM_SHARE
     evaluation_share: float = 0.1
     early_share: float = 0.25
+    overlap: float = 0.0
+    people: int = 2
 
 
 @cache
@@ -62,6 +70,7 @@ def classifiers_for(kind: Kind, n_classes: int) -> list[str]:
         e.name
         for e in CLASSIFIERS.values()
         if _installed(e.target)
+        and not e.broken
         and (not e.image_only or kind == "image")
         and (not e.binary_only or n_classes <= 2)
     ]
@@ -74,7 +83,11 @@ def policies_for(classifier: str) -> list[str]:
 
     entry = CLASSIFIERS.get(classifier)
     latent = entry is None or entry.has_latent
-    return [e.name for e in POLICIES.values() if e.kind == "policy" and (latent or "latent" not in e.needs)]
+    return [
+        e.name
+        for e in POLICIES.values()
+        if e.kind == "policy" and not e.broken and (latent or "latent" not in e.needs)
+    ]
 
 
 def suggestion(policies: Sequence[str]) -> tuple[int, str]:
@@ -140,43 +153,65 @@ def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = F
     )
     if POLICIES[policy].warning:
         st.warning(verbatim(POLICIES[policy].warning), icon=":material/warning:")
-    seed = st.number_input(
+    numbers = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-numbers")
+    seed = numbers.number_input(
         "Seed",
         min_value=0,
         max_value=2**31 - 1,
         value=0,
         step=1,
         key=f"{key}-seed",
-        width=160,
+        width=NUMBER,
         help="The same seed gives the same test split and the same random choices.",
     )
-    percent = st.number_input(
+    percent = numbers.number_input(
         "Random questions, %",
         min_value=0,
         max_value=100,
         value=round(100 * UNIFORM_SHARE),
         step=5,
         key=f"{key}-uniform",
-        width=160,
+        width=NUMBER,
         help="Drawn uniformly whatever the policy, so that no part of the pool is overlooked; "
         "the model learns from them.",
     )
     called = title.strip() or None
     made = Settings(classifier, policy, int(seed), called, uniform_share=int(percent) / 100)
-    if not measures:
-        return made
-    kept = st.number_input(
-        "Measuring questions, %",
+    if measures:
+        kept = numbers.number_input(
+            "Measuring questions, %",
+            min_value=0,
+            max_value=90,
+            value=round(100 * made.evaluation_share),
+            step=5,
+            key=f"{key}-evaluation",
+            width=NUMBER,
+            help="Drawn uniformly and kept for measuring: the model never learns from them. One in four "
+            "until 20 are answered, since before that no error can be told; 0 for none.",
+        )
+        made = replace(made, evaluation_share=int(kept) / 100)
+    several = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-several")
+    shared = several.number_input(
+        "Items that several people label, %",
         min_value=0,
-        max_value=90,
-        value=round(100 * made.evaluation_share),
+        max_value=100,
+        value=0,
         step=5,
-        key=f"{key}-evaluation",
-        width=160,
-        help="Drawn uniformly and kept for measuring: the model never learns from them. One in four until "
-        "20 are answered, since before that no error can be told; 0 for none.",
+        key=f"{key}-overlap",
+        width=WIDE_NUMBER,
+        help="To see how far people agree. Drawn uniformly; 0 asks about every item once.",
     )
-    return replace(made, evaluation_share=int(kept) / 100)
+    people = several.number_input(
+        "People for each of them",
+        min_value=2,
+        max_value=20,
+        value=2,
+        step=1,
+        key=f"{key}-people",
+        width=WIDE_NUMBER,
+        disabled=not shared,
+    )
+    return replace(made, overlap=int(shared) / 100, people=int(people))
 
 
 EXISTING = "existing-project"
@@ -237,6 +272,8 @@ def start(
             uniform_share=chosen.uniform_share,
             evaluation_share=chosen.evaluation_share,
             early_share=chosen.early_share,
+            overlap=chosen.overlap,
+            people=chosen.people,
             classes=chosen.classes,
         )
         draw(made.id, pool)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from workbench.app.text import verbatim
+from workbench.app.text import NOTHING, plain, verbatim
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -52,13 +52,12 @@ def _row(pool: Pool, item: int, row: dict[str, Any], key: str) -> None:
         if at is None:
             places.append(None)
             continue
-        values = np.asarray(pool.features[:, at])
+        column = np.asarray(pool.features[:, at])
         # the middle of the ties, so that a common value is drawn in the middle of its run
-        below, same = float((values < values[item]).mean()), float((values == values[item]).mean())
+        below, same = float((column < column[item]).mean()), float((column == column[item]).mean())
         places.append(below + same / 2)
-    table = pd.DataFrame(
-        {"Column": list(map(str, row)), "Value": [_plain(v) for v in row.values()], "In the pool": places}
-    )
+    values = [plain(value) or NOTHING for value in row.values()]
+    table = pd.DataFrame({"Column": list(map(str, row)), "Value": values, "In the pool": places})
     configuration: dict[str, Any] = {
         "In the pool": st.column_config.ProgressColumn(
             "Among the pool",
@@ -79,12 +78,6 @@ def _row(pool: Pool, item: int, row: dict[str, Any], key: str) -> None:
         key=key,
         alt="The values of this item",
     )
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return str(value)
 
 
 def neighbours(pool: Pool, found: Sequence[tuple[int, int, float]], classes: Sequence[str], key: str) -> None:

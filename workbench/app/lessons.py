@@ -127,7 +127,9 @@ def _options(given: Any) -> dict[Any, str]:
     if given == "policies":
         # those that say something about every item
         return {
-            e.name: e.title for e in POLICIES.values() if e.kind == "policy" and e.measure and not e.warning
+            e.name: e.title
+            for e in POLICIES.values()
+            if e.kind == "policy" and e.measure and not (e.warning or e.broken)
         }
     if isinstance(given, Mapping):
         return dict(given)

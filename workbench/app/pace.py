@@ -22,13 +22,15 @@ _FEWEST = 8
 def labels_an_hour(events: Sequence[Event], person: str) -> float | None:
     """At what pace a person answered lately, pauses left out; None for too few answers.
 
+    What a program answered in the person's name is no pace: only the desk gives its answers an id.
+
     Args:
         events: of the project, oldest first.
         person: whose answers count; a grid counts as its items.
     """
     found: list[tuple[float, int]] = []
     for event in reversed(events):
-        if event.annotator != person or event.payload.get("source") == "oracle":
+        if event.annotator != person or event.operation is None:
             continue
         if event.kind in ("label", "skip", "unsure"):
             n = 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.app.text import percent, plural
+from workbench.app.text import NOTHING, percent, plain, plural
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
 from workbench.metrics import Agreement, cohen_kappa, fleiss_kappa, label_errors
@@ -245,7 +245,7 @@ def summary(pool: Pool, item: int) -> str:
         line = " ".join(shown.text.split())
     elif shown.row is not None:
         cells = list(shown.row.items())
-        line = " · ".join(f"{name} {_plain(value)}" for name, value in cells[:_COLUMNS])
+        line = " · ".join(f"{name} {plain(value, 4) or NOTHING}" for name, value in cells[:_COLUMNS])
         line += f" · {len(cells) - _COLUMNS} more" if len(cells) > _COLUMNS else ""
     else:
         return ""
@@ -281,8 +281,9 @@ def table(pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion]) ->
         made.append(
             {
                 "Picture": picture(pool, row.item) if image else "",
-                "Shows": summary(pool, row.item),
+                # before the item, which is wide: a phone shows both
                 "Label": row.label or f"({row.status})",
+                "Shows": summary(pool, row.item),
                 "Model says": "" if said is None else said.label,
                 "Verdict": _verdict(said),
                 "Chance of the label": None if said is None else round(said.self_confidence, 2),
@@ -359,10 +360,6 @@ def _verdict(said: Opinion | None) -> str:
     if said is None:
         return ""
     return "looks wrong" if said.wrong else "disagrees" if said.disagrees else "agrees"
-
-
-def _plain(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 # --- doing ----------------------------------------------------------------------------------------

@@ -38,8 +38,22 @@ _CHOICES = {"drop": "“leave rows out”", "impute": "“fill in”", "error": 
 
 def for_people(message: object) -> str:
     """A message of the package in the words of the pages: no arguments of Python."""
-    without = re.sub(r' \(missing="\w+"\)', "", str(message))
+    without = re.sub(r' \(missing="\w+"\)|,? or say corrupt="drop"', "", str(message))
     return re.sub(r'missing="(drop|impute|error)"', lambda found: _CHOICES[found[1]], without)
+
+
+NOTHING = "empty"
+"""In the place of an empty cell."""
+
+
+def plain(value: object, digits: int = 6) -> str:
+    """A cell of a table as people write it; "" for an empty one.
+
+    Args:
+        value: of the cell.
+        digits: significant ones of a number.
+    """
+    return "" if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value).strip()
 
 
 def plural(n: int, one: str, many: str | None = None) -> str:

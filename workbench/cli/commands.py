@@ -288,6 +288,47 @@ def export_project(
     export_file(project, format, out, what)
 
 
+@app.command("new")
+def new_project(
+    pool: Annotated[str, typer.Argument(help="A name (see `workbench pools`), a file or a folder.")],
+    name: Annotated[str | None, typer.Option(help="Of the project; the pool's unless given.")] = None,
+    target: Target = None,
+    pool_set: PoolSet = None,
+    classes: Annotated[
+        list[str] | None,
+        typer.Option("--class", metavar="NAME", help="A class to start with; again for more."),
+    ] = None,
+    classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
+    settings: Set = None,
+    policy: Annotated[str | None, typer.Option(help="A name or package.module:function.")] = None,
+    overlap: Annotated[
+        float, typer.Option(help="Share of the items that several people label, to see how far they agree.")
+    ] = 0.0,
+    people: Annotated[int, typer.Option(help="How many people label each of these.")] = 2,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+) -> None:
+    """Start a project that people label in the app."""
+    from workbench.cli.labels import start_project
+    from workbench.cli.values import feature_sets, parse_settings, typed
+    from workbench.policies.effective import DEFAULT_POLICY
+
+    options = parse_settings(settings or [])
+    of_pool = parse_settings(pool_set or [], "--pool-set") | ({"target": target} if target else {})
+    typed(classifier, policy, options, feature_sets(of_pool))
+    start_project(
+        pool,
+        of_pool,
+        name=name,
+        classes=classes,
+        classifier=classifier,
+        options=options,
+        policy=policy or DEFAULT_POLICY,
+        overlap=overlap,
+        people=people,
+        seed=seed,
+    )
+
+
 @app.command("open")
 def open_project(
     bundle: Annotated[Path, typer.Argument(help="A project's bundle: a folder or a zip.")],

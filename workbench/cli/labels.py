@@ -159,6 +159,26 @@ def export_file(project: str, format: str, out: Path | None, what: str = "labels
     print(f"{record.name}: {n_labelled} labels{rows} in {out}")
 
 
+def start_project(pool: str, pool_options: dict[str, Any], **settings: Any) -> None:
+    """A project on a pool, for people to label.
+
+    Args:
+        pool: a name, a file or a folder.
+        pool_options: of `load_pool`.
+        settings: of `Session.create`.
+    """
+    from workbench.pools import with_learnt_features
+    from workbench.pools.loading import is_named
+    from workbench.sessions import Session
+
+    place = Path(pool).expanduser()
+    # the app may run in another folder
+    source = str(place.resolve()) if place.exists() and not is_named(pool) else pool
+    made = Session.create(source, pool_options=with_learnt_features(source, pool_options), **settings)
+    with_classes = f", {len(made.classes)} classes" if made.classes else ""
+    print(f"{made.project.name}: {len(made.pool):,} items{with_classes}, project {made.id}")
+
+
 def open_file(bundle: Path, pool: Path | None, name: str | None) -> None:
     """A project's bundle as a project."""
     from workbench.exchange import open_bundle

@@ -67,6 +67,9 @@ def summarise(
     return Curve(name, np.array(at), mean, low, high, counts, baseline)
 
 
+FEW_LABELS = 6
+
+
 def learning_curve(
     curves: Sequence[Curve],
     *,
@@ -102,6 +105,9 @@ def learning_curve(
         name = curve.name + (f" · n = {most}" if most > 1 else "")
         fig.add_traces(_traces(curve, looks[curve.name], name, measure, share, _tint(curves)))
     end = max(float(c.labels.max()) for c in curves)
+    begin = min(float(c.labels.min()) for c in curves)
+    if end - begin < FEW_LABELS:  # else the axis counts in halves and fifths of a label
+        fig.update_xaxes(dtick=1, range=[begin - 0.5, end + 0.5])
     for words, at in (marks or {}).items():
         fig.add_vline(
             x=at,

@@ -61,7 +61,7 @@ class PolicyEntry(Entry):
     @property
     def detects(self) -> bool:
         """Whether the utility can tell attacked images from clean ones: each image judged by itself."""
-        return self.kind == "policy" and self.measure and self.rowwise and not self.warning
+        return self.kind == "policy" and self.measure and self.rowwise and not (self.warning or self.broken)
 
     def range_for(self, n_classes: int) -> tuple[float, float] | None:
         """Least and largest utility there can be with C classes; None where one has no limit."""

@@ -204,7 +204,10 @@ def measures_of(model: FittedModel) -> dict[str, str]:
     return {
         entry.name: entry.title
         for entry in POLICIES.values()
-        if entry.kind == "policy" and entry.measure and (latent or "latent" not in entry.needs)
+        if entry.kind == "policy"
+        and entry.measure
+        and not entry.broken
+        and (latent or "latent" not in entry.needs)
     }
 
 

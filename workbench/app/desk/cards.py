@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.app import seeing
+from workbench.app.text import NOTHING, plain
 from workbench.errors import InputError
+from workbench.pools.cells import BLANKS
 from workbench.pools.formats.images import PhotoItems
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ _GUESSES = 5
 _LISTED = 9
 _NEAR = 5
 _DIFFERING = 3  # columns
+_TILE_ROWS = 6  # columns of a row among many
 _PLANE = 800  # points
 
 
@@ -108,9 +111,11 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
         return found | {"src": f"{src}&side={SHOWN}", "large": src}
     if shown.text is not None:
         return {"kind": "text", "text": shown.text}
-    row = dict(shown.row or {})
+    row = {str(name): plain(value) for name, value in (shown.row or {}).items()}
     places = _places(pool, item)
-    return {"kind": "row", "rows": [[str(k), plain(v), places.get(k)] for k, v in row.items()]}
+    # an empty cell has no place among the others: what the model takes in its stead is not the item's
+    rows = [[name, v, None if v in BLANKS else places.get(name)] for name, v in row.items()]
+    return {"kind": "row", "rows": rows}
 
 
 def model_input(pool: Pool, item: int) -> dict[str, Any]:
@@ -133,8 +138,14 @@ def model_input(pool: Pool, item: int) -> dict[str, Any]:
 
 
 def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
-    """How an item looks among many: a small picture, and the whole one where it is enlarged."""
+    """How an item looks among many: a small picture and the whole one where it is enlarged, a short row."""
     found = face(pool, item, picture)
+    if found["kind"] == "row":
+        used = _used(pool)
+        rows = sorted(found["rows"], key=lambda row: row[0] not in used)
+        # one column too many takes no more room than the words that say so
+        few = rows if len(rows) <= _TILE_ROWS + 1 else rows[:_TILE_ROWS]
+        return found | {"rows": few, "more": len(rows) - len(few)}
     if found["kind"] == "image" and not str(found["src"]).startswith("data:"):
         return found | {
             "src": f"{picture.format(item=item)}&side={2 * SMALL}",
@@ -159,14 +170,19 @@ def neighbour_face(pool: Pool, item: int, shown: int, picture: str) -> dict[str,
         return found
     other = {name: (value, place) for name, value, place in face(pool, shown, picture)["rows"]}
     differ = []
+    used = _used(pool)
     for name, value, place in found["rows"]:
         theirs, at = other.get(name, ("", None))
-        if value != theirs:
+        # what the model does not look at, such as a number of the customer, differs without a meaning
+        if value != theirs and name in used:
             differ.append(
                 (abs(place - at) if place is not None and at is not None else 1.0, name, value, theirs)
             )
     differ.sort(key=lambda d: -d[0])
-    shown_rows = [[name, f"{value} (here {theirs})", None] for _, name, value, theirs in differ[:_DIFFERING]]
+    shown_rows = [
+        [name, f"{value or NOTHING} (here {theirs or NOTHING})", None]
+        for _, name, value, theirs in differ[:_DIFFERING]
+    ]
     return found | {"rows": shown_rows, "same": len(found["rows"]) - len(differ)}
 
 
@@ -219,9 +235,10 @@ def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
     return out.getvalue()
 
 
-def plain(value: Any) -> str:
-    """A cell as people write it."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _used(pool: Pool) -> frozenset[str]:
+    """Columns the model looks at; all of them where the pool does not say."""
+    sources = getattr(pool.feature_map, "sources", None) or dict(pool.items.show(0).row or {})
+    return frozenset(map(str, sources))
 
 
 def _places(pool: Pool, item: int) -> dict[str, float]:

@@ -80,7 +80,7 @@ class Desk extends Speaker {
     this.commands = make("div", { class: "commands" });
     this.aside = make("div", { class: "aside" });
     this.live = make("div", { class: "unseen", "aria-live": "polite" });
-    const left = make("div", { class: "left" }, this.head, this.stage, this.message, this.answers, this.commands);
+    const left = make("div", { class: "left" }, this.head, this.stage, this.answers, this.commands, this.message);
     this.node.append(left, this.aside, this.live);
   }
 
@@ -602,7 +602,13 @@ class Desk extends Speaker {
   }
 
   async grid() {
-    const reply = await this.post("grid", { n: 24 });
+    let reply;
+    try {
+      reply = await this.post("grid", { n: 24 });
+    } catch (error) {
+      this.say(error instanceof TypeError ? "No answer from the server." : error.message);
+      return;
+    }
     if (!reply || !reply.items || !reply.items.length) {
       this.say(reply?.why || "The model is sure of no further items of one class yet.");
       return;

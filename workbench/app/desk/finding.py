@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.app import seeing
-from workbench.app.desk.cards import plain
+from workbench.app.text import plain
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

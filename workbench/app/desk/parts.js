@@ -125,8 +125,9 @@ const faces = {
         bar.append(filled);
         bar.title = `larger than ${Math.round(100 * place)} % of the pool`;
       }
-      body.append(make("tr", {}, make("th", { scope: "row", textContent: name }), make("td", { textContent: value }), bar));
+      body.append(make("tr", {}, make("th", { scope: "row", textContent: name }), value === "" ? make("td", {}, make("span", { class: "nothing", textContent: "empty" })) : make("td", { textContent: value }), bar));
     }
+    if (face.more) body.append(make("tr", { class: "more" }, make("th", { scope: "row", colSpan: 3, textContent: `and ${counted(face.more, "more column")}` })));
     const head = make("tr", {}, ...["Column", "Value", "Among the pool"].map((name) => make("th", { scope: "col", textContent: name })));
     return make("div", { class: "row", tabIndex: 0 }, make("table", {}, make("thead", {}, head), body));
   },
@@ -359,8 +360,14 @@ class Speaker {
 
 // an item by itself, as large as the window; a picture also at its own size, or on the whole screen
 const enlarge = (desk, card) => {
-  const face = card.face.large ? { ...card.face, src: card.face.large } : card.face;
-  const node = faceOf(face);
+  const face = card.face;
+  const node = faceOf(card.face);
+  if (card.face.large) {
+    // the picture of the stage is at hand; the whole one takes its place once it is decoded
+    const whole = new Image();
+    whole.src = card.face.large;
+    whole.decode().then(() => { node.src = card.face.large; }).catch(() => {});
+  }
   const place = make("div", { class: `zoomed of-${face.kind}` }, node);
   const whole = make("button", { class: "command", textContent: "Full screen", onclick: () => full() }, make("kbd", { textContent: "F" }));
   const size = make("button", { class: "command", textContent: "Own size", onclick: () => real() }, make("kbd", { textContent: "1" }));

@@ -344,7 +344,9 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     picture = f"{BASE}/{project}/image/{{item}}?k={token}"
     items = []
     for item in found[:n]:
-        face = cards.face(session.pool, item, picture)
+        # one's own answers stand on the stage, found items among others
+        drawn = cards.face if body.get("kind") == "history" else cards.thumbnail_face
+        face = drawn(session.pool, item, picture)
         vote = state.votes.get(item, {}).get(person)
         given = state.class_names.get(state.resolve(vote.key), "") if vote else state.labels.get(item, "")
         status = (
@@ -403,7 +405,7 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "ask": ask.id,
             "item": ask.item,
             "id": str(session.pool.items.ids[ask.item]),
-            "face": cards.face(session.pool, ask.item, picture),
+            "face": cards.thumbnail_face(session.pool, ask.item, picture),
         }
         for ask in asks
     ]
