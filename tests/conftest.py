@@ -6,7 +6,8 @@ import gc
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from hypothesis import HealthCheck, settings
 # Collection imports a million objects that stay; `pytest_collection_finish` turns it on again
 gc.disable()
 
+from tests.databases import database, new_project  # noqa: E402
 from workbench import registry  # noqa: E402
+from workbench.sessions import Session  # noqa: E402
+from workbench.store import Store  # noqa: E402
 
 # no example fails because the machine is busy
 settings.register_profile("any load", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -90,6 +94,19 @@ def _own_main() -> Iterator[None]:
     main = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = main
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An empty database of its own; folders that try both kinds have another fixture of this name."""
+    with database("sqlite", tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def start(store: Store) -> Callable[..., Session]:
+    """Starts a project with the fake classifier: `start(pool, **settings)`."""
+    return partial(new_project, store)
 
 
 @pytest.fixture(scope="session")

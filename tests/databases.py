@@ -1,10 +1,11 @@
-"""Databases for tests: an SQLite file, and a schema of its own on the PostgreSQL server of
-WORKBENCH_TEST_POSTGRESQL (postgresql://user@host:port/database)."""
+"""Databases for tests, and what several do with one: an SQLite file, and a schema of its own on the
+PostgreSQL server of WORKBENCH_TEST_POSTGRESQL (postgresql://user@host:port/database)."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from workbench.store import Store
+from tests.sessions.fakes import FAKE
+from workbench.pools.pool import Pool
+from workbench.sessions import Session
+from workbench.store import Event, Store
 
 SERVER = os.environ.get("WORKBENCH_TEST_POSTGRESQL", "")
 KINDS = ("sqlite", "postgresql")
@@ -55,3 +59,29 @@ def database(kind: str, folder: Path) -> Iterator[Store]:
         store = Store.open(url)
         yield store
         store.close()
+
+
+def new_project(store: Store, pool: Pool | str = "iris", **more: object) -> Session:
+    """A project with the fake classifier, which ann labels."""
+    settings: dict[str, object] = {"classifier": FAKE, "policy": "margin", "annotator": "ann", "store": store}
+    return Session.create(pool, **(settings | more))  # type: ignore[arg-type]
+
+
+@contextmanager
+def written_meanwhile(store: Store, project: str) -> Iterator[None]:
+    """Somebody else writes transactions of two notes to a project, one after the other."""
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            with store.recording(project) as recorder:
+                recorder.add(Event.note(1, "a"))
+                recorder.add(Event.note(1, "b"))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        writer.join()

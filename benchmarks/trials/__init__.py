@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+FIRST = 40
+"""How many lines of failures a row keeps."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -39,6 +42,11 @@ class Row:
         said += [f"{value:,.1f} {words}" for words, value in self.most.items()]
         said += [self.notes] if self.notes else []
         return f"| {self.trial} | {self.tried:,} | {self.failed:,} | {', '.join(said)} |"
+
+    @classmethod
+    def of(cls, trial: str, tried: int, failures: Sequence[str], notes: str = "", **more: Any) -> Row:
+        """A row that has a failure for each line, and keeps the first of them."""
+        return cls(trial, tried, len(failures), notes, tuple(failures[:FIRST]), **more)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as a line of a file of parts."""

@@ -56,13 +56,7 @@ def run(count: int = 60, seed: int = 0) -> Row:
                 for tab in tabs:
                     tab.close()
                 server.stop()
-    return Row(
-        f"{PEOPLE} browsers label for {count} s, twice",
-        labelled,
-        len(failures),
-        "; ".join(notes),
-        tuple(failures[:20]),
-    )
+    return Row.of(f"{PEOPLE} browsers label for {count} s, twice", labelled, failures, "; ".join(notes))
 
 
 def _times(tabs: Sequence[Tab]) -> str:

@@ -57,12 +57,8 @@ def run(count: int = 60, seed: int = 0) -> Row:
                 wrong = [f"{type(error).__name__}: {str(error)[:200]}"]
         counts[name] = counts.get(name, 0) + 1
         failures += [f"{number} {name}: {line}" for line in wrong]
-    return Row(
-        "full, read-only, locked, clock back, pool gone, newer database",
-        count,
-        len(failures),
-        failures=tuple(failures[:20]),
-        counts=counts,
+    return Row.of(
+        "full, read-only, locked, clock back, pool gone, newer database", count, failures, counts=counts
     )
 
 

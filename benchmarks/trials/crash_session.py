@@ -73,13 +73,7 @@ def run(count: int = 100, seed: int = 0) -> Row:
             failures.append("after a refit the project is stale")
         counts = {"operations acknowledged": len(acknowledged), "fits acknowledged": len(fits)}
         store.close()
-    return Row(
-        "the program is killed while a person labels",
-        count,
-        len(failures),
-        failures=tuple(failures[:20]),
-        counts=counts,
-    )
+    return Row.of("the program is killed while a person labels", count, failures, counts=counts)
 
 
 def _label(session: Session, say: Callable[[str], None], number: int, rng: np.random.Generator) -> None:

@@ -593,12 +593,11 @@ def run(count: int = 10_000, seed: int = 0) -> Row:
         largest = max(largest, (outcome.bytes, reading.name))
         if outcome.wrong:
             failures.append(f"{reading.name} ({which}): {outcome.wrong}")
-    return Row(
+    return Row.of(
         "damaged and hostile files, every reader",
         tried,
-        len(failures),
+        failures,
         f"slowest {slowest[1]}, largest {largest[1]}",
-        tuple(failures[:100]),
-        {"refused with a sentence": n_refused},
-        {"s the slowest": slowest[0], "MB the most": largest[0] / 2**20},
+        counts={"refused with a sentence": n_refused},
+        most={"s the slowest": slowest[0], "MB the most": largest[0] / 2**20},
     )

@@ -119,7 +119,7 @@ def run(count: int = 1_000, seed: int = 0) -> Row:
         f"({ratio:.2f}x); undo {1000 * undo:.1f} ms; opening {EVENTS:,} events {opened:.2f} s, pandas reads "
         f"their table in {read:.2f} s ({opened / read:.1f}x)"
     )
-    return Row("a project grows", 3, len(failures), notes, tuple(failures))
+    return Row.of("a project grows", 3, failures, notes)
 
 
 def _per_round(session: Session) -> float:

@@ -70,7 +70,7 @@ def _run(count: int, seed: int) -> Row:
     failures += [f"{grown[name]:+.0f} {name}" for name in ("files", "threads") if grown[name] > 4]
     notes = ", ".join(f"{grown[name]:+.0f} {name}" for name in grown)
     label = f"{count:,} rounds and {count // 5:,} page reruns in one process"
-    return Row(label, count, len(failures), notes, tuple(failures[:20]))
+    return Row.of(label, count, failures, notes)
 
 
 def _resources() -> dict[str, float]:

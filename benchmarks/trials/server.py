@@ -64,10 +64,4 @@ def run(count: int = 10, seed: int = 0) -> Row:
             tab.close()
         finally:
             server.stop()
-    return Row(
-        "the server is killed under a browser",
-        count,
-        len(failures),
-        failures=tuple(failures[:20]),
-        counts=counts,
-    )
+    return Row.of("the server is killed under a browser", count, failures, counts=counts)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.databases import new_project
 from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.exchange import (
@@ -28,7 +29,7 @@ from workbench.exchange import (
 from workbench.exchange.files import csv_text, json_text, plain_cell, safe_cell
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
-from workbench.sessions import ArrayOracle, RunSpec, Session, labelled_at
+from workbench.sessions import ArrayOracle, RunSpec, labelled_at
 from workbench.sessions.insight import run_model
 from workbench.store import Store
 from workbench.studies import RunResult, run
@@ -199,7 +200,7 @@ def test_items_labelled_by_a_damaged_run_are_not_guessed(
 
 def test_a_half_written_export_never_blocks_the_next(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "w.sqlite")
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     for _ in range(4):
         session.step(ArrayOracle(session.pool))
     place = tmp_path / "export"
@@ -243,7 +244,7 @@ def test_a_folder_without_a_bundle(tmp_path: Path) -> None:
 
 def test_a_project_is_told_in_the_same_form(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "w.sqlite")
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="=ann", store=store)
+    session = new_project(store, annotator="=ann")
     for _ in range(5):
         session.step(ArrayOracle(session.pool))
     item = session.pool.trainable[-1]

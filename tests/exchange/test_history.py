@@ -1,14 +1,13 @@
 """A project's history out and in again: two people, relabels, flags, skips, notes, undo."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sessions.fakes import FAKE
+from tests.databases import new_project
 from workbench.errors import InputError
 from workbench.exchange import (
     CARRIED_BY,
@@ -27,19 +26,10 @@ from workbench.store import Store
 CLASSES = ["=sum(A1)", 'b, "quoted"\nline', "c"]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "w.sqlite")
-    yield opened
-    opened.close()
-
-
 def new(store: Store, pool: Any = None) -> Session:
     if pool is None:
         pool = replace(load_pool("digits"), truth=None)
-    return Session.create(
-        pool, classifier=FAKE, policy="margin", classes=CLASSES, annotator="ann", store=store
-    )
+    return new_project(store, pool, classes=CLASSES)
 
 
 def lived(store: Store) -> Session:

@@ -20,10 +20,10 @@ from typing import Any
 
 import pytest
 
-from tests.exchange.test_scopes import photos, project, store
+from tests.exchange.test_scopes import photos, project
 from workbench.exchange import export_labels, import_labels
 
-__all__ = ["photos", "store"]
+__all__ = ["photos"]
 
 PROGRAM = os.environ.get("WORKBENCH_LABEL_STUDIO", "")
 TOKEN = "0123456789abcdef0123456789abcdef01234567"

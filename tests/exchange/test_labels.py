@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,33 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.exchange import FORMATS, export_labels, import_labels, label_table
 from workbench.exchange.imports import IMPORTS, format_of
 from workbench.exchange.rows import flat
 from workbench.pools import load_pool
-from workbench.pools.pool import Pool
 from workbench.sessions import Session
 from workbench.sessions.operations import Operation
 from workbench.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "w.sqlite")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def start(store: Store) -> Callable[..., Session]:
-    def make(pool: Pool | str, classes: list[str] | None = None) -> Session:
-        return Session.create(
-            pool, classifier=FAKE, policy="margin", classes=classes, annotator="ann", store=store
-        )
-
-    return make
 
 
 def member(data: bytes, name: str) -> bytes:
@@ -59,13 +40,13 @@ def labelled(session: Session) -> dict[str, str]:
 @pytest.mark.parametrize("format", IMPORTS)
 def test_every_format_comes_back_as_it_left(start: Callable[..., Session], store: Store, format: str) -> None:
     pool = load_pool("digits" if format == "coco" else "iris")
-    session = start(replace(pool, truth=None), NAMES)
+    session = start(replace(pool, truth=None), classes=NAMES)
     told = labelled(session)
     assert len(told) == 7
     data = export_labels(session, format)
     back = import_labels(data, pool, format)
     assert {str(pool.items.ids[i]): name for i, name in back} == told
-    other = start(replace(pool, truth=None), NAMES)
+    other = start(replace(pool, truth=None), classes=NAMES)
     other.import_labels(back, "file")
     assert other.state.labels == session.state.labels
 
@@ -86,7 +67,7 @@ def test_a_csv_read_by_pandas_equals_the_labels(start: Callable[..., Session]) -
 
 
 def test_cells_that_a_spreadsheet_would_run_are_quoted(start: Callable[..., Session]) -> None:
-    session = start("iris", NAMES)
+    session = start("iris", classes=NAMES)
     labelled(session)
     text = export_labels(session, "csv").decode()
     for name in ("=cmd()", "+1", "-a", "@x"):
@@ -158,7 +139,7 @@ def test_a_column_of_the_source_called_like_ours_keeps_its_values(
 ) -> None:
     path = tmp_path / "p.csv"
     path.write_text("label,x\n" + "".join(f"{i % 3}.5,{i}\n" for i in range(40)))
-    session = start(str(path), ["yes", "no"])
+    session = start(str(path), classes=["yes", "no"])
     session.label_item(int(session.pool.trainable[0]), "yes")
     (row,) = label_table(session)
     assert row["label"] == "yes" and "source_label" in row

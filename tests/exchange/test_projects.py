@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.sessions.fakes import FAKE
+from tests.databases import new_project
 from workbench.errors import InputError
 from workbench.exchange import is_project_bundle, open_bundle, write_project_bundle, zipped
 from workbench.sessions import ArrayOracle, Session
@@ -29,7 +29,7 @@ def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[St
 
 def busy(pool: str, store: Store, **more: object) -> Session:
     """A project in which everything happened."""
-    session = Session.create(pool, classifier=FAKE, policy="margin", annotator="ann", store=store, **more)  # type: ignore[arg-type]
+    session = new_project(store, pool, **more)
     for _ in range(5):
         session.step(ArrayOracle(session.pool))
     bob = session.as_annotator("bob")

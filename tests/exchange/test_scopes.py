@@ -3,7 +3,6 @@
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from tests.databases import new_project
 from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.exchange import FORMATS, SCOPES, export_labels, import_labels, label_table
@@ -23,13 +23,6 @@ from workbench.sessions.operations import Operation
 from workbench.store import Store
 
 CLASSES = ["cat & dog", '"quoted" <b>', "a/b: ä"]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "w.sqlite")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
@@ -130,7 +123,7 @@ def test_an_export_holds_what_the_model_thought_when_it_asked(
 
 
 def test_a_tie_between_people_is_no_label_of_the_set(store: Store) -> None:
-    ann = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    ann = new_project(store)
     items = ann.pool.trainable.tolist()[:2]
     for item in items:
         ann.label_item(item, "setosa")
@@ -141,7 +134,7 @@ def test_a_tie_between_people_is_no_label_of_the_set(store: Store) -> None:
 
 
 def test_what_cannot_be_exported_is_one_sentence(store: Store) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     with pytest.raises(InputError, match="no model to predict with yet"):
         export_labels(session, "csv", "predictions")
     with pytest.raises(InputError, match="holds labels, everything, predictions"):
@@ -227,7 +220,7 @@ def test_a_hugging_face_folder_opens_here_with_its_pictures(
 
 
 def test_a_picture_that_is_an_array_becomes_a_png(store: Store) -> None:
-    session = Session.create("digits", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store, "digits")
     session.label_item(int(session.pool.trainable[0]), "3")
     with zipfile.ZipFile(io.BytesIO(export_labels(session, "folders"))) as packed:
         (name,) = packed.namelist()

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,6 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tests.databases import database
-from tests.sessions.fakes import FAKE
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
@@ -42,22 +41,6 @@ def iris() -> Pool:
 def unknown(iris: Pool) -> Pool:
     """Iris as a person brings it: nobody has said what anything is."""
     return replace(iris, truth=None)
-
-
-@pytest.fixture
-def start(store: Store) -> Callable[..., Session]:
-    """Starts a project with the fake classifier."""
-
-    def make(pool: Pool | str = "iris", **more: object) -> Session:
-        settings: dict[str, object] = {
-            "classifier": FAKE,
-            "policy": "margin",
-            "annotator": "ann",
-            "store": store,
-        }
-        return Session.create(pool, **(settings | more))  # type: ignore[arg-type]
-
-    return make
 
 
 def answer(session: Session, pool: Pool, n: int) -> list[int]:

@@ -20,11 +20,6 @@ def half_labelled(tmp_path: Path, n_known: int, n_unknown: int) -> Path:
     return path
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(tmp_path / "w.sqlite")
-
-
 def test_every_row_without_a_class_can_be_asked_about_and_none_is_measured_on(
     tmp_path: Path, store: Store
 ) -> None:

@@ -11,8 +11,7 @@ import pytest
 from sqlalchemy import event as happening
 from sqlalchemy.exc import OperationalError
 
-from tests.databases import SERVER, address, database
-from tests.sessions.fakes import FAKE
+from tests.databases import SERVER, address, database, new_project, written_meanwhile
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Event, Session
 from workbench.store import Store, retry
@@ -54,7 +53,7 @@ def ended_at(store: Store, statement: int) -> Iterator[list[str]]:
 
 
 def test_a_project_and_a_run_live_there(store: Store) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     for _ in range(4):
         session.step(ArrayOracle(session.pool))
     other = Session.open(session.id, annotator="ann", store=store)
@@ -76,7 +75,7 @@ def test_a_project_and_a_run_live_there(store: Store) -> None:
 
 
 def test_refits_at_once_get_numbers_of_their_own(store: Store) -> None:
-    first = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    first = new_project(store)
     for _ in range(5):
         first.step(ArrayOracle(first.pool))
     start = len(first.rounds)
@@ -105,7 +104,7 @@ def test_refits_at_once_get_numbers_of_their_own(store: Store) -> None:
 
 
 def test_connections_ended_while_nobody_uses_them_are_made_again(store: Store) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     (ask,) = session.ask()
     with store._read() as connection:
         pass
@@ -115,7 +114,7 @@ def test_connections_ended_while_nobody_uses_them_are_made_again(store: Store) -
 
 
 def test_whatever_statement_it_is_ended_at_an_answer_is_stored_once(store: Store) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     answered, n = {}, 0
     while True:
         n += 1
@@ -133,7 +132,7 @@ def test_whatever_statement_it_is_ended_at_an_answer_is_stored_once(store: Store
 
 
 def test_whatever_statement_it_is_ended_at_a_fit_is_stored_once(store: Store) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     for _ in range(6):
         session.step(ArrayOracle(session.pool))
     n, fitted = 0, len(session.rounds)
@@ -155,7 +154,7 @@ def test_whatever_statement_it_is_ended_at_a_fit_is_stored_once(store: Store) ->
 def test_ended_while_it_commits_the_server_is_asked_what_became_of_it(
     store: Store, monkeypatch: pytest.MonkeyPatch, stored: bool
 ) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     (ask,) = session.ask()
     commit, ended = store._engine.dialect.do_commit, []
 
@@ -181,7 +180,7 @@ def test_ended_while_it_commits_the_server_is_asked_what_became_of_it(
 
 
 def test_lists_and_copies_are_read_again(store: Store, tmp_path: Path) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     run = store.start_run({"a": 1}, "print").id
     for work in (
         lambda: [p.id for p in store.projects()] == [session.id],
@@ -226,7 +225,7 @@ def test_what_the_server_refuses_is_not_tried_again(store: Store) -> None:
 
 
 def test_a_project_deleted_while_somebody_labels_leaves_nothing(store: Store) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     held, go = threading.Event(), threading.Event()
 
     def label() -> None:
@@ -253,24 +252,11 @@ def test_a_project_deleted_while_somebody_labels_leaves_nothing(store: Store) ->
 
 
 def test_a_copy_of_a_server_opens_as_a_file_and_goes_back(store: Store, tmp_path: Path) -> None:
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    session = new_project(store)
     for _ in range(5):
         session.step(ArrayOracle(session.pool))
-    stop = threading.Event()
-
-    def write() -> None:
-        while not stop.is_set():
-            with store.recording(session.id) as recorder:
-                recorder.add(Event.note(1, "a"))
-                recorder.add(Event.note(1, "b"))
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
+    with written_meanwhile(store, session.id):
         store.backup(tmp_path / "copy.sqlite")
-    finally:
-        stop.set()
-        writer.join()
     events = store.events(session.id)
     file = Store.open(tmp_path / "copy.sqlite")
     copied = file.events(session.id)
@@ -307,9 +293,9 @@ def test_a_server_restored_over_puts_aside_what_it_held(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
-    first = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    first = new_project(store)
     store.backup(tmp_path / "copy.sqlite")
-    second = Session.create("wine", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    second = new_project(store, "wine")
     aside = store.restore(tmp_path / "copy.sqlite", replace=True)
     assert [p.id for p in store.projects()] == [first.id]
     assert aside is not None and aside.parent == tmp_path / "home"

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 
+from tests.databases import written_meanwhile
 from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.store import Event, Store
@@ -257,21 +258,8 @@ def test_a_copy_while_others_write_is_whole_and_comes_back(
 ) -> None:
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
     id_ = project(store)
-    stop = threading.Event()
-
-    def write() -> None:
-        while not stop.is_set():
-            with store.recording(id_) as recorder:
-                recorder.add(Event.note(1, "a"))
-                recorder.add(Event.note(1, "b"))
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
+    with written_meanwhile(store, id_):
         store.backup(tmp_path / "copy.sqlite")
-    finally:
-        stop.set()
-        writer.join()
     assert (tmp_path / "copy.sqlite").stat().st_mode & 0o777 == 0o600
     with pytest.raises(InputError, match="is there already"):
         store.backup(tmp_path / "copy.sqlite")

@@ -4,7 +4,6 @@ import filecmp
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,6 @@ from workbench.studies import StudySpec, run
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = RunSpec("iris", classifier=FAKE, policy="random", budget=8)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "w.sqlite")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,13 +32,6 @@ SPEC = StudySpec(
 
 class DiedError(Exception):
     pass
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "w.sqlite")
-    yield opened
-    opened.close()
 
 
 def files(folder: Path) -> list[str]:

@@ -46,8 +46,30 @@ def refuse_unused(model: Any, names: tuple[str, ...], why: str) -> None:
             raise InputError(f"{name}={value!r} does nothing {why}. Leave it out.")
 
 
+class WithGPflowModel:
+    """Gives a fitted classifier its `gpflow_model_`, built when it is first asked for."""
+
+    @abstractmethod
+    def _gpflow_model_of(self) -> Any:
+        """The fitted model as GPflow's."""
+
+    @property
+    def gpflow_model_(self) -> Any:
+        """The fitted model as GPflow's, on scaled features (`geometry_.transform(X)`).
+
+        It is a `gpflow.models.SVGP`, or `workbench.engine.large_margin_model.LargeMarginGP`.
+        """
+        check_is_fitted(self, "predictor_")
+        if "_gpflow_model" not in self.__dict__:
+            from workbench.engine.runtime import prepare
+
+            prepare()
+            self._gpflow_model = self._gpflow_model_of()
+        return self._gpflow_model
+
+
 @estimator
-class GPClassifier(BaseBayesianClassifier):
+class GPClassifier(WithGPflowModel, BaseBayesianClassifier):
     """Base of classifiers whose latents have a GP prior; see its subclasses for the options."""
 
     has_latent: ClassVar[bool] = True
@@ -68,10 +90,6 @@ class GPClassifier(BaseBayesianClassifier):
     def _fold(self) -> None:
         """Make `predictor_` of the fitted arrays."""
 
-    @abstractmethod
-    def _gpflow_model_of(self) -> Any:
-        """The fitted model as GPflow's."""
-
     def _previous_columns(self) -> list[tuple[int, int]]:
         """(column, its column in the present state) of the classes that both know."""
         before = {label: c for c, label in enumerate(np.asarray(self._previous_classes).tolist())}
@@ -86,17 +104,6 @@ class GPClassifier(BaseBayesianClassifier):
             raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
         super()._set_state(state)
         self._fold()
-
-    @property
-    def gpflow_model_(self) -> Any:
-        """The fitted model as a `gpflow.models.SVGP` on scaled features (`geometry_.transform(X)`)."""
-        check_is_fitted(self, "predictor_")
-        if not hasattr(self, "_gpflow_model"):
-            from workbench.engine.runtime import prepare
-
-            prepare()
-            self._gpflow_model = self._gpflow_model_of()
-        return self._gpflow_model
 
 
 @estimator

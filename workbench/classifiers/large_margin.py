@@ -15,6 +15,7 @@ from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.choice import Candidate, Choice
 from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
 from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
+from workbench.classifiers.gp import WithGPflowModel
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
@@ -76,7 +77,7 @@ class _KernelFit(NamedTuple):
 
 
 @estimator
-class LargeMarginClassifier(BaseBayesianClassifier):
+class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     """Multi-class Bayesian SVM: a large-margin GP fitted in closed form (Wistuba & Rawat 2018, 2019).
 
     Covariances, variances and rivals live on P inducing points; from 200 labels and 20 a class on
@@ -566,31 +567,20 @@ class LargeMarginClassifier(BaseBayesianClassifier):
         self.kernel_ = kernel_from_arrays(within("kernel", state))
         self.choices_ = choosing.from_text(str(state["choices_"])) if "choices_" in state else ()
 
-    @property
-    def gpflow_model_(self) -> Any:
-        """The fitted model as `workbench.engine.large_margin_model.LargeMarginGP`.
+    def _gpflow_model_of(self) -> Any:
+        from workbench.engine.kernels import to_gpflow
+        from workbench.engine.large_margin_model import LargeMarginGP
 
-        Its inputs are scaled features, `geometry_.transform(X)`.
-        """
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "mean_")
-        model = self.__dict__.get("_gpflow_model")
-        if model is None:
-            from workbench.engine.kernels import to_gpflow
-            from workbench.engine.large_margin_model import LargeMarginGP
-
-            basis = self._basis(self.kernel_)
-            wide = self._wide_basis(self.kernel_) if len(self.wide_mean_) else None
-            model = LargeMarginGP(
-                to_gpflow(self.kernel_), basis.points, len(self.classes_),
-                wide=None if wide is None else wide.points, tau=self.temperature, beta=self.beta_,
-                jitter=basis.jitter, wide_jitter=None if wide is None else wide.jitter,
-            )  # fmt: skip
-            roots = np.asarray(self.root_, dtype=np.float64)
-            covariance = np.matmul(roots.transpose(0, 2, 1), roots)
-            model.assign(self.mean_, covariance, None if wide is None else self.wide_mean_)
-            self._gpflow_model = model
+        basis = self._basis(self.kernel_)
+        wide = self._wide_basis(self.kernel_) if len(self.wide_mean_) else None
+        model = LargeMarginGP(
+            to_gpflow(self.kernel_), basis.points, len(self.classes_),
+            wide=None if wide is None else wide.points, tau=self.temperature, beta=self.beta_,
+            jitter=basis.jitter, wide_jitter=None if wide is None else wide.jitter,
+        )  # fmt: skip
+        roots = np.asarray(self.root_, dtype=np.float64)
+        covariance = np.matmul(roots.transpose(0, 2, 1), roots)
+        model.assign(self.mean_, covariance, None if wide is None else self.wide_mean_)
         return model
 
     # ------------------------------------------------------------------ predicting

@@ -119,12 +119,12 @@ def fit(
     sizes: Any
     if every:
         sizes, limits = (
-            newton.StepSizes(*_tensors(*np.array([1.0, 1.0, 0.0], dtype))),
+            newton.NewtonState(*_tensors(*np.array([1.0, 1.0, 0.0], dtype))),
             _tensors(dtype.type(tau)),
         )
     else:
         sizes, limits = (
-            _StepSizes(*_tensors(dtype.type(1.0), np.int32(0))),
+            _NaturalGradientState(*_tensors(dtype.type(1.0), np.int32(0))),
             _tensors(dtype.type(tau), np.int32(k)),
         )
     limits += _tensors(dtype.type(tolerance))
@@ -294,8 +294,8 @@ def _traced(make: Callable[..., Any], *key: Any) -> Any:
     return make(*key).get_concrete_function()
 
 
-class _StepSizes(NamedTuple):
-    """Share of the natural-gradient step, and how many small gains came in a row."""
+class _NaturalGradientState(NamedTuple):
+    """What the next call goes on from: share of the step, and how many small gains came in a row."""
 
     rho: Any
     small: Any
@@ -439,7 +439,7 @@ def _solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     """The compiled sweeps: one trace a process for C classes in one precision."""
     dtype = tf.as_dtype(dtype_name)
     data_spec, posterior_spec, scalar, integer = signature(n_classes, dtype)
-    sizes_spec = _StepSizes(scalar, integer)
+    sizes_spec = _NaturalGradientState(scalar, integer)
 
     @compiled(data_spec, posterior_spec, sizes_spec, scalar, integer, scalar, integer)
     def solve(data, q, sizes, tau, k, tolerance, sweeps):  # type: ignore[no-untyped-def]
@@ -473,7 +473,15 @@ def _solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
                 ended = tries > _HALVINGS or done < 0
             if done < sweeps and not ended:
                 proposed = _moved(q, precision, gradient, rho)
-        return q, _StepSizes(rho, small), ended, trace.stack()[: done + 1], at.rivals, at.margin, at.second
+        return (
+            q,
+            _NaturalGradientState(rho, small),
+            ended,
+            trace.stack()[: done + 1],
+            at.rivals,
+            at.margin,
+            at.second,
+        )
 
     return solve
 

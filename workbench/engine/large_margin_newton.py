@@ -40,8 +40,8 @@ _HALVINGS = 10
 _RATIO = 0.25  # gain of a sweep over that of the one before: no better is believed, a first drop is steep
 
 
-class StepSizes(NamedTuple):
-    """How far steps went, for the next call to go on from.
+class NewtonState(NamedTuple):
+    """What the next call goes on from.
 
     Attributes:
         rho: share of the natural-gradient step.
@@ -140,7 +140,7 @@ def solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     """
     dtype = tf.as_dtype(dtype_name)
     data_spec, posterior_spec, scalar, integer = signature(n_classes, dtype)
-    sizes_spec = StepSizes(scalar, scalar, scalar)
+    sizes_spec = NewtonState(scalar, scalar, scalar)
 
     @compiled(data_spec, posterior_spec, sizes_spec, scalar, scalar, integer)
     def solve(data, q, sizes, tau, tolerance, sweeps):  # type: ignore[no-untyped-def]
@@ -208,7 +208,7 @@ def solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
         values = trace.stack()[: done + 1]
         return (
             Posterior(M, Lam, R),
-            StepSizes(rho, eta, last),
+            NewtonState(rho, eta, last),
             ended,
             values,
             at.hinge.margin,

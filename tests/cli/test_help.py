@@ -1,0 +1,98 @@
+"""What the command line says of itself."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import ROOT, call
+from workbench.cli.values import parse_settings
+from workbench.errors import InputError
+from workbench.store import Store
+
+
+def test_help_is_there_for_every_command_and_loads_nothing() -> None:
+    code = (
+        "import sys; from workbench import cli\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'pandas', 'tensorflow', 'sklearn', 'sqlalchemy', 'streamlit'} & set(sys.modules)\n"
+        "print('heavy:', sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "heavy: []" in done.stdout
+    for command in ("app", "run", "compare", "predict", "score", "export", "import", "doctor"):
+        assert f"  {command} " in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["app", "run", "compare", "predict", "score", "export", "import", "projects", "pools", "doctor"],
+)
+def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(command, "--help") == 0
+    assert f"Usage: workbench {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        (["pools"], ["digits", "three-gaussians"]),
+        (["pools", "iris"], ["setosa 50, versicolor 50, virginica 50"]),
+        (["classifiers"], ["large-margin", "logistic-softmax"]),
+        (["classifiers", "large-margin"], ["n_inducing", "Large-margin GP"]),
+        (["policies"], ["variation-ratio", "entropy-of-means", "k-means"]),
+        (["projects"], ["id\tname\tpool"]),
+        (["--version"], ["0."]),
+    ],
+)
+def test_lists(command: list[str], names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*command) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in names)
+
+
+def test_without_a_command_the_app_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.app import server
+
+    served: list[tuple[object, ...]] = []
+
+    def serve(address: str, port: int, **more: object) -> None:
+        served.append((address, port, more["open_browser"], more["max_upload_mb"], more["share"]))
+
+    monkeypatch.setattr(server, "serve", serve)
+    assert call() == 0
+    assert (
+        call(
+            "app", "--port", "9000", "--address", "0.0.0.0", "--no-browser", "--max-upload-mb", "5", "--share"
+        )
+        == 0
+    )
+    assert served == [("127.0.0.1", 8501, True, None, False), ("0.0.0.0", 9000, False, 5, True)]
+
+
+def test_values_of_settings() -> None:
+    given = ["a=1", "b=-.5", "c=1e-3", "d=true", "e=None", "f=[1, 2]", 'g="1"', "h=x=y", "with-dash=z", "i="]
+    assert parse_settings(given) == {
+        "a": 1,
+        "b": -0.5,
+        "c": 0.001,
+        "d": True,
+        "e": None,
+        "f": [1, 2],
+        "g": "1",
+        "h": "x=y",
+        "with_dash": "z",
+        "i": "",
+    }
+    for wrong in (["a"], ["=1"], ["a b=1"], ["a=[1"]):
+        with pytest.raises(InputError):
+            parse_settings(wrong)
+
+
+def test_doctor_fits_and_finds(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    assert call("doctor") == 0
+    out = capsys.readouterr().out
+    assert str(home) in out and "accuracy" in out and "tensorflow\t" in out
+    Store.open().close()

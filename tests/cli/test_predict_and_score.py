@@ -1,0 +1,106 @@
+"""`workbench predict` and `workbench score` by the model that a run saved."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.calls import FAST, call, refused, table
+from tests.pools.test_images import zipped
+from tests.pools.test_shapes import photos
+
+
+def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from workbench.pools import load_pool
+
+    out = tmp_path / "a"
+    assert call("run", *FAST, "--budget", "20", "--out", out, "-q") == 0
+    capsys.readouterr()
+    iris = load_pool("iris")
+    assert iris.truth is not None
+    rows = tmp_path / "rows.csv"
+    names = iris.feature_map.columns
+    rows.write_text(
+        ",".join(("extra", *names))
+        + "\n"
+        + "".join("x," + ",".join(map(str, r)) + "\n" for r in iris.features)
+    )
+    assert call("predict", rows, "--model", out, "--probabilities") == 0
+    told = table(capsys.readouterr().out)
+    right = np.mean([t["prediction"] == iris.classes[c] for t, c in zip(told, iris.truth, strict=True)])
+    assert right > 0.85
+    assert all(float(t["confidence"]) == max(float(t[f"p({c})"]) for c in iris.classes) for t in told)
+    np.save(tmp_path / "rows.npy", iris.features)
+    np.savez(tmp_path / "rows.npz", X=iris.features)
+    for file in ("rows.npy", "rows.npz"):
+        assert call("predict", tmp_path / file, "--model", out / "model", "--out", tmp_path / "p.csv") == 0
+        same = table((tmp_path / "p.csv").read_text())
+        assert [s["prediction"] for s in same] == [t["prediction"] for t in told]
+    capsys.readouterr()
+    rows.write_text("a,b\n1,2\n")
+    assert "lack" in refused(capsys, "predict", rows, "--model", out)
+    assert "no file" in refused(capsys, "predict", tmp_path / "none.csv", "--model", out)
+
+    labelled = {int(e["item"]) for e in table((out / "events.csv").read_text())}
+    assert call("score", "--pool", "iris", "--model", out, "--top", "8", "--policy", "margin") == 0
+    best = table(capsys.readouterr().out)
+    assert [int(b["rank"]) for b in best] == list(range(1, 9))
+    assert not labelled & {int(b["row"]) for b in best}
+    utilities = [float(b["utility"]) for b in best]
+    assert utilities == sorted(utilities, reverse=True)
+    assert (
+        call("score", "--pool", tmp_path / "rows.npy", "--model", out, "--policy", "margin", "--top", "3")
+        == 0
+    )
+    assert len(table(capsys.readouterr().out)) == 3
+    assert "no policy" in refused(capsys, "score", "--pool", "iris", "--model", out, "--policy", "nope")
+
+
+def test_photos_of_any_sizes_are_run_predicted_and_scored_by_their_shapes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bars.zip").write_bytes(zipped(photos(40)))
+    assert call("run", "--pool", "bars.zip", *FAST[2:], "--budget", "12", "--out", "out", "-q") == 0
+    capsys.readouterr()
+    assert json.loads(Path("out/run.json").read_text())["spec"]["pool_options"] == {"features": "shapes"}
+    assert call("predict", "bars.zip", "--model", "out") == 0
+    predicted = [row["prediction"] for row in table(capsys.readouterr().out)]
+    truth = [path.split("/")[0] for path in sorted(photos(40))]
+    assert np.mean([a == b for a, b in zip(predicted, truth, strict=True)]) > 0.85
+    assert call("score", "--pool", "bars.zip", "--model", "out", "--top", "5") == 0
+    assert len(table(capsys.readouterr().out)) == 5
+    message = refused(capsys, "run", "--pool", "bars.zip", "--pool-set", "features=pixels", *FAST[2:])
+    assert "mixes" in message
+
+
+def test_run_predict_and_score_agree_on_what_a_file_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    images = np.clip(rng.normal(80 + 90 * y[:, None, None], 10, size=(60, 3, 3)), 0, 255).astype(np.uint8)
+    X = rng.normal(3.0 * y[:, None], 1, size=(60, 2))
+    np.savez("rows.npz", features=-X, X=X, y=y)
+    np.savez("images.npz", images=images, y=y)
+    for name in ("rows", "images"):
+        file, run = f"{name}.npz", f"run-{name}"
+        assert call("run", "--pool", file, *FAST[2:], "--budget", "10", "--out", run, "-q") == 0
+        capsys.readouterr()
+        assert call("predict", file, "--model", run) == 0
+        predicted = table(capsys.readouterr().out)
+        assert np.mean([int(row["prediction"]) == code for row, code in zip(predicted, y, strict=True)]) > 0.9
+        assert (
+            call("score", "--pool", file, "--model", run, "--policy", "least-confident", "--top", "40") == 0
+        )
+        best = table(capsys.readouterr().out)
+        confidence = [float(predicted[int(row["row"])]["confidence"]) for row in best]
+        np.testing.assert_allclose([1 - float(row["utility"]) for row in best], confidence, atol=1e-5)
+    (tmp_path / "iris").mkdir()
+    assert call("run", "--pool", "iris", *FAST[2:], "--budget", "8", "--out", "run-iris", "-q") == 0
+    capsys.readouterr()
+    assert call("score", "--pool", "iris", "--model", "run-iris", "--policy", "margin", "--top", "3") == 0
+    out, err = capsys.readouterr()
+    assert len(table(out)) == 3 and "./iris is what lies here" in err

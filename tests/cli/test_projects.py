@@ -1,0 +1,183 @@
+"""Commands about projects: new, export, import, access, backup, restore."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calls import call, refused, table
+from tests.sessions.fakes import FAKE
+from workbench.app import uploads
+from workbench.sessions import Session
+from workbench.store import Store
+
+
+def test_a_project_is_started_for_people_with_items_that_several_label(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(40)))
+    options = (
+        "--name",
+        "Rows",
+        "--class",
+        "good",
+        "--class",
+        "bad",
+        "--classifier",
+        FAKE,
+        "--policy",
+        "margin",
+    )
+    assert call("new", tmp_path / "rows.csv", *options, "--overlap", "0.25", "--people", "3") == 0
+    (record,) = Store.open().projects()
+    assert capsys.readouterr().out == f"Rows: 40 items, 2 classes, project {record.id}\n"
+    made = Session.open(record.id)
+    assert made.settings["overlap"] == {"share": 0.25, "people": 3} and made.classes == ("good", "bad")
+    assert "at least two" in refused(
+        capsys, "new", tmp_path / "rows.csv", "--overlap", "0.5", "--people", "1"
+    )
+    assert "nothing.csv" in refused(capsys, "new", "nothing.csv")
+
+
+def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    session = Session.create("iris", name="flowers", classifier=FAKE, policy="margin", annotator="ann")
+    items = session.pool.trainable[:4].tolist()
+    for item, name in zip(items, ("setosa", "virginica", "setosa", "versicolor"), strict=True):
+        session.label_item(item, name)
+    assert call("export", "flowers") == 0
+    text = capsys.readouterr().out
+    assert [r["label"] for r in table(text)] == ["setosa", "virginica", "setosa", "versicolor"]
+    for format in ("parquet", "jsonl", "npz", "label-studio", "huggingface"):
+        assert call("export", session.id, "--format", format, "--out", tmp_path / "deep" / f"x.{format}") == 0
+        assert (tmp_path / "deep" / f"x.{format}").stat().st_size > 0
+    assert call("export", session.id, "--format", "bundle", "--out", tmp_path / "bundle") == 0
+    assert json.loads((tmp_path / "bundle" / "run.json").read_text())["name"] == "flowers"
+    capsys.readouterr()
+    assert "--out" in refused(capsys, "export", session.id, "--format", "npz")
+    assert "no format 'xml'" in refused(capsys, "export", session.id, "--format", "xml")
+    assert "is there already" in refused(
+        capsys, "export", session.id, "--format", "bundle", "--out", tmp_path
+    )
+
+    other = Session.create("iris", name="again", classifier=FAKE, policy="margin", annotator="ann")
+    (tmp_path / "labels.csv").write_text(text)
+    assert call("import", "again", tmp_path / "labels.csv") == 0
+    assert "4 labels read, 4 items newly labelled, 4 in all" in capsys.readouterr().out
+    assert other.state.labels == session.state.labels
+    (tmp_path / "labels.csv").write_text("id,label\n99999,x\n")
+    assert "has no item 99999" in refused(capsys, "import", "again", tmp_path / "labels.csv")
+    assert "--format" in refused(capsys, "import", "again", tmp_path / "labels.json")
+    Session.create("iris", name="again", classifier=FAKE, policy="margin", annotator="ann")
+    assert "2 projects are called 'again'; give the id" in refused(capsys, "export", "again")
+    Store.open().close()
+
+
+def test_a_pool_that_changed_is_named_and_its_labels_are_exported_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "p.csv"
+    rows = [f"{i},{i * i}" for i in range(30)]
+    path.write_text("\n".join(["a,b", *rows]) + "\n")
+    session = Session.create(
+        str(path), name="mine", classifier=FAKE, policy="margin", classes=["x", "y"], annotator="ann"
+    )
+    session.label_item(3, "x")
+    rows.append("77,78")
+    path.write_text("\n".join(["a,b", *rows]) + "\n")
+    assert call("export", "mine") == 0
+    assert len(table(capsys.readouterr().out)) == 1
+    rows[5] = "5,99"
+    path.write_text("\n".join(["a,b", *rows]) + "\n")
+    assert call("export", "mine") == 0
+    labels, message = capsys.readouterr()
+    assert [row["label"] for row in table(labels)] == ["x"]
+    assert "is not the one this project was made from" in message and "1 changed (5)" in message
+    assert session.state.labels == {3: "x"}
+    Store.open().close()
+
+
+def test_access_shows_and_changes_whose_a_project_is(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    store = Store.open()
+    session = Session.create("iris", name="petals", classifier=FAKE, policy="margin", annotator="ann")
+    assert call("access", "petals") == 0
+    assert capsys.readouterr().out == f"petals ({session.id}): open, of nobody\n"
+    assert "belongs to nobody" in refused(capsys, "access", "petals", "private")
+    assert "Nobody called 'Ann' has logged in; there are: nobody yet" in refused(
+        capsys, "access", "petals", "--owner", "Ann"
+    )
+    store.known_as("id 1", "Ann")
+    store.known_as("id 2", "Bob")
+    assert call("access", "petals", "private", "--owner", "Ann") == 0
+    assert "private, of Ann\n" in capsys.readouterr().out
+    assert call("access", session.id, "--with", "Bob") == 0
+    assert "shared, of Ann, with Bob\n" in capsys.readouterr().out
+    found = store.summary(session.id)
+    assert found is not None and (found.owner, found.members) == ("id 1", ("id 2",))
+    assert "private, shared or open" in refused(capsys, "access", "petals", "secret")
+    store.close()
+
+
+def test_a_backup_holds_what_was_uploaded_and_projects_find_it_in_another_home(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = uploads.keep("mine.csv", b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(40)))
+    session = Session.create(str(path), name="kept", classes=["x", "y"], classifier=FAKE, policy="margin")
+    session.label_item(int(session.pool.trainable[0]), "x")
+    (path.parent / "tmphalf").write_bytes(b"a,b\n")
+    assert call("backup", tmp_path / "copy.sqlite") == 0
+    assert "and 1 uploaded file(s)" in capsys.readouterr().out
+    Store.open().close()
+    home.rename(tmp_path / "gone")
+    new = tmp_path / "elsewhere"
+    monkeypatch.setenv("WORKBENCH_HOME", str(new))
+    assert call("restore", tmp_path / "copy.sqlite") == 0
+    again = Session.open(session.id)
+    assert again.state.n_labelled == 1 and str(again.project.pool["name"]).startswith(str(new))
+    assert [p.name for p in new.glob("uploads/*/*")] == ["mine.csv"]
+    assert (new / "uploads").stat().st_mode & 0o077 == 0
+    names = sqlite3.connect(new / "workbench.sqlite").execute("SELECT name FROM sqlite_master").fetchall()
+    assert not [name for (name,) in names if "pool_files" in name]
+    Store.open().close()
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("data", b"other"), ("name", "../../evil"), ("folder", "/tmp"), ("name", "..")]
+)
+def test_a_file_in_a_damaged_copy_is_written_nowhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path, column: str, value: Any
+) -> None:
+    uploads.keep("mine.csv", b"a,b\n1,2\n")
+    assert call("backup", tmp_path / "copy.sqlite") == 0
+    capsys.readouterr()
+    with closing(sqlite3.connect(tmp_path / "copy.sqlite")) as copy:
+        copy.execute(f"UPDATE pool_files SET {column} = ?", (value,))
+        copy.commit()
+    shutil.rmtree(home / "uploads")
+    assert "a pool's file in it is not what was put there" in refused(
+        capsys, "restore", tmp_path / "copy.sqlite"
+    )
+    assert not (home / "uploads").exists()
+    Store.open().close()
+
+
+def test_backup_and_restore_bring_projects_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.create("iris", name="kept", classifier=FAKE, policy="margin", annotator="ann")
+    session.label_item(int(session.pool.trainable[0]), "setosa")
+    assert call("backup", tmp_path / "copy.sqlite") == 0
+    assert str(tmp_path / "copy.sqlite") in capsys.readouterr().out
+    assert "is there already" in refused(capsys, "backup", tmp_path / "copy.sqlite")
+    Store.open().close()
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "elsewhere"))
+    assert call("restore", tmp_path / "copy.sqlite") == 0
+    assert "Restored" in capsys.readouterr().out
+    assert Session.open(session.id).state.n_labelled == 1
+    assert "--replace" in refused(capsys, "restore", tmp_path / "copy.sqlite")
+    assert call("restore", tmp_path / "copy.sqlite", "--replace") == 0
+    assert "What was there before" in capsys.readouterr().out
+    Store.open().close()
