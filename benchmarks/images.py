@@ -9,32 +9,18 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from benchmarks.timing import race, timed
 from workbench.classifiers import protocols
 
 GOAL_PAGE, GOAL_PGD = 25.0, 5.0
 GOAL_STEP = {"papers-mnist": 1.1, "small": 2.5}
 GOAL_ACCURACY = 0.005
 SETS = ("mnist", "fashion_mnist")
-
-
-def _spent(work: Callable[[], Any]) -> float:
-    begin = time.process_time()
-    work()
-    return time.process_time() - begin
-
-
-def _race(sides: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Median process seconds of each side, taking turns."""
-    times: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(rounds):
-        for name, work in sides.items():
-            times[name].append(_spent(work))
-    return {name: float(np.median(held)) for name, held in times.items()}
 
 
 def _verdict(met: bool) -> str:
@@ -57,14 +43,14 @@ def page(quick: bool = False) -> bool:
 
     X, y, images, truth = _digits()
     model = make_classifier("large-margin", geometry=Geometry.of(X, 64, 0, n_mean=448, common_scale=True))
-    first = _spent(lambda: model.fit(X, y))
+    first = timed(lambda: model.fit(X, y))[0]
 
     def attacks() -> None:
         measure(model, images, truth, attacks=("fgsm",))
         measure(model, images, truth, attacks=("adaptive-pgd",), strengths=(0.3,))
 
-    first_attacks = _spent(attacks)
-    times = _race({"fit": lambda: model.fit(X, y), "attacks": attacks}, 3 if quick else 7)
+    first_attacks = timed(attacks)[0]
+    times = race({"fit": lambda: model.fit(X, y), "attacks": attacks}, 3 if quick else 7)
     whole = (times["fit"] + times["attacks"]) / times["fit"]
     traces = {loss: trace_counts(model, loss) for loss in ("cross-entropy", "adaptive")}
     print("Adversarial page, digits, 360 images: six strengths of FGSM, one adaptive PGD of 20 steps")
@@ -187,7 +173,7 @@ def pgd(quick: bool = False) -> bool:
         sides = {kind: toolbox_model(model, kind) for kind in ("function", "compiled function")}
         if network:
             sides = {"Keras model": toolbox_model(model, "Keras model")} | sides
-        times = _race(
+        times = race(
             {"ours": lambda m=model: attack(m, images, truth, method="pgd", strength=strength, steps=count)}
             | {
                 name: (lambda side=side: toolbox_attack(side, images, codes, "pgd", strength, count))
@@ -239,7 +225,7 @@ def _step_times(network: str, count: int, rounds: int) -> dict[str, float]:
         return nn.train_joint(network, shape, weights, head, kernel, *data, rows[:n], rates, tau=0.1)
 
     softmax(1), joint(1)
-    times = _race({"softmax": softmax, "joint": joint}, rounds)
+    times = race({"softmax": softmax, "joint": joint}, rounds)
     return {name: seconds / count for name, seconds in times.items()}
 
 

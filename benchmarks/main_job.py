@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import argparse
 import gc
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from benchmarks.timing import timed
 from workbench.engine.runtime import prepare
 
 Split = tuple[Any, Any, Any, Any]
-
-
-def _spent(work: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.process_time()
-    result = work()
-    return time.process_time() - began, result
 
 
 def _split(pool_name: str, seed: int = 0) -> tuple[Split, bool]:
@@ -120,8 +114,8 @@ def _against_robust_max(pool: str, goal: float, *, epochs: int, repeats: int, sl
         # the first call traces; on other rows, so that the measured fit finds nothing it made
         _ours((data[0][::2], data[1][::2], *data[2:]), common)()
         peer = _Peer(data, common, "robust-max")
-        mine, model = _spent(fit)
-        other, _ = _spent(lambda peer=peer: [peer.epoch() for _ in range(epochs)])
+        mine, model = timed(fit)
+        other, _ = timed(lambda peer=peer: [peer.epoch() for _ in range(epochs)])
         ours.append(mine)
         theirs.append(other)
         ratios.append(other / mine)
@@ -161,12 +155,12 @@ def gpflow_best(*, quick: bool = False) -> bool:
         ratios, mine, theirs = [], [], []
         reached, error, best = True, 1.0, 1.0
         for _ in range(1 if quick else 5):
-            seconds, model = _spent(fit)
+            seconds, model = timed(fit)
             error = float(np.mean(model.predict(data[2]) != data[3]))
             peer.restart()
             spent, best = 0.0, 1.0
             for _ in range(40 if quick else 300):
-                spent += _spent(peer.epoch)[0]
+                spent += timed(peer.epoch)[0]
                 best = min(best, peer.error())
                 if best <= error:
                     break
@@ -221,7 +215,7 @@ def _labelling_round(n_classes: int, repeats: int) -> bool:
         return strategy.query(X=X, y=labels, clf=peer_model)
 
     ours(), theirs()
-    times = [(_spent(ours)[0], _spent(theirs)[0]) for _ in range(repeats)]
+    times = [(timed(ours)[0], timed(theirs)[0]) for _ in range(repeats)]
     mine, other = np.median(np.asarray(times), axis=0)
     ratio = float(np.median([b / a for a, b in times]))
     print(

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.timing import race, timed
+
 D, C, P = 10, 10, 64
 
 
@@ -39,21 +41,6 @@ def _model(X: Any, y: Any, labels: int, dtype: str = "float64") -> Any:
     )
     model.geometry = model.measure(X[:20_000], 0)
     return model.fit(X[:labels], y[:labels])
-
-
-def _spent(work: Callable[[], Any]) -> float:
-    begin = time.process_time()
-    work()
-    return time.process_time() - begin
-
-
-def _race(sides: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Median process seconds of each side, taking turns."""
-    times: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(rounds):
-        for name, work in sides.items():
-            times[name].append(_spent(work))
-    return {name: float(np.median(held)) for name, held in times.items()}
 
 
 def _line(what: str, ratio: float, goal: float, note: str = "") -> bool:
@@ -136,7 +123,7 @@ def _one_model(X: Any, train: Any, y: Any, labels: int, goal: float, rounds: int
     predictor, predictor32 = model.predictor_, single.predictor_
     X32 = X.astype(np.float32)
     gpflow_work = _gpflow_posterior(model, X)
-    seen = _race(
+    seen = race(
         {
             "moments float64": lambda: predictor(X),
             "GEMMs float64": _gemms(predictor, X, np.float64),
@@ -153,10 +140,10 @@ def _one_model(X: Any, train: Any, y: Any, labels: int, goal: float, rounds: int
         f"exact top-{k}": lambda k=k: top_variation_ratio(mean, variance, k) for k in (1, 10, 100)
     }
     sides["exact top-100, float32 moments"] = lambda: top_variation_ratio(mean32, variance32, 100)
-    seen |= _race(sides, rounds)
+    seen |= race(sides, rounds)
     some = slice(0, draws)
     rng = np.random.default_rng(0)
-    others = _race(
+    others = race(
         {
             "Monte Carlo 100": lambda: variation_ratio(mean[some], variance[some], samples=100, rng=rng),
             "full quadrature": lambda: variation_ratio(mean[some], variance[some]),
@@ -307,8 +294,8 @@ def batches(*, quick: bool = False) -> bool:
             their = type(strategy).__name__
             if their not in known:
                 adapter = from_activeml(strategy)
-                known[their] = _spent(lambda adapter=adapter: adapter(belief, 10, np.random.default_rng(0)))
-            seconds = _race({"ours": ours}, 3)["ours"]
+                known[their] = timed(lambda adapter=adapter: adapter(belief, 10, np.random.default_rng(0)))[0]
+            seconds = race({"ours": ours}, 3)["ours"]
             tracemalloc.start()
             ours()
             peak = tracemalloc.get_traced_memory()[1] / 1e6

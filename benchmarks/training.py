@@ -9,13 +9,12 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import time
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.timing import timed
 from workbench.engine.runtime import prepare
 
 SETS = ("digits", "wine", "breast-cancer", "pmlb:letter", "pmlb:satimage", "overlapping")
@@ -53,12 +52,6 @@ def _load(name: str, seed: int = 0, rows: int | None = None) -> Data:
         train = np.sort(np.random.default_rng(seed).choice(train, rows, replace=False))
     test = pool.test.test
     return Data(name, X[train], pool.truth[train], X[test], pool.truth[test], pool.common_scale)
-
-
-def _spent(work: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.process_time()
-    result = work()
-    return time.process_time() - began, result
 
 
 def _scores(p: Any, y: Any) -> tuple[float, float, float, float]:
@@ -103,11 +96,11 @@ def table(*, quick: bool = False) -> bool:
 
             if len(data.y) < 3000:
                 fit()  # the first call traces
-                seconds, model = _spent(fit)
+                seconds, model = timed(fit)
             else:
                 few = data._replace(X=data.X[:300], y=data.y[:300])
                 make_classifier(name, **_options(name, few)).fit(few.X, few.y)
-                seconds, model = _spent(fit)
+                seconds, model = timed(fit)
             error, nll, brier, ece = _scores(model.predict_proba(data.X_test), data.y_test)
             print(
                 f"| {set_name} | {name} | {len(data.y)} | {error:.4f} | {nll:.3f} | {brier:.3f} | {ece:.3f} "
@@ -164,7 +157,7 @@ def learned(*, quick: bool = False) -> bool:
                 )
 
             fit()
-            seconds, model = _spent(fit)
+            seconds, model = timed(fit)
             error, nll, _, _ = _scores(model.predict_proba(data.X_test), data.y_test)
             cells.append(f"{error:.4f}, {nll:.3f}, {seconds:.2f}")
         print(f"| {name} | {len(data.y)} | " + " | ".join(cells) + " |", flush=True)
@@ -232,7 +225,7 @@ def ladder(*, quick: bool = False) -> bool:
         for seed in seeds:
             data = _ladder_data(name, seed, cap)
             svm = make_pipeline(StandardScaler(), SVC(C=5))
-            seconds, _ = _spent(lambda svm=svm, data=data: svm.fit(data.X, data.y))
+            seconds, _ = timed(lambda svm=svm, data=data: svm.fit(data.X, data.y))
             error = float(np.mean(svm.predict(data.X_test) != data.y_test))
             nll = min(
                 _scores(
@@ -252,7 +245,7 @@ def ladder(*, quick: bool = False) -> bool:
                 make_classifier("large-margin", **options | {"n_inducing": 32}).fit(
                     data.X[small], data.y[small]
                 )
-                seconds, model = _spent(lambda model=model, data=data: model.fit(data.X, data.y))
+                seconds, model = timed(lambda model=model, data=data: model.fit(data.X, data.y))
                 p = model.predict_proba(data.X_test)
                 error, nll, _, ece = _scores(p, data.y_test)
                 found[step].append((error, nll, ece, seconds))
@@ -291,7 +284,7 @@ def _sweep_seconds(n: int, n_classes: int, rivals: int, sweeps: int = 6, P: int 
     kt, codes = np.full(n, 1.0), rng.integers(n_classes, size=n)
 
     def run(count: int) -> float:
-        return _spent(
+        return timed(
             lambda: engine.fit(Phi, kt, codes, n_classes, rivals=rivals, sweeps=count, tolerance=0.0)
         )[0]
 
@@ -362,9 +355,9 @@ def solvers(*, quick: bool = False) -> bool:
 
         ratios, kept = [], []
         for again in range(3 if quick else 16):
-            ours, newton = _spent(fit)
+            ours, newton = timed(fit)
             with patch.object(engine, "ALL_RIVALS", 0):
-                theirs, plain = _spent(fit)
+                theirs, plain = timed(fit)
             if again:  # the first calls trace
                 ratios.append(theirs / ours)
                 kept.append((ours, theirs))
@@ -395,7 +388,7 @@ def gemm_share(*, quick: bool = False) -> bool:
     rates = {}
     for name, product in (("TensorFlow", lambda: tf.matmul(a, b)), ("NumPy", lambda: A @ B)):
         product()
-        spent, _ = _spent(lambda product=product: [product() for _ in range(repeats)])
+        spent, _ = timed(lambda product=product: [product() for _ in range(repeats)])
         rates[name] = 2 * n * P * P * repeats / spent / 1e9
     ours = flops / seconds / 1e9
     print(

@@ -9,21 +9,17 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from tests.classifiers.problems import split
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
 from workbench.classifiers.baselines import LaplaceGPClassifier
 from workbench.errors import InputError
 from workbench.metrics import error_rate, negative_log_likelihood
 
 NAMES = ("svm-platt", "logistic-regression", "gp-laplace")
-
-
-def split(load, seed=0):
-    X, y = load(return_X_y=True)
-    return train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y)
 
 
 @pytest.mark.parametrize("name", NAMES)

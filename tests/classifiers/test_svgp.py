@@ -7,27 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
+from tests.classifiers.problems import split, three_gaussians
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
 from workbench.classifiers.svgp import SVGPClassifier
 from workbench.errors import InputError
 from workbench.metrics import error_rate, expected_calibration_error, negative_log_likelihood
 
 NAMES = ("svgp-softmax", "svgp-robust-max", "svgp-heaviside")
-
-
-def split(load, seed=0):
-    X, y = load(return_X_y=True)
-    return train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y)
-
-
-def three_gaussians(n, seed, noise=0.5):
-    rng = np.random.default_rng(seed)
-    centres = np.array([[1.0, 0.0], [0.0, 1.0], [(1 + 3**0.5) / 2] * 2]) / 2**0.5
-    y = rng.integers(0, 3, n)
-    return centres[y] + noise**0.5 * rng.normal(size=(n, 2)), y
 
 
 @pytest.fixture(scope="module")

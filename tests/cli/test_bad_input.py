@@ -172,4 +172,6 @@ def test_a_message_is_the_first_line_even_after_the_engine_has_loaded(tmp_path: 
     )
     environment = dict(os.environ, PYTHONPATH=str(tmp_path))
     done = process("run", "--pool", "iris", "--policy", "late:policy", env=environment)
-    assert (done.returncode, done.stderr) == (2, "late message\n")
+    # on a busy machine the first fit may be long enough to be spoken of
+    said = [line for line in done.stderr.splitlines() if not line.startswith("This fit takes long")]
+    assert (done.returncode, said) == (2, ["late message"])
