@@ -5,8 +5,8 @@ PYTHON ?= $(shell for p in $(PYTHONS); do if $$p -c '$(SUPPORTED)' 2>/dev/null; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 ARGS ?=
-# tests/conftest.py says what runs in which process
-PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
+# Three processes on two cores, because two of them wait for browsers; tests/conftest.py says what runs in which
+PARALLEL ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 # What to do when a step of the installation fails, in words; what failed stands above.
 NOT_INSTALLED = { echo "The dependencies could not be installed; the lines above say why." >&2; \

@@ -37,16 +37,21 @@ if _DATA.is_dir():
 os.environ.setdefault("WORKBENCH_FEATURES", tempfile.mkdtemp(prefix="workbench-features-"))
 
 BROWSER = Path(__file__).resolve().parent / "browser"
+# two halves of about equal length; whatever is new falls into the second
+DESK = ("adversarial", "bad_input", "big_pool", "comparing", "grid_and_classes", "images", "labelling")
 SHARING = {
+    "desk": tuple(f"tests/browser/test_{name}.py" for name in DESK),
     "browser": ("tests/browser/",),
     "attacks": ("tests/attacks/",),
     "clusters": ("tests/studies/test_study.py", "tests/policies/test_cluster.py"),
 }
-_ORDER = {name: place for place, name in enumerate(("browser", "classifiers", "app", "engine", "studies"))}
+# the longest first; small files end the run, so that the processes end together
+_FIRST = ("browser", "classifiers", "app", "engine", "studies", "attacks", "test_trials.py", "cli")
+_ORDER = {name: place for place, name in enumerate(_FIRST)}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest folders first, so that the processes end together."""
+    """The longest folders first."""
     items.sort(key=lambda item: _ORDER.get(_folder(item), len(_ORDER)))
 
 
@@ -59,9 +64,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Who runs what: a file stays in one process, and all browsers share one server in one process.
+    """Who runs what: a file stays in one process, and each half of the browsers' tests shares a server.
 
-    The tests of attacks share fitted networks in the same way, and those of clusters two workers.
+    A process that drives a browser waits most of the time, so there is one more than a small machine has
+    cores. The tests of attacks share fitted networks, and those of clusters two workers, in the same way.
 
     Marks of `--dist loadgroup` do not reach pytest 9's node ids; the ids themselves say enough. Playwright
     keeps an event loop running in the main thread until it is stopped, and a local Dask cluster cannot

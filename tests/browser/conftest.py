@@ -1,7 +1,7 @@
 """A server and a page of a real browser, for every test that needs to see what a person sees.
 
-`server` is one server for all of them, with a home of its own; `own_server` is one that the test
-may kill. `page` is a page of a browser without cookies and stored values; it fails the
+`server` is one server for all that a process runs of them, with a home of its own; `own_server` is one
+that the test may kill. `page` is a page of a browser without cookies and stored values; it fails the
 test when its script broke.
 """
 

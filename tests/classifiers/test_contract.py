@@ -39,6 +39,7 @@ BRIEF = QUICK | {
     "svgp-robust-max": {"n_inducing": 16, "max_iter": 5},
     "svgp-heaviside": {"n_inducing": 16, "max_iter": 5},
     "wasserstein": {"n_inducing": 8, "min_steps": 20, "epochs": 2},
+    "softmax-net": {"min_steps": 5, "epochs": 1},
 }
 # one name of each family: the checks look at the estimator, which likelihoods share
 CHECKED = [
