@@ -14,6 +14,7 @@ from workbench.metrics import (
     mean_interval,
     paired_tests,
     rank_methods,
+    share_interval,
     wilcoxon_p,
 )
 
@@ -117,6 +118,38 @@ def test_comparison_bad_input():
         rank_methods([[1, 2], [1, np.nan]], ["x", "y"])
     with pytest.raises(InputError, match="one row a seed"):
         mean_band(np.empty((0, 3)))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1.0, 2.0], [[1.0, 2.0, 3.0]], np.empty((0, 2)), [[1.0], [2.0]]],
+    ids=["row", "wide", "empty", "narrow"],
+)
+def test_a_table_of_another_shape_than_its_names_is_refused(values):
+    with pytest.raises(InputError, match="a row a data set and a column for each of 2 methods"):
+        rank_methods(values, ["x", "y"])
+
+
+def test_one_method_alone_has_no_rank():
+    with pytest.raises(InputError, match="at least 2"):
+        rank_methods([[1.0], [2.0]], ["x"])
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 2.0, float("nan")])
+def test_the_ends_of_a_level_are_no_levels(level):
+    for interval in (mean_interval, mean_band):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            interval([[1.0], [2.0]] if interval is mean_band else [1.0, 2.0], level)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        share_interval(1, 2, level)
+
+
+def test_beyond_thirteen_differences_with_ties_the_p_value_is_the_normal_one_each_time():
+    gap = np.array([1.0, 1, 2, -1, 3, 3, -2, 4, 5, 5, 6, -6, 7, 8])
+    expected = stats.wilcoxon(gap, method="approx").pvalue
+    assert wilcoxon_p(gap, np.zeros(14)) == wilcoxon_p(gap, np.zeros(14)) == pytest.approx(expected)
+    # zeros do not count
+    assert wilcoxon_p(np.append(gap[:7], 0), np.zeros(8)) == wilcoxon_p(gap[:7], np.zeros(7))
 
 
 def test_ranks_with_ties_by_hand():

@@ -53,6 +53,17 @@ def test_npz_with_names_ids_and_unknown_labels(tmp_path):
     assert signs.classes == ("-1", "1") and (signs.truth >= 0).all(), "-1 is a class where no names are given"
 
 
+@pytest.mark.parametrize("named", [None, ["no", "yes"]])
+def test_boolean_labels_are_two_classes_not_a_mask(named):
+    y = Y > 0
+    arrays = {"X": X, "y": y} if named is None else {"X": X, "y": y, "classes": named}
+    pool = load_pool(npz(**arrays), file_name="a.npz")
+    # every item is there and has its class: a mask would leave some out
+    assert len(pool) == len(pool.truth) == 30
+    assert pool.classes == (("False", "True") if named is None else ("no", "yes"))
+    np.testing.assert_array_equal(pool.truth, y.astype(int))
+
+
 def test_uncompressed_arrays_on_disk_are_mapped_not_read(tmp_path):
     np.save(tmp_path / "a.npy", X)
     np.savez(tmp_path / "b.npz", X=X, y=Y)
