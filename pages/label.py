@@ -12,19 +12,28 @@ from workbench.app.text import percent, plural, verbatim
 from workbench.classifiers.protocols import choice_of
 from workbench.errors import InputError
 
+WHO, MODEL, PROBLEM = "who", "model-popover", "model-problem"
+
 
 def me(session: Any) -> Any:
     """The session of whoever sits here, with their name asked for beside the title."""
-    with st.popover(verbatim(session.annotator, 30), icon=":material/person:"):
+    key = f"who-name-{session.annotator}"
+    shown = st.popover(verbatim(session.annotator, 30), icon=":material/person:", key=WHO, on_change="rerun")
+    with shown:
         st.caption(
-            "Your name goes into every decision. Two people with two names are never asked about the same "
-            "item, and undo takes back one's own last decision only."
+            "Your name goes into every decision. Two people with two names are asked about the same item "
+            "only where the project says so, and undo takes back one's own last decision."
         )
         with st.form("person", border=False):
-            name = st.text_input("Your name", value=session.annotator, max_chars=80)
-            if st.form_submit_button("Use this name") and name.strip():
-                current.call_me(name)
-                st.rerun()
+            st.text_input("Your name", value=session.annotator, max_chars=80, key=key)
+            st.form_submit_button("Use this name", on_click=take_name, args=(key,))
+
+
+def take_name(key: str) -> None:
+    """Go on under the name that was typed; the desk's keys count again."""
+    if st.session_state[key].strip():
+        current.call_me(st.session_state[key])
+        st.session_state[WHO] = False
 
 
 def model_popover(session: Any) -> None:
@@ -32,23 +41,30 @@ def model_popover(session: Any) -> None:
     from workbench.policies import POLICIES
 
     settings = session.settings
-    with st.popover("Model and policy", icon=":material/tune:"), st.form("model", border=False):
+    shown = st.popover("Model and policy", icon=":material/tune:", key=MODEL, on_change="rerun")
+    with shown, st.form("model", border=False):
         st.caption("A change is recorded, and the model is fitted anew; nothing labelled is touched.")
         models = forms.classifiers_for(session.pool.kind, len(session.classes))
         policies = [e.name for e in POLICIES.values() if e.kind == "policy" and not e.broken]
         now = str(settings["classifier"]), str(settings["policy"])
         models, policies = list(dict.fromkeys([now[0], *models])), list(dict.fromkeys([now[1], *policies]))
         titles = {e.name: e.title for e in (*CLASSIFIERS.values(), *POLICIES.values())}
-        chosen = st.selectbox("Classifier", models, format_func=lambda n: titles.get(n, n))
-        policy = st.selectbox("Policy", policies, format_func=lambda n: titles.get(n, n))
-        if st.form_submit_button("Change"):
-            try:
-                changed = session.change_model(classifier=chosen, policy=policy)
-            except InputError as error:
-                st.error(verbatim(error))
-                return
-            if changed is not None:
-                st.rerun()
+        keys = [f"{MODEL}-{kind}-{name}" for kind, name in zip(("model", "policy"), now, strict=True)]
+        st.selectbox("Classifier", models, format_func=lambda n: titles.get(n, n), key=keys[0])
+        st.selectbox("Policy", policies, format_func=lambda n: titles.get(n, n), key=keys[1])
+        st.form_submit_button("Change", on_click=change_model, args=(session, *keys))
+        if PROBLEM in st.session_state:
+            st.error(verbatim(st.session_state.pop(PROBLEM)), icon=":material/error:")
+
+
+def change_model(session: Any, model: str, policy: str) -> None:
+    """Go on with what was chosen, or say why not where it was chosen."""
+    try:
+        session.change_model(classifier=st.session_state[model], policy=st.session_state[policy])
+    except InputError as error:
+        st.session_state[PROBLEM] = str(error)
+    else:
+        st.session_state[MODEL] = False
 
 
 def progress_line(session: Any) -> None:

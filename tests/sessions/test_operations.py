@@ -209,6 +209,29 @@ def test_questions_of_the_evaluation_set_are_not_given_back(start: Start, unknow
     assert drawn and not set(session.release([a.id for a in asks])) & set(drawn)
 
 
+def test_questions_given_back_draw_no_more_items_for_measuring(start: Start, unknown: Pool) -> None:
+    session = start(unknown, evaluation_share=0.25, early_share=0.25)
+    n = 60
+    for _ in range(n):
+        asks = session.ask(4)
+        assert session.tell(asks[0].id, "setosa")
+        session.release([a.id for a in asks[1:]])
+    # four cards, three given back after every answer: a quarter of the questions and not of the draws
+    assert 8 <= len(session.state.evaluation) <= 24
+    assert session.state.places <= session.state.most_places <= n + 12
+    assert Session.open(session.id, store=session.store).state == session.state
+
+
+def test_what_somebody_left_unmeasured_is_asked_of_the_next(
+    start: Start, unknown: Pool, store: Store
+) -> None:
+    ann = start(unknown, evaluation_share=0.5, early_share=0.5)
+    left = [a.item for a in ann.ask(12, lease=-1.0) if a.role == "evaluation"]
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    his = [a.item for a in bob.ask(12) if a.role == "evaluation"]
+    assert left and his[: len(left)] == sorted(left)[: len(his)]
+
+
 def test_skipped_items_can_be_asked_again(start: Start) -> None:
     session = start()
     one, two, three = session.ask(3)

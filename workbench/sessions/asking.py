@@ -201,10 +201,18 @@ class Questions:
         if len(state.trained_classes) < 2:
             published = None
         share = self.share_to_measure(state)
+        left = self._left_to_measure(state, taken | {ask.item for ask in chosen}) if share else []
+        place = state.places
         while len(chosen) < k and free.any():
             asked = len(state.asks) + len(chosen)
-            rng = generator(self.seed, asked, EVALUATION)
-            if share and rng.random() < share:
+            rng = generator(self.seed, place, EVALUATION)
+            # A question that takes the place of one given back is not drawn for again: those for measuring
+            # stay, so that of many draws a place ever more would be.
+            drawn = place >= state.most_places and share and rng.random() < share
+            place += 1
+            if drawn and left:
+                add(left.pop(0), "evaluation")
+            elif drawn:
                 add(int(rng.choice(np.flatnonzero(free))), "evaluation")
             elif published is None:
                 add(self._cold_item(free, asked), "cold-start")
@@ -231,6 +239,11 @@ class Questions:
         order = np.argsort(-p[mine, code], kind="stable")[:k]
         found = [_new(int(i), "grid", None, published.model.number) for i in free[mine][order]]
         return [replace(ask, guess=guess_of(published, ask.item)) for ask in found]
+
+    def _left_to_measure(self, state: ProjectState, taken: set[int]) -> list[int]:
+        """Items drawn for measuring that somebody was asked about and went away from."""
+        held = taken.union(state.answered, *state.reopened.values())
+        return sorted(item for item in state.evaluation if item not in held)
 
     def share_to_measure(self, state: ProjectState) -> float:
         """Of the questions now: more of them until so many are answered that an error can be told."""

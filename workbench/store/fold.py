@@ -98,6 +98,8 @@ class EventFold:
         self._wanted: list[int] = []
         self._answered_asks: set[str] = set()
         self._model: dict[str, Any] = {}
+        # Questions drawn and not given back, and the most that these have been.
+        self._places = self._most_places = 0
         # What states hold; copied before it changes when a state has it.
         self._maps: dict[str, Any] = {
             "votes": {},
@@ -187,6 +189,7 @@ class EventFold:
             asks = self._own("asks")
             for id_ in event.payload["asks"]:
                 if id_ in asks:
+                    self._places -= _is_drawn(asks[id_])
                     asks[id_] = replace(asks[id_], released=True, expires=0.0)
                     self._unwait(asks[id_])
         elif kind == "model-changed":
@@ -343,6 +346,7 @@ class EventFold:
             if known is not None and known.annotator != record.annotator:
                 self._unwait(known)
             asks[id_] = record
+            self._places += _is_drawn(record) - (known is not None and _is_drawn(known))
             if not record.answered:
                 # taken back by the person who still looks at it: it stands before what was asked meanwhile
                 (fresh if known is None or not known.released else reclaimed).append(id_)
@@ -350,6 +354,7 @@ class EventFold:
                 self._own("evaluation").add(record.item)
                 if record.item in self._items:
                     self._touched[record.item] = None
+        self._most_places = max(self._most_places, self._places)
         if fresh or reclaimed:
             waiting = self._maps["waiting"].get(event.annotator, ())
             self._own("waiting")[event.annotator] = tuple(dict.fromkeys((*reclaimed, *waiting, *fresh)))
@@ -515,9 +520,16 @@ class EventFold:
             reopened=reopened,
             undoable={a: self.events[p[-1]] for a, p in self._done.items() if p},
             redoable={a: self.events[p[-1]] for a, p in self._undone.items() if p},
+            places=self._places,
+            most_places=self._most_places,
             n_events=len(self.events),
             last_event=self.last_event,
         )
+
+
+def _is_drawn(ask: AskRecord) -> bool:
+    """Whether a question stands that was drawn for measuring, or might have been."""
+    return not ask.released and ask.role in ("policy", "uniform", "cold-start", "evaluation")
 
 
 def _counting(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vote, bool]:
