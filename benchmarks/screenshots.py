@@ -231,7 +231,9 @@ class Pages:
 
     @staticmethod
     def _neighbours(page: Any) -> None:
-        page.get_by_text("Neighbours stay neighbours").wait_for(timeout=3 * PATIENCE)
+        # the map of neighbours comes with an extra package
+        found = page.get_by_text("Neighbours stay neighbours").or_(page.get_by_text("neighbour map needs"))
+        found.first.wait_for(timeout=3 * PATIENCE)
 
     @staticmethod
     def _blend(page: Any) -> None:

@@ -90,23 +90,27 @@ def form() -> None:
                 f"take {MIN_SEEDS} or more for a verdict.",
                 icon=":material/info:",
             )
-        left, middle, more, right = st.columns([1.2, 0.6, 0.6, 1], gap="medium", vertical_alignment="bottom")
+        # side by side where there is room; no name of a field is broken
+        row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-numbers")
         # a small pool has fewer to ask about than a person asked for before
         most = min(2000, source.n_asked)
         st.session_state["compare-budget"] = min(int(st.session_state.get("compare-budget", 60)), most)
-        budget = left.number_input("Labels asked for in each run", 1, most, step=10, key="compare-budget")
-        batch = middle.number_input("Asked at a time", 1, 100, 1, key="compare-batch")
-        workers = more.number_input(
+        budget = row.number_input(
+            "Labels asked for in each run", 1, most, step=10, key="compare-budget", width=230
+        )
+        batch = row.number_input("Asked at a time", 1, 100, 1, key="compare-batch", width=150)
+        workers = row.number_input(
             "Processes",
             1,
             max(os.cpu_count() or 1, 2),
             1,
             key="compare-workers",
+            width=150,
             help="One runs beside these pages. More take ten seconds to start and leave the pages quick: "
             "for comparisons of many minutes. The results are the same.",
         )
-        if right.button(
-            "Start", type="primary", key="start-comparison", width="stretch", icon=":material/play_arrow:"
+        if row.button(
+            "Start", type="primary", key="start-comparison", width=150, icon=":material/play_arrow:"
         ):
             if not policies:
                 st.error("Choose at least one policy to hold against random.", icon=":material/error:")

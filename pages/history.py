@@ -404,7 +404,10 @@ me = current.mine(session)
 state = session.state
 rows = remembered(f"review-rows-{session.id}", state.last_event, lambda: review.decisions(session))
 # on a narrow screen the buttons wrap below the title
-widgets.style(".st-key-downloads { max-width: 100%; }")
+widgets.style(
+    ".st-key-downloads { max-width: 100%; }"
+    "@media (max-width: 640px) { .st-key-downloads { justify-content: flex-start !important; } }"
+)
 with st.container(
     horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-head"
 ):

@@ -190,6 +190,19 @@ def test_commands_by_key_skip_flag_note_zoom_and_the_card_of_keys(page: Any, ser
     page.keyboard.press("Control+Enter")
     page.keyboard.press(" ")
     page.wait_for_selector(".desk .zoomed img")
+    # while an item is large, 1 is its own size and F the whole screen: neither answers, neither flags
+    page.keyboard.press("1")
+    page.wait_for_selector(".desk .zoomed.real img")
+    page.keyboard.press("1")
+    page.wait_for_selector(".desk .zoomed:not(.real) img")
+    page.keyboard.press("f")
+    page.wait_for_function("document.fullscreenElement !== null")
+    page.keyboard.press("f")
+    page.wait_for_function("document.fullscreenElement === null")
+    page.keyboard.press(" ")
+    page.wait_for_selector(".desk .zoomed img", state="detached")
+    page.keyboard.press(" ")
+    page.wait_for_selector(".desk .zoomed img")
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     page.wait_for_selector(".desk .keys")
@@ -198,6 +211,7 @@ def test_commands_by_key_skip_flag_note_zoom_and_the_card_of_keys(page: Any, ser
     page.wait_for_function(SAVED)
     second = item_of(page)
     assert second != first and labelled(page) == 0
+    assert page.locator(".desk [data-command=flag]").inner_text().startswith("Flagged")
     page.keyboard.press("Control+z")  # the note
     page.wait_for_function(SAVED)
 

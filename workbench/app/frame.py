@@ -22,7 +22,9 @@ LOGO = Path(__file__).resolve().parent / "logo.svg"
 _PAGES: dict[str, Any] = {}
 BASE = (
     # the header floats over an empty strip; where the menu is folded away, its button stands there
-    "[data-testid=stHeader] { background: transparent; pointer-events: none; }"
+    "[data-testid=stHeader] { pointer-events: none; }"
+    # on a narrow screen the logo stands in it, and the page goes away beneath
+    "@media (min-width: 769px) { [data-testid=stHeader] { background: transparent; } }"
     "[data-testid=stHeader] *:not(button, a, button *, a *) { pointer-events: none; }"
     "[data-testid=stHeader] :is(button, a) { pointer-events: auto; }"
     "@media (min-width: 769px) { [data-testid=stApp]:not(:has([data-testid=stExpandSidebarButton]))"
