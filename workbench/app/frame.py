@@ -229,7 +229,7 @@ def _error(opened: Session) -> None:
         st.caption(f"Error: not enough to tell ({found.n} of 20 items measured).")
         return
     st.metric(
-        f"Error on {found.n:,} items of the {found.source}",
+        f"Error on {found.where}",
         percent(found.error),
         help=f"95 % interval {percent(found.low)} to {percent(found.high)}. Never trained on.",
     )

@@ -84,6 +84,7 @@ def baseline(session: Session, budget: int) -> tuple[Points, Job | None]:
                     classifier,
                     "random",
                     options=options,
+                    measured=int(session.settings.get("measured", 0)),
                     budget=budget,
                     batch=2,
                     seed=seed,

@@ -232,14 +232,20 @@ class Predictor:
         result: Floats = np.matmul(left.transpose(0, 2, 1), right) + between
         return np.repeat(0.5 * result, 2, axis=0) if self.binary else result
 
-    def projected(self, X: Array) -> Projection | None:
-        """What `latent_at` needs of raw features X [N, D]; None for a kernel that has no description."""
+    def projected(self, X: Array, *, compact: bool = False) -> Projection | None:
+        """What `latent_at` needs of raw features X [N, D]; None for a kernel that has no description.
+
+        Args:
+            X: [N, D] raw features.
+            compact: keep the kernel's block in float32, too.
+        """
         if isinstance(self.kernel, GPflowKernel):
             return None
         P, wide = len(self.whitener), len(self.points) > len(self.whitener)
         phi = np.empty((P, len(X)), dtype=np.float32)
         residual = np.empty(len(X), dtype=np.float32)
-        kernel_block = np.empty((len(X), len(self.points)), dtype=self.dtype) if wide else None
+        kept = np.float32 if compact else self.dtype
+        kernel_block = np.empty((len(X), len(self.points)), dtype=kept) if wide else None
         block = self._block()
         for start in range(0, len(X), CHUNK):
             rows = slice(start, start + CHUNK)
@@ -274,8 +280,10 @@ class Predictor:
             weights = solve_triangular(self.whitener.astype(np.float64, copy=False), self.mean_weights)
             mean: Floats = (weights.T.astype(np.float32) @ projection.phi).T
         else:
-            mean = (projection.kernel_block @ self.mean_weights).astype(np.float32)
-        return np.ascontiguousarray(mean + self.mean_offset.astype(np.float32))
+            K = projection.kernel_block
+            mean = (K @ self.mean_weights.astype(K.dtype, copy=False)).astype(np.float32, copy=False)
+        mean += self.mean_offset.astype(np.float32)
+        return np.ascontiguousarray(mean)
 
     def projects_like(self, other: Predictor) -> bool:
         """Whether a projection made by the other predictor serves this one."""

@@ -268,7 +268,7 @@ def write_run_bundle(
         "format": FORMAT,
         "kind": "run",
         "spec": spec.to_json(),
-        "pool": pool_document(pool),
+        "pool": pool_document(pool) | _sampled(spec, pool, rounds),
         "n_rounds": len(rounds),
         "n_labelled": rounds[-1].n_labelled,
     }
@@ -358,7 +358,7 @@ def _read_rounds(place: Path, document: Mapping[str, Any]) -> list[Round]:
                 Round(
                     number=number,
                     n_labelled=int(row["n_labelled"]),
-                    n_test=int(document["pool"]["n_test"]),
+                    n_test=int(document["pool"].get("n_measured", document["pool"]["n_test"])),
                     error=float(row["error"] or "nan"),
                     nll=float(row["nll"] or "nan"),
                     brier=float(row["brier"] or "nan"),
@@ -509,6 +509,12 @@ def _run_events(pool: Pool, rounds: Sequence[Round]) -> str:
         ):
             tell(r.number, item, code, "uniform" if item in r.uniform else "policy", utility)
     return csv_text(("event", "round", "kind", "item", "id", "class", "role", "utility"), rows)
+
+
+def _sampled(spec: RunSpec, pool: Pool, rounds: Sequence[Round]) -> dict[str, int]:
+    """How many of the test items a run was measured on, where it was a sample of them."""
+    large = pool.test is not None and bool(spec.measured) and pool.test.test.size > spec.measured
+    return {"n_measured": rounds[-1].n_test} if large else {}
 
 
 def pool_document(pool: Pool) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
-from workbench.sessions.measure import metrics_of, signs_of
+from workbench.sessions.latents import LARGE_BYTES
+from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.model import FittedModel, Learner, asking_policy
 from workbench.sessions.project import OpenProject
 from workbench.sessions.published import Published
@@ -92,16 +93,17 @@ def fit_measure_query(
     return Turn(model, figures, answer, seconds)
 
 
-def held_out(pool: Pool, state: ProjectState) -> tuple[Ints, Ints]:
+def held_out(pool: Pool, state: ProjectState, settings: Mapping[str, Any]) -> tuple[Ints, Ints]:
     """Items of a project to measure on and their codes among its classes; never trained on.
 
-    Those of the pool's test split, else of the evaluation set. Items that were confirmed in a grid are
+    Those of the pool's test split (where it is large, a sample drawn by the project's seed), else of the
+    evaluation set. Items that were confirmed in a grid are
     the model's surest, so they are not among them.
     """
     if pool.test is not None and pool.truth is not None:
         position = {key: code for code, key in enumerate(state.keys)}
         by_code = [position.get(state.resolve(name), -1) for name in pool.classes]
-        items = pool.test.test
+        items = measured_items(pool.test.test, int(settings["seed"]), int(settings.get("measured", 0)))
         truth = pool.truth[items]
         codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
         return items[codes >= 0], codes[codes >= 0]
@@ -179,15 +181,18 @@ class Fits:
             warm = None
             if before is not None and before.keys == state.keys and _same_model(before.chosen, chosen):
                 warm = before.model.state
+            looked = self._looked_at()
             turn = fit_measure_query(
                 self._learner_of(chosen, state.classes),
                 items,
                 codes,
                 number=number,
                 previous=warm,
-                held_out=held_out(project.pool, state),
-                # Pages show the whole pool; the rows measured on are looked up there.
-                probabilities=lambda model, rows: model.probabilities[rows],
+                held_out=held_out(project.pool, state, project.record.settings),
+                probabilities=lambda model, rows: (
+                    # Pages show the whole pool, which a large one does not do at every fit.
+                    model.probabilities_at(rows) if looked is not None else model.probabilities[rows]
+                ),
                 ask=lambda model: self._query(model, state, chosen["policy"]),
                 callback=callback,
             )
@@ -201,7 +206,7 @@ class Fits:
                 utilities=np.full(len(new), np.nan),
                 seconds=turn.seconds,
                 state=turn.model.state,
-                signs=signs_of(turn.model, None if before is None else before.model),
+                signs=signs_of(turn.model, None if before is None else before.model, looked),
                 **turn.figures,
             )
             queue: Ints = np.empty(0, dtype=np.int64)
@@ -245,6 +250,12 @@ class Fits:
             self._learnt = (training, learnt)
         return self._learnt[1]
 
+    def _looked_at(self) -> Ints | None:
+        """Items whose predictions tell how a fit goes; None for all of them, as in all but large pools."""
+        settings, pool = self._project.record.settings, self._project.pool
+        most = int(settings.get("measured", 0))
+        return measured_items(np.arange(len(pool)), int(settings["seed"]), most) if most else None
+
     def _chosen(self, state: ProjectState) -> dict[str, Any]:
         settings = self._project.settings(state)
         return {name: settings[name] for name in ("classifier", "options", "policy")}
@@ -259,9 +270,14 @@ class Fits:
     def _learner_of(self, chosen: Mapping[str, Any], classes: tuple[str, ...]) -> Learner:
         key = (chosen["classifier"], chosen["options"], classes)
         if self._learner is None or self._learner[0] != key:
-            seed = int(self._project.record.settings["seed"])
+            settings = self._project.record.settings
             made = Learner(
-                self._project.pool, chosen["classifier"], chosen["options"], seed=seed, classes=classes
+                self._project.pool,
+                chosen["classifier"],
+                chosen["options"],
+                seed=int(settings["seed"]),
+                classes=classes,
+                cached=LARGE_BYTES,
             )
             self._learner = (key, made)
         return self._learner[1]

@@ -19,6 +19,8 @@ from workbench.metrics import (
     negative_log_likelihood,
 )
 
+from workbench.sessions.randomness import MEASURE, generator
+
 if TYPE_CHECKING:
     from workbench.sessions.model import FittedModel
 
@@ -36,6 +38,7 @@ class Evaluation:
         low: lower end.
         high: upper end.
         source: "test split" or "evaluation set".
+        among: how many items there are to measure on, where n of them were drawn; else n.
     """
 
     n: int
@@ -44,6 +47,13 @@ class Evaluation:
     low: float
     high: float
     source: str
+    among: int = 0
+
+    @property
+    def where(self) -> str:
+        """What it was measured on, in words."""
+        of = f" of {self.among:,}" if self.among > self.n else ""
+        return f"{self.n:,}{of} items of the {self.source}"
 
     @property
     def enough(self) -> bool:
@@ -51,7 +61,7 @@ class Evaluation:
         return self.n >= ENOUGH
 
     @classmethod
-    def of(cls, n: int, wrong: int, source: str) -> Evaluation:
+    def of(cls, n: int, wrong: int, source: str, among: int = 0) -> Evaluation:
         """From counts."""
         if n == 0:
             return cls(0, 0, math.nan, 0.0, 1.0, source)
@@ -62,28 +72,48 @@ class Evaluation:
         # The ends are 0 and 1 exactly where nothing or everything was wrong; rounding must not say else.
         low = 0.0 if wrong == 0 else middle - half
         high = 1.0 if wrong == n else middle + half
-        return cls(n, wrong, p, low, high, source)
+        return cls(n, wrong, p, low, high, source, max(n, among))
 
 
-def signs_of(model: FittedModel, before: FittedModel | None = None) -> dict[str, float]:
+def measured_items(items: Ints, seed: int, most: int) -> Ints:
+    """Those of the test items that an error is measured on: the same ones in every round.
+
+    Args:
+        items: [n] of the test split.
+        seed: of the run or project.
+        most: how many at most; 0 takes all.
+
+    Returns:
+        [min(n, most)] of them, in their order; a function of the arguments alone.
+    """
+    if not most or items.size <= most:
+        return items
+    return items[np.sort(generator(seed, 0, MEASURE).choice(items.size, most, replace=False))]
+
+
+def signs_of(
+    model: FittedModel, before: FittedModel | None = None, items: Ints | None = None
+) -> dict[str, float]:
     """How a fit goes, from the pool and its labels alone.
 
     Args:
         model: the fitted one.
         before: the fit before it, of the same classes.
+        items: of the pool to look at; all unless given.
 
     Returns:
         `rounds.SIGNS`: mean of 1 - max p over the pool; the leave-one-out error, where the model has one;
         the share of predictions that differ from those before.
     """
-    p = model.probabilities
+    p = model.probabilities if items is None else model.probabilities_at(items)
     found = {"uncertainty": float(np.mean(1.0 - p.max(axis=1)))}
     left_out = left_out_of(model.estimator)
     if left_out is not None:
         wrong = left_out.means.argmax(axis=1) != model.codes[left_out.rows]
         found["left_out_error"] = float(np.mean(wrong))
     if before is not None and before.classes == model.classes:
-        found["changed"] = float(np.mean(p.argmax(axis=1) != before.probabilities.argmax(axis=1)))
+        old = before.probabilities if items is None else before.probabilities_at(items)
+        found["changed"] = float(np.mean(p.argmax(axis=1) != old.argmax(axis=1)))
     return found
 
 

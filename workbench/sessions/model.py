@@ -78,6 +78,12 @@ class FittedModel:
         """[N, C] class probabilities of every item of the pool."""
         return np.asarray(self.estimator.predict_proba(self.pool.features))
 
+    def probabilities_at(self, items: Ints) -> Floats:
+        """[n, C] class probabilities of some items; those of the whole pool only where somebody made them."""
+        if "probabilities" in self.__dict__:
+            return self.probabilities[items]
+        return np.asarray(self.estimator.predict_proba(self.pool.features[items]))
+
     @cached_property
     def scaled(self) -> Array:
         """[N, D] features in the space the model measures distances in."""
@@ -134,6 +140,7 @@ class Learner:
         options: constructor options, for names.
         seed: of the run or project.
         classes: names of the classes; the pool's unless given.
+        cached: bytes that may be kept of what the pool looks like to the model; little unless given.
 
     Raises:
         InputError: no such classifier or option, or a classifier that cannot take this pool.
@@ -147,13 +154,14 @@ class Learner:
         *,
         seed: int = 0,
         classes: tuple[str, ...] | None = None,
+        cached: int | None = None,
     ) -> None:
         self.pool = pool
         self.classifier = classifier
         self.options = dict(options or {})
         self.seed = seed
         self.classes = pool.classes if classes is None else classes
-        self.latents = PoolLatents(pool.features)
+        self.latents = PoolLatents(pool.features, cached)
         entry = CLASSIFIERS.get(classifier) if isinstance(classifier, str) else None
         if entry is not None and entry.binary_only and len(self.classes) > 2:
             raise InputError(

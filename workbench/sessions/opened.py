@@ -147,8 +147,11 @@ class Opened:
         items, truth = self.held_out()
         if not items.size:
             return Evaluation.of(0, 0, source)
-        wrong = int((model.probabilities[items].argmax(axis=1) != truth).sum())
-        return Evaluation.of(int(items.size), wrong, source)
+        drawn = self.pool.test is not None and "measured" in self._project.record.settings
+        p = model.probabilities_at(items) if drawn else model.probabilities[items]
+        wrong = int((p.argmax(axis=1) != truth).sum())
+        among = 0 if self.pool.test is None else self.pool.test.test.size
+        return Evaluation.of(int(items.size), wrong, source, int(among) if drawn else 0)
 
     def held_out(self, state: ProjectState | None = None) -> tuple[Ints, Ints]:
         """Items to measure on and their codes among the project's classes; never trained on.
@@ -156,7 +159,8 @@ class Opened:
         Args:
             state: to take classes and evaluation set from; the present one unless given.
         """
-        return held_out(self.pool, self.state if state is None else state)
+        settings = self._project.record.settings
+        return held_out(self.pool, self.state if state is None else state, settings)
 
     # --- inside -------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.replay import with_saved_map
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
-from workbench.sessions.spec import with_choice
+from workbench.sessions.spec import MEASURED, with_choice
 from workbench.sessions.taxonomy import class_names
 from workbench.store import Event, ProjectRecord, Store
 
@@ -73,6 +73,8 @@ def create_project(
         "seeks_missing": True,
         "test": None if loaded.test is None else _pack(loaded.test, len(loaded)),
     }
+    if loaded.test is not None and loaded.test.test.size > MEASURED:
+        settings["measured"] = MEASURED
     if overlap:
         settings["overlap"] = {"share": overlap, "people": people}
     events = [replace(Event.class_added(c), annotator="source") for c in names]

@@ -16,10 +16,12 @@ from workbench.policies.effective import DEFAULT_POLICY, check_share, mix_unifor
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.sessions.fitting import fit_measure_query
+from workbench.sessions.latents import LARGE_BYTES
+from workbench.sessions.measure import measured_items
 from workbench.sessions.model import FittedModel, Learner, check_policy
 from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
-from workbench.sessions.spec import RunSpec, with_choice
+from workbench.sessions.spec import MEASURED, RunSpec, check_measured, with_choice
 from workbench.sessions.start import answerable, initial_items
 
 STATE_EVERY = 1.0
@@ -54,6 +56,7 @@ def simulate(
     seed: int = 0,
     test_fraction: float = 0.2,
     uniform_share: float = 0.0,
+    measured: int = MEASURED,
     selector: str | Selector = "auto",
     progress: Checkpoint | None = None,
     callback: FitCallback | None = None,
@@ -76,6 +79,7 @@ def simulate(
         test_fraction: share of items kept for measuring.
         uniform_share: share of the questions drawn uniformly, whatever the policy; their utilities are
             NaN in the rounds.
+        measured: how many test items the error is measured on, at most, always the same ones; 0: all.
         selector: how a batch is chosen; "auto" is the best item for one, diverse for more.
         progress: of an interrupted run with the same arguments, to go on from; its rounds are not
             given again, and the ones that follow are what they would have been.
@@ -89,6 +93,7 @@ def simulate(
     """
     check_policy(policy, classifier)
     check_share(uniform_share)
+    check_measured(measured)
     known = answerable(pool)
     if pool.test is None:
         pool = pool.split(seed, test_fraction)
@@ -97,8 +102,10 @@ def simulate(
         raise InputError(f"The batch must be at least 1 and the budget not negative; got {batch}, {budget}.")
     assert pool.truth is not None and pool.test is not None
     truth = np.asarray(pool.truth)
-    learner = Learner(pool, classifier, with_choice(classifier, options or {}), seed=seed)
-    test = pool.test.test[truth[pool.test.test] >= 0]
+    options = with_choice(classifier, options or {})
+    # a run from before it was measured on a sample computes as it did then
+    learner = Learner(pool, classifier, options, seed=seed, cached=LARGE_BYTES if measured else None)
+    test = measured_items(pool.test.test[truth[pool.test.test] >= 0], seed, measured)
     unanswerable = np.setdiff1d(pool.trainable, known)
 
     if progress is not None and progress.rounds:
@@ -186,6 +193,7 @@ def simulate_spec(
         initial=spec.initial,
         seed=spec.seed,
         uniform_share=spec.uniform_share,
+        measured=spec.measured,
         selector=spec.selector,
         progress=progress,
         callback=callback,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.sessions.spec import RunSpec, with_choice
+from workbench.sessions.spec import MEASURED, RunSpec, with_choice
 
 MAX_RUNS = 100_000
 
@@ -32,6 +32,7 @@ class StudySpec:
         budget: as in `RunSpec`.
         batch: as in `RunSpec`.
         test_fraction: as in `RunSpec`.
+        measured: as in `RunSpec`.
     """
 
     name: str
@@ -47,6 +48,7 @@ class StudySpec:
     budget: int = 60
     batch: int = 1
     test_fraction: float = 0.2
+    measured: int = MEASURED
 
     def __post_init__(self) -> None:
         for what, values in (
@@ -83,6 +85,7 @@ class StudySpec:
                 batch=self.batch,
                 seed=seed,
                 test_fraction=self.test_fraction,
+                measured=self.measured,
             )
             for seed in range(self.seeds)
             for pool in self.pools

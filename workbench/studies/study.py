@@ -325,6 +325,8 @@ def study_document(spec: StudySpec) -> dict[str, Any]:
     """A JSON document of a study; `study_from` is the way back."""
     document = {f.name: getattr(spec, f.name) for f in fields(spec)}
     document["options"] = without_fixed(spec.options)
+    if not spec.measured:  # as earlier versions wrote it
+        del document["measured"]
     return {
         k: list(v) if isinstance(v, tuple) else dict(v) if hasattr(v, "items") else v
         for k, v in document.items()
@@ -347,7 +349,7 @@ def study_from(
         where: what held the document, for messages.
         trust_code: let it name code that is neither registered nor installed.
         stored: it is a study as `study_document` wrote it: one that says nothing of a choice is of a
-            fixed geometry. A person's document is a new study.
+            fixed geometry, and measured on all test items. A person's document is a new study.
 
     Returns:
         The study.
@@ -379,6 +381,7 @@ def study_from(
         "budget": (int,),
         "batch": (int,),
         "test_fraction": (int, float),
+        "measured": (int,),
     }
     known = [f.name for f in fields(StudySpec)]
     for key, value in given.items():
@@ -389,6 +392,8 @@ def study_from(
     named = {k: from_file(v, where, trust_code=trust_code) for k, v in given.items()}
     if stored and "large-margin" in named.get("classifiers", StudySpec.classifiers):
         named["options"] = with_choice("large-margin", named.get("options", {}), "fixed")
+    if stored:
+        named.setdefault("measured", 0)
     return StudySpec(**{"name": name, **named})
 
 
