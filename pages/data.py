@@ -6,7 +6,19 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import bringing, current, forms, frame, login, lost, preferring, sharing, uploads, widgets
+from workbench.app import (
+    bringing,
+    current,
+    forms,
+    frame,
+    login,
+    lost,
+    opening,
+    preferring,
+    sharing,
+    uploads,
+    widgets,
+)
 from workbench.app.cards import picture, project_picture, thumbnail
 from workbench.app.text import one_line, plural, verbatim
 from workbench.errors import InputError
@@ -14,6 +26,7 @@ from workbench.pools import POOLS, present_sets
 
 UNITS = {"image": "image", "table": "row", "text": "text"}
 MOST_PROJECTS = 60
+LEARNING = "known-learning"
 
 
 def facts(entry: Any) -> str:
@@ -259,8 +272,7 @@ def known_sets() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="known"):
         name = st.selectbox("Set", order, format_func=line, key="known-set", width="stretch")
         if st.button("Start labelling", key="start-known"):
-            with st.spinner("Opening the pool"):
-                forms.start(name, forms.Settings(name=present[name].name.replace("_", " ")))
+            start_known(name, forms.Settings(name=present[name].name.replace("_", " ")))
         if st.button("Options", key="options-known", type="tertiary", icon=":material/tune:"):
             options_of_known(present[name])
 
@@ -269,10 +281,57 @@ def known_sets() -> None:
 def options_of_known(entry: Any) -> None:
     kind = "image" if entry.group == "images" else "table"
     st.markdown(f"**{verbatim(entry.name.replace('_', ' '))}** · {plural(entry.n_items, UNITS[kind])}")
+    features = "shapes"
+    if kind == "image":
+        features = st.selectbox(
+            "What the model sees",
+            ("shapes", "pixels"),
+            format_func=lambda name: {
+                "shapes": "Shapes: gradients and patches, learnt from the images",
+                "pixels": "Pixels: as they are",
+            }[name],
+            help="Shapes need far fewer labels. They are learnt once, in a minute or two, and kept. Networks "
+            "and attacks need pixels.",
+            key="known-features",
+        )
     chosen = forms.settings(f"known-{entry.full_name}", entry.name.replace("_", " "), kind, entry.n_classes)
     if st.button("Start labelling", type="primary", key="start-known-options", icon=":material/play_arrow:"):
-        with st.spinner("Opening the pool"):
-            forms.start(entry.full_name, chosen)
+        start_known(entry.full_name, chosen, features)
+
+
+def start_known(name: str, chosen: Any, features: str = "shapes") -> None:
+    """Start a project on a known set; of images on shapes, which the page shows while they are learnt."""
+    from workbench.classifiers import CLASSIFIERS
+    from workbench.pools import with_learnt_features
+
+    network = chosen.classifier in CLASSIFIERS and CLASSIFIERS[chosen.classifier].image_only
+    options = {} if features == "pixels" or network else with_learnt_features(name, {})
+    if opening.learns(options):
+        st.session_state[LEARNING] = (name, chosen, options)
+        st.rerun()
+    with st.spinner("Opening the pool"):
+        forms.start(name, chosen, options=options)
+
+
+def learning() -> None:
+    """A known set whose features are made before its project starts."""
+    name, chosen, options = st.session_state[LEARNING]
+    st.header(verbatim(chosen.name))
+
+    def leave() -> None:
+        st.session_state.pop(LEARNING, None)
+
+    try:
+        pool = opening.pool_of(name, options)
+        if pool is None:
+            st.button("Choose something else", key="leave-known", type="tertiary", on_click=leave)
+            return
+        with st.status("Opening", expanded=True) as stages:
+            leave()
+            forms.start(name, chosen, options=options, stages=stages, pool=pool)
+    except InputError as error:
+        leave()
+        st.error(verbatim(error), icon=":material/error:")
 
 
 cards = " grid-template-columns: repeat(auto-fill, minmax(max(13rem, 30%), 1fr)); }"
@@ -288,6 +347,8 @@ if forms.EXISTING in st.session_state:
     which_project()
 if bringing.PLACE in st.session_state:
     bringing.page()
+elif LEARNING in st.session_state:
+    learning()
 else:
     projects()
     preferring.panel()

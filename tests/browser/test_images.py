@@ -27,7 +27,12 @@ def test_fashion_mnist_is_labelled_image_by_image(page: Any, own_server: Server)
     picker.fill("fashion")
     page.locator("[role=option]", has_text="fashion mnist").click()
     settled(page)
-    page.click(".st-key-start-known button")
+    # its pixels: shapes of seventy thousand images are learnt for minutes before the first one is shown
+    page.click(".st-key-options-known button")
+    page.locator(".st-key-known-features input").click()
+    page.locator("[role=option]", has_text="Pixels").click()
+    settled(page)
+    page.click(".st-key-start-known-options button")
     page.wait_for_selector(".desk .title:not(:empty)", timeout=4 * PATIENCE)
     sidebar = page.locator("[data-testid=stSidebar]").inner_text()
     assert "0 of 60,000 items labelled" in sidebar

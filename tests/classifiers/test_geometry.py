@@ -1,10 +1,12 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from workbench.classifiers import Geometry
+from workbench.classifiers import geometry as geometry_module
 from workbench.errors import InputError
 
 
@@ -128,3 +130,31 @@ def test_importing_it_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_centres_of_a_large_pool_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WORKBENCH_FEATURES", str(tmp_path))
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    X[:, 3] = np.arange(300) % 5  # a column that may stand for categories
+    fresh = Geometry.of(X, 8, 1, n_mean=12, representations=True)
+    monkeypatch.setattr(geometry_module, "_WORTH", 100)
+    kept = Geometry.of(X, 8, 1, n_mean=12, representations=True)
+
+    def nothing(*given: object, **named: object) -> None:
+        raise AssertionError("measured again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(geometry_module, "_k_means", nothing)
+        read = Geometry.of(X, 8, 1, n_mean=12, representations=True)
+        for seed, points in ((2, 8), (1, 9)):
+            with pytest.raises(AssertionError, match="measured again"):
+                Geometry.of(X, points, seed, n_mean=12, representations=True)
+    for other in (kept, read):
+        one, two = fresh.to_arrays(), other.to_arrays()
+        assert one.keys() == two.keys()
+        for name, array in one.items():
+            np.testing.assert_array_equal(two[name], array)
+    for place in tmp_path.iterdir():
+        (place / "shift.npy").unlink()
+    again = Geometry.of(X, 8, 1, n_mean=12, representations=True)
+    assert np.array_equal(again.inducing, fresh.inducing)

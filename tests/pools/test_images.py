@@ -242,6 +242,31 @@ def test_jpegs_laid_end_to_end():
         load_pool(npz(**{**arrays, "y_train": np.zeros(11)}), file_name="c.npz")
 
 
+def test_many_jpegs_are_decoded_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("WORKBENCH_FEATURES", str(tmp_path))
+    monkeypatch.setattr("workbench.pools.formats.arrays.WORTH", 5)
+    files = []
+    for image in COLOUR:
+        stream = io.BytesIO()
+        Image.fromarray(image).save(stream, "JPEG", quality=95)
+        files.append(stream.getvalue())
+    offsets = np.cumsum([0, *map(len, files)])
+    data = npz(jpeg_train=np.frombuffer(b"".join(files), np.uint8), offset_train=offsets)
+    first = load_pool(data, file_name="c.npz")
+    (kept,) = tmp_path.glob("decoded-*/images.npy")
+
+    def decoded(*given, **named):
+        raise AssertionError("decoded again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.pools.formats.images.decode_image", decoded)
+        again = load_pool(data, file_name="c.npz")
+    np.testing.assert_array_equal(again.features, first.features)
+    np.testing.assert_array_equal(again.fingerprints, first.fingerprints)
+    kept.write_bytes(b"cut short")
+    np.testing.assert_array_equal(load_pool(data, file_name="c.npz").features, first.features)
+
+
 @pytest.mark.slow
 def test_fashion_mnist_is_whole():
     needs("images/fashion_mnist.npz")

@@ -6,12 +6,14 @@ while labels arrive, so a warm start continues exactly where the last fit ended.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, digest
 from workbench.classifiers.representation import MAKERS, Representation
 from workbench.engine.runtime import prepare
 from workbench.errors import InputError
@@ -21,6 +23,7 @@ prepare()
 
 MAX_ROWS = 20_000  # k-means looks at no more rows than this
 _MEDIAN_ROWS = 512
+_WORTH = 1_000_000  # numbers looked at from which on centres are kept on disk
 _LLOYD_STEPS = 15
 
 
@@ -126,10 +129,38 @@ class Geometry(NamedTuple):
         n = len(features)
         if n == 0:
             raise InputError("A geometry needs at least one row of features.")
+        begun = seed, n_inducing, n_mean, common_scale, clip, method, representations
         rng = np.random.default_rng([seed, 0x6E0])
         rows = np.arange(n) if n <= MAX_ROWS else np.sort(rng.choice(n, MAX_ROWS, replace=False))
         sample = np.asarray(features[rows], dtype=np.float64)
         shift, scale = _common(sample) if common_scale else _z_score(sample)
+        if sample.size < _WORTH:
+            return cls._of(sample, shift, scale, rng, *begun)
+        from workbench.pools.features.cache import kept_arrays
+
+        # centres differ by the last bits with another library or number of threads
+        libraries = *(version(name) for name in ("scikit-learn", "numpy")), os.environ.get("OMP_NUM_THREADS")
+        key = digest(sample).hex(), n, begun, libraries
+        return cls.from_arrays(
+            kept_arrays("geometry", key, lambda: cls._of(sample, shift, scale, rng, *begun).to_arrays())
+        )
+
+    @classmethod
+    def _of(
+        cls,
+        sample: Floats,
+        shift: Floats,
+        scale: Floats,
+        rng: np.random.Generator,
+        seed: int,
+        n_inducing: int,
+        n_mean: int,
+        common_scale: bool,
+        clip: float,
+        method: str,
+        representations: bool,
+    ) -> Geometry:
+        """What is measured of the rows that are looked at."""
         limit = np.inf if common_scale else float(clip)
 
         def measured(rows: Floats, shift: Floats, scale: Floats, rng: np.random.Generator) -> Geometry:

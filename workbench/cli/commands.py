@@ -114,6 +114,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last line only.")] = False,
 ) -> None:
     """Label a pool with its own truth as the oracle, and print how the error falls."""
+    from workbench.classifiers import CLASSIFIERS
     from workbench.cli.runs import run_once
     from workbench.cli.values import feature_sets, parse_settings, typed
     from workbench.pools import with_learnt_features
@@ -122,10 +123,12 @@ def run(
     options = parse_settings(settings or [])
     of_pool = parse_settings(pool_set or [], "--pool-set")
     typed(classifier, policy, selector, options, feature_sets(of_pool))
+    network = classifier in CLASSIFIERS and CLASSIFIERS[classifier].image_only
     spec = RunSpec(
         pool=pool,
         target=target,
-        pool_options=with_learnt_features(pool, of_pool),
+        # a network learns from the pixels
+        pool_options=of_pool if network else with_learnt_features(pool, of_pool),
         classifier=classifier,
         options=options,
         policy=policy,

@@ -165,13 +165,16 @@ def with_learnt_features(
         file_name: name of an upload.
 
     Returns:
-        The options, with features="shapes" for a zip or a folder of images, text_features="pieces" for
-        texts, and a use for every column where uses were said or guessed; anything else as it is.
+        The options, with features="shapes" for a zip or a folder of images and for the known sets of
+        images, text_features="pieces" for texts, and a use for every column where uses were said or
+        guessed; anything else as it is.
     """
     given = dict(options)
-    if isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source)):
-        return given
     chosen = {"features", "n_components", "resize", "mode"} & set(given)
+    if isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source)):
+        if source.startswith("images:") and not chosen:
+            given["features"] = "shapes"
+        return given
     entry = format_of(File.of(source, file_name))
     if not chosen and entry.name == "images":
         given["features"] = "shapes"

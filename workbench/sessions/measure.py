@@ -18,7 +18,6 @@ from workbench.metrics import (
     macro_f1,
     negative_log_likelihood,
 )
-
 from workbench.sessions.randomness import MEASURE, generator
 
 if TYPE_CHECKING:

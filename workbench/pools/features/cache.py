@@ -200,6 +200,44 @@ def cached_features(
     return found
 
 
+def kept_arrays(kind: str, key: Any, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+    """Arrays that take long to make, read where this version made them before.
+
+    Args:
+        kind: of what they are.
+        key: everything they depend on; its `repr` tells one from another.
+        make: makes them.
+
+    Returns:
+        The arrays; those of 32 MB and more stay on disk where they were kept. What cannot be read or
+        written is made.
+    """
+    place = _folder() / f"{kind}-{sha256(repr((VERSION, kind, key)).encode()).hexdigest()[:32]}"
+    try:
+        found = {}
+        for name in json.loads((place / "names.json").read_text(encoding="utf-8")):
+            path = place / f"{name}.npy"
+            large = path.stat().st_size > _MAPPED
+            found[str(name)] = np.load(path, allow_pickle=False, mmap_mode="r" if large else None)
+        os.utime(place)
+        return found
+    except (OSError, ValueError, TypeError):  # not there, damaged, or of another version
+        pass
+    made = make()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        beside = Path(tempfile.mkdtemp(dir=place.parent, prefix="new-"))
+        for name, array in made.items():
+            np.save(beside / f"{name}.npy", array)
+        (beside / "names.json").write_text(json.dumps(list(made)), encoding="utf-8")
+        shutil.rmtree(place, ignore_errors=True)
+        beside.rename(place)
+        _keep_newest(place.parent)
+    except OSError:  # a full or read-only disk: it is made again next time
+        pass
+    return made
+
+
 def _saved(document: Any, kind: str, fixed: Mapping[str, Any]) -> dict[str, Any] | None:
     """The document of a map of this kind, or of the part of a joined one."""
     if not isinstance(document, Mapping):

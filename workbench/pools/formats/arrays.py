@@ -9,9 +9,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, digest
 from workbench.errors import InputError
 from workbench.pools.building import image_pool, number_pool, own_split
+from workbench.pools.features.cache import WORTH, kept_arrays
 from workbench.pools.features.numbers import check_finite
 from workbench.pools.features.table import NumberColumn, TableFeatureMap
 from workbench.pools.formats import Reader
@@ -408,7 +409,10 @@ def _checked_ids(ids: Array, label: str) -> list[str]:
 
 
 def _decoded(archive: NpzFile, max_cells: int) -> Array:
-    """The images of JPEG files laid end to end in jpeg_train, jpeg_test, with offset_train, offset_test."""
+    """The images of JPEG files laid end to end in jpeg_train, jpeg_test, with offset_train, offset_test.
+
+    Thousands of them are decoded once and kept on disk.
+    """
     from workbench.pools.formats.images import decode_image, stack_images
 
     def images() -> Iterator[Array]:
@@ -422,7 +426,14 @@ def _decoded(archive: NpzFile, max_cells: int) -> Array:
 
     offsets = {part: _offsets(archive, part) for part in ("train", "test") if f"jpeg_{part}" in archive}
     n = sum(len(bounds) - 1 for bounds in offsets.values())
-    return stack_images(images(), n, archive.name, 4 * max_cells)
+    if n < WORTH:
+        return stack_images(images(), n, archive.name, 4 * max_cells)
+    key = [(part, digest(archive[f"jpeg_{part}"], bounds).hex()) for part, bounds in offsets.items()]
+    return kept_arrays(
+        "decoded",
+        (key, 4 * max_cells),
+        lambda: {"images": stack_images(images(), n, archive.name, 4 * max_cells)},
+    )["images"]
 
 
 def _offsets(archive: NpzFile, part: str) -> Array:
