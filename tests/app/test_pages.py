@@ -252,3 +252,39 @@ def test_a_rare_class_of_a_table_of_ones_own_is_looked_for_and_found(home: Path,
         session.refit()
     else:
         pytest.fail("the rare class was not found in 25 questions")
+
+
+def test_a_known_set_of_images_starts_on_shapes_and_offers_pixels(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workbench.app.jobs import manager
+    from workbench.store import Store
+
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(0, 256, (30, 16, 16)).astype(np.uint8)
+    (tmp_path / "images").mkdir()
+    np.savez(
+        tmp_path / "images" / "mnist.npz",
+        x_train=drawn[:20],
+        y_train=np.arange(20) % 10,
+        x_test=drawn[20:],
+        y_test=np.arange(10),
+    )
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    test = open_page("data")
+    test.selectbox(key="known-set").set_value("images:mnist").run()
+    test.button(key="start-known").click().run()
+    made: list[Any] = []
+    for _ in range(1000):  # the page looks again by itself
+        made = [p for p in Store.open().projects() if p.pool["name"] == "images:mnist"]
+        if made:
+            break
+        assert not test.exception and not test.main.error
+        for job in manager().active("opening"):
+            job.wait(60)
+        test.run()
+    assert [p.pool["options"] for p in made] == [{"features": "shapes"}]
+    again = open_page("data")
+    again.selectbox(key="known-set").set_value("images:mnist").run()
+    again.button(key="options-known").click().run()
+    assert again.selectbox(key="known-features").options[1].startswith("Pixels")
