@@ -78,14 +78,38 @@ def _by(encoder: str, kind: str, items: Sequence[Any]) -> Array:
     return VectorFeatureMap.of(vectors, encoder).transform(vectors)
 
 
-def curve(X: Array, y: Ints, marks: tuple[int, ...], policy: str, seed: int) -> list[float]:
-    """Error on the last third of the items at each number of labels."""
+def rival(side: str) -> Any:
+    """A linear model in scikit-learn's defaults."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC() if side == "svm" else LogisticRegression(max_iter=1000)
+
+
+def term_weights(name: str, n: int, seed: int) -> Any:
+    """[n, terms] sparse sublinear TF-IDF of words and pairs of words, as the rivals have it of texts."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    file = find_file(f"text/{name}/train.csv")
+    assert file is not None
+    pool = load_pool(file, text_column="text", target="category")
+    assert isinstance(pool.items, TextItems)
+    rows = np.sort(np.random.default_rng([seed, n]).permutation(len(pool))[:n])
+    texts = [pool.items.texts[row] for row in rows]
+    return TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=2).fit_transform(texts)
+
+
+def curve(
+    X: Any, y: Ints, marks: tuple[int, ...], policy: str, seed: int, side: str = "default"
+) -> list[float]:
+    """Error on the last third of the items at each number of labels, of the default model or a rival."""
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(len(y))
     test, open_ = order[: len(y) // 3], list(order[len(y) // 3 :])
     classes = np.unique(y)
-    # of the whole pool, as in a session
-    geometry = LargeMarginClassifier(classes=classes).measure(X, seed, common_scale=True)
+    geometry = None
+    if side == "default":  # of the whole pool, as in a session
+        geometry = LargeMarginClassifier(classes=classes).measure(X, seed, common_scale=True)
     labelled: list[int] = []
     errors = []
     # margin asks in batches of a quarter of what is labelled, as a person in a hurry would
@@ -97,18 +121,26 @@ def curve(X: Array, y: Ints, marks: tuple[int, ...], policy: str, seed: int) -> 
     for step in steps:
         wanted = step - len(labelled)
         if policy == "margin" and model is not None:
-            top = np.sort(model.predict_proba(X[open_]), axis=1)[:, -2:]
+            scores = model.decision_function if side == "svm" else model.predict_proba
+            top = np.sort(_columns(scores(X[open_])), axis=1)[:, -2:]
             chosen = np.argsort(top[:, 1] - top[:, 0], kind="stable")[:wanted].tolist()
         else:
             chosen = list(range(wanted))
         taken = {open_[place] for place in chosen}
         labelled += sorted(taken)
         open_ = [row for row in open_ if row not in taken]
-        model = LargeMarginClassifier(classes=classes, geometry=geometry, random_state=seed)
+        if side == "default":
+            model = LargeMarginClassifier(classes=classes, geometry=geometry, random_state=seed)
+        else:
+            model = rival(side)
         model.fit(X[labelled], y[labelled])
         if step in marks:
             errors.append(float(np.mean(model.predict(X[test]) != y[test])))
     return errors
+
+
+def _columns(scores: Array) -> Array:
+    return scores if scores.ndim == 2 else np.stack([-scores, scores], axis=1)  # of two classes
 
 
 def labels_to_reach(marks: tuple[int, ...], errors: list[float], target: float) -> float:
@@ -129,6 +161,7 @@ def main(flags: Sequence[str] | None = None) -> int:
     parser.add_argument("--labels", nargs="+", type=int, default=list(MARKS))
     parser.add_argument("--policy", choices=("margin", "random"), default="margin")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--rivals", action="store_true", help="linear models on the same features, too")
     parser.add_argument("--encoders", nargs="*", default=[], help="names of encoders to measure beside them")
     arguments = parser.parse_args(flags)
     marks = tuple(sorted(arguments.labels))
@@ -138,6 +171,14 @@ def main(flags: Sequence[str] | None = None) -> int:
             found, truth, seconds = features_of(name, arguments.items, seed, arguments.encoders)
             for kind, X in found.items():
                 curves.setdefault(kind, []).append(curve(X, truth, marks, arguments.policy, seed))
+            if arguments.rivals:
+                if name == "banking77":
+                    found["tf-idf"], seconds["tf-idf"] = term_weights(name, arguments.items, seed), 0.0
+                for kind, X in found.items():
+                    for side in ("svm", "logistic"):
+                        errors = curve(X, truth, marks, arguments.policy, seed, side)
+                        curves.setdefault(f"{kind}, {side}", []).append(errors)
+                        seconds[f"{kind}, {side}"] = seconds[kind]
         means = {kind: np.mean(several, axis=0).tolist() for kind, several in curves.items()}
         for kind, errors in means.items():
             print(
@@ -147,7 +188,7 @@ def main(flags: Sequence[str] | None = None) -> int:
                 flush=True,
             )
         old = next(iter(means.values()))
-        for kind, new in list(means.items())[1:]:
+        for kind, new in [(kind, new) for kind, new in means.items() if "," not in kind][1:]:
             needed = labels_to_reach(marks, new, old[-1])
             bound = "at least " if needed == marks[0] else ""
             print(f"{name:14} {marks[-1]} labels on the old are {needed:.0f} on {kind}: {bound}"
