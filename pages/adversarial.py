@@ -298,7 +298,7 @@ def verdict(result: Any, k: int, detector: str, attack: str, strength: float) ->
 
     a, s = result.row(attack, strength)
     curve = roc(result.clean_scores[k], result.scores[a, s, k])
-    found = float(np.max(np.asarray(curve.found)[np.asarray(curve.false_alarms) <= 0.05 + 1e-12], initial=0))
+    found = float(np.max(curve.true_positive[curve.false_positive <= 0.05 + 1e-12], initial=0))
     right = float(np.mean(result.clean_codes == result.truth))
     return (
         f"{title_of(attack)} at strength {strength:.3g}: right on {percent(float(result.accuracy[a, s]), 0)} "
@@ -368,7 +368,7 @@ def detection(outcome: Any, k: int, names: dict[str, str], attack: str, strength
         attacked = attacked[result.successful[i, s]] if successful else attacked
         if len(attacked):
             curve = roc(clean, attacked)
-            lines[title_of(name)] = (curve.false_alarms, curve.found)
+            lines[title_of(name)] = (curve.false_positive, curve.true_positive)
             size[title_of(name)] = areas[i, s, k]
     with left:
         drawn(

@@ -300,10 +300,14 @@ def ranks(several: list[StudyResult], measure: str) -> None:
         fig, "comparison-ranks", "Mean rank of each policy; bars join those that are not told apart"
     )
     downloads.figure_downloads(fig, "mean-ranks", "save-ranks")
-    if ranking.p == ranking.p:
-        st.caption(
-            f"Friedman's test: p = {ranking.p:.2g}. Bars join policies that are not told apart (Nemenyi)."
-        )
+    words = [f"Friedman's test: p = {ranking.p:.2g}."] if ranking.p == ranking.p else []
+    if ranking.groups:
+        groups = "; ".join(", ".join(map(title_of, group)) for group in ranking.groups)
+        words.append(f"Not told apart by Nemenyi's test: {groups}.")
+    elif ranking.critical_difference == ranking.critical_difference:
+        words.append("Nemenyi's test tells all of them apart.")
+    if words:
+        st.caption(" ".join(words))
 
 
 def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, desk, forms, frame, login, oracle, pace, widgets
+from workbench.app import current, desk, forms, frame, labelling_speed, login, oracle, widgets
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
 from workbench.classifiers.protocols import choice_of
@@ -82,7 +82,7 @@ def progress_line(session: Any) -> None:
         parts.append(f"evaluation set: {measured:,} of {len(state.evaluation):,} answered")
     came = taken_over(session)
     st.markdown(" · ".join([*parts, came] if came else parts))
-    quiet = pace.line(session.events, session.annotator, session.rounds, session.n_left)
+    quiet = labelling_speed.line(session.events, session.annotator, session.rounds, session.n_left)
     if quiet:
         st.caption(verbatim(quiet))
     choice = None if model is None else choice_of(model.estimator)
@@ -141,7 +141,7 @@ def how_it_goes(session: Any) -> None:
         )
         early_signs(session)
         return
-    rounds = pace.latest_at_each([r for r in session.rounds if r.n_test])
+    rounds = labelling_speed.latest_at_each([r for r in session.rounds if r.n_test])
     if not rounds:
         ready = sum(1 for count in session.state.counts.values() if count) > 1
         after = "is under way" if ready else "comes with labels of two classes"
@@ -154,7 +154,7 @@ def how_it_goes(session: Any) -> None:
     runs, job = oracle.baseline(session, reach)
     curves = [yours, summarise("random questions", runs, baseline=True)]
     widgets.figure(
-        learning_curve(curves, height=320, marks=pace.changes(session.events)),
+        learning_curve(curves, height=320, marks=labelling_speed.changes(session.events)),
         "error-curve",
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
     )
@@ -175,7 +175,7 @@ def early_signs(session: Any) -> None:
     from workbench.figures.curves import learning_curve, summarise
     from workbench.sessions.rounds import SIGNS
 
-    rounds = pace.latest_at_each([r for r in session.rounds if r.signs])
+    rounds = labelling_speed.latest_at_each([r for r in session.rounds if r.signs])
     at = [r.n_labelled for r in rounds]
     curves = [
         summarise(title, [(at, [r.signs.get(name, float("nan")) for r in rounds])])
@@ -183,7 +183,9 @@ def early_signs(session: Any) -> None:
     ]
     if len(rounds) > 1:
         widgets.figure(
-            learning_curve(curves, measure="Share", height=320, marks=pace.changes(session.events)),
+            learning_curve(
+                curves, measure="Share", height=320, marks=labelling_speed.changes(session.events)
+            ),
             "early-signs",
             "How it goes without a measurement: all three should fall. The labels were asked for because "
             "they are hard, so the first is usually above the error on the pool.",

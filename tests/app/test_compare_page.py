@@ -160,6 +160,7 @@ def test_the_page_shows_all_of_it(tokens: list[str]) -> None:
     page.multiselect(key=f"beside-{tokens[0]}").set_value([tokens[1]]).run()
     assert not page.exception
     assert [s for s in page.subheader if "Mean ranks over 2 comparisons" in s.value]
+    assert any("Not told apart by Nemenyi's test: " in caption.value for caption in page.caption)
     both_tables = page.table[0].value
     assert len(both_tables) == 4 and both_tables["Comparison"].nunique() == 2
     page.session_state["comparison-round-box"] = True

@@ -53,8 +53,8 @@ def test_confusion_counts_both_kinds():
 
 def test_roc_passes_through_the_corners():
     curve = roc(np.array([0.1, 0.4]), np.array([0.3, 0.9]))
-    assert (curve.false_alarms[0], curve.found[0]) == (0, 0)
-    assert (curve.false_alarms[-1], curve.found[-1]) == (1, 1)
+    assert (curve.false_positive[0], curve.true_positive[0]) == (0, 0)
+    assert (curve.false_positive[-1], curve.true_positive[-1]) == (1, 1)
 
 
 def test_scores_are_the_policies_utilities(pixels_model, digits):

@@ -325,12 +325,12 @@ def summary(report: TableReport) -> None:
         return
     most = sorted(report.classes.items(), key=lambda pair: -pair[1])
     known = sum(report.classes.values())
-    rest = report.n_rows - known
+    unlabelled = report.n_rows - known
     st.caption(
         f"{plural(len(most), 'class', 'classes')}: "
         + ", ".join(f"{verbatim(name, 30)} ({n:,})" for name, n in most[:8])
         + (f" and {len(most) - 8} more" if len(most) > 8 else "")
-        + (f" · {plural(known, 'label')} taken over, {rest:,} to ask" if rest > 0 else "")
+        + (f" · {plural(known, 'label')} taken over, {unlabelled:,} to ask" if unlabelled > 0 else "")
     )
 
 

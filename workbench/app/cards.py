@@ -70,7 +70,7 @@ def draw(project: str, pool: Pool) -> None:
         shown = [pool.items.show(i).image for i in range(0, len(pool), max(1, len(pool) // 18))[:18]]
         image = sheet([tile(one, 64) for one in shown if one is not None], 6, gap=4, ground=255)
         private_folder(place.parent)
-        handle, beside = tempfile.mkstemp(dir=place.parent, suffix=".png")
+        handle, temporary = tempfile.mkstemp(dir=place.parent, suffix=".png")
         os.close(handle)
-        Image.fromarray(image).save(beside, "PNG")
-        Path(beside).replace(place)
+        Image.fromarray(image).save(temporary, "PNG")
+        Path(temporary).replace(place)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench import metrics
 from workbench.arrays import Array, Floats
 from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
@@ -81,42 +82,27 @@ def area_under_roc(clean: Floats, attacked: Floats) -> float:
         attacked: [m] scores.
 
     Returns:
-        In [0, 1]; exactly .5 for equal scores; NaN when either is empty.
+        In [0, 1]; exactly .5 for equal scores; NaN when either is empty or holds a NaN.
     """
-    from scipy.stats import rankdata
-
-    n, m = len(clean), len(attacked)
-    if n == 0 or m == 0:
+    truth, scores = _pooled(clean, attacked)
+    if not len(clean) or not len(attacked) or np.isnan(scores).any():
         return float("nan")
-    ranks = rankdata(np.concatenate([attacked, clean]))[:m]
-    return float((ranks.sum() - m * (m + 1) / 2) / (n * m))
+    return metrics.area_under_roc(truth, scores)
 
 
-class Roc(NamedTuple):
-    """A ROC curve.
-
-    Attributes:
-        false_alarms: [T] share of clean images flagged, ascending from 0 to 1.
-        found: [T] share of attacked images flagged.
-        thresholds: [T] flagged where the score is at least this.
-    """
-
-    false_alarms: Floats
-    found: Floats
-    thresholds: Floats
-
-
-def roc(clean: Floats, attacked: Floats) -> Roc:
-    """The ROC curve of scores.
+def roc(clean: Floats, attacked: Floats) -> metrics.RocCurve:
+    """The ROC curve of scores: attacked images are what is to be found.
 
     Args:
-        clean: [n].
-        attacked: [m].
+        clean: [n], at least one.
+        attacked: [m], at least one.
     """
-    from sklearn.metrics import roc_curve
+    return metrics.roc_curve(*_pooled(clean, attacked))
 
-    truth = np.concatenate([np.zeros(len(clean)), np.ones(len(attacked))])
-    return Roc(*roc_curve(truth, np.concatenate([clean, attacked])))
+
+def _pooled(clean: Floats, attacked: Floats) -> tuple[Array, Floats]:
+    """Whether each was attacked, and the scores."""
+    return np.repeat([False, True], [len(clean), len(attacked)]), np.concatenate([clean, attacked])
 
 
 def threshold_at(clean: Floats, rate: float) -> float:

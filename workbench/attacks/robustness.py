@@ -219,8 +219,8 @@ def measure(
     shape = len(names), len(grid), len(images)
     codes, confidence = np.empty(shape, np.int64), np.empty(shape)
     scores = np.empty((*shape[:2], len(chosen), shape[2]))
-    kept = np.arange(min(max(keep, 0), len(images)))
-    pictures = np.empty((*shape[:2], len(kept), images.shape[1]), np.float32)
+    shown = np.arange(min(max(keep, 0), len(images)))
+    pictures = np.empty((*shape[:2], len(shown), images.shape[1]), np.float32)
     for a, name in enumerate(names):
         own_loss = ATTACKS[name].loss if ATTACKS[name].needs_variance else loss
         found = attacks_on(
@@ -231,7 +231,7 @@ def measure(
             tell(f"{ATTACKS[name].title}, strength {strength:g}")
             moved = next(found)
             codes[a, s], confidence[a, s], scores[a, s] = score(model, moved, chosen, random_state)
-            pictures[a, s] = moved[kept]
+            pictures[a, s] = moved[shown]
     softmax_accuracy = None
     if softmax is not None:
         found = attacks_on(softmax, images, labels, method="fgsm", strengths=grid, loss=loss)
@@ -261,17 +261,17 @@ def measure(
             "images": len(images),
             "versions": versions(),
         },
-        examples=_examples(model, images, kept, pictures) if kept.size else None,
+        examples=_examples(model, images, shown, pictures) if shown.size else None,
     )
 
 
-def _examples(model: Any, images: Floats, kept: Ints, pictures: Floats) -> Examples:
-    clean = images[kept]
+def _examples(model: Any, images: Floats, shown: Ints, pictures: Floats) -> Examples:
+    clean = images[shown]
     if not supports_latent(model):
-        return Examples(kept, clean, pictures, None, None)
+        return Examples(shown, clean, pictures, None, None)
     flat = model.predict_latent(pictures.reshape(-1, pictures.shape[-1]).astype(np.float64))
     latent = Latent(*(np.asarray(part).reshape(*pictures.shape[:3], -1) for part in flat))
-    return Examples(kept, clean, pictures, model.predict_latent(clean), latent)
+    return Examples(shown, clean, pictures, model.predict_latent(clean), latent)
 
 
 def versions() -> dict[str, str]:

@@ -80,11 +80,11 @@ class Geometry(NamedTuple):
         if name == self.name:
             return self
         (chosen,) = (other for other in self.alternatives if other.name == name)
-        rest = (
+        others = (
             self._replace(alternatives=()),
             *(other for other in self.alternatives if other is not chosen),
         )
-        return chosen._replace(alternatives=rest)
+        return chosen._replace(alternatives=others)
 
     @classmethod
     def of(

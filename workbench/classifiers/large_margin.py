@@ -483,13 +483,13 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         rows: Any = slice(None)
         if n > LEFT_OUT_ROWS:  # a part of the rows, each counting for several, tells the curvature
             rows = np.sort(rng.choice(n, LEFT_OUT_ROWS, replace=False))
-        kept = fit.rows[rows]
-        sample = np.sort(rng.choice(len(kept), min(len(kept), cal.SAMPLE), replace=False))
+        sampled = fit.rows[rows]
+        sample = np.sort(rng.choice(len(sampled), min(len(sampled), cal.SAMPLE), replace=False))
         at = wide_mean.derivatives(fit.fit.margin[rows], fit.fit.second[rows], self.temperature)
         means = cal.leave_one_out(
-            fit.phi[rows], fit.mean, codes[kept], fit.fit.rivals[rows], at, sample, weight=n / len(kept)
+            fit.phi[rows], fit.mean, codes[sampled], fit.fit.rivals[rows], at, sample, weight=n / len(sampled)
         )
-        chosen = kept[sample]
+        chosen = sampled[sample]
         return fit._replace(left_out=cal.judge(means, codes[chosen], chosen, self._prior_log_beta(fit)))
 
     def _cross_validated(self, fit: _KernelFit, scaled: Floats, codes: Ints) -> Floats:

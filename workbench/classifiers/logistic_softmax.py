@@ -269,9 +269,10 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         for first in range(0, len(X), rows):
             part = slice(first, first + rows)
             phi = self.predictor_.project(X[part]).astype(np.float64)
-            rest = prior(self.predictor_.scaled(X[part])).astype(np.float64) - np.einsum("np,np->n", phi, phi)
+            residual = prior(self.predictor_.scaled(X[part])).astype(np.float64)
+            residual -= np.einsum("np,np->n", phi, phi)
             f = centre + (phi @ flat).reshape(len(phi), S, C)
-            f += np.sqrt(np.maximum(rest, 0.0))[:, None, None] * self.noise_
+            f += np.sqrt(np.maximum(residual, 0.0))[:, None, None] * self.noise_
             s = expit(f)
             out[part] = (s / s.sum(axis=2, keepdims=True)).mean(axis=1)
         return out / out.sum(axis=1, keepdims=True)

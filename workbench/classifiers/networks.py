@@ -310,8 +310,8 @@ class LargeMarginNetClassifier(_NetworkClassifier):
 
         self._prepare(X)
         rng = np.random.default_rng([self._seed(), 0x101])
-        kept, held_out = self._held_out(codes, rng)
-        n = len(kept)
+        train, held_out = self._held_out(codes, rng)
+        n = len(train)
         epochs = self.joint_epochs if n >= JOINT_FROM * len(self.classes_) else 0
         rows, shares = self._schedule(n, epochs, rng)
         first = len(self._schedule(n, self.pretrain_epochs, rng)[0])
@@ -322,11 +322,11 @@ class LargeMarginNetClassifier(_NetworkClassifier):
                 None if callback is None else callback((offset + done) / total, -loss * n)
             )
 
-        started = self._softmax_network(X[kept], codes[kept], self.pretrain_epochs, report(0))
+        started = self._softmax_network(X[train], codes[train], self.pretrain_epochs, report(0))
         self.weights_ = started.variables[:-2]
-        features = self._features(X[kept]).astype(np.float64)
+        features = self._features(X[train]).astype(np.float64)
         self.head_ = self._new_head(self._feature_geometry(features))
-        self.head_.fit(features, codes[kept])
+        self.head_.fit(features, codes[train])
         if len(rows) and not started.stopped:
             kernel = (self.variance, self.length_scale_factor * self.head_.geometry_.length_scale)
             root = self.head_.root_
@@ -335,12 +335,12 @@ class LargeMarginNetClassifier(_NetworkClassifier):
             )
             self.weights_, head, joint = engine.train_joint(
                 self.network_, self.input_shape_, self.weights_, start, kernel, self.shift_, self.scale_,
-                X[kept], codes[kept], rows,
+                X[train], codes[train], rows,
                 np.stack([self.learning_rate * shares, self.head_learning_rate * shares], axis=1),
                 tau=self.temperature, report=report(first),
             )  # fmt: skip
             self._place(head)
-            self.head_.fit(self._features(X[kept]).astype(np.float64), codes[kept])
+            self.head_.fit(self._features(X[train]).astype(np.float64), codes[train])
             self.objective_trace_ = np.asarray(-n * joint.trace)
             self.n_iter_ = started.steps + joint.steps
         else:
@@ -436,21 +436,21 @@ class _FeatureCache:
     LIMIT = 1 << 24  # float32 numbers: 64 MB
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Any, Floats] = OrderedDict()
+        self._features: OrderedDict[Any, Floats] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: Any, compute: Callable[[], Floats]) -> Floats:
         """Features [N, d], read-only: those remembered under the key, else computed."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+            if key in self._features:
+                self._features.move_to_end(key)
+                return self._features[key]
         features = compute()
         features.setflags(write=False)
         with self._lock:
-            self._kept[key] = features
-            while sum(f.size for f in self._kept.values()) > self.LIMIT and len(self._kept) > 1:
-                self._kept.popitem(last=False)
+            self._features[key] = features
+            while sum(f.size for f in self._features.values()) > self.LIMIT and len(self._features) > 1:
+                self._features.popitem(last=False)
         return features
 
 

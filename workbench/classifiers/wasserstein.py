@@ -146,12 +146,12 @@ class WassersteinClassifier(GPClassifier):
             trained = self._train(before if warm else begin(rows), rows, epochs, 1.0, rng, report)
             traces, steps = [trained.trace], trained.n_iter
         else:
-            kept = np.setdiff1d(np.arange(len(codes)), held)
-            some = wasserstein.Rows(*(part[kept] for part in rows))
+            train = np.setdiff1d(np.arange(len(codes)), held)
+            some = wasserstein.Rows(*(part[train] for part in rows))
             trained = self._train(begin(some), some, self.epochs, 1.0, rng, report)
             self._keep(trained.posterior)
             self.temper_ = self._choose_temper(X[held], codes[held])
-            traces, steps = [trained.trace * (len(codes) / len(kept))], trained.n_iter
+            traces, steps = [trained.trace * (len(codes) / len(train))], trained.n_iter
             if not report.stopped:
                 report.stage += 1
                 trained = self._train(trained.posterior, rows, AGAIN * self.epochs, 0.5, rng, report)

@@ -113,13 +113,13 @@ def _keep_stderr_to_ourselves() -> None:
     Python's own stderr (our messages, the server's log) goes on to where it went.
     """
     try:
-        kept = os.dup(2)
+        stderr = os.dup(2)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 2)
         os.close(nowhere)
     except OSError:
         return
-    sys.stderr = os.fdopen(kept, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+    sys.stderr = os.fdopen(stderr, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
 
 
 def _quieten(debug: bool) -> None:

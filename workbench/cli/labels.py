@@ -145,16 +145,16 @@ def export_file(project: str, format: str, out: Path | None, what: str = "labels
             raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
         _deliver(export_labels(session, format, what), out)
         return
-    beside = out.with_name(f".{out.name}.new")
+    temporary = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as file:
+        with temporary.open("wb") as file:
             n = write_labels(file, session, format, what)
-        beside.replace(out)
+        temporary.replace(out)
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror or error}.") from error
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     rows = "" if what == "labels" else f" among {n:,} rows"
     print(f"{record.name}: {n_labelled} labels{rows} in {out}")
 

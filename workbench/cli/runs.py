@@ -34,11 +34,11 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
     if out is not None and keep:
         raise InputError("Give --out FOLDER or --keep, not both.")
     pool = _load(spec, quiet=quiet)
-    with _progress(spec.n_rounds, quiet) as told:
+    with _progress(spec.n_rounds, quiet) as progress:
         if keep:
-            result = _kept(spec, pool, told)
+            result = _kept(spec, pool, progress)
         else:
-            result = run(spec, on_round=told.round, pool=pool, out=out, on_fit=told.fit)
+            result = run(spec, on_round=progress.round, pool=pool, out=out, on_fit=progress.fit)
     rounds = result.rounds
     if not quiet:
         marks = np.unique(np.linspace(0, len(rounds) - 1, min(_SHOWN, len(rounds))).round().astype(int))
@@ -77,7 +77,7 @@ def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool, *,
     return pool
 
 
-def _kept(spec: RunSpec, pool: Pool, told: _Progress) -> RunResult:
+def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:
     """The run in the app's database, going on with an unfinished one of the same spec."""
     from workbench.store import Store
     from workbench.studies import run
@@ -93,11 +93,11 @@ def _kept(spec: RunSpec, pool: Pool, told: _Progress) -> RunResult:
     ]
     return run(
         spec,
-        on_round=told.round,
+        on_round=progress.round,
         pool=pool,
         store=store,
         run_id=unfinished[0] if unfinished else None,
-        on_fit=told.fit,
+        on_fit=progress.fit,
     )
 
 
@@ -114,10 +114,10 @@ def run_comparison(
     for one in spec.runs()[: len(spec.pools) * len(spec.classifiers) * len(spec.policies)]:
         if one.policy == spec.policies[0] and one.classifier == spec.classifiers[0]:
             _load(one, pool_of, quiet=quiet)
-    with _progress(sum(s.n_rounds for s in spec.runs()), quiet) as told:
+    with _progress(sum(s.n_rounds for s in spec.runs()), quiet) as progress:
         result = run_study(
             spec,
-            lambda one, r: told.round(r),
+            lambda one, r: progress.round(r),
             out=out,
             workers=workers,
             scheduler=scheduler,

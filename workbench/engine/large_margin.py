@@ -132,7 +132,7 @@ def fit(
     done, stopped = 0, False
     while True:
         share = sweeps - done if callback is None else min(sweeps_per_call, sweeps - done)
-        q, sizes, ended, trace, *rest = run(*data, *q, *sizes, *limits, *_tensors(np.int32(share)))
+        q, sizes, ended, trace, *margins = run(*data, *q, *sizes, *limits, *_tensors(np.int32(share)))
         values = trace.numpy()
         traces.append(values if not traces else values[1:])
         done += share
@@ -144,9 +144,9 @@ def fit(
             break
     if every:
         listed = others(codes, n_classes)
-        d, a = (np.take_along_axis(part.numpy(), listed, axis=1) for part in rest)
+        d, a = (np.take_along_axis(part.numpy(), listed, axis=1) for part in margins)
     else:
-        listed, d, a = (part.numpy() for part in rest)
+        listed, d, a = (part.numpy() for part in margins)
     posterior = Posterior(*(part.numpy() for part in q))
     return LargeMarginFit(posterior, np.concatenate(traces), listed, d, a, stopped)
 

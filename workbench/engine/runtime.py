@@ -79,7 +79,7 @@ def _quietly(loader: Loader) -> Callable[[ModuleType], None]:
 def _without_greetings() -> Iterator[None]:
     """Hold back what is written to descriptor 2; afterwards pass on all but the greetings."""
     try:
-        kept = os.dup(2)
+        stderr = os.dup(2)
     except OSError:  # no stderr at all
         yield
         return
@@ -88,12 +88,12 @@ def _without_greetings() -> Iterator[None]:
         try:
             yield
         finally:
-            os.dup2(kept, 2)
+            os.dup2(stderr, 2)
             held.seek(0)
             for line in held:
                 if not line.startswith(_GREETINGS):
-                    os.write(kept, line)
-            os.close(kept)
+                    os.write(stderr, line)
+            os.close(stderr)
 
 
 def limit_blas_threads(threads: int) -> None:

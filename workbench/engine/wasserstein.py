@@ -122,9 +122,11 @@ def trace_root(base: Any, factor: Any) -> Any:
     @tf.custom_gradient
     def root(M: Any) -> Any:
         values, U = tf.linalg.eigh(base + tf.matmul(M, M, transpose_b=True))
-        kept = values > _SINGULAR * tf.maximum(values[..., -1:], 0.0)
-        singular = tf.sqrt(tf.where(kept, values, tf.zeros_like(values)))
-        inverse = tf.where(kept, 1.0 / tf.where(kept, singular, tf.ones_like(values)), tf.zeros_like(values))
+        above = values > _SINGULAR * tf.maximum(values[..., -1:], 0.0)
+        singular = tf.sqrt(tf.where(above, values, tf.zeros_like(values)))
+        inverse = tf.where(
+            above, 1.0 / tf.where(above, singular, tf.ones_like(values)), tf.zeros_like(values)
+        )
 
         def gradient(up: Any) -> Any:
             right = tf.matmul(U, M, transpose_a=True)
@@ -150,9 +152,9 @@ def printed_root_sum(A: Any) -> Any:
     """
     values, V = tf.linalg.eig(A)
     real = tf.math.real(values)
-    kept = real > 1e-10 * tf.reduce_max(tf.abs(real), axis=-1, keepdims=True)
-    roots = tf.sqrt(tf.where(kept, real, tf.zeros_like(real)))
-    slopes = tf.where(kept, 0.5 / tf.where(kept, roots, tf.ones_like(roots)), tf.zeros_like(roots))
+    above = real > 1e-10 * tf.reduce_max(tf.abs(real), axis=-1, keepdims=True)
+    roots = tf.sqrt(tf.where(above, real, tf.zeros_like(real)))
+    slopes = tf.where(above, 0.5 / tf.where(above, roots, tf.ones_like(roots)), tf.zeros_like(roots))
 
     def gradient(up: Any) -> Any:
         left = V * tf.cast(slopes, V.dtype)[..., None, :]

@@ -41,8 +41,8 @@ def check_own(document: Mapping[str, Any], path: Path) -> None:
     """
     if _OWN not in document:
         return
-    rest = {name: value for name, value in document.items() if name != _OWN}
-    if document[_OWN] != _digest(json_text(rest).encode()):
+    content = {name: value for name, value in document.items() if name != _OWN}
+    if document[_OWN] != _digest(json_text(content).encode()):
         raise InputError(f"{path} is damaged: it is not what was written. {ADVICE}")
 
 

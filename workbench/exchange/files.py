@@ -19,12 +19,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def write_whole(path: Path, data: bytes | str) -> None:
     """Write a file through a neighbour and a rename, synced: a crash leaves the old file or the new."""
     content = data.encode("utf-8") if isinstance(data, str) else data
-    beside = path.with_name(f".{path.name}.new")
-    with beside.open("wb") as file:
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    temporary.replace(path)
     sync_folder(path.parent)
 
 

@@ -84,8 +84,8 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     write_whole(place / "environment.json", json_text(environment()))
     # for opening it again
     write_whole(place / _EVENTS, "".join(_line(_event_json(event)) for event in session.events))
-    kept = session.store.rounds(session.id)
-    write_whole(place / _ROUNDS, "".join(_line({"number": r.number, "record": r.record}) for r in kept))
+    records = session.store.rounds(session.id)
+    write_whole(place / _ROUNDS, "".join(_line({"number": r.number, "record": r.record}) for r in records))
     stored = session.store.round_state(session.id)
     if stored is not None:
         write_whole(place / _STATE, arrays_to_bytes(stored[1]))

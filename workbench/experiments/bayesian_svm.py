@@ -48,8 +48,8 @@ def _arrays(name: str, rows: int | None, seed: int = 0) -> tuple[Floats, Ints]:
     pool = load_pool(f"raetsch:{name}")
     assert pool.truth is not None
     X, y = np.asarray(pool.features, dtype=np.float64), np.asarray(pool.truth)
-    kept = some_rows(y, rows, seed) if rows is not None and len(y) > rows else slice(None)
-    return X[kept], y[kept]
+    chosen = some_rows(y, rows, seed) if rows is not None and len(y) > rows else slice(None)
+    return X[chosen], y[chosen]
 
 
 def _fold(X: Array, y: Ints, fold: int, folds: int) -> tuple[Array, Ints, Array, Ints]:
@@ -296,8 +296,8 @@ def _threes_and_fives(rows: int) -> tuple[Floats, Ints]:
     assert pool.truth is not None
     truth = np.asarray(pool.truth)
     chosen = np.flatnonzero((truth == 3) | (truth == 5))
-    kept = np.sort(np.random.default_rng([0, 35]).choice(chosen, rows, replace=False))
-    return np.asarray(pool.features[kept], dtype=np.float64), (truth[kept] == 5).astype(np.int64)
+    rows_drawn = np.sort(np.random.default_rng([0, 35]).choice(chosen, rows, replace=False))
+    return np.asarray(pool.features[rows_drawn], dtype=np.float64), (truth[rows_drawn] == 5).astype(np.int64)
 
 
 def inducing_part(points: int, method: str, fold: int, folds: int, rows: int) -> dict[str, float]:

@@ -238,9 +238,9 @@ def write_figure(figure: Any, stem: Path) -> list[str]:
     """
     from workbench.figures import export
 
-    beside, script = stem.with_name(export.SCRIPT), export.script().encode()
-    if not beside.is_file() or beside.read_bytes() != script:
-        write_whole(beside, script)
+    plotly, script = stem.with_name(export.SCRIPT), export.script().encode()
+    if not plotly.is_file() or plotly.read_bytes() != script:
+        write_whole(plotly, script)
     write_whole(stem.with_suffix(".html"), export.html(figure, stem.name, shared=True))
     try:
         image = export.image(figure, "png")

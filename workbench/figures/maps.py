@@ -109,9 +109,9 @@ def pool_map(
         who = [theme.text(names[i], 40) if names is not None else f"item {i}" for i in items]
         more = [""] * len(items) if details is None else [details[i] for i in items]
         shown = np.full(len(items), np.nan) if values is None else np.asarray(values, dtype=float)[items]
-        told = [f"{v:.3f}" if np.isfinite(v) else "–" for v in shown]
+        numbers = [f"{v:.3f}" if np.isfinite(v) else "–" for v in shown]
         given = theme.labels_of(classes, labels[items].tolist())
-        return np.array(list(zip(items.tolist(), who, told, given, more, strict=True)), dtype=object)
+        return np.array(list(zip(items.tolist(), who, numbers, given, more, strict=True)), dtype=object)
 
     words = "<b>%{customdata[1]}</b>" + ("" if details is None else "<br>%{customdata[4]}")
     if values is not None:
@@ -147,8 +147,8 @@ def pool_map(
         [marks] = parts.class_marks(
             points[of_class], labels[of_class], classes, size=12, rim=1.6, legend=legend, kind=kind
         )
-        told = words + "<br>labelled %{customdata[3]}<extra></extra>"
-        fig.add_trace(marks.update(customdata=hover(of_class), hovertemplate=told))
+        template = words + "<br>labelled %{customdata[3]}<extra></extra>"
+        fig.add_trace(marks.update(customdata=hover(of_class), hovertemplate=template))
     if len(asked):
         ring = np.asarray(asked, dtype=np.int64)
         fig.add_trace(

@@ -104,6 +104,6 @@ def brier_score(y: ArrayLike, probabilities: ArrayLike) -> float:
     """
     codes, p = check_scores(y, probabilities)
     # |p - e_y|^2 = |p|^2 - 2 p_y + 1 needs no one-hot copy, but cancels badly near 0
-    rest = p.copy()
-    rest[np.arange(codes.shape[0]), codes] -= 1.0
-    return float(np.mean(np.einsum("nc,nc->n", rest, rest)))
+    difference = p.copy()
+    difference[np.arange(codes.shape[0]), codes] -= 1.0
+    return float(np.mean(np.einsum("nc,nc->n", difference, difference)))

@@ -61,8 +61,8 @@ def k_means(belief: Belief, k: int, rng: Generator) -> Ints:
     _, best = np.unique(cluster, return_index=True)
     chosen = np.sort(best)  # positions are ranks: ascending is falling utility
     if len(chosen) < k:  # fewer distinct points than items wanted
-        rest = np.setdiff1d(np.arange(len(candidates)), chosen)[: k - len(chosen)]
-        chosen = np.sort(np.concatenate([chosen, rest]))
+        others = np.setdiff1d(np.arange(len(candidates)), chosen)[: k - len(chosen)]
+        chosen = np.sort(np.concatenate([chosen, others]))
     return candidates[chosen]
 
 

@@ -94,10 +94,10 @@ def _kept_or_why(address: str) -> int | str:
         data = _fetched(address)
         place = kept(address)
         place.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=place.parent)
+        handle, temporary = tempfile.mkstemp(dir=place.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        Path(beside).replace(place)
+        Path(temporary).replace(place)
     except (OSError, InputError, ValueError, http.client.HTTPException) as error:
         return reason(error)
     return len(data)

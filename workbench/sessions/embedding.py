@@ -328,11 +328,11 @@ def _continued(pool: Pool, known: NeighbourMap, at: Ints, report: Report | None)
     # landmarks that are gone are landmarks no more; the rest still spans the plane
     now = np.full(len(known.points), -1, dtype=np.int64)
     now[at[old]] = old
-    kept = now[known.landmarks] >= 0
+    left = now[known.landmarks] >= 0
     _tell(report, 0.96, "measuring what it keeps")
     return _judged(
         pool,
-        replace(known, points=points, landmarks=now[known.landmarks[kept]], reference=known.reference[kept]),
+        replace(known, points=points, landmarks=now[known.landmarks[left]], reference=known.reference[left]),
     )
 
 

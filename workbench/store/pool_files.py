@@ -90,13 +90,13 @@ def _is_whole(folder: str, data: bytes) -> bool:
 
 def _write(place: Path, data: bytes) -> None:
     """Through a neighbour and a rename: a crash leaves no half file under the name."""
-    beside = place.with_name(f".{place.name}.new")
-    private_file(beside)
-    with beside.open("wb") as file:
+    temporary = place.with_name(f".{place.name}.new")
+    private_file(temporary)
+    with temporary.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(place)
+    temporary.replace(place)
 
 
 def _spellings(path: Path) -> list[str]:

@@ -257,9 +257,9 @@ class Projects(Log, Rounds):
             InputError: there is none with this id.
         """
         record = self.project(project_id)
-        kept = self.round_state(project_id)
+        last = self.round_state(project_id)
         rounds = [
-            (r.number, r.record, kept[1] if kept is not None and kept[0] == r.number else None)
+            (r.number, r.record, last[1] if last is not None and last[0] == r.number else None)
             for r in self.rounds(project_id)
         ]
         copy = replace(record, name=name, created=now())

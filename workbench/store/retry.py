@@ -32,16 +32,16 @@ def retried(method: Callable[P, T]) -> Callable[P, T]:
     @wraps(method)
     def again(*given: P.args, **named: P.kwargs) -> T:
         # arguments are used again
-        kept: Any = [list(one) if isinstance(one, Iterator) else one for one in given]
+        arguments: Any = [list(one) if isinstance(one, Iterator) else one for one in given]
         for pause in PAUSES:
             try:
-                return method(*kept, **named)
+                return method(*arguments, **named)
             except Exception as error:
                 if not was_cut_off(error):
                     raise
             time.sleep(pause)
         try:
-            return method(*kept, **named)
+            return method(*arguments, **named)
         except Exception as error:
             if not was_cut_off(error):
                 raise

@@ -28,14 +28,14 @@ def cut(pool: Pool, rows: int | None, seed: int) -> Pool:
     """
     if rows is None or len(pool) <= rows or pool.truth is None:
         return pool
-    kept = some_rows(np.asarray(pool.truth), rows, seed)
-    features = np.asarray(pool.features[kept])
+    chosen = some_rows(np.asarray(pool.truth), rows, seed)
+    features = np.asarray(pool.features[chosen])
     return replace(
         pool,
         features=features,
-        truth=np.asarray(pool.truth)[kept],
-        items=ArrayItems(RowNumbers(len(kept)), features, pool.feature_map.columns),
-        fingerprints=pool.fingerprints[kept],
+        truth=np.asarray(pool.truth)[chosen],
+        items=ArrayItems(RowNumbers(len(chosen)), features, pool.feature_map.columns),
+        fingerprints=pool.fingerprints[chosen],
         test=None,
     )
 
@@ -58,8 +58,8 @@ def some_rows(truth: Ints, rows: int, seed: int) -> Ints:
         members = order[truth[order] == code]
         ranks[members] = np.arange(len(members))
     first = order[ranks[order] < 2]
-    rest = order[ranks[order] >= 2]
-    return np.sort(np.concatenate([first, rest[: max(0, rows - len(first))]]))
+    others = order[ranks[order] >= 2]
+    return np.sort(np.concatenate([first, others[: max(0, rows - len(first))]]))
 
 
 @lru_cache(maxsize=2)

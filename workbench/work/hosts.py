@@ -82,7 +82,7 @@ def dask_setup(worker: Any) -> None:
 def main() -> None:
     """Hold as many workers as the first argument says until standard input ends."""
     # the pipe is for the address alone: what workers print goes where errors go
-    told = os.dup(sys.stdout.fileno())
+    stdout = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     import dask
     from distributed import LocalCluster
@@ -97,8 +97,8 @@ def main() -> None:
             preload=["workbench.work.hosts"],
         ) as cluster,
     ):
-        os.write(told, f"{cluster.scheduler_address}\n".encode())
-        os.close(told)
+        os.write(stdout, f"{cluster.scheduler_address}\n".encode())
+        os.close(stdout)
         sys.stdin.read()
 
 

@@ -63,9 +63,9 @@ class WorkCache:
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                beside = path.with_suffix(f".{os.getpid()}.npz")
-                np.savez(beside, **made)  # type: ignore[arg-type]
-                beside.replace(path)
+                temporary = path.with_suffix(f".{os.getpid()}.npz")
+                np.savez(temporary, **made)  # type: ignore[arg-type]
+                temporary.replace(path)
             except OSError:
                 pass
         return made
@@ -133,9 +133,9 @@ class WorkCache:
             return
         try:
             values.flush()
-            beside = self._place / f"{name}.{os.getpid()}.json"
-            beside.write_text(json.dumps(done), encoding="utf-8")
-            beside.replace(self._place / f"{name}.json")
+            temporary = self._place / f"{name}.{os.getpid()}.json"
+            temporary.write_text(json.dumps(done), encoding="utf-8")
+            temporary.replace(self._place / f"{name}.json")
         except OSError:  # a full disk, or somebody else has finished the same work and put it away
             return
 

@@ -119,8 +119,8 @@ def is_vectors(features: Any) -> TypeGuard[str]:
 
 
 def _joins(features: str) -> bool:
-    first, plus, rest = features.partition("+")
-    return bool(plus) and (first in ("shapes", "pieces") or is_encoder(first)) and bool(rest)
+    first, plus, second = features.partition("+")
+    return bool(plus) and (first in ("shapes", "pieces") or is_encoder(first)) and bool(second)
 
 
 def without_features(features: str, n: int) -> tuple[VectorFeatureMap, Array]:

@@ -281,13 +281,13 @@ def _image_folder(name: str, members: _Members, about: str, options: TableOption
             f"{about} names {listed(missing, 4)}, which {'is' if len(missing) == 1 else 'are'} not there. "
             'Leave such rows out with missing_files="drop".'
         )
-    kept = frame[frame[column].astype("str").isin(paths)].reset_index(drop=True)
+    found = frame[frame[column].astype("str").isin(paths)].reset_index(drop=True)
     uses = {str(column): ColumnUse.of(str(column), "picture")}
     notes = (f"{len(missing):,} rows without a file left out: {listed(missing, 4)}.",) if missing else ()
     return RawTable(
         name,
         "huggingface",
-        pd.DataFrame(kept),
+        pd.DataFrame(found),
         pictures={str(column): _Files(members, paths)},
         typed=True,
         uses=uses,

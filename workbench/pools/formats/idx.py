@@ -127,10 +127,10 @@ def _images(
     else:
         images = read_idx(file, max_bytes)
         if labels is None and not file.is_upload:
-            beside = file.path.with_name(file.name)
+            partner = file.path.with_name(file.name)
             for mark in ("-", "."):
-                beside = beside.with_name(beside.name.replace(f"images{mark}idx3", f"labels{mark}idx1"))
-            labels = beside if beside.name != file.name and beside.exists() else None
+                partner = partner.with_name(partner.name.replace(f"images{mark}idx3", f"labels{mark}idx1"))
+            labels = partner if partner.name != file.name and partner.exists() else None
         if labels is not None:
             y = read_idx(File.of(labels), max_bytes)
     if images.ndim not in (3, 4):

@@ -69,9 +69,9 @@ def table_reader(
 
 def _placed(raw: RawTable, file: File) -> RawTable:
     """The table with the folder it lies in, where it was read from disk."""
-    if raw.beside or file.is_upload:
+    if raw.folder or file.is_upload:
         return raw
-    return replace(raw, beside=str(file.path if file.is_folder else file.path.parent))
+    return replace(raw, folder=str(file.path if file.is_folder else file.path.parent))
 
 
 def frame_pool(frame: Any, label: str, **options: Any) -> Pool:

@@ -163,9 +163,9 @@ def _found_files(
     leave = Fix("Leave the column out", {"columns": {column: {"use": "leave out"}}})
     place = table.options.folder
     if not place:
-        beside = _beside(table.raw.beside, names)
-        if beside:
-            return FolderFiles(table.raw.beside), beside
+        on_disk = _beside(table.raw.folder, names)
+        if on_disk:
+            return FolderFiles(table.raw.folder), on_disk
         words = (
             f"Column {column!r} names files ({cut(names[0])}), and they are not here. Give their folder "
             f"or a zip of "

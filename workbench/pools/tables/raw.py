@@ -44,7 +44,7 @@ class RawTable:
         typed: whether the source says what its columns are, so that uses are guessed where nobody says them.
         uses: what the source itself says of its columns.
         notes: what was done while reading.
-        beside: the folder the file lies in; "" for uploads.
+        folder: that the file lies in; "" for uploads.
     """
 
     name: str
@@ -62,7 +62,7 @@ class RawTable:
     typed: bool = False
     uses: Mapping[str, ColumnUse] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    beside: str = ""
+    folder: str = ""
 
     @property
     def ragged_message(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.app import pace
+from workbench.app import labelling_speed
 from workbench.sessions import Event
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,25 +29,28 @@ def test_pauses_others_programs_and_the_oracle_do_not_count() -> None:
         at(Event.label("a", 41, source="oracle"), 3.5),
     ]
     noise += [at(Event.label("a", 50 + i), 0.01 * i) for i in range(30)]
-    assert pace.labels_an_hour([*events, *noise, *later], "ann") == pytest.approx(600)
-    assert pace.labels_an_hour(events[:5], "ann") is None
+    assert labelling_speed.labels_an_hour([*events, *noise, *later], "ann") == pytest.approx(600)
+    assert labelling_speed.labels_an_hour(events[:5], "ann") is None
     assert (
-        pace.labels_an_hour([*events, at(Event.confirmed([1] * 20, "a", operation="g"), 64.0)], "ann") > 1500
+        labelling_speed.labels_an_hour(
+            [*events, at(Event.confirmed([1] * 20, "a", operation="g"), 64.0)], "ann"
+        )
+        > 1500
     )
 
 
 def test_one_round_stands_for_each_number_of_labels() -> None:
     made = rounds(0.5, 0.4)
     again = SimpleNamespace(n_labelled=0, signs={})
-    assert pace.latest_at_each([*made, again]) == [again, made[1]]
+    assert labelling_speed.latest_at_each([*made, again]) == [again, made[1]]
 
 
 def test_advice_follows_what_fits_still_change() -> None:
-    assert pace.advice([]) == ""
-    assert "labels still help" in pace.advice(rounds(0.0, 0.0, 0.0, 0.0, 0.021))
-    assert "2.1" in pace.advice(rounds(0.021))
-    assert "may be enough" in pace.advice(rounds(0.2, 0.0, 0.004, 0.0, 0.0, 0.001))
-    assert pace.line([], "ann", [], 7) == ""
+    assert labelling_speed.advice([]) == ""
+    assert "labels still help" in labelling_speed.advice(rounds(0.0, 0.0, 0.0, 0.0, 0.021))
+    assert "2.1" in labelling_speed.advice(rounds(0.021))
+    assert "may be enough" in labelling_speed.advice(rounds(0.2, 0.0, 0.004, 0.0, 0.0, 0.001))
+    assert labelling_speed.line([], "ann", [], 7) == ""
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_advice_follows_what_fits_still_change() -> None:
     [(0.005, "18 s"), (0.5, "30 min"), (1.0, "60 min"), (3.3, "3 h 20 min"), (12.6, "12 h")],
 )
 def test_hours_in_words(hours: float, words: str) -> None:
-    assert pace.in_words(hours) == words
+    assert labelling_speed.in_words(hours) == words
 
 
 def test_a_change_of_model_is_marked_where_it_first_was_fitted() -> None:
@@ -67,5 +70,5 @@ def test_a_change_of_model_is_marked_where_it_first_was_fitted() -> None:
         Event.round({"number": 2, "n_labelled": 10}),
         Event.model_changed("large-margin", {}, "margin"),
     ]
-    ((words, at),) = pace.changes(events).items()
+    ((words, at),) = labelling_speed.changes(events).items()
     assert words.startswith("large-margin, ") and at == 9

@@ -20,9 +20,9 @@ _FEWEST = 8
 
 
 def labels_an_hour(events: Sequence[Event], person: str) -> float | None:
-    """At what pace a person answered lately, pauses left out; None for too few answers.
+    """How fast a person answered lately, pauses left out; None for too few answers.
 
-    What a program answered in the person's name is no pace: only the desk gives its answers an id.
+    What a program answered in the person's name tells no speed: only the desk gives its answers an id.
 
     Args:
         events: of the project, oldest first.
@@ -58,8 +58,8 @@ def in_words(hours: float) -> str:
         return f"{max(1, round(60 * minutes)):,} s"
     if minutes < 90:
         return f"{round(minutes)} min"
-    whole, rest = divmod(5 * round(minutes / 5), 60)
-    return f"{whole:,} h" + (f" {rest} min" if rest and whole < 10 else "")
+    whole, minutes_left = divmod(5 * round(minutes / 5), 60)
+    return f"{whole:,} h" + (f" {minutes_left} min" if minutes_left and whole < 10 else "")
 
 
 def latest_at_each(rounds: Sequence[Round]) -> list[Round]:
@@ -109,11 +109,11 @@ def line(events: Sequence[Event], person: str, rounds: Sequence[Round], left: in
         rounds: of the project.
         left: items that could still be asked about.
     """
-    pace = labels_an_hour(events, person)
+    speed = labels_an_hour(events, person)
     parts = []
-    if pace is not None:
-        parts.append(f"{round(pace, -1 if pace >= 100 else 0):,.0f} labels an hour")
+    if speed is not None:
+        parts.append(f"{round(speed, -1 if speed >= 100 else 0):,.0f} labels an hour")
         if left:
-            parts.append(f"the other {left:,} would take about {in_words(left / pace)}")
+            parts.append(f"the other {left:,} would take about {in_words(left / speed)}")
     said = advice(rounds)
     return " · ".join([*parts, said] if said else parts)
