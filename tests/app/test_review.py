@@ -146,6 +146,9 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
     (disputed,) = project.state.conflicts
     row = review.disputes(project.pool, project.state, [disputed], {})[0]
     assert (row["ann"], row["bob"]) == ("versicolor", "virginica")
+    # whoever decides, also one of the two: they differed, and agreement is about that
+    project.as_annotator("bob").resolve(disputed, "versicolor")
+    assert not project.state.conflicts and review.shared_labels(project.state) == shared
     project.as_annotator("carol").resolve(disputed, "versicolor")
     assert review.shared_labels(project.state) == shared
     seen = next(i for i in project.state.codes if i not in shared)

@@ -471,17 +471,15 @@ def shared_labels(state: ProjectState) -> dict[int, dict[str, int]]:
     """Items that two people or more labelled: item -> person -> class code.
 
     What decided a disagreement and what was relabelled in review counts for nobody: it was given with a
-    label in sight, and agreement is about labels that people gave by themselves.
+    label in sight, and agreement is about labels that people gave by themselves. Who decides keeps the label
+    that they gave before.
     """
     codes = {key: code for code, key in enumerate(state.keys)}
     found = {}
     for item, votes in state.votes.items():
         if len(votes) > 1:
-            given = {
-                v.annotator: codes[state.resolve(v.key)]
-                for v in votes.values()
-                if not v.final and v.role != "review"
-            }
+            own = {v.annotator: state.resolve(v.by_themselves) for v in votes.values() if v.by_themselves}
+            given = {person: codes[key] for person, key in own.items() if key in codes}
             if len(given) > 1:
                 found[item] = given
     return found

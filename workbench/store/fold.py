@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.store.events import ABOUT, ANSWERS, UNDOABLE, Event
-from workbench.store.project_state import AskRecord, Note, ProjectState, Vote
+from workbench.store.project_state import REVIEW, AskRecord, Note, ProjectState, Vote
 
 _UNDOABLE = frozenset(UNDOABLE)
 _CLASS_KINDS = frozenset(
@@ -35,7 +35,8 @@ class _Item:
             self.since = place
         before = self.votes.get(event.annotator)
         first = "" if before is None else before.key if role == _SECOND else before.first
-        vote = Vote(key, event.annotator, event.id, event.time, role, final, first)
+        own = "" if before is None or not (final or role == REVIEW) else before.by_themselves
+        vote = Vote(key, event.annotator, event.id, event.time, role, final, first, own)
         self.votes = {**self.votes, event.annotator: vote}  # a new one: states hold the one before
         self.skipped = self.unsure = self.requeued = False
 

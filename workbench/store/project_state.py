@@ -11,6 +11,9 @@ from typing import Any
 
 from workbench.store.events import Event
 
+REVIEW = "review"
+"""The role of labels that were given in review."""
+
 
 @dataclass(frozen=True, slots=True)
 class Vote:
@@ -24,6 +27,8 @@ class Vote:
         role: how the item came up: "policy", "evaluation", "cold-start", "map", "review", ...
         final: True for the end of a disagreement ("resolved", or relabelled in review).
         first: the key they gave before, where they looked at the item a second time; else "".
+        own: the key they gave by themselves, where this one decides a disagreement or was given in review,
+            with a label in sight; else "".
     """
 
     key: str
@@ -33,6 +38,12 @@ class Vote:
     role: str = ""
     final: bool = False
     first: str = ""
+    own: str = ""
+
+    @property
+    def by_themselves(self) -> str:
+        """The key they gave without a label in sight; "" where they gave none."""
+        return self.own if self.final or self.role == REVIEW else self.key
 
 
 @dataclass(frozen=True)
