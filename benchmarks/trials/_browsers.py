@@ -149,8 +149,24 @@ class Tab:
         ]
 
     def saved(self) -> None:
-        """Wait until everything is acknowledged."""
-        self.page.wait_for_function(SAVED)
+        """Wait until everything is acknowledged.
+
+        Raises:
+            AssertionError: it was not within the patience of a trial; with what the page says.
+        """
+        from playwright.sync_api import TimeoutError as LateError
+
+        try:
+            self.page.wait_for_function(SAVED)
+        except LateError as late:
+            raise AssertionError(f"not everything is acknowledged: {self.words()}") from late
+
+    def words(self) -> str:
+        """What the desk says of saving, and what else the page says where there is no desk."""
+        said = self.page.evaluate(
+            f"() => {DESK}?.querySelector('.status')?.innerText || 'no desk: ' + document.body.innerText"
+        )
+        return " ".join(str(said).split())[:400]
 
     def heard(self) -> tuple[dict[str, Any], list[str], dict[str, str]]:
         """Operations sent, by id, the ids of those acknowledged as saved, and why others were turned down."""
