@@ -38,6 +38,7 @@ TrustCode = Annotated[
     typer.Option("--trust-code", help="Let the file name code (package.module:name), which then runs."),
 ]
 Fraction = Annotated[float, typer.Option(help="Share of items kept for measuring.")]
+Measured = Annotated[int, typer.Option(help="At most so many of these, always the same ones; 0 is all.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -106,6 +107,7 @@ def run(
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     test_fraction: Fraction = 0.2,
+    measured: Measured = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Write the bundle here; the same command goes on after a kill."),
@@ -139,6 +141,7 @@ def run(
         uniform_share=uniform_share,
         seed=seed,
         test_fraction=test_fraction,
+        measured=measured,
     )
     run_once(spec, out=out, keep=keep, quiet=quiet)
 

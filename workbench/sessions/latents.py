@@ -66,7 +66,8 @@ class PoolLatents:
             return cached[1]
         with self._lock:  # two large ones at once would be twice the memory
             self._cached = None
-        projection = predictor.projected(self.features, compact=compact)
+        made = predictor.projected
+        projection = made(self.features, compact=True) if compact else made(self.features)
         if projection is not None:
             with self._lock:
                 self._cached = (predictor, projection)

@@ -21,7 +21,7 @@ from workbench.sessions.measure import measured_items
 from workbench.sessions.model import FittedModel, Learner, check_policy
 from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
-from workbench.sessions.spec import MEASURED, RunSpec, check_measured, with_choice
+from workbench.sessions.spec import RunSpec, check_measured, with_choice
 from workbench.sessions.start import answerable, initial_items
 
 STATE_EVERY = 1.0
@@ -56,7 +56,7 @@ def simulate(
     seed: int = 0,
     test_fraction: float = 0.2,
     uniform_share: float = 0.0,
-    measured: int = MEASURED,
+    measured: int = 0,
     selector: str | Selector = "auto",
     progress: Checkpoint | None = None,
     callback: FitCallback | None = None,
@@ -103,7 +103,7 @@ def simulate(
     assert pool.truth is not None and pool.test is not None
     truth = np.asarray(pool.truth)
     options = with_choice(classifier, options or {})
-    # a run from before it was measured on a sample computes as it did then
+    # what is measured on all test items, as every run once was, computes as it did then
     learner = Learner(pool, classifier, options, seed=seed, cached=LARGE_BYTES if measured else None)
     test = measured_items(pool.test.test[truth[pool.test.test] >= 0], seed, measured)
     unanswerable = np.setdiff1d(pool.trainable, known)

@@ -12,7 +12,7 @@ from workbench.policies.effective import DEFAULT_POLICY, check_share
 from workbench.registry import from_file
 
 MEASURED = 20_000
-"""Test items that a new run or project is measured on at most: then 95 % of an error lies within .007."""
+"""Test items that a new project is measured on at most: then 95 % of an error lies within .007."""
 _CHOOSER = "large-margin"
 # options that say what a choice of the geometry would choose, or how it would be judged
 _CHOSEN = (
@@ -68,7 +68,7 @@ class RunSpec:
         test_fraction: share of items kept for measuring.
         uniform_share: share of the questions drawn uniformly, whatever the policy.
         measured: how many of the test items the error is measured on, at most: always the same ones, drawn
-            by the seed. 0: all of them, as runs were that do not say.
+            by the seed. 0: all of them.
     """
 
     pool: str = "digits"
@@ -84,7 +84,7 @@ class RunSpec:
     seed: int = 0
     test_fraction: float = 0.2
     uniform_share: float = 0.0
-    measured: int = MEASURED
+    measured: int = 0
 
     def __post_init__(self) -> None:
         if self.budget < 0:
@@ -140,7 +140,7 @@ class RunSpec:
         document["options"] = without_fixed(self.options)
         if not self.uniform_share:  # as earlier versions wrote it
             del document["uniform_share"]
-        if not self.measured:
+        if not self.measured:  # likewise
             del document["measured"]
         return document
 
@@ -166,7 +166,7 @@ class RunSpec:
             given = from_file(dict(document), where, trust_code=trust_code)
             classifier = given.get("classifier", cls.classifier)
             options = with_choice(classifier, given.get("options", {}), "fixed")
-            return cls(**{"measured": 0, **given, "options": options})
+            return cls(**given | {"options": options})
         except TypeError as error:
             raise InputError(f"This is not a run's specification: {error}.") from error
 

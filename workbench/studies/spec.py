@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.sessions.spec import MEASURED, RunSpec, with_choice
+from workbench.sessions.spec import RunSpec, with_choice
 
 MAX_RUNS = 100_000
 
@@ -48,7 +48,7 @@ class StudySpec:
     budget: int = 60
     batch: int = 1
     test_fraction: float = 0.2
-    measured: int = MEASURED
+    measured: int = 0
 
     def __post_init__(self) -> None:
         for what, values in (

@@ -349,7 +349,7 @@ def study_from(
         where: what held the document, for messages.
         trust_code: let it name code that is neither registered nor installed.
         stored: it is a study as `study_document` wrote it: one that says nothing of a choice is of a
-            fixed geometry, and measured on all test items. A person's document is a new study.
+            fixed geometry. A person's document is a new study.
 
     Returns:
         The study.
@@ -392,8 +392,6 @@ def study_from(
     named = {k: from_file(v, where, trust_code=trust_code) for k, v in given.items()}
     if stored and "large-margin" in named.get("classifiers", StudySpec.classifiers):
         named["options"] = with_choice("large-margin", named.get("options", {}), "fixed")
-    if stored:
-        named.setdefault("measured", 0)
     return StudySpec(**{"name": name, **named})
 
 
