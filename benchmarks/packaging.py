@@ -3,7 +3,7 @@
 `python -m benchmarks.packaging` builds wheel and sdist and installs them outside the checkout the way pip,
 pipx and uv do; in each place `workbench doctor` passes, a run finishes and the app answers.
 `--styles pip,sdist,pipx,uv`, `--pythons 3.11,3.13` and `--dependencies locked,oldest,newest` choose;
-`--tests` adds numeric tests of the checkout against each installation. Times are wall times, for information.
+`--tests [PATH ...]` adds numeric tests of the checkout against each installation. Times are wall times, for information.
 """
 
 from __future__ import annotations
@@ -102,11 +102,18 @@ def install(style: str, python: str, package: Path, dependencies: str, place: Pa
         return place / "pipx" / "venvs" / "workbench-labels" / "bin"
     if style == "uv" or dependencies in ("oldest", "newest"):
         called([tools / "uv", "venv", "--python", python, place / "venv"], place)
-        how = {"oldest": ["--resolution", "lowest-direct"], "newest": ["--upgrade"]}.get(dependencies, [])
         there = {"VIRTUAL_ENV": str(place / "venv"), "UV_PYTHON_DOWNLOADS": "never"}
-        called([tools / "uv", "pip", "install", *how, *locked, package], place, **there)
+        uv = [tools / "uv", "pip", "install"]
+        if dependencies == "oldest":
+            # of a wheel the wheel itself is what is asked for directly, and its dependencies would be the newest
+            lowest = ["--resolution", "lowest-direct", "-r", ROOT / "pyproject.toml"]
+            called([*uv, *lowest], place, **there)
+            called([*uv, "--no-deps", package], place, **there)
+        else:
+            newest = ["--upgrade"] if dependencies == "newest" else []
+            called([*uv, *newest, *locked, package], place, **there)
         # afterwards and by themselves: the oldest of everything is not asked of what only tests
-        called([tools / "uv", "pip", "install", *TESTERS], place, **there)
+        called([*uv, *TESTERS], place, **there)
         return place / "venv" / "bin"
     called([python, "-m", "venv", place / "venv"], place)
     called([place / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", *locked, package], place)
@@ -140,7 +147,7 @@ def answers(scripts: Path, place: Path) -> None:
         app.wait()
 
 
-def tried(style: str, version: str, dependencies: str, package: Path, tests: bool) -> Tried:
+def tried(style: str, version: str, dependencies: str, package: Path, tests: Sequence[str]) -> Tried:
     """Install one way and use it; what fails is in the record."""
     result = Tried(style, version, dependencies)
     python = interpreter(version)
@@ -163,7 +170,7 @@ def tried(style: str, version: str, dependencies: str, package: Path, tests: boo
             result.seconds["install"] = time.perf_counter() - begun
             code = (
                 "from importlib.metadata import version as v\n"
-                "for n in ('numpy', 'tensorflow', 'gpflow', 'streamlit', 'pandas'): print(n, v(n))"
+                "for n in ('numpy', 'tensorflow', 'gpflow', 'streamlit', 'pandas', 'scikit-learn', 'sqlalchemy', 'dask'): print(n, v(n))"
             )
             lines = called([scripts / "python", "-c", code], place).splitlines()
             result.versions = dict(line.split() for line in lines)
@@ -171,7 +178,7 @@ def tried(style: str, version: str, dependencies: str, package: Path, tests: boo
             step("run", lambda: called([scripts / "workbench", *RUN], place, **home))
             step("app", lambda: answers(scripts, place))
             if tests:
-                chosen = [str(ROOT / path) for path in TESTS]
+                chosen = [str(ROOT / path) for path in tests]
                 command = [scripts / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
                 step("tests", lambda: called(command, ROOT, **home))
         except (RuntimeError, OSError) as error:
@@ -189,7 +196,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--styles", default="pip,sdist,pipx,uv")
     parser.add_argument("--pythons", default="3.11")
     parser.add_argument("--dependencies", default="locked")
-    parser.add_argument("--tests", action="store_true")
+    parser.add_argument(
+        "--tests", nargs="*", metavar="PATH", help="these tests of the checkout, or a selection"
+    )
     parser.add_argument("--quick", action="store_true", help="pip and the wheel alone")
     options = parser.parse_args(list(arguments))
     styles = ["pip"] if options.quick else options.styles.split(",")
@@ -201,7 +210,8 @@ def main(arguments: Sequence[str] = ()) -> int:
             for dependencies in options.dependencies.split(","):
                 for style in styles:
                     package = sdist if style == "sdist" else wheel
-                    results.append(tried(style, version, dependencies, package, options.tests))
+                    tests = () if options.tests is None else options.tests or TESTS
+                    results.append(tried(style, version, dependencies, package, tests))
                     print(results[-1].row(), flush=True)
     return int(any(result.failed for result in results))
 
