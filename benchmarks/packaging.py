@@ -3,7 +3,8 @@
 `python -m benchmarks.packaging` builds wheel and sdist and installs them outside the checkout the way pip,
 pipx and uv do; in each place `workbench doctor` passes, a run finishes and the app answers.
 `--styles pip,sdist,pipx,uv`, `--pythons 3.11,3.13` and `--dependencies locked,oldest,newest` choose;
-`--tests [PATH ...]` adds numeric tests of the checkout against each installation. Times are wall times, for information.
+`--tests [PATH ...]` adds numeric tests of the checkout against each installation. Times are wall times, for
+information.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 STYLES = ("pip", "sdist", "pipx", "uv")
 RUN = ("run", "--pool", "digits", "--policy", "margin", "--budget", "5", "--seed", "0", "--out", "run")
+SHOWN = ("numpy", "tensorflow", "gpflow", "streamlit", "pandas", "scikit-learn", "sqlalchemy", "dask")
 TESTERS = ("pytest>=8.4", "pytest-timeout>=2.4", "hypothesis>=6.130")
 # what answers within a few minutes and does not need a browser
 TESTS = ("tests/test_fixtures.py", "tests/metrics", "tests/policies", "tests/exchange", "tests/store")
@@ -105,7 +107,7 @@ def install(style: str, python: str, package: Path, dependencies: str, place: Pa
         there = {"VIRTUAL_ENV": str(place / "venv"), "UV_PYTHON_DOWNLOADS": "never"}
         uv = [tools / "uv", "pip", "install"]
         if dependencies == "oldest":
-            # of a wheel the wheel itself is what is asked for directly, and its dependencies would be the newest
+            # asked for a wheel, only the wheel itself counts as direct, and what it needs would be the newest
             lowest = ["--resolution", "lowest-direct", "-r", ROOT / "pyproject.toml"]
             called([*uv, *lowest], place, **there)
             called([*uv, "--no-deps", package], place, **there)
@@ -168,10 +170,7 @@ def tried(style: str, version: str, dependencies: str, package: Path, tests: Seq
             begun = time.perf_counter()
             scripts = install(style, python, package, dependencies, place)
             result.seconds["install"] = time.perf_counter() - begun
-            code = (
-                "from importlib.metadata import version as v\n"
-                "for n in ('numpy', 'tensorflow', 'gpflow', 'streamlit', 'pandas', 'scikit-learn', 'sqlalchemy', 'dask'): print(n, v(n))"
-            )
+            code = f"from importlib.metadata import version as v\nfor n in {SHOWN}: print(n, v(n))"
             lines = called([scripts / "python", "-c", code], place).splitlines()
             result.versions = dict(line.split() for line in lines)
             step("doctor", lambda: called([scripts / "workbench", "doctor"], place, **home))

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from benchmarks import packaging
 from benchmarks.history import grown
 from benchmarks.packaging import Tried
 from benchmarks.release import version
@@ -16,6 +19,17 @@ def test_a_cost_has_grown_when_it_is_above_the_noise_of_both_entries() -> None:
 def test_an_installation_that_failed_says_so_in_its_row() -> None:
     assert Tried("pip", "3.11", "locked", failed="fails: no wheel").row().endswith("fails: no wheel |")
     assert Tried("pip", "3.13", "locked", skipped="no such interpreter here").failed == ""
+
+
+def test_oldest_is_asked_of_what_the_project_needs_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[list[str]] = []
+    monkeypatch.setattr(packaging, "called", lambda words, *_, **__: said.append([str(w) for w in words[1:]]))
+    packaging.install("pip", "python3.11", tmp_path / "w.whl", "oldest", tmp_path)
+    needed = ["pip", "install", "--resolution", "lowest-direct", "-r", str(packaging.ROOT / "pyproject.toml")]
+    # of a wheel the wheel itself would be the direct requirement, and what it needs the newest
+    assert needed in said and ["pip", "install", "--no-deps", str(tmp_path / "w.whl")] in said
 
 
 def test_versions_that_differ_are_named(tmp_path: Path) -> None:
