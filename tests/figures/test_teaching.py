@@ -4,7 +4,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from workbench.figures import maps, teaching, theme
+from workbench.app import lessons
+from workbench.figures import maps, parts, teaching, theme
 from workbench.figures.records import CalibrationReport, Scores, SweepCurve, TradeCurve
 from workbench.metrics import confidence_histogram, reliability_band, reliability_table
 
@@ -93,6 +94,23 @@ def test_a_blend_lies_under_the_points_and_stands_upright() -> None:
     assert (low, high) == (5, 6) and fig.data[0].y0 == 5 and fig.data[0].dy == pytest.approx(0.5)
     fig = maps.with_inducing(fig, np.array([[0.0, 5.0]]))
     assert "1" in fig.data[-1].name
+
+
+@pytest.mark.parametrize(
+    "titles", [["One", "Two"], ["Variation ratio: which class leads?", "Entropy: what will the label be?"]]
+)
+@pytest.mark.parametrize("large", [False, True])
+def test_a_legend_stands_above_the_titles_and_below_the_tool_bar(titles: list[str], large: bool) -> None:
+    fig = parts.panels(titles, height=430)
+    if large:
+        lessons.enlarge(fig)
+    lines = max(title.text.count("<br>") + 1 for title in fig.layout.annotations)
+    assert lines == 1 + (len(titles[0]) > 20)
+    top = fig.layout.margin.t
+    # pixels from the panels' upper edge to the legend's lower one, and from there to the figure's
+    bottom = (fig.layout.legend.y - 1) * parts.plot_height(430, top)
+    assert bottom >= 1.25 * lines * fig.layout.annotations[0].font.size
+    assert top - bottom >= 30 + 1.2 * (fig.layout.legend.font.size or 12)
 
 
 def test_two_maps_share_axes_scale_and_ids() -> None:

@@ -251,12 +251,19 @@ def drawn(lesson: Lesson, made: Any, values: Values, *, large: bool = False) -> 
 
 def enlarge(fig: Any) -> None:
     """Type that a hall can read."""
+    from workbench.figures.parts import plot_height
+
     fig.update_layout(font_size=18, legend_font_size=17)
     fig.update_xaxes(tickfont_size=16, title_font_size=18)
     fig.update_yaxes(tickfont_size=16, title_font_size=18)
     # titles of panels, and the words within them
     for words in fig.layout.annotations:
         words.font.size = max(16, round(1.25 * (words.font.size or 12)))
+    # and the legend out of the way of titles that have grown
+    if fig.layout.legend.y is not None and fig.layout.height and fig.layout.margin.t:
+        grown = 8 * (1 + any("<br>" in (words.text or "") for words in fig.layout.annotations))
+        fig.layout.margin.t += grown
+        fig.layout.legend.y += grown / plot_height(fig.layout.height, fig.layout.margin.t)
 
 
 def places(lesson: Lesson) -> list[Values]:

@@ -73,9 +73,10 @@ def panels(
     axis = base.pop("xaxis") | {"title": None, "title_standoff": 8}
     base.pop("yaxis")
     fig.update_layout(base)
+    top = (84 if legend else 34) + above
     fig.update_layout(
-        margin={"t": (74 if legend else 34) + above},
-        legend={"y": 1 + (34 + above) / height, "itemsizing": "constant"},
+        margin={"t": top},
+        legend={"y": 1 + (34 + above) / plot_height(height, top), "itemsizing": "constant"},
     )
     fig.update_xaxes(axis)
     fig.update_yaxes(axis)
@@ -85,6 +86,11 @@ def panels(
     if y:
         fig.update_yaxes(title=theme.text(y, 120), col=1)
     return fig
+
+
+def plot_height(height: float, top: float) -> float:
+    """Pixels between the upper margin and the words under the axis: the unit that a legend's place is in."""
+    return max(60.0, height - top - 60)
 
 
 def _two_lines(title: str, most: int) -> str:
