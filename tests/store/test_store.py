@@ -344,6 +344,20 @@ def test_a_database_of_version_010_is_brought_up_to_date(tmp_path: Path) -> None
     opened.close()
 
 
+def test_a_duplicate_keeps_the_last_rounds_model_and_no_other(store: Store) -> None:
+    first = project(store)
+    for n in range(2):
+        store.save_round(first, n, {"n": n}, {"x": np.full(2, n)})
+    second = store.duplicate_project(first, "again").id
+    found = store.round_state(second)
+    assert found is not None and found[0] == 1
+    np.testing.assert_array_equal(found[1]["x"], [1, 1])
+    assert [r.record for r in store.rounds(second)] == [{"n": 0}, {"n": 1}]
+    assert store.round_state(second, 0) is None
+    listed = {p.id: p.n_items for p in store.projects()}
+    assert listed[second] == 3 and isinstance(listed[second], int)
+
+
 def test_a_project_lets_in_whom_its_owner_says(store: Store) -> None:
     nobodys = project(store)
     prints = np.arange(3, dtype=np.uint64)
