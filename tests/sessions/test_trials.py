@@ -17,7 +17,15 @@ sys.exit(__main__.main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize(
-    ("names", "count"), [(("crash_session", "reruns"), 5), (("programs",), 2), (("conditions",), 6)]
+    ("names", "count"),
+    [
+        (("crash_session", "reruns"), 5),
+        (("programs",), 2),
+        (("conditions",), 6),
+        pytest.param(("server",), 1, marks=pytest.mark.slow),
+        pytest.param(("browsers",), 5, marks=pytest.mark.slow),
+        pytest.param(("uploads",), 3, marks=pytest.mark.slow),
+    ],
 )
 def test_a_trial_finds_nothing_wrong(names: tuple[str, ...], count: int) -> None:
     # in a process of its own: the trials make copies of theirs, which must hold no other library's threads

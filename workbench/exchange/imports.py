@@ -25,6 +25,8 @@ MAX_IMPORT = 200 << 20
 MAX_LABELS = 2_000_000
 MAX_JSON = 32 << 20
 """Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
+MAX_PARTS = 2_000_000
+"""Most values of a document with more bytes than that, which has them for its pictures or long texts."""
 
 _FILE = "The file"
 _BY = ("id", "item")
@@ -321,6 +323,11 @@ def _document(data: bytes, most: int = MAX_JSON) -> Any:
         raise InputError(
             f"The file has {len(data):,} bytes; the limit of one JSON document is {most:,}. "
             "Split it, or use JSON lines."
+        )
+    if len(data) > MAX_JSON and (parts := sum(data.count(sign) for sign in b"[{,")) > MAX_PARTS:
+        raise InputError(
+            f"The file has about {parts:,} values in {len(data):,} bytes; the limit of a JSON document of "
+            f"more than {MAX_JSON:,} bytes is {MAX_PARTS:,}. Split it, or use JSON lines."
         )
     return parse_json(data, _FILE)
 
