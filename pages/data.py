@@ -301,11 +301,11 @@ def options_of_known(entry: Any) -> None:
 
 def start_known(name: str, chosen: Any, features: str = "shapes") -> None:
     """Start a project on a known set; of images on shapes, which the page shows while they are learnt."""
-    from workbench.classifiers import CLASSIFIERS
+    from workbench.classifiers import sees_pixels
     from workbench.pools import with_learnt_features
 
-    network = chosen.classifier in CLASSIFIERS and CLASSIFIERS[chosen.classifier].image_only
-    options = {} if features == "pixels" or network else with_learnt_features(name, {})
+    pixels = features == "pixels" or sees_pixels(chosen.classifier)
+    options = with_learnt_features(name, {}, pixels=pixels)
     if opening.learns(options):
         st.session_state[LEARNING] = (name, chosen, options)
         st.rerun()

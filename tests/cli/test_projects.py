@@ -7,7 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.cli.calls import call, refused, table
 from tests.sessions.fakes import FAKE
@@ -181,3 +183,19 @@ def test_backup_and_restore_bring_projects_back(
     assert call("restore", tmp_path / "copy.sqlite", "--replace") == 0
     assert "What was there before" in capsys.readouterr().out
     Store.open().close()
+
+
+def test_a_network_is_given_pixels_and_another_model_shapes(tmp_path: Path, home: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for number in range(16):
+        octets = np.random.default_rng(number).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+        Image.fromarray(octets).save(photos / f"{number}.png")
+    seen = {}
+    for classifier in ("large-margin-net", "large-margin"):
+        assert call("new", photos, "--name", classifier, "--classifier", classifier, "--class", "a") == 0
+        (record,) = [r for r in Store.open().projects() if r.name == classifier]
+        seen[classifier] = Session.open(record.id).pool
+    assert seen["large-margin-net"].features.shape == (16, 16 * 16 * 3)
+    assert type(seen["large-margin"].feature_map) is not type(seen["large-margin-net"].feature_map)
+    assert seen["large-margin"].features.shape[1] < 16 * 16 * 3

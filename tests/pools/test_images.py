@@ -225,12 +225,17 @@ def test_idx_files(tmp_path):
         load_pool(huge, file_name="train-images-idx3-ubyte")
 
 
-def test_jpegs_laid_end_to_end():
+def jpegs() -> list[bytes]:
     files = []
     for image in COLOUR:
         stream = io.BytesIO()
         Image.fromarray(image).save(stream, "JPEG", quality=95)
         files.append(stream.getvalue())
+    return files
+
+
+def test_jpegs_laid_end_to_end():
+    files = jpegs()
     offsets = np.cumsum([0, *map(len, files)])
     octets = np.frombuffer(b"".join(files), np.uint8)
     arrays = {"jpeg_train": octets, "offset_train": offsets, "y_train": np.arange(12) % 2}
@@ -245,11 +250,7 @@ def test_jpegs_laid_end_to_end():
 def test_many_jpegs_are_decoded_once(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBENCH_FEATURES", str(tmp_path))
     monkeypatch.setattr("workbench.pools.formats.arrays.WORTH", 5)
-    files = []
-    for image in COLOUR:
-        stream = io.BytesIO()
-        Image.fromarray(image).save(stream, "JPEG", quality=95)
-        files.append(stream.getvalue())
+    files = jpegs()
     offsets = np.cumsum([0, *map(len, files)])
     data = npz(jpeg_train=np.frombuffer(b"".join(files), np.uint8), offset_train=offsets)
     first = load_pool(data, file_name="c.npz")

@@ -153,4 +153,6 @@ def test_new_projects_learn_their_features_and_a_choice_stands(tmp_path):
     assert with_learnt_features(photos, {}) == {"features": "shapes"}
     assert with_learnt_features(photos, {"resize": 8}) == {"resize": 8}
     assert with_learnt_features("images:mnist", {}) == {"features": "shapes"}
+    assert with_learnt_features(photos, {}, pixels=True) == {}
+    assert with_learnt_features("images:mnist", {}, pixels=True) == {}
     assert with_learnt_features("images:mnist", {"features": "pixels"}) == {"features": "pixels"}

@@ -206,6 +206,15 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
 )
 
 
+def sees_pixels(name: str) -> bool:
+    """Whether a classifier learns its features from the pixels of images, so that it is given no others.
+
+    Args:
+        name: as for `make_classifier`.
+    """
+    return name in CLASSIFIERS and CLASSIFIERS[name].image_only
+
+
 def make_classifier(name: str, **options: Any) -> Any:
     """An unfitted classifier by name.
 
@@ -251,7 +260,7 @@ _LAZY |= {
 }
 
 # The estimators themselves are left out: a star import must not pull in scikit-learn.
-__all__ = ["CLASSIFIERS", "ClassifierEntry", "Geometry", "Latent", "make_classifier"]
+__all__ = ["CLASSIFIERS", "ClassifierEntry", "Geometry", "Latent", "make_classifier", "sees_pixels"]
 
 
 def __getattr__(name: str) -> Any:

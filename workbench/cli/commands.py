@@ -116,7 +116,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last line only.")] = False,
 ) -> None:
     """Label a pool with its own truth as the oracle, and print how the error falls."""
-    from workbench.classifiers import CLASSIFIERS
+    from workbench.classifiers import sees_pixels
     from workbench.cli.runs import run_once
     from workbench.cli.values import feature_sets, parse_settings, typed
     from workbench.pools import with_learnt_features
@@ -125,12 +125,10 @@ def run(
     options = parse_settings(settings or [])
     of_pool = parse_settings(pool_set or [], "--pool-set")
     typed(classifier, policy, selector, options, feature_sets(of_pool))
-    network = classifier in CLASSIFIERS and CLASSIFIERS[classifier].image_only
     spec = RunSpec(
         pool=pool,
         target=target,
-        # a network learns from the pixels
-        pool_options=of_pool if network else with_learnt_features(pool, of_pool),
+        pool_options=with_learnt_features(pool, of_pool, pixels=sees_pixels(classifier)),
         classifier=classifier,
         options=options,
         policy=policy,

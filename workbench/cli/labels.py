@@ -167,6 +167,7 @@ def start_project(pool: str, pool_options: dict[str, Any], **settings: Any) -> N
         pool_options: of `load_pool`.
         settings: of `Session.create`.
     """
+    from workbench.classifiers import sees_pixels
     from workbench.pools import with_learnt_features
     from workbench.pools.loading import is_named
     from workbench.sessions import Session
@@ -174,7 +175,8 @@ def start_project(pool: str, pool_options: dict[str, Any], **settings: Any) -> N
     place = Path(pool).expanduser()
     # the app may run in another folder
     source = str(place.resolve()) if place.exists() and not is_named(pool) else pool
-    made = Session.create(source, pool_options=with_learnt_features(source, pool_options), **settings)
+    options = with_learnt_features(source, pool_options, pixels=sees_pixels(settings["classifier"]))
+    made = Session.create(source, pool_options=options, **settings)
     with_classes = f", {len(made.classes)} classes" if made.classes else ""
     print(f"{made.project.name}: {len(made.pool):,} items{with_classes}, project {made.id}")
 

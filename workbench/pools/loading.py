@@ -153,7 +153,11 @@ def _loaded(source: str | Path | bytes, file_name: str | None, options: dict[str
 
 
 def with_learnt_features(
-    source: str | Path | bytes, options: Mapping[str, Any], *, file_name: str | None = None
+    source: str | Path | bytes,
+    options: Mapping[str, Any],
+    *,
+    file_name: str | None = None,
+    pixels: bool = False,
 ) -> dict[str, Any]:
     """Options of `load_pool` for a new project: features learnt from the pool, unless a person chose.
 
@@ -163,6 +167,7 @@ def with_learnt_features(
         source: as for `load_pool`.
         options: as a person gave them.
         file_name: name of an upload.
+        pixels: the model learns from pixels (`workbench.classifiers.sees_pixels`), so images keep them.
 
     Returns:
         The options, with features="shapes" for a zip or a folder of images and for the known sets of
@@ -172,11 +177,11 @@ def with_learnt_features(
     given = dict(options)
     chosen = {"features", "n_components", "resize", "mode"} & set(given)
     if isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source)):
-        if source.startswith("images:") and not chosen:
+        if source.startswith("images:") and not chosen and not pixels:
             given["features"] = "shapes"
         return given
     entry = format_of(File.of(source, file_name))
-    if not chosen and entry.name == "images":
+    if not chosen and not pixels and entry.name == "images":
         given["features"] = "shapes"
     if given.get("columns") is not None or (entry.typed and entry.reader.inspect is not None):
         # what was guessed of the columns is written down, so that it stays when the file grows
