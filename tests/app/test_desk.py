@@ -549,3 +549,47 @@ def test_what_the_model_sees_is_given_on_demand(home: Path, flowers: Session) ->
     }
     with pytest.raises(InputError, match="no item 9999"):
         look(digits.id, "ann", {"kind": "seen", "item": 9999}, "token")
+
+
+def standing(session: Session) -> list[str]:
+    """The questions a reload would show, in their order."""
+    return [card["ask"] for card in desk_sync(session, want=16)["queue"]]
+
+
+def test_a_reload_shows_what_the_browser_turned_to_whatever_the_server_put_first(flowers: Session) -> None:
+    fitted(flowers)
+    have = standing(flowers)
+    number = flowers.model.number
+    # an answer that was taken back comes first, until another answer is given
+    told = desk_sync(flowers, operation("undo", target=None), have=have, screen=have[0], want=0, model=number)
+    again = told["queue"][0]["ask"]
+    assert told["first"] == again != have[0]
+    with_it = {"have": [again, *have], "want": 0, "model": number}
+    given = operation(
+        "label", {"ask": have[0], "item": flowers.state.asks[have[0]].item}, **{"class": "setosa"}
+    )
+    told = desk_sync(flowers, given, screen=again, turned=True, **with_it)
+    assert told["first"] == again == standing(flowers)[0]
+    # one further back that the browser looks at, such as an item that was asked about anew in the same reply
+    n_events = flowers.state.n_events
+    told = desk_sync(flowers, have=have[1:], screen=have[3], turned=True, want=0, model=number)
+    assert told["first"] == have[3] == standing(flowers)[0]
+    assert flowers.state.n_events == n_events + 1
+    # a tab that has not turned leaves the order to the one that has: two tabs do not quarrel
+    told = desk_sync(flowers, have=have[1:], screen=have[2], turned=False, want=0, model=number)
+    assert told["first"] == have[3]
+    assert flowers.state.n_events == n_events + 1
+
+
+def test_a_new_page_leaves_nothing_waiting_that_an_older_model_chose(flowers: Session) -> None:
+    fitted(flowers)
+    first, *rest = desk_sync(flowers, want=10)["queue"]
+    old = {card["ask"] for card in rest if card["role"] != "evaluation"}
+    given = operation("label", first, **{"class": "setosa"})
+    desk_sync(
+        flowers, given, have=[rest[0]["ask"]], screen=rest[0]["ask"], want=0, model=flowers.model.number
+    )
+    flowers.refit()
+    asks = standing(flowers)
+    assert asks[0] == rest[0]["ask"]
+    assert not old & set(asks[1:])

@@ -25,6 +25,7 @@ sys.exit(__main__.main(sys.argv[1:]))
         pytest.param(("server",), 1, marks=pytest.mark.slow),
         pytest.param(("browsers",), 5, marks=pytest.mark.slow),
         pytest.param(("uploads",), 3, marks=pytest.mark.slow),
+        pytest.param(("reloads",), 12, marks=pytest.mark.slow),
     ],
 )
 def test_a_trial_finds_nothing_wrong(names: tuple[str, ...], count: int) -> None:

@@ -82,23 +82,33 @@ class Answers:
         )
 
     def reclaim(
-        self, transaction: Transaction, asks: Sequence[str], moment: float, lease: float
+        self, transaction: Transaction, asks: Sequence[str], moment: float, lease: float, *, first: bool
     ) -> list[str]:
-        """Ask questions again that were given back or ran out, while nobody else is being asked."""
+        """Ask questions again that were given back or ran out, while nobody else is being asked.
+
+        With `first` also one that stands behind others.
+        """
         state = transaction.state
         taken = self._questions.leased(state, moment, self.annotator)
+        behind = first and self.stands_behind(state, asks, taken)
         found = [
             ask
             for ask in (state.asks[i] for i in asks if i in state.asks)
             if ask.annotator == self.annotator
-            and (ask.released or ask.expires <= moment)
+            and (behind or ask.released or ask.expires <= moment)
             and ask.item not in taken
             and self._questions.is_open(ask, state)
         ]
         if found:
             renewed = leased_until((Ask.of(a) for a in found), moment + lease)
-            self.add(transaction, Event.asked([a.document() for a in renewed], moment + lease))
+            documents = [a.document() for a in renewed]
+            self.add(transaction, Event.asked(documents, moment + lease, first=behind))
         return [a.id for a in found]
+
+    def stands_behind(self, state: ProjectState, asks: Sequence[str], taken: set[int]) -> bool:
+        """Whether another question than the first of these would be shown first."""
+        standing = self._questions.standing(state, self.annotator, taken)
+        return bool(standing) and list(asks[:1]) != [standing[0].id]
 
     def tell(
         self,

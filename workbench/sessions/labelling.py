@@ -130,7 +130,9 @@ class Labelling(Opened):
             return given
 
     @retried
-    def reclaim(self, ask_ids: Iterable[str], *, lease: float = LEASE_SECONDS) -> list[str]:
+    def reclaim(
+        self, ask_ids: Iterable[str], *, lease: float = LEASE_SECONDS, first: bool = False
+    ) -> list[str]:
         """Take questions back that were given back, or ran out, while somebody still looks at them.
 
         They come first again, before what was asked meanwhile.
@@ -138,17 +140,22 @@ class Labelling(Opened):
         Args:
             ask_ids: of questions of this annotator.
             lease: seconds during which nobody else is asked about the items.
+            first: put them first also where they were not given back and stand behind others.
 
         Returns:
             The ids that were taken back; ones that are answered, still held, unknown, somebody else's, or
             whose item somebody else is being asked about are not among them.
         """
         asks, moment = list(dict.fromkeys(ask_ids)), time.time()
-        known = self.state.asks
-        if all(i in known and not known[i].released and known[i].expires > moment for i in asks):
+        state = self.state
+        known = state.asks
+        taken = self._questions.leased(state, moment, self.annotator)
+        behind = first and self._answers.stands_behind(state, asks, taken)
+        held = (i in known and not known[i].released and known[i].expires > moment for i in asks)
+        if not behind and all(held):
             return []
         with self._project.recording() as transaction:
-            return self._answers.reclaim(transaction, asks, moment, lease)
+            return self._answers.reclaim(transaction, asks, moment, lease, first=first)
 
     @retried
     def ask_again(self, items: Iterable[int] | None = None) -> list[int]:

@@ -198,9 +198,13 @@ class Event:
         return cls("resolved", {"item": int(item), "class": key})
 
     @classmethod
-    def asked(cls, asks: Sequence[Mapping[str, Any]], expires: float) -> Event:
-        """Questions shown: each {"id", "item", "role", ...}, leased until `expires` (epoch seconds)."""
-        return cls("asked", {"asks": [dict(ask) for ask in asks], "expires": float(expires)})
+    def asked(cls, asks: Sequence[Mapping[str, Any]], expires: float, *, first: bool = False) -> Event:
+        """Questions shown: each {"id", "item", "role", ...}, leased until `expires` (epoch seconds).
+
+        With `first` they stand before what else waits for the annotator: one of them is being looked at.
+        """
+        more = {"first": True} if first else {}
+        return cls("asked", {"asks": [dict(ask) for ask in asks], "expires": float(expires), **more})
 
     @classmethod
     def released(cls, asks: Sequence[str]) -> Event:

@@ -349,8 +349,9 @@ class EventFold:
             asks[id_] = record
             self._places += _is_drawn(record) - (known is not None and _is_drawn(known))
             if not record.answered:
-                # taken back by the person who still looks at it: it stands before what was asked meanwhile
-                (fresh if known is None or not known.released else reclaimed).append(id_)
+                # looked at by the person: it stands before what was asked meanwhile
+                looked_at = known is not None and (known.released or event.payload.get("first", False))
+                (reclaimed if looked_at else fresh).append(id_)
             if record.role == "evaluation" and record.item not in self._maps["evaluation"]:
                 self._own("evaluation").add(record.item)
                 if record.item in self._items:

@@ -19,6 +19,8 @@ class Desk extends Speaker {
     this.history = []; // {op, card} of this tab, newest last
     this.undone = [];
     this.model = null;
+    this.reported = null; // the question on screen that the server was told of last
+    this.awaited = new Set(); // undos of which only the server knows what they take back
     this.faster = 0; // further cards ahead, for keys that met an empty queue
     this.shownAt = 0;
     this.search = "";
@@ -44,6 +46,7 @@ class Desk extends Speaker {
       this.queue = [];
       this.history = [];
       this.done.clear();
+      this.awaited.clear();
       this.view = this.trail = null;
       this.numbers = null;
       this.pump();
@@ -415,7 +418,7 @@ class Desk extends Speaker {
     this.trail = null;
     const last = this.history.pop();
     if (!last) {
-      if (this.numbers && this.numbers.undoable) this.send({ kind: "undo", target: null });
+      if (this.numbers && this.numbers.undoable) this.awaited.add(this.send({ kind: "undo", target: null }).op);
       else this.say("Nothing to undo.");
       return;
     }
@@ -759,30 +762,38 @@ class Desk extends Speaker {
     return this.queue.length < this.ahead && this.numbers && this.numbers.left > this.queue.length && this.got;
   }
 
+  // whether the server was told of another item on screen than this one
+  get turned() {
+    return (this.card?.ask || null) !== this.reported;
+  }
+
   request() {
     const ahead = this.ahead;
     return {
       ops: this.outbox.batch(), want: Math.max(0, ahead - this.queue.filter((card) => card.ask).length),
-      have: this.queue.map((card) => card.ask).filter(Boolean), screen: this.card?.ask || null, model: this.model,
+      have: this.queue.map((card) => card.ask).filter(Boolean), screen: this.card?.ask || null, turned: this.turned, model: this.model,
     };
   }
 
   take_in(reply, asked) {
+    let jumps = false;
+    this.reported = asked.screen;
     for (const ack of reply.acks || []) {
       const item = this.outbox.waiting.get(ack.op)?.operation.item;
       if (item !== undefined) this.done.delete(item); // what comes for it from now on is asked knowing the answer
       this.outbox.drop(ack.op);
+      jumps = this.awaited.delete(ack.op) || jumps;
       if (ack.status !== "saved" && ack.why) this.say(ack.why, "bad");
     }
     const before = this.card;
     const gone = new Set(reply.gone || []);
     const released = new Set(reply.released || []);
-    // turned to while the request was on its way: the next one says that it is being looked at
-    this.reclaims = Boolean(this.card?.ask && released.has(this.card.ask));
     if (gone.size) this.channel?.postMessage({ gone: [...gone] });
     // what was given back for better questions leaves the queue; the card on screen stays, its answer is taken
     this.queue = this.queue.filter((card, place) => !card.ask || !(gone.has(card.ask) || (place > 0 && released.has(card.ask))));
     this.got = 0;
+    const shown = this.card;
+    const back = []; // what was taken back, latest first
     for (const card of reply.queue || []) {
       if (this.closed.has(card.ask) || (this.done.has(card.item) && card.role !== "again")) continue;
       const same = this.queue.findIndex((one) => one.item === card.item);
@@ -792,9 +803,13 @@ class Desk extends Speaker {
         continue;
       }
       this.got += 1;
-      if (card.role === "again") this.queue.unshift(card);
-      else this.queue.push(card);
+      (shown && card.role === "again" ? back : this.queue).push(card);
     }
+    // first where this tab waits for it, else behind the item on screen, which must not change under the eyes
+    this.queue.splice(jumps && shown?.ask ? 0 : 1, 0, ...back);
+    // turned to while the request was on its way: the next one says that it is being looked at
+    const screen = this.card?.ask;
+    this.reclaims = Boolean(screen && screen !== asked.screen && reply.first && screen !== reply.first);
     if (reply.plane) this.plane = reply.plane;
     this.numbers = reply.numbers;
     this.model = reply.numbers.model;

@@ -348,7 +348,7 @@ class Speaker {
   }
 
   flush() {
-    if (!this.outbox.size || this.expired) return;
+    if (this.expired || !(this.outbox.size || this.turned)) return;
     this.post("sync", { ...this.request(), want: 0 }, true).catch(() => {});
   }
 

@@ -196,13 +196,15 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         project: id of the project.
         person: whose operations these are.
         body: ops (in the order in which they were done), want (further cards), have (ask ids of the
-            cards in the browser), screen (the one that is shown), model (round of the browser's cards).
+            cards in the browser), screen (the one that is shown), turned (whether the browser turned to it
+            since its last request), model (round of the browser's cards).
         token: for the addresses of pictures.
 
     Returns:
         acks, queue (cards not in `have`), gone (of `have`, answered meanwhile), released (of `have`, given
-        back for better ones; the card on screen stays, and its answer is taken), numbers, classes,
-        commands; plane for pools of two features, when the model is another than the browser's.
+        back for better ones; the card on screen stays, and its answer is taken), first (the question that a
+        reload would show; None where none was asked for), numbers, classes, commands; plane for pools of
+        two features, when the model is another than the browser's.
 
     Raises:
         InputError: no such project, or one that cannot be opened.
@@ -217,13 +219,15 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         gone, released = _closed(session, have), []
         screen = str(body.get("screen") or "")
         if screen in have and screen not in gone:
-            # given back while the browser turned to it: it stays theirs as long as they look at it
-            session.reclaim([screen])
+            # given back, or put behind others, while the browser turned to it: a reload shows it all the same
+            session.reclaim([screen], first=bool(body.get("turned")))
         if number is not None and body.get("model") != number:
             # choices of an older model: all but the one on screen are given back and chosen anew
             old = [ask for ask in have if ask not in gone and ask != screen]
             released = session.release(old) if old else []
             want += len(released)
+            if not have and (left := _left(session, number)):
+                session.release(left)
         asks_now = session.state.asks
         # questions given back because the person wanted others first
         others = [
@@ -257,6 +261,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         "queue": queue,
         "gone": gone,
         "released": released,
+        "first": asks[0].id if asks else None,
         "numbers": numbers,
         "classes": classes,
         "commands": commands,
@@ -519,6 +524,15 @@ def _closed(session: Session, have: Sequence[str]) -> list[str]:
     """Those questions of the browser that need no answer any more."""
     still = set(session.still_open(have))
     return [ask for ask in have if ask not in still]
+
+
+def _left(session: Session, number: int) -> list[str]:
+    """What waits since an earlier page, chosen by an older model, but for the one this page shows first."""
+    asks = session.state.asks
+    waiting = [i for i in session.state.waiting.get(session.annotator, ()) if not asks[i].released]
+    behind = [asks[i] for i in session.still_open(waiting)[1:]]
+    chosen = [ask for ask in behind if ask.role in ("policy", "uniform", "cold-start")]
+    return [ask.id for ask in chosen if ask.details.get("round") != number]
 
 
 def _surest_class(session: Session) -> str:
