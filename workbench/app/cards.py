@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from workbench.writing import whole_file
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -70,7 +70,5 @@ def draw(project: str, pool: Pool) -> None:
         shown = [pool.items.show(i).image for i in range(0, len(pool), max(1, len(pool) // 18))[:18]]
         image = sheet([tile(one, 64) for one in shown if one is not None], 6, gap=4, ground=255)
         private_folder(place.parent)
-        handle, temporary = tempfile.mkstemp(dir=place.parent, suffix=".png")
-        os.close(handle)
-        Image.fromarray(image).save(temporary, "PNG")
-        Path(temporary).replace(place)
+        with whole_file(place, private=True, synced=False) as file:
+            Image.fromarray(image).save(file, "PNG")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 from workbench.errors import InputError
 from workbench.pools.formats import endings_of
 from workbench.pools.formats.files import File
+from workbench.writing import write_whole
 
 MAX_BYTES = 200 * 1024 * 1024
 
@@ -71,11 +70,7 @@ def keep(name: str, data: bytes) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / plain
     if not path.is_file() or path.stat().st_size != len(data):
-        # written beside and moved: a crash leaves no half file under the final name
-        handle, temporary = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).replace(path)
+        write_whole(path, data, private=True)
     return path
 
 

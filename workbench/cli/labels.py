@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
+from workbench.writing import whole_file
 
 if TYPE_CHECKING:
     from workbench.exchange import SavedModel
@@ -145,16 +146,12 @@ def export_file(project: str, format: str, out: Path | None, what: str = "labels
             raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
         _deliver(export_labels(session, format, what), out)
         return
-    temporary = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
+        with whole_file(out) as file:
             n = write_labels(file, session, format, what)
-        temporary.replace(out)
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
     rows = "" if what == "labels" else f" among {n:,} rows"
     print(f"{record.name}: {n_labelled} labels{rows} in {out}")
 
@@ -277,7 +274,7 @@ def _deliver(data: bytes, out: Path | None) -> None:
     if out is None:
         sys.stdout.write(data.decode("utf-8"))
         return
-    from workbench.exchange.files import write_whole
+    from workbench.writing import write_whole
 
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

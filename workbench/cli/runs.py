@@ -105,10 +105,11 @@ def run_comparison(
     spec: StudySpec, *, out: Path | None, quiet: bool, workers: int = 1, scheduler: str | None = None
 ) -> None:
     """Every run of a study, and what they add up to."""
-    from workbench.exchange.files import csv_text, write_whole
+    from workbench.exchange.files import csv_text
     from workbench.studies import run_study
     from workbench.studies.statistics import curves, enough, headline, rank_policies, summarise
     from workbench.studies.workers import pool_of
+    from workbench.writing import write_whole
 
     # what is wrong with a pool is better said before a thousand rounds than after
     for one in spec.runs()[: len(spec.pools) * len(spec.classifiers) * len(spec.policies)]:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.exchange.checksums import ADVICE, check_own, damaged, sealed
-from workbench.exchange.files import csv_text, json_text, plain_cell, read_json, sync_folder, write_whole
+from workbench.exchange.files import csv_text, json_text, plain_cell, read_json
 from workbench.exchange.models import save_model
 from workbench.pools.pool import Pool
 from workbench.reading import cut, reading
@@ -37,6 +37,7 @@ from workbench.store.fold import EventFold
 from workbench.store.processes import is_alive, this_process
 from workbench.store.project_state import ProjectState
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+from workbench.writing import sync_folder, write_whole
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session

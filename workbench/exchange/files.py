@@ -1,11 +1,10 @@
-"""Writing files so that they are whole or not there, and CSV cells so that no spreadsheet runs them."""
+"""JSON and CSV as they are written and read: the same way every time, and no cell that a spreadsheet runs."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,32 +13,6 @@ from workbench.errors import InputError
 from workbench.reading import parse_json
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def write_whole(path: Path, data: bytes | str) -> None:
-    """Write a file through a neighbour and a rename, synced: a crash leaves the old file or the new."""
-    content = data.encode("utf-8") if isinstance(data, str) else data
-    temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in the folder survive a power cut, where the system allows to."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
 
 
 def json_text(document: Any) -> str:

@@ -14,12 +14,13 @@ from workbench.classifiers import make_classifier, protocols
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 from workbench.exchange.checksums import ADVICE, check_own, damaged, sealed
-from workbench.exchange.files import json_text, read_json, write_whole
+from workbench.exchange.files import json_text, read_json
 from workbench.pools import feature_map_from_json
 from workbench.pools.pool import FeatureMap
 from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+from workbench.writing import write_whole
 
 FORMAT = 1
 

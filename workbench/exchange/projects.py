@@ -27,7 +27,7 @@ from workbench.exchange.bundles import (
     timings_csv,
 )
 from workbench.exchange.checksums import ADVICE, check_own, damaged, sealed
-from workbench.exchange.files import json_text, read_json, write_whole
+from workbench.exchange.files import json_text, read_json
 from workbench.exchange.models import save_model
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.formats.files import File
@@ -36,6 +36,7 @@ from workbench.reading import cut, reading
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, Store, workbench_home
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+from workbench.writing import write_whole
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from workbench.exchange.files import json_text, write_whole
+from workbench.exchange.files import json_text
 from workbench.experiments.data import available, short
 from workbench.experiments.reports import Report
 from workbench.experiments.reproduce import Context
 from workbench.metrics import wilcoxon_p
 from workbench.studies.fits import POKER, opened, split_arrays
 from workbench.studies.statistics import Curves, rank_curves, rank_policies
+from workbench.writing import write_whole
 
 TITLES = {
     "variation-ratio-mc": "Variation ratio, 100 draws",

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from workbench.errors import InputError
-from workbench.exchange.files import csv_text, json_text, write_whole
+from workbench.exchange.files import csv_text, json_text
+from workbench.writing import write_whole
 
 Verdict = Literal["reproduced", "partly", "not reproduced"]
 

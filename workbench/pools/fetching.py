@@ -6,7 +6,6 @@ import http.client
 import os
 import socket
 import ssl
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -16,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from workbench.errors import InputError
 from workbench.reading import cut, reason
+from workbench.writing import write_whole
 
 MAX_FETCHED = 10_000
 """Most addresses of one table."""
@@ -94,10 +94,7 @@ def _kept_or_why(address: str) -> int | str:
         data = _fetched(address)
         place = kept(address)
         place.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=place.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).replace(place)
+        write_whole(place, data, private=True, synced=False)
     except (OSError, InputError, ValueError, http.client.HTTPException) as error:
         return reason(error)
     return len(data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -18,6 +17,7 @@ from workbench.errors import InputError
 from workbench.metrics.neighbours import trustworthiness
 from workbench.pools.pool import Pool
 from workbench.pools.projection import leading_axes
+from workbench.writing import whole_file
 
 LANDMARKS = 20_000
 """Items that are laid out together; further ones are placed among them."""
@@ -376,15 +376,13 @@ def _read(path: Path, n: int | None = None) -> tuple[NeighbourMap, Array] | None
 def _write(path: Path, pool: Pool, made: NeighbourMap) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".new")
-        with os.fdopen(handle, "wb") as file:
+        with whole_file(path, private=True, synced=False) as file:
             np.savez_compressed(
                 file,
                 **{each: getattr(made, each) for each in _ARRAYS},
                 fingerprints=np.asarray(pool.fingerprints),
                 measured=np.array([made.trust, made.trust_of_components, made.n_judged]),
             )
-        Path(name).replace(path)
         for old in sorted(path.parent.glob("*.npz"), key=lambda each: -each.stat().st_mtime)[_KEPT:]:
             old.unlink(missing_ok=True)
     except OSError:  # a full or read-only disk: it is computed again next time

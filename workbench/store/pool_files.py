@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sqlite3
 from hashlib import sha256
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.store.places import private_file, private_folder, workbench_home
+from workbench.store.places import private_folder, workbench_home
+from workbench.writing import write_whole
 
 FOLDER = "uploads"
 _HASH = re.compile(r"[0-9a-f]{16}")
@@ -71,7 +71,7 @@ def take_out(copy: sqlite3.Connection) -> int:
     for row, folder, name in listed:
         place = home / folder / name
         if not place.is_file():
-            _write(place, data_of(row))
+            write_whole(place, data_of(row), private=True)
     old = [str(path) for (path,) in copy.execute("SELECT path FROM pool_files_home")]
     for table, column in _NAMED_IN:
         for row, text in copy.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
@@ -86,17 +86,6 @@ def take_out(copy: sqlite3.Connection) -> int:
 
 def _is_whole(folder: str, data: bytes) -> bool:
     return sha256(data).hexdigest()[:16] == folder
-
-
-def _write(place: Path, data: bytes) -> None:
-    """Through a neighbour and a rename: a crash leaves no half file under the name."""
-    temporary = place.with_name(f".{place.name}.new")
-    private_file(temporary)
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(place)
 
 
 def _spellings(path: Path) -> list[str]:

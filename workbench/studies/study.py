@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
-from workbench.exchange.files import csv_text, json_text, write_whole
+from workbench.exchange.files import csv_text, json_text
 from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.sessions.model import check_policy
@@ -25,6 +25,7 @@ from workbench.studies.runner import Sink, open_sink
 from workbench.studies.spec import StudySpec
 from workbench.studies.workers import RunJob, pool_of, stream_runs, stream_runs_here
 from workbench.work import LOCAL, check_workers
+from workbench.writing import write_whole
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from workbench.app.keys import COMMANDS
 from workbench.errors import InputError
 from workbench.store.places import private_folder, workbench_home
+from workbench.writing import write_whole
 
 _FILE = "keys.json"
 _LOCK = threading.Lock()
@@ -66,12 +66,7 @@ def keep_keys(person: str, keys: Mapping[str, object]) -> dict[str, str]:
         if not mine:
             del everybody[person]
         private_folder(workbench_home())
-        place = workbench_home() / _FILE
-        fresh = place.with_name(f"{_FILE}.{os.getpid()}")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(everybody, file, ensure_ascii=False)
-        fresh.replace(place)
+        write_whole(workbench_home() / _FILE, json.dumps(everybody, ensure_ascii=False), private=True)
     return mine
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.progress import tell
+from workbench.writing import whole_file, write_whole
 
 if TYPE_CHECKING:
     from workbench.pools.pool import FeatureMap
@@ -63,9 +64,8 @@ class WorkCache:
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                temporary = path.with_suffix(f".{os.getpid()}.npz")
-                np.savez(temporary, **made)  # type: ignore[arg-type]
-                temporary.replace(path)
+                with whole_file(path, synced=False) as file:
+                    np.savez(file, **made)  # type: ignore[arg-type]
             except OSError:
                 pass
         return made
@@ -133,9 +133,7 @@ class WorkCache:
             return
         try:
             values.flush()
-            temporary = self._place / f"{name}.{os.getpid()}.json"
-            temporary.write_text(json.dumps(done), encoding="utf-8")
-            temporary.replace(self._place / f"{name}.json")
+            write_whole(self._place / f"{name}.json", json.dumps(done), synced=False)
         except OSError:  # a full disk, or somebody else has finished the same work and put it away
             return
 

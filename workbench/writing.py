@@ -1,0 +1,64 @@
+"""Writing files so that they are whole or not there."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+_LONGEST = 200
+"""Characters of a name that its neighbour repeats: file systems end at 255 bytes."""
+
+
+@contextmanager
+def whole_file(path: Path, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
+    """A file to write that appears under its name when all of it is there; after an error nothing does.
+
+    It is written as a neighbour `.NAME.xxxx.new`, of a name of its own, so that two that write at once
+    do not mix, and renamed.
+
+    Args:
+        path: in a folder that exists.
+        private: only its owner may read it.
+        synced: on the disk before this returns, also after a power cut; a cache can do without.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name[:_LONGEST]}.{secrets.token_hex(4)}.new")
+    made = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
+    try:
+        with os.fdopen(made, "wb") as file:
+            yield file
+            if synced:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if synced:
+        sync_folder(path.parent)
+
+
+def write_whole(path: Path, data: bytes | str, *, private: bool = False, synced: bool = True) -> None:
+    """Write a file at once; texts as UTF-8, the rest as in `whole_file`."""
+    with whole_file(path, private=private, synced=synced) as file:
+        file.write(data.encode("utf-8") if isinstance(data, str) else data)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in the folder survive a power cut, where the system allows to."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
