@@ -327,6 +327,7 @@ class Desk extends Speaker {
   did(operation, what) {
     this.history.push({ op: operation.op, card: null, ...what });
     this.undone = [];
+    if (this.numbers) this.numbers = { ...this.numbers, redoable: false }; // as the server will say
     if (this.history.length > 200) this.history.shift();
   }
 
@@ -439,6 +440,10 @@ class Desk extends Speaker {
 
   redo() {
     if (this.view !== null) this.leave();
+    if (!this.undone.length && !(this.numbers && this.numbers.redoable)) {
+      this.say("Nothing to put back.");
+      return;
+    }
     this.send({ kind: "redo" });
     const last = this.undone.pop();
     if (last) this.history.push(last); // so that the next undo takes it back again
