@@ -47,9 +47,11 @@ def chosen() -> str | None:
 
 
 def sources() -> dict[str, str]:
-    """Images to fit on: the person's own projects and uploads first, then bundled and known sets."""
+    """Images to fit on: the open project's first, then bundled and known sets and the other projects'."""
     found = robustness.pools()
-    return robustness.own_pools(current.project_id(), found) | found
+    own = robustness.own_pools(current.project_id(), found)
+    here = {name: title for name, title in own.items() if name == f"{robustness.OWN}{current.project_id()}"}
+    return here | found | own
 
 
 def opened_project() -> Any:
@@ -119,7 +121,15 @@ def form() -> None:
         if classifier == "softmax-net":
             default = ["fgsm", "pgd", "noise"]  # no variance that an attack could know of
         usual = "adaptive-pgd" in default
-        n_test = right.number_input("Images to attack", 10, 10_000, 360, step=50, key="attack-images")
+        n_test = right.number_input(
+            "Images to attack",
+            10,
+            10_000,
+            360,
+            step=50,
+            key="attack-images",
+            help="All where there are fewer",
+        )
         attacks = st.pills(
             "Attacks",
             list(ATTACKS),
@@ -205,6 +215,12 @@ def begin(
         raise InputError(
             f"{fresh.project.name!r} has no known classes of images to fit a model on. Open it and attack "
             "its own model, or choose images with known classes."
+        )
+    if fresh is not None and fresh.pool.image_shape is None:
+        raise InputError(
+            f"The models of {fresh.project.name!r} see features made of its images, not their pixels, so an "
+            "attack has no pixel to move. Bring the images again on Data with pixels as features, or choose "
+            "other images."
         )
     strengths = tuple(float(round(strongest * share, 4)) for share in (0, 1 / 6, 1 / 3, 1 / 2, 2 / 3, 1))
     spec = AttackSpec(

@@ -123,7 +123,7 @@ session = frame.needed("see whether its probabilities are honest")
 current.keep_fitting(session)
 model = session.model
 if model is None:
-    frame.no_model()
+    frame.no_model(session)
 verdict = st.container(key="verdict")
 try:
     found = measured(session, model)
@@ -134,6 +134,8 @@ if found is None:
     frame.end()
 items, codes, crossed, where = found
 versions = seeing.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
+# on a phone the readings of the latents wrap
+widgets.style(".st-key-cal-version { max-width: 100%; }")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     names = ["The prediction", *model.classes]
     which = st.selectbox(
@@ -238,7 +240,11 @@ if len(versions) > 1:
         beta = protocols.temperature_of(model.estimator)
         note = {
             "own": "What the program uses."
-            + (f" Sharpness {beta:.2f}, fitted leave-one-out." if beta is not None else ""),
+            + (
+                f" Sharpness {beta:.2f}, fitted on each label while it was hidden."
+                if beta is not None
+                else ""
+            ),
             "plain": "Before the temperature. Margins are about 1, so it is far too modest.",
             "argmax": "How often a draw of the functions is largest here: right for asking only.",
         }[name]

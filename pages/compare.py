@@ -180,7 +180,9 @@ def shown(token: str) -> None:
     facts = [
         CLASSIFIERS[spec.classifiers[0]].title if spec.classifiers[0] in CLASSIFIERS else spec.classifiers[0],
         plural(spec.seeds, "seed"),
-        f"{plural(spec.budget, 'label')} each",
+        f"{plural(spec.budget, 'label')} each"
+        # the curves begin with those
+        + (" after one of every class" if spec.initial == "one-per-class" else ""),
         f"{spec.batch} at a time",
     ]
     st.caption(" · ".join(map(verbatim, facts)))
@@ -428,6 +430,16 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
     def shown(value: float) -> str:
         return percent(value) if share else f"{value:.3f}"
 
+    # a column that says one number on every row is a sentence below
+    runs = {r.area.n for _, r in rows}
+    more = int(len(several) > 1)
+    widgets.style(
+        "@media (max-width: 500px) { .st-key-comparison-table :is(th, td) { padding-inline: 0.2rem;"
+        " font-size: 0.85rem; }"
+        # a number and its unit stay on one line
+        f" .st-key-comparison-table td:is(:nth-child({2 + more}), :nth-child({3 + more}))"
+        " { white-space: nowrap; } }"
+    )
     with st.container(key="comparison-table"):
         st.table(
             pd.DataFrame(
@@ -443,7 +455,7 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
                         "Verdict": verdict(r.test),
                     }
                     | ({"Labels saved": saved(r.saved, r.area.n)} if measure == "error" else {})
-                    | {"Whole runs": r.area.n}
+                    | ({"Whole runs": r.area.n} if len(runs) > 1 else {})
                     for of, r in rows
                 ]
             ),
@@ -452,9 +464,10 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
             alt=f"{title} of each policy",
         )
     better = "lower" if next(paired for _, paired in found if paired).lower_is_better else "higher"
+    whole = f" ({plural(runs.pop(), 'whole run')} each)" if len(runs) == 1 else ""
     st.caption(
-        "Means over the seeds that every policy has finished; over the curve: its height over the labels "
-        f"spent. Better: a {better} mean over the curve than random's with the same seed. Verdict: "
+        f"Means over the seeds that every policy has finished{whole}; over the curve: its height over the "
+        f"labels spent. Better: a {better} mean over the curve than random's with the same seed. Verdict: "
         "Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
         + (
             " Labels saved: to reach random's mean error at the end, counted on each seed and averaged, as "

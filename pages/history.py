@@ -63,7 +63,7 @@ def fits_table(session: Any) -> None:
     import pandas as pd
 
     if not session.rounds:
-        st.markdown("The first fit comes with labels of two classes.")
+        st.markdown(frame.first_fit(session))
         return
     fits_curve(session)
     rows = history.fit_rows(session)

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from workbench.app import current, desk, forms, frame, labelling_speed, login, oracle, widgets
+from workbench.app.glossary import explain
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
 from workbench.classifiers.protocols import choice_of
@@ -71,10 +72,10 @@ def progress_line(session: Any) -> None:
     state, model = session.state, session.model
     learned = 0 if model is None else model.n_labelled
     mine = len(state.training)
-    waiting = sum(1 for count in state.counts.values() if count) < 2
+    waiting = len(state.trained_classes) < 2
     parts = [f"Model: **{plural(learned, 'label')}**, you: **{mine:,}**"]
     if waiting:
-        parts.append("the first fit comes with labels of two classes")
+        parts.append(frame.first_fit(session))
     elif session.stale:
         parts.append("refitting in the background")
     if state.evaluation:
@@ -87,7 +88,10 @@ def progress_line(session: Any) -> None:
         st.caption(verbatim(quiet))
     choice = None if model is None else choice_of(model.estimator)
     if choice is not None:
-        st.caption(f"The model sees {verbatim(choice)}. Chosen at {choice.labels:,} labels.")
+        st.caption(
+            f"The model sees {verbatim(choice)}. Chosen at {choice.labels:,} labels.",
+            help=explain("loss on labels it had not seen"),
+        )
 
 
 def knows_all(pool: Any) -> bool:
@@ -100,7 +104,8 @@ def oracle_controls(session: Any) -> None:
     with st.container(border=True, key="oracle"):
         st.markdown("## Let the known classes answer")
         st.caption("This pool knows its classes, so they can answer in your place.")
-        busy = job is not None and job.active
+        # with nothing left to ask nobody can answer
+        busy = (job is not None and job.active) or not session.n_left
         with st.container(horizontal=True, vertical_alignment="bottom", key="oracle-controls", gap="small"):
             for n, label in ((1, "Step"), (10, "Run 10")):
                 if st.button(label, key=f"oracle-{n}", disabled=busy):
@@ -143,9 +148,7 @@ def how_it_goes(session: Any) -> None:
         return
     rounds = labelling_speed.latest_at_each([r for r in session.rounds if r.n_test])
     if not rounds:
-        ready = sum(1 for count in session.state.counts.values() if count) > 1
-        after = "is under way" if ready else "comes with labels of two classes"
-        st.caption(f"The error curve starts with the first fit, which {after}.")
+        st.caption("The error curve starts with the first fit.")
         return
     from workbench.figures.curves import learning_curve, summarise
 

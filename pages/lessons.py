@@ -17,6 +17,11 @@ LARGE = (
     "[data-testid=stSidebar], [data-testid=stExpandSidebarButton] { display: none; }"
     ".st-key-lesson-body p, .st-key-lesson-body li { font-size: 1.3rem; line-height: 1.5; }"
     ".st-key-lesson-body h2 { font-size: 1.9rem; }"
+    # students come with phones, where panels are narrow: there the pictures keep their usual type
+    "@media (max-width: 600px) { .st-key-lesson-body .js-plotly-plot .infolayer text.annotation-text,"
+    " .st-key-lesson-body .js-plotly-plot .infolayer .titletext, .st-key-lesson-body .js-plotly-plot"
+    " .infolayer :is([class*=title], .legendtext) { font-size: 12px !important; }"
+    " .st-key-lesson-body .js-plotly-plot :is(.xtick, .ytick) text { font-size: 11px !important; } }"
 )
 
 

@@ -305,6 +305,9 @@ def chart(fig: Any, key: str, alt: str) -> None:
         # a place on a neighbour map has no unit
         fig.update_xaxes(showticklabels=False, showgrid=False)
         fig.update_yaxes(showticklabels=False, showgrid=False)
+    elif session.pool.n_features == 1:
+        # nothing is drawn along it
+        fig.update_yaxes(showticklabels=False, showgrid=False)
     widgets.figure(
         fig,
         key,
@@ -389,6 +392,13 @@ def functions(view: Any, item: int) -> None:
         width=300,
         help="Opens at the feature that changes the prediction of this item most.",
     )
+    if mapping.is_constant(session, int(column)):
+        st.info(
+            f"Every item has the same value of {verbatim(columns[column], 60)}, so there is nothing to draw "
+            "along it.",
+            icon=":material/info:",
+        )
+        return
     line = mapping.line_through(session, view, item, int(column))
     most = np.argsort(-view.model.probabilities[item], kind="stable")[:4]
     from workbench.figures.teaching import class_bands
@@ -427,7 +437,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="large", key
 current.keep_fitting(session)
 model = session.model
 if model is None:
-    frame.no_model()
+    frame.no_model(session)
 chosen = selected()
 # the map comes first; its controls stand beside it, or below on a narrow screen
 left, right = widgets.split([2.6, 1], "map-and-item")

@@ -246,6 +246,19 @@ def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(
     assert "age empty" in summary(session.pool, 1)
 
 
+def test_the_column_that_names_an_item_is_its_title_and_not_said_again(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    lines = [f"n{i},{i % 7},{i * 3 % 30}" for i in range(30)]
+    path.write_text("name,a,number\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    for use, shown in (("id", ["a", "number"]), ("leave out", ["name", "a", "number"])):
+        uses = {"name": use, "a": "number", "number": "leave out"}
+        session = Session.create(str(path), pool_options={"columns": uses}, classes=["low", "high"])
+        current.keep(session)
+        cards = desk_sync(session, want=8)["queue"]
+        # a number that is the row's own by chance is no name of it
+        assert all(sorted(name for name, _, _ in c["face"]["rows"]) == sorted(shown) for c in cards), cards
+
+
 def test_items_drawn_for_measuring_show_no_guess(home: Path, tmp_path: Path) -> None:
     session = table(tmp_path, ["low", "high"])
     for _ in range(20):

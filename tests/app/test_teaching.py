@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.app.test_pages import open_page, texts
-from workbench.app import current, lessons, mapping, seeing
+from workbench.app import current, frame, lessons, mapping, seeing
 from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
 from workbench.policies import POLICIES, variation_ratio
@@ -238,7 +238,7 @@ def test_an_experiment_starts_with_a_button_streams_and_is_kept(
         while not job.partial:
             assert not job.wait(0.02), job.error
         test.run()
-        assert not test.exception and "shared kernel, 5 points: error 10.0%" in said(test)
+        assert not test.exception and "shared kernel, 5 points: error 10.0 %" in said(test)
         assert fits.done == 1, "shown before the second is fitted"
     finally:
         fits.go.set()
@@ -269,6 +269,21 @@ def test_an_experiment_asks_and_says_what_to_look_for(lesson: lessons.Lesson) ->
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("page", ["calibration", "uncertainty", "history", "label"])
+def test_where_no_fit_can_come_any_more_the_page_says_so(home: Path, tmp_path: Path, page: str) -> None:
+    path = tmp_path / "pool.csv"
+    path.write_text("a,b\n1,2\n3,1\n2,2\n", encoding="utf-8")
+    session = Session.create(str(path), classes=["low", "high"], pool_options={"target": None})
+    current.keep(session)
+    assert frame.first_fit(session) == "The first fit comes with labels of two classes."
+    session.label_items([0], "low")
+    assert frame.first_fit(session) == "The only label is low; the first fit comes with one of another class."
+    session.label_items([1, 2], "low")
+    words = "All 3 labels are low and nothing is left to ask, so no model can be fitted"
+    test = open_page(page, session.id)
+    assert not test.exception and words in said(test)
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -320,6 +335,9 @@ def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: 
         assert case in ("5,000 features", "200 classes", "texts") and np.isfinite(job.result.points).all()
     if case == "equal rows":
         assert "All items have the same values" in said(test)
+    # along a feature that all share there is nothing to draw
+    if case in ("equal rows", "one feature"):
+        assert mapping.is_constant(session, 0) == (case == "equal rows")
     test.session_state["map-view"] = "Side by side"
     test.run()
     assert not test.error and not test.exception

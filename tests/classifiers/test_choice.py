@@ -53,7 +53,8 @@ def test_columns_of_codes_become_categories(chosen):
     assert error[1] < 0.5 * error[0]
     assert chosen.choice_.loss < chosen.choice_.plain_loss
     assert str(chosen.choice_).startswith("columns as categories")
-    assert f"leave-one-out {chosen.choice_.loss:.2f} against" in str(chosen.choice_)
+    said = str(chosen.choice_)
+    assert f"loss on labels it had not seen {chosen.choice_.loss:.2f}, with plain numbers" in said
 
 
 def test_it_looks_every_ten_labels_from_two_a_class_on(chosen):
@@ -169,7 +170,7 @@ def test_a_candidate_that_fails_is_left_out_and_named():
         return left_out
 
     found = look(Candidate(), steps(geometry), judged, 20)
-    assert "left out: columns as numbers, half linear (no such slope)" in str(found)
+    assert "not possible: columns as numbers, half linear (no such slope)" in str(found)
     with pytest.raises(InputError, match="cannot be fitted to these labels"):
         look(Candidate(linear=True), steps(geometry), lambda _: judged(Candidate(linear=True)), 20)
 

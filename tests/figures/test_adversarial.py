@@ -51,6 +51,7 @@ def test_histograms_are_shares_and_keep_the_threshold_in_view(constant):
     fig = figures.score_histograms(clean, attacked, 99.0, score="VR")
     assert [sum(t.y) for t in fig.data] == pytest.approx([1, 1])
     line = fig.layout.shapes[0]
+    assert line.showlegend and line.name == "flagged from here" and not fig.layout.annotations
     assert line.x0 <= max(2.0, float(attacked.max()))
     assert (
         "No image"

@@ -118,6 +118,8 @@ def test_the_learning_curve_draws_the_baseline_first_and_names_n() -> None:
     assert named[1].y.tolist() == pytest.approx([0.45, 0.25])
     band = next(t for t in fig.data if t.fill == "toself")
     assert min(band.y) >= 0
+    # a few points would be marked along its edges
+    assert band.mode == "lines"
 
 
 def test_side_by_side_a_name_has_one_look_and_one_entry() -> None:

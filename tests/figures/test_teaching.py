@@ -129,6 +129,18 @@ def test_two_maps_share_axes_scale_and_ids() -> None:
     assert sum(bool(t.showlegend) for t in fig.data) == 2, "a class is named once"
 
 
+def test_two_maps_say_what_their_axes_are_once() -> None:
+    points = np.arange(12.0).reshape(6, 2)
+    one = maps.pool_map(points, axes=("width < 3", "height"))
+    fig = maps.side_by_side(one, one, ("before", "after"))
+    said = [a.text for a in fig.layout.annotations]
+    assert said.count("width &lt; 3") == 1, said
+    assert not fig.layout.xaxis.title.text and not fig.layout.xaxis2.title.text
+    assert fig.layout.yaxis.title.text == "height" and not fig.layout.yaxis2.title.text
+    # the words keep their room in a file, too
+    assert theme.for_export(fig).layout.margin.b >= fig.layout.margin.b >= 40
+
+
 def test_bands_hold_the_mean_and_two_deviations() -> None:
     grid = np.linspace(0, 1, 5)
     mean = np.column_stack([grid, -grid])

@@ -156,12 +156,33 @@ def needed(what: str, title: str | None = None) -> Session:
     return opened
 
 
-def no_model() -> NoReturn:
+def first_fit(session: Any) -> str:
+    """What the first fit waits for, in a sentence: labels of two classes, of which one may be there."""
+    state = session.state
+    named, n = sorted(state.trained_classes), len(state.training)
+    if len(named) > 1:
+        return "The first fit is under way."
+    if not named:
+        return "The first fit comes with labels of two classes."
+    only = verbatim(state.classes[named[0]], 40)
+    so_far = f"The only label is {only}" if n == 1 else f"All {n:,} labels are {only}"
+    if session.n_left:
+        return f"{so_far}; the first fit comes with one of another class."
+    return (
+        f"{so_far} and nothing is left to ask, so no model can be fitted: it needs labels of two classes. "
+        "Correct a label on History, or start a project with more items."
+    )
+
+
+def no_model(session: Any) -> NoReturn:
     """A page of a model, while the project has none: what is missing, and the way there."""
     with st.container(border=True, key="no-model"):
         st.markdown("**There is no model yet.**")
-        st.markdown("It is fitted as soon as there are labels of two classes.")
-        link("label", "Label some items", ":material/arrow_forward:")
+        st.markdown(first_fit(session))
+        if session.n_left:
+            link("label", "Label some items", ":material/arrow_forward:")
+        else:
+            link("history", "Look at the labels", ":material/arrow_forward:")
     end()
 
 

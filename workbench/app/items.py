@@ -57,14 +57,16 @@ def _row(pool: Pool, item: int, row: dict[str, Any], key: str) -> None:
         below, same = float((column < column[item]).mean()), float((column == column[item]).mean())
         places.append(below + same / 2)
     values = [plain(value) or NOTHING for value in row.values()]
-    table = pd.DataFrame({"Column": list(map(str, row)), "Value": values, "In the pool": places})
+    # the place before the value, which may be long and would push it out of sight
+    table = pd.DataFrame({"Column": list(map(str, row)), "In the pool": places, "Value": values})
     configuration: dict[str, Any] = {
         "In the pool": st.column_config.ProgressColumn(
-            "Among the pool",
+            "Place",
             help="Share of the pool with a smaller value: a full bar is the largest.",
             format="percent",
             min_value=0,
             max_value=1,
+            width=72,
         )
     }
     if all(place is None for place in places):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.app.text import percent
 from workbench.figures import teaching
 
 Values = dict[str, Any]
@@ -40,7 +41,7 @@ class Drawn(NamedTuple):
 
 def _calibration(reports: Any, answer: float) -> Drawn:
     words = " · ".join(
-        f"{r.title}: error {r.scores.error:.1%}, NLL {r.scores.nll:.2f}, ECE {r.scores.ece:.3f}"
+        f"{r.title}: error {percent(r.scores.error)}, NLL {r.scores.nll:.2f}, ECE {r.scores.ece:.3f}"
         for r in reports
     )
     alt = "Confidence histograms above reliability diagrams, a column a model"
@@ -61,7 +62,7 @@ def sweep(curves: Any, values: Values) -> Drawn:
     """Likelihoods over the noise."""
     fig = teaching.noise_curves(curves, mark=values["noise"], expected=8, n=2000, height=470)
     at = [
-        f"{c.title} {c.error[:, k].mean():.1%} / {c.nll[:, k].mean():.2f} / {c.ece[:, k].mean():.3f}"
+        f"{c.title} {percent(c.error[:, k].mean())} / {c.nll[:, k].mean():.2f} / {c.ece[:, k].mean():.3f}"
         for c in curves
         for k in [int(abs(c.noise - values["noise"]).argmin())]
     ]
@@ -84,7 +85,7 @@ def inducing(made: Any, _values: Values) -> Drawn:
         name=f"inducing points · {len(made.centres)}", hovertemplate="inducing point<extra></extra>",
         marker={"symbol": "x", "size": 10, "color": "white", "line": {"width": 1.5, "color": "black"}},
     )  # fmt: skip
-    words = f"Error {made.error:.1%}, NLL {made.nll:.2f} nats on {made.n_test} test points."
+    words = f"Error {percent(made.error)}, NLL {made.nll:.2f} nats on {made.n_test} test points."
     alt = "Class probabilities as blended colours, with the inducing points"
     return Drawn([Picture(fig, alt)], words, 100 * made.error)
 
@@ -117,7 +118,7 @@ def asked(made: Any, values: Values) -> Drawn:
     panels = {titles[name]: (made.initial, items[:n]) for name, items in made.asked.items()}
     fig = teaching.asked_maps(panels, made.points, made.codes, classes=made.classes)
     words = " · ".join(
-        f"{titles[name]}: error {error[min(n, len(error) - 1)]:.1%} after {n} questions"
+        f"{titles[name]}: error {percent(error[min(n, len(error) - 1)])} after {n} questions"
         for name, error in made.error.items()
     )
     words += f", on {made.n_test} test points. One run: a comparison needs many seeds (Compare)."
@@ -141,7 +142,7 @@ def rivals(made: Any, _values: Values) -> Drawn:
     words = (
         f"The hard rule fell in {falls} of {len(made.switched)} sweeps and ends at {made.hard[-1]:,.0f}; "
         f"the tempered rule ends at {made.tempered[-1]:,.0f}. In its last sweep "
-        f"{made.switched[-1]:.0%} of the rows still changed their rival."
+        f"{percent(made.switched[-1], 0)} of the rows still changed their rival."
     )
     alt = "The objective after each sweep, hard rule against tempered rule"
     return Drawn([Picture(fig, alt)], words, falls)
@@ -150,9 +151,10 @@ def rivals(made: Any, _values: Values) -> Drawn:
 def gibbs(made: Any, _values: Values) -> Drawn:
     """Inference against Gibbs sampling, as far as it is finished."""
     exact, *others = made
-    words = [f"{exact.title}: error {exact.error:.1%} on {len(exact.mean)} test items"]
+    words = [f"{exact.title}: error {percent(exact.error)} on {len(exact.mean)} test items"]
     words += [
-        f"{one.title}: error {one.error:.1%}, mean distance of p {one.distance(exact):.3f}" for one in others
+        f"{one.title}: error {percent(one.error)}, mean distance of p {one.distance(exact):.3f}"
+        for one in others
     ]
     alt = "Probabilities, means and variances of each inference against those of Gibbs sampling"
     fig = teaching.agreement({one.title: one.against(exact) for one in others})
@@ -164,7 +166,7 @@ def trade(curves: Any, values: Values) -> Drawn:
     from workbench.studies.lessons import TRADED
 
     words = " · ".join(
-        f"{c.name}, {c.points[-1]:.0f} points: error {c.error[-1]:.1%}, NLL {c.nll[-1]:.2f}, "
+        f"{c.name}, {c.points[-1]:.0f} points: error {percent(c.error[-1])}, NLL {c.nll[-1]:.2f}, "
         f"ECE {c.ece[-1]:.3f}, {c.seconds[-1]:.1f} s"
         for c in curves
     )

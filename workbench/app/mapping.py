@@ -324,6 +324,12 @@ class Line:
     at: float
 
 
+def is_constant(session: Session, column: int) -> bool:
+    """Whether every item has the same value of a feature."""
+    values = session.pool.features[:, column]
+    return float(np.min(values)) == float(np.max(values))
+
+
 def line_through(session: Session, view: View, item: int, column: int, size: int = 161) -> Line:
     """The class GPs along one feature through an item.
 

@@ -117,10 +117,10 @@ class Choice:
     n_labelled_points: int = 0
 
     def __str__(self) -> str:
-        said = f"{self.candidate}; leave-one-out {self.loss:.2f}"
+        said = f"{self.candidate}; loss on labels it had not seen {self.loss:.2f}"
         if self.candidate != Candidate():
-            said += f" against {self.plain_loss:.2f}"
-        return said + "".join(f"; left out: {name} ({why})" for name, why in self.failed.items())
+            said += f", with plain numbers {self.plain_loss:.2f}"
+        return said + "".join(f"; not possible: {name} ({why})" for name, why in self.failed.items())
 
 
 def due(n: int, n_classes: int, last: int) -> bool:

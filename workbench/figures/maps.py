@@ -276,10 +276,16 @@ def side_by_side(
     Returns:
         One figure.
     """
+    across, up = (axis.title.text or "" for axis in (left.layout.xaxis, left.layout.yaxis))
+    # the axes are one: said once, below both, since two titles run into each other on a narrow screen
     fig = parts.panels(
-        titles, height=height, x=left.layout.xaxis.title.text or "", y=left.layout.yaxis.title.text or "",
+        titles, height=height, x_title=across or None,
         horizontal_spacing=0.04 if one_scale else 0.14, shared_xaxes="all", shared_yaxes="all",
     )  # fmt: skip
+    # escaped already
+    fig.update_yaxes(title=up, col=1)
+    if across:
+        fig.update_layout(margin_b=52)
     named: set[str] = set()
     for column, one in enumerate((left, right), start=1):
         for trace in one.data:

@@ -93,6 +93,20 @@ def plot_height(height: float, top: float) -> float:
     return max(60.0, height - top - 60)
 
 
+def clear_of_tools(fig: go.Figure) -> None:
+    """Room above a legend of several rows: on a wide screen its first would lie under the tool bar."""
+    named = [str(trace.name or "") for trace in fig.data if trace.showlegend is not False]
+    # a letter is some 6.5 pixels, a sample and its gaps 55; figures are about 900 wide
+    rows = -(-sum(6.5 * len(name) + 55 for name in named) // 900)
+    top, height = fig.layout.margin.t, fig.layout.height
+    if rows < 2 or fig.layout.legend.y is None:
+        return
+    above = (fig.layout.legend.y - 1) * plot_height(height, top)
+    top += int(20 * (rows - 1))
+    fig.update_layout(height=height + int(20 * (rows - 1)), margin={"t": top})
+    fig.update_layout(legend={"y": 1 + above / plot_height(fig.layout.height, top)})
+
+
 def _two_lines(title: str, most: int) -> str:
     """A panel's title, broken near its middle beyond `most` letters: panels share a narrow window."""
     spaces = [i for i, c in enumerate(title) if c == " "]
@@ -147,8 +161,9 @@ def error_bars(value: Array, low: Array, high: Array, *, width: float = 1.5) -> 
 
 def band(x: Array, low: Array, high: Array, colour: str, group: str, alpha: float = 0.15) -> go.Scatter:
     """A tinted band between two lines, with no entry in the legend."""
+    # said, since fewer than twenty points would get marks
     return go.Scatter(
-        x=np.concatenate([x, x[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
+        mode="lines", x=np.concatenate([x, x[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
         fillcolor=theme.translucent(colour, alpha), line={"width": 0}, hoverinfo="skip", showlegend=False,
         legendgroup=group,
     )  # fmt: skip

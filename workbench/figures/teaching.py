@@ -56,6 +56,7 @@ def _measure_panels(
     fig.update_yaxes(rangemode="tozero")
     fig.update_yaxes(tickformat=".0%", row=1, col=1)
     parts.mark_at(fig, mark)
+    parts.clear_of_tools(fig)
     return fig
 
 
@@ -134,7 +135,7 @@ def calibration_panels(reports: Sequence[CalibrationReport], *, height: int = 56
         return theme.empty("No item with a known class to measure on", height)
     k = len(reports)
     fig = parts.panels(
-        [r.title for r in reports] + [""] * k, rows=2, height=height, x="Confidence",
+        [r.title for r in reports] + [""] * k, rows=2, height=height,
         row_heights=[0.36, 0.64], vertical_spacing=0.1, horizontal_spacing=0.12 / (k + 1),
     )  # fmt: skip
     for column, report in enumerate(reports, start=1):
@@ -142,10 +143,13 @@ def calibration_panels(reports: Sequence[CalibrationReport], *, height: int = 56
         fig.add_traces(histogram_bars(report.histogram, share=True, legend=column == 1), 1, column)
         fig.add_trace(parts.diagonal(), row=2, col=column)
         fig.add_trace(reliability_line(report.table, report.band, largest=23), row=2, col=column)
-        parts.note(fig, k + column - 1, f"ECE {scores.ece:.3f}<br>NLL {scores.nll:.2f} nats<br>n = {n:,}")
+        # two short lines: on a phone a panel is as wide as twenty letters
+        parts.note(fig, k + column - 1, f"ECE {scores.ece:.3f}<br>NLL {scores.nll:.2f}")
+        below = f"Confidence, %<br><span style='font-size:12px'>n = {n:,}</span>"
+        fig.update_xaxes(title=below, row=2, col=column)
     fig.update_layout(barmode="stack", bargap=0)
-    # none at the ends, where those of neighbours would meet
-    fig.update_xaxes(range=[0, 1.04], tickformat=".0%", tickvals=[0.25, 0.5, 0.75])
+    # none at the ends, where those of neighbours would meet; without the sign they need not be turned
+    fig.update_xaxes(range=[0, 1.04], tickvals=[0.25, 0.5, 0.75], ticktext=["25", "50", "75"], tickangle=0)
     fig.update_yaxes(tickformat=".0%", range=[0, 1.04])
     for column in range(2, k + 1):
         # all as in the first
@@ -249,6 +253,8 @@ def probability_maps(
     still: dict[str, Any] = {"showgrid": False, "constrain": "domain"}
     fig.update_xaxes(range=[float(x[0]), float(x[-1])], **still)
     fig.update_yaxes(range=[float(y[0]), float(y[-1])], autorange=False, scaleanchor=None, **still)
+    # a plane that is smaller than its place hangs below its title
+    fig.update_yaxes(constraintoward="top")
     return fig
 
 
@@ -263,7 +269,7 @@ def value_maps(
     classes: Sequence[object] = (),
     axes: tuple[str, str] = ("x1", "x2"),
     ranges: Sequence[tuple[float, float]] | None = None,
-    height: int = 460,
+    height: int = 520,
 ) -> go.Figure:
     """Measures over the plane, a panel a measure or a model, axes linked.
 
@@ -285,7 +291,7 @@ def value_maps(
     if not maps:
         return theme.empty("Nothing to draw", height)
     fig = parts.panels(
-        list(maps), height=height, x=axes[0], y=axes[1], horizontal_spacing=0.26 / len(maps),
+        list(maps), height=height, x=axes[0], y=axes[1], horizontal_spacing=0.1 / len(maps),
         shared_xaxes="all", shared_yaxes="all",
     )  # fmt: skip
     for number, (title, values) in enumerate(maps.items()):
@@ -296,7 +302,12 @@ def value_maps(
             go.Heatmap(
                 x=x, y=y, z=values, zmin=low, zmax=high if high > low else low + 1,
                 colorscale=[list(stop) for stop in theme.SEQUENTIAL],
-                colorbar=parts.colour_bar(units[number] if units else "", x=domain[1] + 0.005),
+                # below: beside its panel it reaches into the next one on a narrow screen
+                colorbar=parts.colour_bar(
+                    units[number] if units else "", title_side="bottom", orientation="h", nticks=4,
+                    x=sum(domain) / 2, xanchor="center", len=0.9 * (domain[1] - domain[0]),
+                    y=-90 / parts.plot_height(height, fig.layout.margin.t), yanchor="top",
+                ),
                 hovertemplate=f"{theme.text(title)} %{{z:.3f}}<extra></extra>",
             ),
             **at,

@@ -154,7 +154,8 @@ def for_export(fig: go.Figure, *, dark: bool = False) -> go.Figure:
         paper_bgcolor=ground,
         plot_bgcolor=ground,
         font={"color": ink, "family": "Source Sans Pro, Helvetica, Arial, sans-serif"},
-        margin={"l": 16, "r": 20, "t": 56, "b": 16},
+        # words below both of two panels keep their room
+        margin={"l": 16, "r": 20, "t": 56, "b": max(16, fig.layout.margin.b or 0)},
     )
     return copy
 

@@ -61,6 +61,10 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         "face": face(session.pool, ask.item, picture),
         "flag": ask.item in session.state.flagged,
     }
+    if found["face"]["kind"] == "row":
+        # the column that names the item is its title already
+        said = _naming(session.pool)
+        found["face"]["rows"] = [row for row in found["face"]["rows"] if row[0] not in said]
     if session.pool.n_features == 2:
         found["at"] = _on_plane(session.pool)[ask.item].tolist()
     model = session.model
@@ -239,6 +243,21 @@ def _used(pool: Pool) -> frozenset[str]:
     """Columns the model looks at; all of them where the pool does not say."""
     sources = getattr(pool.feature_map, "sources", None) or dict(pool.items.show(0).row or {})
     return frozenset(map(str, sources))
+
+
+def _naming(pool: Pool) -> frozenset[str]:
+    """Columns that hold the items' ids and nothing else, and that the model does not look at."""
+    some = range(0, len(pool), max(1, len(pool) // 20))
+    ids = tuple(str(pool.items.ids[i]) for i in some)
+
+    def find() -> frozenset[str]:
+        rows = [pool.items.show(i).row or {} for i in some]
+        names = set(map(str, rows[0])) - _used(pool)
+        return frozenset(
+            n for n in names if all(plain(row.get(n)) == one for one, row in zip(ids, rows, strict=True))
+        )
+
+    return seeing.cached((pool.fingerprint, "naming columns", ids), find)
 
 
 def _places(pool: Pool, item: int) -> dict[str, float]:
