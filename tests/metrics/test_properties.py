@@ -170,6 +170,14 @@ def test_wilcoxon_is_the_share_of_signs_that_are_as_far_from_even(gap):
     assert wilcoxon_p(gap, np.zeros_like(gap)) == pytest.approx(expected)
 
 
+def test_wilcoxon_with_many_ties_joins_the_normal_approximation():
+    rng = np.random.default_rng(0)
+    for n in (50, 60):
+        gap = np.round(rng.normal(0.1, 1.0, n), 1)
+        near = stats.wilcoxon(gap, method="asymptotic").pvalue
+        assert wilcoxon_p(gap, np.zeros_like(gap)) == pytest.approx(near, rel=0.03)
+
+
 @FEW
 @given(st.integers(2, 25), seeds)
 def test_wilcoxon_is_scipys_without_ties_and_does_not_care_for_order_sides_or_unit(n, seed):
