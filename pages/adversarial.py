@@ -529,7 +529,7 @@ def results(outcome: Any) -> None:
     with st.container(horizontal=True, key="attack-downloads", vertical_alignment="center"):
         downloads.button(
             "Results (zip)",
-            outcome.archive,
+            lambda out: out.write(outcome.archive()),
             f"attack-{outcome.spec.pool.replace(':', '-')}-{outcome.spec.seed}.zip",
             "download-attack",
             help="The table, every image's scores, and the settings with seed and versions.",

@@ -195,6 +195,15 @@ def test_cards_of_an_older_model_are_given_back_but_not_the_one_on_screen(flower
     assert len(after["queue"]) >= 1 and after["numbers"]["model"] == before["numbers"]["model"] + 1
 
 
+def test_a_grid_without_a_model_says_what_it_waits_for(flowers: Session) -> None:
+    with pytest.raises(InputError, match="label items of two classes first"):
+        grid(flowers.id, "ann", {"n": 6}, "token")
+    for item, name in zip(flowers.pool.trainable[:2].tolist(), flowers.classes, strict=False):
+        flowers.label_item(item, name)
+    with pytest.raises(InputError, match="the first fit is under way"):
+        grid(flowers.id, "ann", {"n": 6}, "token")
+
+
 def test_a_grid_is_confirmed_as_one_event_without_the_wrong_ones(flowers: Session) -> None:
     fitted(flowers, 10)
     shown = grid(flowers.id, "ann", {"n": 6}, "token")
@@ -241,6 +250,9 @@ def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(
     assert "name" not in {name for name, _, _ in beside}
     assert {value for name, value, _ in beside if name == "age"} <= {"2 (here empty)"}
     assert {value for name, value, _ in beside if name == "place"} == {"far (here empty)"}
+    # a long text of the item on the stage is not said again
+    session.pool.items.cells["place"][1] = "far from here, beyond the second hill"
+    assert [v for n, v, _ in neighbour_face(session.pool, 2, 1, "")["rows"] if n == "place"] == ["far"]
     tile = thumbnail_face(session.pool, 1, "")
     assert [name for name, _, _ in tile["rows"]][-1] == "name" and tile["more"] == 0
     assert "age empty" in summary(session.pool, 1)

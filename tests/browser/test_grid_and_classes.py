@@ -59,7 +59,7 @@ def test_a_grid_is_one_event_and_the_other_keys_do_what_they_say(page: Any, serv
     tiles.nth(1).click()
     assert [tiles.nth(i).get_attribute("aria-pressed") for i in range(3)] == ["true", "true", "false"]
     title = str(page.locator(".overlay h2").inner_text())
-    name = title.removeprefix("Which of these are not ").removesuffix("?")
+    name = title.removeprefix("Which of these are not “").removesuffix("”?")
     page.locator(".overlay", has_text=f"Confirm {n - 2} items as {name}").wait_for()
     page.keyboard.press("Enter")
     saved(page)

@@ -62,9 +62,13 @@ def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
 
     # what is found comes next
     page.keyboard.press("/")
+    find = page.locator(".panel .command.strong")
+    assert find.is_disabled()
     page.keyboard.type("1234")
+    assert find.inner_text().startswith("Find")  # what Enter does now
     page.keyboard.press("Enter")
     page.locator(".panel [role=status]", has_text="1 item;").wait_for()
+    assert find.inner_text().startswith("Ask me about this one")
     page.keyboard.press("Enter")
     page.wait_for_function(SAVED)
     press_and_wait(page, "3")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import mimetypes
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 BASE = "/api/download"
 _STATE = "downloads-offered"
+_BLOCK = 1 << 20
 
 # Colours come from the text around it, so that both themes are met.
 _STYLE = """<style>
@@ -50,7 +52,7 @@ class _Offer:
     """What one button of one browser's tab gives; it lives as long as that tab's session."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    file: tuple[Callable[[], bytes], str] | None = None
+    file: tuple[Callable[[IO[bytes]], object], str] | None = None
 
 
 _offers: WeakValueDictionary[str, _Offer] = WeakValueDictionary()
@@ -58,7 +60,7 @@ _offers: WeakValueDictionary[str, _Offer] = WeakValueDictionary()
 
 def button(
     label: str,
-    make: Callable[[], bytes],
+    make: Callable[[IO[bytes]], object],
     name: str,
     key: str,
     *,
@@ -77,7 +79,8 @@ def button(
 
     Args:
         label: of the button.
-        make: () -> the file; called once a press, in a thread of the server.
+        make: writes the file into the open one it is given; called once a press, in a thread of the
+            server. It lies on disk until it is sent, so a large one takes no memory.
         name: of the file; its ending says what it is.
         key: of the button; unique on the page.
         icon: name of a Material symbol beside the label; "" for none.
@@ -109,7 +112,7 @@ def routes() -> list[Any]:
 
 async def _download(request: Request) -> Response:
     from starlette.concurrency import run_in_threadpool
-    from starlette.responses import Response as Plain
+    from starlette.responses import StreamingResponse
 
     offer = _offers.get(request.path_params["token"])
     file = None if offer is None else offer.file
@@ -117,7 +120,7 @@ async def _download(request: Request) -> Response:
         return _failure("This file is offered no more: open the page anew and press again.", "file")
     make, name = file
     try:
-        octets = await run_in_threadpool(make)
+        made, size = await run_in_threadpool(_made, make)
     except InputError as error:
         return _failure(str(error), name)
     except Exception:
@@ -126,9 +129,29 @@ async def _download(request: Request) -> Response:
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
         "cache-control": "no-store",
+        "content-length": str(size),
     }
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return Plain(octets, media_type=kind, headers=headers)
+    return StreamingResponse(_blocks(made), media_type=kind, headers=headers)
+
+
+def _made(make: Callable[[IO[bytes]], object]) -> tuple[IO[bytes], int]:
+    """The file, without a name on disk so that nothing is left of it, and its size."""
+    out = TemporaryFile()  # noqa: SIM115
+    try:
+        make(out)
+        size = out.seek(0, 2)
+        out.seek(0)
+    except BaseException:
+        out.close()
+        raise
+    return out, size
+
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while block := file.read(_BLOCK):
+            yield block
 
 
 def _failure(words: str, name: str) -> Response:
@@ -168,4 +191,11 @@ def figure_downloads(fig: Any, stem: str, key: str) -> None:
 
 
 def _offered(stem: str, key: str, label: str, ending: str, make: Callable[[], bytes]) -> None:
-    button(label, make, f"{stem}.{ending}", f"{key}-{ending}", icon="", width="stretch")
+    button(
+        label,
+        lambda out: out.write(make()),
+        f"{stem}.{ending}",
+        f"{key}-{ending}",
+        icon="",
+        width="stretch",
+    )

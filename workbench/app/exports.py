@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import streamlit as st
 
@@ -15,12 +15,12 @@ from workbench.exchange import (
     CARRIED_BY,
     FORMATS,
     SCOPES,
-    export_labels,
     import_labels,
     is_history,
     read_history,
+    write_labels,
     write_project_bundle,
-    zipped,
+    write_zip,
 )
 from workbench.exchange.imports import IMPORTS
 from workbench.exchange.labels import OF_IMAGES
@@ -43,11 +43,11 @@ _WHAT = {
 }
 
 
-def _bundle(session: Any) -> bytes:
+def _bundle(out: IO[bytes], session: Any) -> None:
     """A project in one file."""
     with tempfile.TemporaryDirectory() as folder:
         write_project_bundle(Path(folder) / "bundle", session)
-        return zipped(Path(folder) / "bundle")
+        write_zip(out, Path(folder) / "bundle")
 
 
 def _stem(session: Any) -> str:
@@ -98,14 +98,14 @@ def downloads(session: Any, state: Any) -> None:
         )
         button(
             "Download the labels",
-            lambda: export_labels(session, chosen, what),
+            lambda out: write_labels(out, session, chosen, what),
             f"{_stem(session)}{FORMATS[chosen]}",
             "download-labels",
             disabled=what == "labels" and not state.codes,
         )
         button(
             "Download the project",
-            lambda: _bundle(session),
+            lambda out: _bundle(out, session),
             f"{_stem(session)}-bundle.zip",
             "download-bundle",
             icon="folder_zip",

@@ -28,7 +28,7 @@ def panel(project: str) -> None:
     Args:
         project: its id.
     """
-    from workbench.exchange import StoredLabels, export_labels
+    from workbench.exchange import StoredLabels, write_labels
     from workbench.sessions import Session
     from workbench.store import Store
 
@@ -62,7 +62,7 @@ def panel(project: str) -> None:
                     st.rerun()
             downloads.button(
                 f"Download the {plural(labels.state.n_labelled, 'label')} without it",
-                lambda: export_labels(labels, "csv"),
+                lambda out: write_labels(out, labels, "csv"),
                 f"{name}.csv",
                 f"labels-alone-{project}",
                 disabled=not labels.state.n_labelled,

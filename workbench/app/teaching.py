@@ -86,7 +86,7 @@ def draw(
 def worksheet(lesson: lessons.Lesson) -> None:
     """The lesson as a page to print."""
     button(
-        "Worksheet", lambda: lessons.worksheet(lesson).encode(), f"workbench-{lesson.name}.md",
+        "Worksheet", lambda out: out.write(lessons.worksheet(lesson).encode()), f"workbench-{lesson.name}.md",
         "lesson-worksheet", icon="description",
         help="To print for students: the question, a guess, what to try and what to write down (Markdown)",
     )  # fmt: skip

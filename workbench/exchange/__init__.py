@@ -7,6 +7,7 @@ from workbench.exchange.bundles import (
     may_be_written,
     read_bundle,
     write_run_bundle,
+    write_zip,
     zipped,
 )
 from workbench.exchange.history import CARRIED_BY, is_history, read_history
@@ -40,5 +41,6 @@ __all__ = [
     "write_labels",
     "write_project_bundle",
     "write_run_bundle",
+    "write_zip",
     "zipped",
 ]

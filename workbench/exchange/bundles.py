@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from workbench.arrays import Array
 from workbench.errors import InputError
@@ -407,14 +407,26 @@ def labelled_items(folder: Path | str) -> tuple[str, list[int]]:
 
 def zipped(folder: Path | str) -> bytes:
     """A folder as one ZIP file; the same files give the same bytes."""
-    place = Path(folder)
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    write_zip(buffer, folder)
+    return buffer.getvalue()
+
+
+def write_zip(out: IO[bytes], folder: Path | str) -> None:
+    """Write a folder as one ZIP file, a block at a time; the bytes are those of `zipped`.
+
+    Args:
+        out: an open file.
+        folder: whose files go in, with those of its folders.
+    """
+    place = Path(folder)
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(p for p in place.rglob("*") if p.is_file()):
             info = zipfile.ZipInfo(path.relative_to(place).as_posix(), (1980, 1, 1, 0, 0, 0))
             info.external_attr = 0o644 << 16
-            archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
+            info.compress_type, info.file_size = zipfile.ZIP_DEFLATED, path.stat().st_size
+            with path.open("rb") as file, archive.open(info, "w") as member:
+                shutil.copyfileobj(file, member, 1 << 20)
 
 
 def code_book_csv(state: ProjectState) -> str:

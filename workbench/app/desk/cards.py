@@ -36,6 +36,7 @@ _GUESSES = 5
 _LISTED = 9
 _NEAR = 5
 _DIFFERING = 3  # columns
+_BESIDE = 24  # characters of a value that are said again beside another one; a text stands on the stage
 _TILE_ROWS = 6  # columns of a row among many
 _PLANE = 800  # points
 
@@ -184,7 +185,7 @@ def neighbour_face(pool: Pool, item: int, shown: int, picture: str) -> dict[str,
             )
     differ.sort(key=lambda d: -d[0])
     shown_rows = [
-        [name, f"{value or NOTHING} (here {theirs or NOTHING})", None]
+        [name, (value or NOTHING) + (f" (here {theirs or NOTHING})" if len(theirs) <= _BESIDE else ""), None]
         for _, name, value, theirs in differ[:_DIFFERING]
     ]
     return found | {"rows": shown_rows, "same": len(found["rows"]) - len(differ)}

@@ -549,9 +549,11 @@ class Desk extends Speaker {
     let chosen = new Set();
     let all = [];
     let how = "";
+    let asked = null; // the words that what is shown answers
+    const stale = () => !near && box.value.trim() !== asked;
     const name = () => {
-      go.disabled = !chosen.size;
-      go.replaceChildren(chosen.size ? `Ask me about ${chosen.size === 1 ? "this one" : `these ${chosen.size.toLocaleString("en")}`}` : "Nothing here can be asked about", make("kbd", { textContent: "Enter" }));
+      go.disabled = stale() ? !box.value.trim() : !chosen.size;
+      go.replaceChildren(stale() ? "Find" : chosen.size ? `Ask me about ${chosen.size === 1 ? "this one" : `these ${chosen.size.toLocaleString("en")}`}` : "Nothing here can be asked about", make("kbd", { textContent: "Enter" }));
     };
     const show = (reply) => {
       all = reply.items;
@@ -573,10 +575,13 @@ class Desk extends Speaker {
       name();
     };
     const look = async () => {
-      how = near ? `like ${near.id}` : `search: ${box.value.trim()}`;
+      const words = box.value.trim();
       try {
-        const reply = await this.post("look", near ? { kind: "like", item: near.item, n: 24 } : { kind: "find", words: box.value, n: 24 });
-        if (reply) show(reply);
+        const reply = await this.post("look", near ? { kind: "like", item: near.item, n: 24 } : { kind: "find", words, n: 24 });
+        if (!reply) return;
+        asked = words;
+        how = near ? `like ${near.id}` : `search: ${words}`;
+        show(reply);
       } catch (error) {
         told.textContent = error instanceof TypeError ? "No answer from the server." : error.message;
       }
@@ -589,20 +594,22 @@ class Desk extends Speaker {
       if (this.view !== null) this.leave();
       this.say(`${counted(chosen.size, "item")} come next.`);
     };
-    go.addEventListener("click", want);
-    let asked = "";
+    // Enter finds what was typed, and asks about what was found
+    const next = () => {
+      if (!stale()) want();
+      else if (box.value.trim()) look();
+    };
+    go.addEventListener("click", next);
+    box.addEventListener("input", name);
     box.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Escape") this.close();
       if (event.key !== "Enter" || event.isComposing) return;
       event.preventDefault();
-      if (box.value.trim() && box.value !== asked) {
-        asked = box.value;
-        look();
-      } else want();
+      next();
     });
     const overlay = near ? this.open(`More like ${near.id}`, told, place, go) : this.open("Find", box, told, place, go);
-    overlay.keys = (key) => { if (key === "Enter") want(); return key === "Enter"; };
+    overlay.keys = (key) => { if (key === "Enter") next(); return key === "Enter"; };
     overlay.node.firstChild.classList.add("wide");
     name();
     if (near) look();
@@ -647,7 +654,7 @@ class Desk extends Speaker {
     };
     confirm.addEventListener("click", done);
     words();
-    const overlay = this.open(`Which of these are not ${reply.class}?`, make("div", { class: `grid of-${reply.items[0].face.kind}` }, ...tiles), confirm);
+    const overlay = this.open(`Which of these are not “${reply.class}”?`, make("div", { class: `grid of-${reply.items[0].face.kind}` }, ...tiles), confirm);
     overlay.node.firstChild.classList.add("wide");
     overlay.keys = (key) => {
       const place = letters.indexOf(key.toLowerCase());

@@ -543,7 +543,9 @@ def _surest_class(session: Session) -> str:
 
     model = session.model
     if model is None:
-        raise InputError("There is no model yet: label items of two classes first.")
+        ready = sum(1 for n in session.state.counts.values() if n) > 1
+        wait = "the first fit is under way." if ready else "label items of two classes first."
+        raise InputError(f"There is no model yet: {wait}")
     p = model.probabilities[open_of(session.pool, session.state)]
     if not len(p):
         raise InputError("Nothing is left to ask.")
