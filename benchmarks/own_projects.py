@@ -113,6 +113,52 @@ def many_classes(folder: Path) -> tuple[Path, dict[str, Any]]:
     return _written(folder / "species.csv", lines), {"target": "kind", "columns": "auto"}
 
 
+TOPICS = {
+    "card": "my new card",
+    "cash": "the cash machine",
+    "transfer": "a transfer to a friend",
+    "top_up": "the money that I added",
+    "exchange": "the rate for dollars",
+    "refund": "the refund of a shop",
+    "identity": "my passport",
+    "fee": "the fee on the statement",
+}
+TROUBLES = {
+    "pending": ("is still pending", "has not come after a week"),
+    "declined": ("was declined", "was refused again"),
+    "wrong_amount": ("is not the right amount", "differs from what I was told"),
+    "not_recognised": ("is nothing I know of", "cannot be mine"),
+    "how_to": ("is where, and how do I start?", "works how?"),
+}
+
+
+def questions(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Questions to a bank, of forty intents, a quarter of them known."""
+    rng = np.random.default_rng(6)
+    starts = ("", "Hello, ", "Could you look, ", "Please help: ", "I wonder why ", "Again ")
+    lines = ["text,intent"]
+    for i in range(900):
+        topic, trouble = (sorted(part)[rng.integers(len(part))] for part in (TOPICS, TROUBLES))
+        said = TROUBLES[trouble][rng.integers(2)]
+        sentence = f"{starts[rng.integers(len(starts))]}{TOPICS[topic]} {said}"
+        lines.append(f'"{sentence[0].upper()}{sentence[1:]}",{f"{topic}_{trouble}" if i < 240 else ""}')
+    return _written(folder / "questions.csv", lines), {"columns": "auto"}
+
+
+def digits_with_slips(store: Any) -> str:
+    """A project on the digits with 120 labels, every tenth of them wrong; its id."""
+    from workbench.sessions import Session
+
+    made = Session.create("digits", name="digits", store=store)
+    truth = made.pool.truth
+    assert truth is not None
+    for n, item in enumerate(np.random.default_rng(0).permutation(made.pool.trainable)[:120]):
+        code = int(truth[item])
+        made.label_items([int(item)], made.classes[(code + 3) % 10 if n % 10 == 0 else code])
+    made.refit()
+    return str(made.id)
+
+
 KINDS: Mapping[str, tuple[Callable[[Path], tuple[Path, dict[str, Any]]], int, tuple[str, ...]]] = {
     "table": (table, 40, ()),
     "texts": (texts, 30, ("late", "fine", "broken")),
@@ -135,7 +181,7 @@ def project(name: str, folder: Path, store: Any, *, fit: bool = True) -> str:
     """A project of one kind, labelled and fitted.
 
     Args:
-        name: one of `KINDS`.
+        name: one of `KINDS`, or "questions".
         folder: where its file is written; it must stay.
         store: it belongs to.
         fit: whether a model is fitted.
@@ -146,7 +192,7 @@ def project(name: str, folder: Path, store: Any, *, fit: bool = True) -> str:
     from workbench.pools import with_learnt_features
     from workbench.sessions import Session
 
-    write, n_labels, classes = KINDS[name]
+    write, n_labels, classes = (questions, 0, ()) if name == "questions" else KINDS[name]
     folder.mkdir(parents=True, exist_ok=True)
     path, given = write(folder)
     # as the Data page starts it

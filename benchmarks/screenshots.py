@@ -33,6 +33,8 @@ TAUGHT = {
     "lessons": "",
     "calibration-gibbs": "",
 }
+# those of docs/label-your-data.md that need a project of their own -> most pixels of height
+DESK = {"desk-classes": 1000, "desk-review": 900}
 GAP = 12
 SCHEMES = ("light", "dark")
 OWN = tuple(own_projects.KINDS)
@@ -156,6 +158,32 @@ class Pages:
                 for page in OF_OWN
             },
         }
+
+    def of_the_desk(self) -> dict[str, tuple[str, Callable[[Any], None] | None]]:
+        """As `all`, of `DESK`; the projects are made here, for no other picture needs them."""
+        with own_home(self.server.home):
+            from workbench.store import Store
+
+            store = Store.open()
+            questions = own_projects.project("questions", self.server.home / "files", store)
+            digits = own_projects.digits_with_slips(store)
+            store.close()
+        return {
+            "desk-classes": (f"/label?project={questions}", self._typed),
+            "desk-review": (f"/history?project={digits}", self._gallery),
+        }
+
+    @staticmethod
+    def _typed(page: Any) -> None:
+        page.wait_for_selector(".desk .guess .bar", timeout=6 * PATIENCE)
+        page.keyboard.type("cash")
+        page.locator(".desk input.search").wait_for()
+
+    @staticmethod
+    def _gallery(page: Any) -> None:
+        page.get_by_text("look wrong to a model", exact=False).first.wait_for(timeout=6 * PATIENCE)
+        page.get_by_text("Gallery", exact=True).click()
+        page.wait_for_selector(".review .tile img, .tile img")
 
     @staticmethod
     def _options(page: Any) -> None:
@@ -348,14 +376,15 @@ def index(folder: Path) -> None:
 
 
 def for_docs(browser: Any, server: Server, pages: Pages, only: str) -> None:
-    """The pictures that documents refer to, small: the README's, and the lessons' without the menu."""
+    """The pictures that documents refer to, small; the lessons' without the menu."""
     from PIL import Image
 
-    every = pages.all()
-    wanted = {"label": "", "data": "", "data-upload": ""} | TAUGHT
+    names = tuple(only.split(","))
+    every = pages.all() | (pages.of_the_desk() if any(one.startswith(names) for one in DESK) else {})
+    wanted = {"label": "", "data": "", "data-upload": ""} | dict.fromkeys(DESK, "") | TAUGHT
     PICTURES.mkdir(parents=True, exist_ok=True)
     for name, more in wanted.items():
-        if not name.startswith(tuple(only.split(","))):
+        if not name.startswith(names):
             continue
         address, act = every[name]
         lesson = name.startswith("lesson-")
@@ -363,7 +392,8 @@ def for_docs(browser: Any, server: Server, pages: Pages, only: str) -> None:
         more += "&class=1" if lesson and "class=1" not in address else ""
         pictures(browser, server.url + address + more, {1000 if lesson else 1400: path}, "light", act)
         with Image.open(path) as full:
-            few = full.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+            cut = full.crop((0, 0, full.width, min(full.height, DESK.get(name, full.height))))
+            few = cut.convert("RGB").quantize(128, dither=Image.Dither.NONE)
         few.save(path, optimize=True)
         print(path)
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from workbench.errors import InputError
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.fingerprints import fingerprint_rows, fingerprint_values
+from workbench.pools.tables import building
 
 TEXT = b"id,a,b\nx,1,u\ny,2,v\nz,3,u\n"
 
@@ -105,3 +106,16 @@ def test_large_items_differ_by_a_single_byte():
     images[1, 799, 699] = 1
     found = fingerprint_rows(images)
     assert found[0] == found[2] != found[1]
+
+
+def test_fingerprints_do_not_depend_on_how_many_rows_are_read_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = ["a1", "7", "", "1e3", "-0", "b", "007", "18446744073709551616"]
+    table = "id,x,left out,label\n" + "".join(
+        f"{key or 'none'},{i},{key},{'yn'[i % 2]}\n" for i, key in enumerate(ids)
+    )
+    options = {"file_name": "t.csv", "target": "label", "exclude": ("left out",)}
+    whole = load_pool(table.encode(), **options)
+    monkeypatch.setattr(building, "_AT_ONCE", 3)
+    assert load_pool(table.encode(), **options).fingerprints.tolist() == whole.fingerprints.tolist()

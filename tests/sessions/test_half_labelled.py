@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from workbench.pools.tables import uses
 from workbench.sessions import Session
 from workbench.store import Store
 
@@ -47,3 +48,29 @@ def test_few_labels_are_all_for_learning_and_the_error_is_measured_on_questions(
     assert session.settings["evaluation_share"] == pytest.approx(0.1)
     roles = {ask.role for ask in session.ask(60)}
     assert "evaluation" in roles
+
+
+def test_what_was_guessed_of_columns_stays_with_the_project(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{i % 7},{'red' if i % 2 else 'blue'},{'yn'[i % 2] if i < 20 else ''}" for i in range(40)]
+    path.write_text("a,b,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    said = {"columns": {"b": "leave out"}}
+    made = [
+        Session.create(str(path), pool_options=given, store=store) for given in ({"columns": "auto"}, said)
+    ]
+    kept = [one.project.pool["options"]["columns"] for one in made]
+    assert kept[0] == {
+        "a": {"use": "number", "empty": "median"},
+        "b": {"use": "category", "empty": "own"},
+        "label": {"use": "class"},
+    }
+    assert kept[1] == {**kept[0], "b": "leave out"}, "what somebody said stays as it was said"
+
+    # another version guesses otherwise
+    monkeypatch.setattr(uses, "guessed", lambda *_: uses.ColumnUse("leave out"))
+    for one in made:
+        again = Session.open(one.id, store=store)
+        assert again.pool.features.tolist() == one.pool.features.tolist()
+        assert again.state.n_labelled == one.state.n_labelled > 0

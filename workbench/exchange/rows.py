@@ -91,10 +91,10 @@ class LabelRows:
                 "There is no model to predict with yet: the first fit comes with labels of two classes."
             )
         self._ids = self.pool.items.ids if self.pool is not None else session.ids  # type: ignore[union-attr]
-        self.items = (
+        self.items: Sequence[int] = (
             sorted(self.state.labels)
             if what == "labels"
-            else list(range(0 if self.pool is None else len(self.pool)))
+            else range(0 if self.pool is None else len(self.pool))
         )
         self._cells = {} if self.pool is None else _own_cells(self.pool)
         self._named = {name: f"{TAKEN}{name}" if name in (*COLUMNS, "id") else name for name in self._cells}

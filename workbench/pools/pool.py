@@ -106,6 +106,8 @@ class Pool:
         plane: True when features are two coordinates worth drawing as they are.
         common_scale: True when all features share one unit (pixels): one scale for all of them.
         notes: what was done to the source on the way (rows left out, cells filled in), for people.
+        uses: what each column of a table is used for, as the option `columns` takes it; None where the
+            table's other options say it.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Pool:
     plane: bool = False
     common_scale: bool = False
     notes: tuple[str, ...] = ()
+    uses: Mapping[str, Mapping[str, str]] | None = None
 
     def __len__(self) -> int:
         return int(self.features.shape[0])

@@ -63,8 +63,14 @@ def table_pool(table: Examination, stem: str) -> Pool:
         first, *more = table.found.in_the_way
         further = f" ({counted(len(more), 'further problem')} of this kind or another.)" if more else ""
         raise InputError(f"{first.message}{further}")
+    made = _pool(table, table.options.name or stem)
+    if table.uses is None:
+        return made
+    return replace(made, uses={column: use.to_json() for column, use in table.uses.items()})
+
+
+def _pool(table: Examination, name: str) -> Pool:
     rows = np.flatnonzero(table.keep)
-    name = table.options.name or stem
     if table.texts is not None:
         return _text_pool(table, rows, name)
     if table.pictures is not None:
@@ -285,12 +291,24 @@ def _words(table: Examination, shown: list[str], rows: Ints) -> Iterator[Array]:
     for name in shown:
         column = table.columns.get(name)
         series = table.frame[name]
-        cells = column.cells if column else read_numbers(series, table.options.decimal or ".")
-        # cell by cell, so that a text appended to a column of numbers leaves the other rows as they were
-        word = np.where(cells.blank, 0.0, cells.values + 0.0).view(np.uint64)
-        word = word ^ np.where(cells.blank, _BLANK_WORD, np.uint64(0))
-        if cells.unreadable.any():
-            places = np.flatnonzero(cells.unreadable)
-            for some in np.array_split(places, 1 + len(places) // _AT_ONCE):
-                word[some] = fingerprint_values([plain_text(value) for value in series.array[some]])
+        if column is not None:
+            yield _cell_words(series, column.cells)[rows]
+            continue
+        # of ids and of what is left out; some rows at a time, since reading copies every text
+        word = np.empty(len(series), dtype=np.uint64)
+        for start in range(0, len(series), _AT_ONCE):
+            part = series.iloc[start : start + _AT_ONCE]
+            cells = read_numbers(part, table.options.decimal or ".")
+            word[start : start + _AT_ONCE] = _cell_words(part, cells)
         yield word[rows]
+
+
+def _cell_words(series: Any, cells: Numbers) -> Array:
+    """[N] words cell by cell, so that a text appended to a column of numbers leaves the other rows' words."""
+    word = np.where(cells.blank, 0.0, cells.values + 0.0).view(np.uint64)
+    word = word ^ np.where(cells.blank, _BLANK_WORD, np.uint64(0))
+    if cells.unreadable.any():
+        places = np.flatnonzero(cells.unreadable)
+        for some in np.array_split(places, 1 + len(places) // _AT_ONCE):
+            word[some] = fingerprint_values([plain_text(value) for value in series.array[some]])
+    return word
