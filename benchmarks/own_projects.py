@@ -142,7 +142,7 @@ def questions(folder: Path) -> tuple[Path, dict[str, Any]]:
         said = TROUBLES[trouble][rng.integers(2)]
         sentence = f"{starts[rng.integers(len(starts))]}{TOPICS[topic]} {said}"
         lines.append(f'"{sentence[0].upper()}{sentence[1:]}",{f"{topic}_{trouble}" if i < 240 else ""}')
-    return _written(folder / "questions.csv", lines), {"columns": "auto"}
+    return _written(folder / "questions.csv", lines), {"columns": {"intent": "class"}}
 
 
 def digits_with_slips(store: Any) -> str:

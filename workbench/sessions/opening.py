@@ -45,13 +45,13 @@ def create_project(
 ) -> tuple[ProjectRecord, Pool]:
     """Store a new project; the arguments are those of `Session.create`."""
     named = source or (pool if isinstance(pool, str) else pool.name)
-    reference = {"name": named, "options": dict(pool_options)}
+    reference: dict[str, Any] = {"name": named, "options": dict(pool_options)}
     loaded = load_pool(pool, **pool_options) if isinstance(pool, str) else pool
     if pool_options.get("columns") is not None and loaded.uses is not None:
         # what was guessed stays as it was: a later version, or a table that grew, may guess otherwise
         said = pool_options["columns"]
         said = said if isinstance(said, Mapping) else {}
-        reference["options"] |= {"columns": {name: said.get(name, use) for name, use in loaded.uses.items()}}
+        reference["options"]["columns"] = {name: said.get(name, use) for name, use in loaded.uses.items()}
     if not 0.0 <= evaluation_share < 1.0:
         raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")
     check_share(early_share)
