@@ -127,6 +127,21 @@ def write(page: Any, text: str, go: str) -> None:
     box.wait_for(state="detached")
 
 
+def test_a_project_without_classes_says_where_they_are_named(page: Any, server: Server) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_HOME", str(server.home))
+        store = Store.open()
+        path = server.home / "letters.txt"
+        path.write_text("".join(f"letter {i} of many\n" for i in range(20)), encoding="utf-8")
+        id_ = Session.create(str(path), annotator="root", store=store).id
+        store.close()
+    visit(page, f"{server.url}/label?project={id_}")
+    at_the_desk(page)
+    page.locator(".desk .answers", has_text="no classes yet").wait_for()
+    page.click(".st-key-classes button")
+    page.wait_for_selector("[role=dialog]")
+
+
 def test_classes_are_changed_in_their_table(page: Any, server: Server) -> None:
     id_ = project(server, 3)
     visit(page, f"{server.url}/label?project={id_}")

@@ -232,7 +232,9 @@ class Desk extends Speaker {
   drawAnswers() {
     const classes = this.data.classes;
     this.answers.classList.toggle("many", this.searching);
-    if (!this.searching) {
+    if (!classes.length) {
+      this.answers.replaceChildren(make("p", { class: "empty small", textContent: "There are no classes yet. Classes, at the top of the page, names them." }));
+    } else if (!this.searching) {
       const across = classes.length <= 5 ? classes.length : 5;
       this.answers.style.setProperty("--across", across || 1);
       this.answers.style.setProperty("--narrow", narrow(classes));
