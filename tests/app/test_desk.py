@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from workbench.app import current
 from workbench.app.desk import routes, tokens
-from workbench.app.desk.cards import encoded, face, neighbour_face, thumbnail_face
+from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
 from workbench.app.desk.routes import class_keys, grid, keys, look, picture, sync
 from workbench.app.review import summary
 from workbench.errors import InputError, StorageError
@@ -246,13 +246,13 @@ def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(
     shown = {name: (value, place) for name, value, place in face(session.pool, 1, "")["rows"]}
     assert shown["name"] == ("n1", None) and shown["age"] == ("", None) and shown["place"] == ("", None)
     assert shown["a"][1] is not None
-    beside = neighbour_face(session.pool, 2, 1, "")["rows"]
+    beside = neighbour_faces(session.pool, [2], 1, "")[0]["rows"]
     assert "name" not in {name for name, _, _ in beside}
     assert {value for name, value, _ in beside if name == "age"} <= {"2 (here empty)"}
     assert {value for name, value, _ in beside if name == "place"} == {"far (here empty)"}
     # a long text of the item on the stage is not said again
     session.pool.items.cells["place"][1] = "far from here, beyond the second hill"
-    assert [v for n, v, _ in neighbour_face(session.pool, 2, 1, "")["rows"] if n == "place"] == ["far"]
+    assert [v for n, v, _ in neighbour_faces(session.pool, [2], 1, "")[0]["rows"] if n == "place"] == ["far"]
     tile = thumbnail_face(session.pool, 1, "")
     assert [name for name, _, _ in tile["rows"]][-1] == "name" and tile["more"] == 0
     assert "age empty" in summary(session.pool, 1)
@@ -269,6 +269,20 @@ def test_the_column_that_names_an_item_is_its_title_and_not_said_again(home: Pat
         cards = desk_sync(session, want=8)["queue"]
         # a number that is the row's own by chance is no name of it
         assert all(sorted(name for name, _, _ in c["face"]["rows"]) == sorted(shown) for c in cards), cards
+
+
+def test_of_an_item_of_5000_columns_a_part_is_shown_and_the_rest_counted(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "wide.npz"
+    np.savez(path, X=np.random.default_rng(0).normal(size=(8, 5_000)))
+    session = Session.create(str(path), classes=["low", "high"])
+    current.keep(session)
+    shown = face(session.pool, 1, "")
+    assert len(shown["rows"]) + shown["more"] == 5_000 and shown["more"] > 4_000
+    tile = thumbnail_face(session.pool, 1, "")
+    assert len(tile["rows"]) + tile["more"] == 5_000
+    assert len(json.dumps(desk_sync(session)["queue"])) < 100_000
+    # those beside it are compared in every column
+    assert neighbour_faces(session.pool, [2], 1, "")[0]["same"] == 0
 
 
 def test_items_drawn_for_measuring_show_no_guess(home: Path, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ def test_every_value_of_a_control_survives_the_address(lesson: lessons.Lesson) -
 
 def test_the_lessons_fill_a_class_of_90_minutes() -> None:
     assert sum(lesson.minutes for lesson in lessons.LESSONS) == 90
+    with pytest.raises(InputError, match=r"no lesson 'y{39}…'"):
+        lessons.find("y" * 2_000)
     with pytest.raises(InputError, match="no lesson 'x'"):
         lessons.find("x")
 
@@ -175,4 +177,4 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
     assert together.random_words([([10], [0.4])], 12) == ""
     test.query_params["room"] = "gone"
     test.run()
-    assert test.error and test.button(key="begin-room")
+    assert "This room is not here" in test.error[0].value and test.button(key="begin-room")

@@ -84,8 +84,12 @@ def test_a_page_that_ends_early_still_has_its_sidebar(home: Path) -> None:
 
 def test_a_project_that_is_gone_says_so_and_leads_back(home: Path) -> None:
     test = open_page("label", "nowhere")
-    assert "cannot be opened" in test.title[0].value
+    assert test.title[0].value == "There is no such project"
     assert "nowhere" in test.error[0].value
+    # neither where things are kept nor that it is safe
+    assert "sqlite" not in texts(test) and "Nothing of the project is lost" not in texts(test)
+    long = open_page("label", "y" * 2_000)
+    assert len(long.error[0].value) < 200
 
 
 def test_a_pool_that_was_changed_is_named_and_nothing_is_lost(home: Path, tmp_path: Path) -> None:

@@ -192,15 +192,23 @@ def end() -> NoReturn:
 
 
 def _lost(problem: str) -> None:
-    st.title("This project cannot be opened")
-    st.error(verbatim(problem), icon=":material/error:")
-    st.markdown(
-        "Nothing of the project is lost. If its pool was moved, say where it is now; if it was changed, "
-        "put it back as it was."
-    )
     project = current.project_id()
-    if project is not None:
-        lost.panel(project)
+    if project is None or lost.is_kept(project):
+        st.title("This project cannot be opened")
+        st.error(verbatim(problem), icon=":material/error:")
+        st.markdown(
+            "Nothing of the project is lost. If its pool was moved, say where it is now; if it was changed, "
+            "put it back as it was."
+        )
+        if project is not None:
+            lost.panel(project)
+    else:
+        st.title("There is no such project")
+        st.error(
+            f"No project here is called {verbatim(project, 40)}. It may have been deleted, or the "
+            "address was cut on its way.",
+            icon=":material/error:",
+        )
     if st.button("Back to the projects", type="primary", key="leave-lost"):
         current.choose(None)
         st.switch_page(page("data"))

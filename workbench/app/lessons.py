@@ -332,7 +332,8 @@ def find(name: str) -> Lesson:
     for lesson in LESSONS:
         if lesson.name == name:
             return lesson
-    raise InputError(f"There is no lesson {name!r}. Choose one of those below.")
+    shown = name if len(name) <= 40 else f"{name[:39]}…"
+    raise InputError(f"There is no lesson {shown!r}. Choose one of those below.")
 
 
 def fresh() -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app import current, downloads, login
 from workbench.app.text import plural, verbatim
-from workbench.errors import InputError
+from workbench.errors import InputError, StorageError
 from workbench.pools import POOLS
 
 if TYPE_CHECKING:
@@ -20,6 +20,23 @@ def is_gone(record: ProjectSummary) -> bool:
     """Whether the pool was a file or folder that is not where it was."""
     name = str(record.pool["name"])
     return name not in POOLS and Path(name).is_absolute() and not Path(name).exists()
+
+
+def is_kept(project: str) -> bool:
+    """Whether a project of this id is stored; a store that cannot be read may hold it."""
+    from workbench.store import Store
+
+    try:
+        store = Store.open()
+    except InputError:
+        return True
+    try:
+        store.project(project)
+    except StorageError:
+        return True
+    except InputError:
+        return False
+    return True
 
 
 def panel(project: str) -> None:

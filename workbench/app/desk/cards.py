@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import heapq
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +41,7 @@ _DIFFERING = 3  # columns
 _BESIDE = 24  # characters of a value that are said again beside another one; a text stands on the stage
 _TILE_ROWS = 6  # columns of a row among many
 _PLANE = 800  # points
+_MOST_ROWS = 400  # columns of an item that are shown
 
 
 def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
@@ -75,9 +78,10 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         found["guess"] = [[model.classes[c], round(float(p[c]), 4)] for c in order[:_GUESSES]]
         found["guess_order"] = [model.classes[c] for c in order[:_LISTED]]
         classes = session.classes
+        near = seeing.nearest_labelled(session, ask.item, _NEAR)
+        faces = neighbour_faces(session.pool, [item for item, _, _ in near], ask.item, picture)
         found["near"] = [
-            {"face": neighbour_face(session.pool, item, ask.item, picture), "class": classes[code]}
-            for item, code, _ in seeing.nearest_labelled(session, ask.item, _NEAR)
+            {"face": one, "class": classes[code]} for one, (_, code, _) in zip(faces, near, strict=True)
         ]
     return found
 
@@ -116,11 +120,13 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
         return found | {"src": f"{src}&side={SHOWN}", "large": src}
     if shown.text is not None:
         return {"kind": "text", "text": shown.text}
-    row = {str(name): plain(value) for name, value in (shown.row or {}).items()}
-    places = _places(pool, item)
+    row, places = _cells(pool, item), _places(pool, item)
     # an empty cell has no place among the others: what the model takes in its stead is not the item's
     rows = [[name, v, None if v in BLANKS else places.get(name)] for name, v in row.items()]
-    return {"kind": "row", "rows": rows}
+    # nobody reads more, and a question of 5,000 columns takes seconds on its way
+    return {"kind": "row", "rows": rows[:_MOST_ROWS]} | (
+        {"more": len(rows) - _MOST_ROWS} if len(rows) > _MOST_ROWS else {}
+    )
 
 
 def model_input(pool: Pool, item: int) -> dict[str, Any]:
@@ -150,7 +156,7 @@ def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
         rows = sorted(found["rows"], key=lambda row: row[0] not in used)
         # one column too many takes no more room than the words that say so
         few = rows if len(rows) <= _TILE_ROWS + 1 else rows[:_TILE_ROWS]
-        return found | {"rows": few, "more": len(rows) - len(few)}
+        return found | {"rows": few, "more": len(rows) - len(few) + found.get("more", 0)}
     if found["kind"] == "image" and not str(found["src"]).startswith("data:"):
         return found | {
             "src": f"{picture.format(item=item)}&side={2 * SMALL}",
@@ -159,36 +165,44 @@ def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
     return found
 
 
-def neighbour_face(pool: Pool, item: int, shown: int, picture: str) -> dict[str, Any]:
-    """How an item looks next to the one that is shown: of a row the cells that differ most.
+def neighbour_faces(pool: Pool, items: Sequence[int], shown: int, picture: str) -> list[dict[str, Any]]:
+    """How items look next to the one that is shown: of rows the cells that differ most.
 
     Args:
-        pool: of both.
-        item: the one beside it.
+        pool: of all.
+        items: those beside it.
         shown: the one that is asked about.
         picture: address of pictures.
     """
-    found = face(pool, item, picture)
-    if found["kind"] == "image":
-        return found | ({"src": f"{picture.format(item=item)}&side={SMALL}"} if "large" in found else {})
-    if found["kind"] != "row":
-        return found
-    other = {name: (value, place) for name, value, place in face(pool, shown, picture)["rows"]}
-    differ = []
-    used = _used(pool)
-    for name, value, place in found["rows"]:
-        theirs, at = other.get(name, ("", None))
+    if pool.kind != "table":
+        found = [(item, face(pool, item, picture)) for item in items]
+        return [
+            one | ({"src": f"{picture.format(item=item)}&side={SMALL}"} if "large" in one else {})
+            for item, one in found
+        ]
+    # once for all of them: there may be thousands of columns
+    theirs, at, used = _cells(pool, shown), _places(pool, shown), _used(pool)
+
+    def beside(item: int) -> dict[str, Any]:
+        mine, places = _cells(pool, item), _places(pool, item)
         # what the model does not look at, such as a number of the customer, differs without a meaning
-        if value != theirs and name in used:
-            differ.append(
-                (abs(place - at) if place is not None and at is not None else 1.0, name, value, theirs)
-            )
-    differ.sort(key=lambda d: -d[0])
-    shown_rows = [
-        [name, (value or NOTHING) + (f" (here {theirs or NOTHING})" if len(theirs) <= _BESIDE else ""), None]
-        for _, name, value, theirs in differ[:_DIFFERING]
-    ]
-    return found | {"rows": shown_rows, "same": len(found["rows"]) - len(differ)}
+        names = [name for name, value in mine.items() if name in used and value != theirs.get(name, "")]
+
+        def apart(name: str) -> float:
+            if mine[name] in BLANKS or theirs.get(name, "") in BLANKS or name not in places:
+                return 1.0
+            return abs(places[name] - at[name])
+
+        def here(name: str) -> str:
+            cell = theirs.get(name, "")
+            return f" (here {cell or NOTHING})" if len(cell) <= _BESIDE else ""
+
+        # of columns that are equally far apart the first
+        most = heapq.nsmallest(_DIFFERING, names, key=lambda name: -apart(name))
+        rows = [[n, (mine[n] or NOTHING) + here(n), None] for n in most]
+        return {"kind": "row", "rows": rows, "same": len(mine) - len(names)}
+
+    return [beside(item) for item in items]
 
 
 def plane(session: Session) -> dict[str, Any] | None:
@@ -238,6 +252,12 @@ def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
         made.thumbnail((side, side), reducing_gap=2.0)
     made.save(out, form, **({"quality": 92} if form == "JPEG" else {}))
     return out.getvalue()
+
+
+def _cells(pool: Pool, item: int) -> dict[str, str]:
+    """Column -> cell of a row, as people write it."""
+    row = pool.items.show(item).row or {}
+    return {str(name): plain(value) for name, value in row.items()}
 
 
 def _used(pool: Pool) -> frozenset[str]:
