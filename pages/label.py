@@ -79,11 +79,13 @@ def progress_line(session: Any) -> None:
     elif session.stale:
         parts.append("refitting in the background")
     if state.evaluation:
-        measured = len(state.codes) - mine
+        measured = labelling_speed.measured(state)
         parts.append(f"evaluation set: {measured:,} of {len(state.evaluation):,} answered")
     came = taken_over(session)
     st.markdown(" · ".join([*parts, came] if came else parts))
-    quiet = labelling_speed.line(session.events, session.annotator, session.rounds, session.n_left)
+    quiet = labelling_speed.line(
+        session.events, session.annotator, session.rounds, labelling_speed.left(session)
+    )
     if quiet:
         st.caption(verbatim(quiet))
     choice = None if model is None else choice_of(model.estimator)

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from workbench.app import labelling_speed
-from workbench.sessions import Event
+from workbench.sessions import Event, Session
+from workbench.store import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -72,3 +74,22 @@ def test_a_change_of_model_is_marked_where_it_first_was_fitted() -> None:
     ]
     ((words, at),) = labelling_speed.changes(events).items()
     assert words.startswith("large-margin, ") and at == 9
+
+
+def test_what_labels_are_for_and_what_is_left_count_each_item_once(tmp_path: Path, store: Store) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text("".join(f"text {i} of some\n" for i in range(12)), encoding="utf-8")
+    ann = Session.create(str(path), classes=["a", "b"], annotator="ann", store=store, evaluation_share=0.5)
+    assert labelling_speed.shares(ann.state) == "" and labelling_speed.left(ann) == 12
+    asks = ann.ask(8)
+    to_measure = [ask.item for ask in asks if ask.role == "evaluation"]
+    to_learn = [ask.item for ask in asks if ask.role != "evaluation"]
+    assert len(to_measure) > 1 and len(to_learn) > 1
+    for item in (to_measure[0], *to_learn[:2]):
+        ann.label_item(item, "a")
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    bob.label_item(to_learn[0], "b")
+    assert bob.state.undecided == {to_learn[0]}
+    assert labelling_speed.shares(bob.state) == "1 to learn from, 1 to measure on, 1 to decide"
+    assert labelling_speed.measured(bob.state) == 1
+    assert labelling_speed.left(bob) == 9, "what waits to be measured on is left too"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
-from workbench.app import current, login, lost, warm, widgets
+from workbench.app import current, labelling_speed, login, lost, warm, widgets
 from workbench.app.jobs import Job, manager
 from workbench.app.text import for_people, percent, plural, verbatim
 from workbench.errors import InputError
@@ -224,19 +224,15 @@ def _project(opened: Session | None) -> None:
 
 def _facts(opened: Session) -> None:
     state = opened.state
-    labelled = (
-        sum(1 for item in state.codes if item not in state.evaluation)
-        if state.evaluation
-        else len(state.codes)
-    )
     total = int(opened.pool.trainable.size)
     st.markdown(f"**{verbatim(opened.project.name, 40)}**")
     st.progress(
         min(1.0, len(state.codes) / max(1, total)),
         text=f"{len(state.codes):,} of {plural(total, 'item')} labelled",
     )
-    if state.evaluation:
-        st.caption(f"{labelled:,} to learn from, {len(state.codes) - labelled:,} to measure on")
+    shares = labelling_speed.shares(state)
+    if shares:
+        st.caption(shares)
     _error(opened)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from workbench.app.text import percent
 
 if TYPE_CHECKING:
-    from workbench.sessions import Event, Round
+    from workbench.sessions import Event, Round, Session
+    from workbench.store import ProjectState
 
 PAUSE = 180.0
 """Seconds without an answer after which somebody was away."""
@@ -100,6 +101,27 @@ def advice(rounds: Sequence[Round]) -> str:
     return f"the last fit changed {percent(changed[-1])} of the predictions: labels still help"
 
 
+def measured(state: ProjectState) -> int:
+    """How many items of the evaluation set have a label."""
+    return sum(1 for item in state.evaluation if item in state.codes)
+
+
+def shares(state: ProjectState) -> str:
+    """What the labels are for, where not all are learnt from: "40 to learn from, 12 to measure on"."""
+    parts = [f"{len(state.training):,} to learn from"]
+    if state.evaluation:
+        parts.append(f"{measured(state):,} to measure on")
+    if state.undecided:
+        parts.append(f"{len(state.undecided):,} to decide")
+    return ", ".join(parts) if len(parts) > 1 else ""
+
+
+def left(session: Session) -> int:
+    """How many items nobody has answered: those that may be asked about and those drawn to measure on."""
+    state = session.state
+    return session.n_left + sum(1 for item in state.evaluation if item not in state.answered)
+
+
 def line(events: Sequence[Event], person: str, rounds: Sequence[Round], left: int) -> str:
     """Pace, time left and advice in one quiet line; "" before anything can be said.
 
@@ -107,7 +129,7 @@ def line(events: Sequence[Event], person: str, rounds: Sequence[Round], left: in
         events: of the project.
         person: who labels.
         rounds: of the project.
-        left: items that could still be asked about.
+        left: items that nobody has answered.
     """
     speed = labels_an_hour(events, person)
     parts = []
