@@ -47,11 +47,12 @@ def chosen() -> str | None:
 
 
 def sources() -> dict[str, str]:
-    """Images to fit on: the open project's first, then bundled and known sets and the other projects'."""
+    """Images to fit on: of the open project, if it has pixels; bundled and known sets, other projects."""
     found = robustness.pools()
     own = robustness.own_pools(current.project_id(), found)
-    here = {name: title for name, title in own.items() if name == f"{robustness.OWN}{current.project_id()}"}
-    return here | found | own
+    opened = opened_project()
+    first = f"{robustness.OWN}{opened.id}" if opened is not None and opened.pool.image_shape else ""
+    return {name: title for name, title in own.items() if name == first} | found | own
 
 
 def opened_project() -> Any:

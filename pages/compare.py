@@ -437,7 +437,7 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
         "@media (max-width: 500px) { .st-key-comparison-table :is(th, td) { padding-inline: 0.2rem;"
         " font-size: 0.85rem; }"
         # a number and its unit stay on one line
-        f" .st-key-comparison-table td:is(:nth-child({2 + more}), :nth-child({3 + more}))"
+        f" .st-key-comparison-table td:is(:nth-child({2 + more}), :nth-child({3 + more})) *"
         " { white-space: nowrap; } }"
     )
     with st.container(key="comparison-table"):

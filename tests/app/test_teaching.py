@@ -336,6 +336,14 @@ def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: 
     if case == "equal rows":
         assert "All items have the same values" in said(test)
     # along a feature that all share there is nothing to draw
+    if case == "one feature":
+        shown = next(d.value for d in test.dataframe if "In the pool" in d.value)
+        item = next(
+            i for i in range(40) if said(test).split("Item ")[1].split()[0] == str(session.pool.items.ids[i])
+        )
+        below = float((np.asarray(session.pool.features)[:, 0] < session.pool.features[item, 0]).mean())
+        # in whole percent; the item itself counts half
+        assert shown["In the pool"][0] == round(100 * (below + 0.5 / 40))
     if case in ("equal rows", "one feature"):
         assert mapping.is_constant(session, 0) == (case == "equal rows")
     test.session_state["map-view"] = "Side by side"

@@ -129,6 +129,17 @@ def test_two_maps_share_axes_scale_and_ids() -> None:
     assert sum(bool(t.showlegend) for t in fig.data) == 2, "a class is named once"
 
 
+def test_two_maps_of_two_scales_have_a_bar_each_below_its_own_map() -> None:
+    points = np.arange(12.0).reshape(6, 2)
+    one, two = (maps.pool_map(points, values=np.linspace(0, top, 6), measure="m") for top in (0.5, 3.0))
+    fig = maps.side_by_side(one, two, ("m", "other"), one_scale=False)
+    bars = [t.marker.colorbar for t in fig.data if t.marker.colorscale]
+    assert len(bars) == 2 and all(t.marker.showscale is not False for t in fig.data)
+    for bar, (low, high) in zip(bars, (fig.layout.xaxis.domain, fig.layout.xaxis2.domain), strict=True):
+        assert bar.orientation == "h" and bar.y < 0 and bar.yanchor == "top"
+        assert low <= bar.x - bar.len / 2 and bar.x + bar.len / 2 <= high
+
+
 def test_two_maps_say_what_their_axes_are_once() -> None:
     points = np.arange(12.0).reshape(6, 2)
     one = maps.pool_map(points, axes=("width < 3", "height"))

@@ -47,15 +47,16 @@ def _row(pool: Pool, item: int, row: dict[str, Any], key: str) -> None:
 
     columns = {name: i for i, name in enumerate(pool.feature_map.columns)}
     places: list[float | None] = []
-    for name in row:
+    for name, value in row.items():
         at = columns.get(name)
-        if at is None:
+        # an empty cell has none: what the model takes in its stead is not the item's
+        if at is None or not plain(value):
             places.append(None)
             continue
         column = np.asarray(pool.features[:, at])
         # the middle of the ties, so that a common value is drawn in the middle of its run
         below, same = float((column < column[item]).mean()), float((column == column[item]).mean())
-        places.append(below + same / 2)
+        places.append(round(100 * (below + same / 2)))
     values = [plain(value) or NOTHING for value in row.values()]
     # the place before the value, which may be long and would push it out of sight
     table = pd.DataFrame({"Column": list(map(str, row)), "In the pool": places, "Value": values})
@@ -63,9 +64,9 @@ def _row(pool: Pool, item: int, row: dict[str, Any], key: str) -> None:
         "In the pool": st.column_config.ProgressColumn(
             "Place",
             help="Share of the pool with a smaller value: a full bar is the largest.",
-            format="percent",
+            format="%.0f %%",
             min_value=0,
-            max_value=1,
+            max_value=100,
             width=72,
         )
     }

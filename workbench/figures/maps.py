@@ -280,12 +280,15 @@ def side_by_side(
     # the axes are one: said once, below both, since two titles run into each other on a narrow screen
     fig = parts.panels(
         titles, height=height, x_title=across or None,
-        horizontal_spacing=0.04 if one_scale else 0.14, shared_xaxes="all", shared_yaxes="all",
+        horizontal_spacing=0.04, shared_xaxes="all", shared_yaxes="all",
     )  # fmt: skip
     # escaped already
     fig.update_yaxes(title=up, col=1)
-    if across:
-        fig.update_layout(margin_b=52)
+    if across or not one_scale:
+        fig.update_layout(margin_b=52 if one_scale else 104)
+    if not one_scale:
+        # the bars' own room
+        fig.update_layout(height=height + 52)
     named: set[str] = set()
     for column, one in enumerate((left, right), start=1):
         for trace in one.data:
@@ -297,11 +300,16 @@ def side_by_side(
             if scaled and copy.marker.colorbar.title.text == titles[column - 1]:
                 # said above the map; beside the bar it reaches into the other one on a narrow screen
                 copy.marker.colorbar.title.text = ""
-            if scaled and column == 1:
-                if one_scale:
-                    copy.marker.update(showscale=False, colorbar=None)
-                else:
-                    copy.marker.colorbar.x = fig.layout.xaxis.domain[1] + 0.005
+            if scaled and not one_scale:
+                # below its map: between the two it reaches into the right one on a narrow screen
+                left_end, right_end = fig.layout["xaxis" if column == 1 else "xaxis2"].domain
+                under = -68 / parts.plot_height(height, fig.layout.margin.t)
+                copy.marker.colorbar.update(
+                    orientation="h", x=(left_end + right_end) / 2, xanchor="center", y=under, yanchor="top",
+                    len=0.9 * (right_end - left_end), nticks=4,
+                )  # fmt: skip
+            elif scaled and column == 1:
+                copy.marker.update(showscale=False, colorbar=None)
             fig.add_trace(copy, row=1, col=column)
     _selectable(fig, left.layout.selectionrevision or 0)
     # what the maps say of themselves, such as that not all items are drawn
