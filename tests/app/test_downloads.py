@@ -51,6 +51,7 @@ def test_html_and_a_reason_where_none_is(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def counting() -> None:
+    import errno
     from typing import IO
 
     import streamlit as st
@@ -65,11 +66,15 @@ def counting() -> None:
     def broken(out: IO[bytes]) -> None:
         raise RuntimeError("a fault of ours")
 
+    def full(out: IO[bytes]) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     n = st.session_state["n"] = st.session_state.get("n", 0) + 1
     button("Save", lambda out: out.write(f"drawing {n}".encode()), f"größe {n}.csv", "save")
     button("None", lambda out: out.write(b"never"), "none.csv", "none", disabled=n > 1)
     button("Refused", refused, "refused.csv", "refused")
     button("Broken", broken, "broken.csv", "broken")
+    button("Full", full, "full.csv", "full")
 
 
 @pytest.fixture
@@ -119,7 +124,8 @@ def test_two_tabs_have_addresses_of_their_own_which_end_with_them(client: TestCl
 
 def test_a_file_that_cannot_be_made_says_why(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     shown = AppTest.from_function(counting).run()
-    *_, refused, broken = addresses(shown)
+    *_, refused, broken, full = addresses(shown)
+    assert "No space left on device; it is made in" in not_made(client, full, "full.csv")
     assert not_made(client, refused, "refused.csv") == "Nothing to write.\n"
     assert "log says why" in not_made(client, broken, "broken.csv")
     assert "a fault of ours" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import mimetypes
 import secrets
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 from weakref import WeakValueDictionary
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 BASE = "/api/download"
 _STATE = "downloads-offered"
 _BLOCK = 1 << 20
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 # Colours come from the text around it, so that both themes are met.
 _STYLE = """<style>
@@ -123,6 +125,11 @@ async def _download(request: Request) -> Response:
         made, size = await run_in_threadpool(_made, make)
     except InputError as error:
         return _failure(str(error), name)
+    except OSError as error:
+        log.exception("The file %s could not be made.", name)
+        room = f"; it is made in {gettempdir()}, where there may be no room (TMPDIR names another folder)"
+        why = (error.strerror or str(error)) + (room if error.errno in _NO_ROOM else "")
+        return _failure(f"The file could not be made: {why}.", name)
     except Exception:
         log.exception("The file %s could not be made.", name)
         return _failure("The file could not be made; the server's log says why.", name)
