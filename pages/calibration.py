@@ -135,7 +135,7 @@ if found is None:
 items, codes, crossed, where = found
 versions = seeing.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
 # on a phone the readings of the latents wrap
-widgets.style(".st-key-cal-version { max-width: 100%; }")
+widgets.style(".st-key-cal-version [role=radiogroup] { flex-wrap: wrap; }")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     names = ["The prediction", *model.classes]
     which = st.selectbox(

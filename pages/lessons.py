@@ -21,7 +21,7 @@ LARGE = (
     "@media (max-width: 600px) { .st-key-lesson-body .js-plotly-plot .infolayer text.annotation-text,"
     " .st-key-lesson-body .js-plotly-plot .infolayer .titletext, .st-key-lesson-body .js-plotly-plot"
     " .infolayer :is([class*=title], .legendtext) { font-size: 12px !important; }"
-    " .st-key-lesson-body .js-plotly-plot :is(.xtick, .ytick) text { font-size: 11px !important; } }"
+    " .st-key-lesson-body .js-plotly-plot g[class$=tick] text { font-size: 11px !important; } }"
 )
 
 

@@ -113,6 +113,21 @@ def test_a_legend_stands_above_the_titles_and_below_the_tool_bar(titles: list[st
     assert top - bottom >= 30 + 1.2 * (fig.layout.legend.font.size or 12)
 
 
+def test_a_legend_of_several_rows_has_the_room_and_a_short_one_is_left() -> None:
+    for names, grows in ((["A", "B"], False), ([f"a likelihood of some length {i}" for i in range(8)], True)):
+        fig = parts.panels(["One", "Two"], height=430)
+        for name in names:
+            fig.add_scatter(x=[0], y=[0], name=name)
+        before = fig.layout.height - fig.layout.margin.t
+        gap = (fig.layout.legend.y - 1) * parts.plot_height(430, fig.layout.margin.t)
+        parts.clear_of_tools(fig)
+        height, top = fig.layout.height, fig.layout.margin.t
+        # the panels keep their size and the legend its place above them
+        assert height - top == before and (height > 430) == grows
+        assert (fig.layout.legend.y - 1) * parts.plot_height(height, top) == pytest.approx(gap)
+        assert top - gap >= 30 + (40 if grows else 14)
+
+
 def test_two_maps_share_axes_scale_and_ids() -> None:
     points = np.arange(12.0).reshape(6, 2)
     labels = np.array([0, -1, 1, -1, -1, -1])

@@ -102,8 +102,10 @@ def clear_of_tools(fig: go.Figure) -> None:
     if rows < 2 or fig.layout.legend.y is None:
         return
     above = (fig.layout.legend.y - 1) * plot_height(height, top)
-    top += int(20 * (rows - 1))
-    fig.update_layout(height=height + int(20 * (rows - 1)), margin={"t": top})
+    # what the further rows take, and the tool bar
+    more = int(20 * (rows - 1)) + 18
+    top += more
+    fig.update_layout(height=height + more, margin={"t": top})
     fig.update_layout(legend={"y": 1 + above / plot_height(fig.layout.height, top)})
 
 
