@@ -21,6 +21,7 @@ from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.items import ImageItems, TextItems
+from workbench.sessions.start import diverse_rows, standardised
 
 MARKS = (50, 100, 200, 500, 1000)
 SETS = ("mnist", "fashion_mnist", "cifar10_jpeg", "banking77")
@@ -139,6 +140,21 @@ def curve(
     return errors
 
 
+def start(X: Array, y: Ints, n: int, seed: int) -> tuple[float, float]:
+    """Error after n first labels: of items spread over the pool by k-means, and of random ones."""
+    rng = np.random.default_rng([seed, 1])
+    order = rng.permutation(len(y))
+    test, open_ = order[: len(y) // 3], order[len(y) // 3 :]
+    classes = np.unique(y)
+    geometry = LargeMarginClassifier(classes=classes).measure(X, seed, common_scale=True)
+    errors = []
+    for chosen in (open_[diverse_rows(standardised(X[open_], True), n, seed)], open_[:n]):
+        model = LargeMarginClassifier(classes=classes, geometry=geometry, random_state=seed)
+        model.fit(X[chosen], y[chosen])
+        errors.append(float(np.mean(model.predict(X[test]) != y[test])))
+    return errors[0], errors[1]
+
+
 def _columns(scores: Array) -> Array:
     return scores if scores.ndim == 2 else np.stack([-scores, scores], axis=1)  # of two classes
 
@@ -154,6 +170,18 @@ def labels_to_reach(marks: tuple[int, ...], errors: list[float], target: float) 
     return float("inf")
 
 
+def _print_start(name: str, arguments: argparse.Namespace) -> None:
+    found: dict[str, list[tuple[float, float]]] = {}
+    for seed in range(arguments.seeds):
+        features, truth, _ = features_of(name, arguments.items, seed, arguments.encoders)
+        for kind, X in features.items():
+            found.setdefault(kind, []).append(start(X, truth, arguments.start, seed))
+    for kind, errors in found.items():
+        spread, drawn = np.mean(errors, axis=0)
+        words = f"{spread:.3f} by k-means, {drawn:.3f} at random"
+        print(f"{name:14} {kind:8} {arguments.start} first labels: {words}", flush=True)
+
+
 def main(flags: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
@@ -163,8 +191,13 @@ def main(flags: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rivals", action="store_true", help="linear models on the same features, too")
     parser.add_argument("--encoders", nargs="*", default=[], help="names of encoders to measure beside them")
+    parser.add_argument("--start", type=int, default=0, help="only the error after so many first labels")
     arguments = parser.parse_args(flags)
     marks = tuple(sorted(arguments.labels))
+    if arguments.start:
+        for name in arguments.sets:
+            _print_start(name, arguments)
+        return 0
     for name in arguments.sets:
         curves: dict[str, list[list[float]]] = {}
         for seed in range(arguments.seeds):

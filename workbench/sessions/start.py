@@ -71,22 +71,27 @@ def diverse_items(pool: Pool, rows: Ints, n: int, seed: int) -> Ints:
     Returns:
         [n] indices (fewer where the pool has fewer distinct items).
     """
+    rng = generator(seed, 0, COLD_START)
+    if rows.size > _MAX_ROWS:
+        rows = np.sort(rng.choice(rows, _MAX_ROWS, replace=False))
+    X = standardised(pool.features[rows], pool.common_scale)
+    return rows[diverse_rows(X, n, int(rng.integers(2**31 - 1)))]
+
+
+def diverse_rows(X: Array, n: int, seed: int) -> Ints:
+    """The rows of features [m, D] nearest to each of n k-means centres, big clusters first: [n] places."""
     from warnings import catch_warnings, simplefilter
 
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    rng = generator(seed, 0, COLD_START)
-    if rows.size > _MAX_ROWS:
-        rows = np.sort(rng.choice(rows, _MAX_ROWS, replace=False))
-    n = min(n, rows.size)
+    n = min(n, len(X))
     if n == 0:
         return np.empty(0, dtype=np.int64)
-    X = standardised(pool.features[rows], pool.common_scale)
     with catch_warnings():
         # Duplicates can leave clusters empty; the distinct ones are all that is wanted.
         simplefilter("ignore", ConvergenceWarning)
-        means = KMeans(n, n_init=1, random_state=int(rng.integers(2**31 - 1))).fit(X)
+        means = KMeans(n, n_init=1, random_state=seed).fit(X)
     distances = means.transform(X)
     sizes = np.bincount(means.labels_, minlength=n)
     chosen: list[int] = []
@@ -94,7 +99,7 @@ def diverse_items(pool: Pool, rows: Ints, n: int, seed: int) -> Ints:
         members = np.flatnonzero(means.labels_ == cluster)
         if members.size:
             chosen.append(int(members[np.argmin(distances[members, cluster])]))
-    return rows[np.asarray(chosen, dtype=np.int64)]
+    return np.asarray(chosen, dtype=np.int64)
 
 
 def standardised(features: Array, common_scale: bool) -> Array:
