@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import PATIENCE, ROOT, Server, settled, visit
+from tests.browser.homes import answered
 
 WIDTHS = (400, 800, 1024, 1440)
 PAGES = ("", "label", "compare", "uncertainty", "calibration", "adversarial", "lessons", "history")
@@ -28,23 +29,9 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="module")
-def project(profile: Any, server: Server) -> str:
+def project(server: Server) -> str:
     """The id of a small project with a model."""
-    page = profile.new_page()
-    visit(page, server.url)
-    page.click(".st-key-start-iris button")
-    page.wait_for_selector(".st-key-oracle")
-    settled(page)
-    page.locator(".st-key-budget input").fill("8")
-    page.locator(".st-key-budget input").press("Enter")
-    settled(page)
-    page.click(".st-key-oracle-budget button")
-    page.wait_for_function(
-        "document.querySelector('[data-testid=stSidebar]').innerText.includes('8 of ')", timeout=4 * PATIENCE
-    )
-    found = str(page.url.partition("project=")[2].partition("&")[0])
-    page.close()
-    return found
+    return answered(server, "iris", 8, name="Iris")
 
 
 @pytest.fixture(scope="module")

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from benchmarks.driving import Server, settled, visit
+from tests.browser.homes import answered, store_of
 from tests.browser.test_bad_input import upload
 from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press_and_wait
 from workbench.sessions import Session
-from workbench.store import Store
 
 
 def project(server: Server, n: int) -> str:
     """Iris with labels of every class, so that the server fits when the desk is opened."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WORKBENCH_HOME", str(server.home))
-        store = Store.open()
-        session = Session.create("iris", annotator="root", store=store, early_share=0.0)
-        truth = session.pool.truth
-        assert truth is not None
-        items = session.pool.trainable
-        for item in items[:: items.size // n][:n].tolist():  # of every class
-            session.label_item(item, session.classes[int(truth[item])])
-        store.close()
-    return session.id
+    return answered(server, "iris", n, fit=False)
 
 
 def events(server: Server, project_id: str) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WORKBENCH_HOME", str(server.home))
-        store = Store.open()
+    with store_of(server) as store:
         found = Session.open(project_id, store=store)
-        told = found.events, found.state
-        store.close()
-    return told
+        return found.events, found.state
 
 
 def saved(page: Any) -> None:
@@ -128,13 +112,10 @@ def write(page: Any, text: str, go: str) -> None:
 
 
 def test_a_project_without_classes_says_where_they_are_named(page: Any, server: Server) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WORKBENCH_HOME", str(server.home))
-        store = Store.open()
+    with store_of(server) as store:
         path = server.home / "letters.txt"
         path.write_text("".join(f"letter {i} of many\n" for i in range(20)), encoding="utf-8")
         id_ = Session.create(str(path), annotator="root", store=store).id
-        store.close()
     visit(page, f"{server.url}/label?project={id_}")
     at_the_desk(page)
     page.locator(".desk .answers", has_text="no classes yet").wait_for()

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, visit
+from tests.browser.homes import store_of
 
 DESK = "document.querySelector('[data-testid=stBidiComponentIsolated]')?.shadowRoot"
 SAVED = f"() => {DESK}?.querySelector('.status')?.innerText.startsWith('all saved')"
@@ -218,17 +219,13 @@ def test_commands_by_key_skip_flag_note_zoom_and_the_card_of_keys(page: Any, ser
 
 def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Server, tmp_path: Path) -> None:
     from workbench.sessions import Session
-    from workbench.store import Store
 
     names = [f"{a}_{b}_{c}" for a in ("pending", "lost", "new") for b in ("cash", "card") for c in range(12)]
     names += ["pending_cash_withdrawal", "supply", *(f"other {i}" for i in range(3))]
     path = tmp_path / "own.csv"
     path.write_text("a\n" + "".join(f"{i}.5\n" for i in range(40)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WORKBENCH_HOME", str(server.home))
-        store = Store.open()
+    with store_of(server) as store:
         session = Session.create(str(path), classes=names, store=store)
-        store.close()
     visit(page, f"{server.url}/label?project={session.id}")
     at_the_desk(page)
     given = {}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, settled, visit
+from tests.browser.homes import store_of
 from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press_and_wait, start_digits
 from workbench.sessions import Session
-from workbench.store import Store
 
 SHOWN = f"words => {DESK}?.querySelector('.badge')?.innerText.includes(words)"
 
@@ -84,11 +84,8 @@ def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
 
 @pytest.mark.slow
 def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WORKBENCH_HOME", str(own_server.home))
-        store = Store.open()
+    with store_of(own_server) as store:
         project = Session.create("iris", overlap=1.0, people=2, annotator="root", store=store).id
-        store.close()
     pages = {}
     answers: dict[str, dict[str, str]] = {"Ann": {}, "Bob": {}}
     for name in answers:
@@ -127,11 +124,8 @@ def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) 
     bob.keyboard.press("f")  # the keys go on: a flag on one
     bob.wait_for_function(f"() => {DESK}?.querySelector('.tile.here .marks')?.innerText.includes('flagged')")
     bob.wait_for_function(SAVED)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WORKBENCH_HOME", str(own_server.home))
-        store = Store.open()
+    with store_of(own_server) as store:
         state = Session.open(project, store=store).state
-        store.close()
     ids = {str(item) for item in state.votes if state.labels[item] == "setosa"}
     assert set(answers["Ann"]) <= ids and not state.conflicts and len(state.flagged) == 1
     assert {vote.annotator for vote in state.standing.values() if vote.final} == {"Bob"}

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, settled, visit
+from tests.browser.homes import answered
 from tests.browser.test_labelling import start_digits
 
 CIRCLE = "[data-testid=stMain] .js-plotly-plot"
@@ -32,23 +33,9 @@ def computed(page: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def labelled(profile: Any, server: Server) -> str:
+def labelled(server: Server) -> str:
     """The id of a project of points with a model."""
-    page = profile.new_page()
-    visit(page, server.url)
-    page.click(".st-key-start-three-gaussians button")
-    page.wait_for_selector(".st-key-oracle")
-    settled(page)
-    page.locator(".st-key-budget input").fill("12")
-    page.locator(".st-key-budget input").press("Enter")
-    settled(page)
-    page.click(".st-key-oracle-budget button")
-    page.wait_for_function(
-        "document.querySelector('[data-testid=stSidebar]').innerText.includes('12 of ')", timeout=4 * PATIENCE
-    )
-    found = str(query(page)["project"])
-    page.close()
-    return found
+    return answered(server, "three-gaussians", 12)
 
 
 def count(page: Any) -> int:

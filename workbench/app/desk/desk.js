@@ -807,7 +807,6 @@ class Desk extends Speaker {
     this.queue = this.queue.filter((card, place) => !card.ask || !(gone.has(card.ask) || (place > 0 && released.has(card.ask))));
     this.got = 0;
     const shown = this.card;
-    const asks = Boolean(shown?.ask); // else taken back here, and its question is not known yet
     const back = []; // what was taken back, latest first
     for (const card of reply.queue || []) {
       if (this.closed.has(card.ask) || (this.done.has(card.item) && card.role !== "again")) continue;
@@ -820,8 +819,10 @@ class Desk extends Speaker {
       this.got += 1;
       (shown && card.role === "again" ? back : this.queue).push(card);
     }
-    // first where this tab waits for it, else behind the item on screen, which must not change under the eyes
-    this.queue.splice(jumps && asks ? 0 : 1, 0, ...back);
+    // behind the item on screen, which must not change under the eyes, but where this tab waits for it
+    this.queue.splice(1, 0, ...back);
+    const first = this.queue.findIndex((card) => card.ask && card.ask === reply.first);
+    if (jumps && first > 0 && this.card.ask) this.queue.unshift(...this.queue.splice(first, 1));
     // turned to while the request was on its way: the next one says that it is being looked at
     const screen = this.card?.ask;
     this.reclaims = Boolean(screen && screen !== asked.screen && reply.first && screen !== reply.first);
