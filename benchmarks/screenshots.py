@@ -1,8 +1,8 @@
 """Pictures of every page, light and dark, wide and narrow: `make screenshots ARGS=folder`.
 
 A contact sheet of each page (four widths, both themes) lies beside them, `sheet-NAME.png`, and all of them
-on one page, `index.html`. Without a folder the pictures of the README and of docs/teaching.md are made, in
-docs/images.
+on one page, `index.html`. Without a folder the pictures of the documents are made, in docs/images
+(`ARGS="--only desk"` for some of them).
 """
 
 from __future__ import annotations
