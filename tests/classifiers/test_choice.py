@@ -54,7 +54,7 @@ def test_columns_of_codes_become_categories(chosen):
     assert chosen.choice_.loss < chosen.choice_.plain_loss
     assert str(chosen.choice_).startswith("columns as categories")
     said = str(chosen.choice_)
-    assert f"loss on labels it had not seen {chosen.choice_.loss:.2f}, with plain numbers" in said
+    assert f"loss on labels it had not seen {chosen.choice_.loss:.2f}, with features as they are" in said
 
 
 def test_it_looks_every_ten_labels_from_two_a_class_on(chosen):
@@ -155,7 +155,7 @@ def test_where_nothing_moves_it_is_the_fixed_model(monkeypatch):
     X, y = codes_table()
     monkeypatch.setattr(choosing, "clearly_less", lambda *_: False)
     fixed, auto = (grown(choice, X, y, 40) for choice in ("fixed", "auto"))
-    assert [str(one.candidate) for one in auto.choices_] == ["columns as numbers"] * 4
+    assert [str(one.candidate) for one in auto.choices_] == ["features as they are"] * 4
     np.testing.assert_array_equal(auto.predict_proba(X), fixed.predict_proba(X))
 
 
@@ -170,7 +170,7 @@ def test_a_candidate_that_fails_is_left_out_and_named():
         return left_out
 
     found = look(Candidate(), steps(geometry), judged, 20)
-    assert "not possible: columns as numbers, half linear (no such slope)" in str(found)
+    assert "not possible: features as they are, half linear (no such slope)" in str(found)
     with pytest.raises(InputError, match="cannot be fitted to these labels"):
         look(Candidate(linear=True), steps(geometry), lambda _: judged(Candidate(linear=True)), 20)
 

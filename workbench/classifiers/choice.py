@@ -27,7 +27,7 @@ _STANDARD_ERRORS = 0.5  # whole runs were worse at 1, although single looks were
 _OFFSET = 10.0
 _WIDER = 5.0 / 3.0  # .6 to 1.0 of the median distance
 _SAID = {
-    "numbers": "columns as numbers",
+    "numbers": "features as they are",
     "one-hot": "columns as categories",
     "normal-scores": "columns by rank",
 }
@@ -102,7 +102,7 @@ class Choice:
         labels: how many there were.
         candidate: the one in use from here on.
         loss: minus its mean leave-one-out log-likelihood.
-        plain_loss: that of columns as numbers and nothing else.
+        plain_loss: that of features as they are and nothing else.
         moved: whether it is another than before.
         failed: candidates that could not be fitted, and why.
         n_labelled_points: labelled items among its inducing points, the last ones.
@@ -119,7 +119,7 @@ class Choice:
     def __str__(self) -> str:
         said = f"{self.candidate}; loss on labels it had not seen {self.loss:.2f}"
         if self.candidate != Candidate():
-            said += f", with plain numbers {self.plain_loss:.2f}"
+            said += f", with features as they are {self.plain_loss:.2f}"
         return said + "".join(f"; not possible: {name} ({why})" for name, why in self.failed.items())
 
 

@@ -135,7 +135,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             source="Scheffer et al. 2001",
             most=0.0,
             high="the two best classes are close",
-            says="The model's two best classes are only {1:.2f} apart for it.",
+            says="The scores of its two best classes are {1:.2f} apart: the nearer, the more it doubts.",
         ),
         PolicyEntry(
             "margin-in-deviations",
