@@ -90,7 +90,7 @@ class Answers:
         """
         state = transaction.state
         taken = self._questions.leased(state, moment, self.annotator)
-        behind = first and self.stands_behind(state, asks, taken)
+        behind = first and self.stands_behind(state, asks, moment)
         found = [
             ask
             for ask in (state.asks[i] for i in asks if i in state.asks)
@@ -105,8 +105,9 @@ class Answers:
             self.add(transaction, Event.asked(documents, moment + lease, first=behind))
         return [a.id for a in found]
 
-    def stands_behind(self, state: ProjectState, asks: Sequence[str], taken: set[int]) -> bool:
+    def stands_behind(self, state: ProjectState, asks: Sequence[str], moment: float) -> bool:
         """Whether another question than the first of these would be shown first."""
+        taken = self._questions.leased(state, moment, self.annotator)
         standing = self._questions.standing(state, self.annotator, taken)
         return bool(standing) and list(asks[:1]) != [standing[0].id]
 

@@ -149,8 +149,7 @@ class Labelling(Opened):
         asks, moment = list(dict.fromkeys(ask_ids)), time.time()
         state = self.state
         known = state.asks
-        taken = self._questions.leased(state, moment, self.annotator)
-        behind = first and self._answers.stands_behind(state, asks, taken)
+        behind = first and self._answers.stands_behind(state, asks, moment)
         held = (i in known and not known[i].released and known[i].expires > moment for i in asks)
         if not behind and all(held):
             return []

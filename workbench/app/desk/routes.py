@@ -543,8 +543,11 @@ def _surest_class(session: Session) -> str:
 
     model = session.model
     if model is None:
-        ready = sum(1 for n in session.state.counts.values() if n) > 1
-        wait = "the first fit is under way." if ready else "label items of two classes first."
+        wait = (
+            "the first fit is under way."
+            if len(session.state.trained_classes) > 1
+            else "label items of two classes first."
+        )
         raise InputError(f"There is no model yet: {wait}")
     p = model.probabilities[open_of(session.pool, session.state)]
     if not len(p):
