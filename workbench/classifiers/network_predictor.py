@@ -74,7 +74,7 @@ class NetworkPredictor:
             from workbench.engine.runtime import prepare
 
             prepare()
-            from workbench.engine.networks import features_of
+            from workbench.engine.network_training import features_of
 
             D = scaled.shape[1]
             unscaled = np.zeros(D, np.float32), np.ones(D, np.float32)

@@ -138,6 +138,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
 
     def _softmax_network(self, X: Floats, codes: Ints, epochs: float, report: Any) -> Any:
         """Train the network with a softmax layer from the start."""
+        from workbench.engine import network_training
         from workbench.engine import networks as engine
 
         seed = self._seed()
@@ -146,17 +147,17 @@ class _NetworkClassifier(BaseBayesianClassifier):
         d, C = engine.n_features(self.network_, self.input_shape_), len(self.classes_)
         layer = rng.normal(scale=d**-0.5, size=(d, C)).astype(np.float32), np.zeros(C, np.float32)
         rows, rates = self._schedule(len(X), epochs, rng)
-        return engine.train_softmax(
+        return network_training.train_softmax(
             self.network_, self.input_shape_, (*weights, *layer), self.shift_, self.scale_, X, codes,
             rows, self.learning_rate * rates, report,
         )  # fmt: skip
 
     def _features(self, X: Array) -> Floats:
-        from workbench.engine import networks as engine
+        from workbench.engine import network_training
 
         parts = (self.network_, self.input_shape_, self.weights_, self.shift_, self.scale_)
         key = self.network_, self.input_shape_, digest(*self.weights_, self.shift_, self.scale_, X)
-        return _FEATURES.get(key, lambda: engine.features_of(*parts, X))
+        return _FEATURES.get(key, lambda: network_training.features_of(*parts, X))
 
     def _state(self) -> dict[str, Array]:
         state = {f"network.{i}": np.asarray(w) for i, w in enumerate(self.weights_)}
@@ -306,7 +307,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         self.n_iter_ = self.head_.n_iter_
 
     def _fit_whole(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
-        from workbench.engine import networks as engine
+        from workbench.engine import network_head, network_training
 
         self._prepare(X)
         rng = np.random.default_rng([self._seed(), 0x101])
@@ -330,10 +331,10 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         if len(rows) and not started.stopped:
             kernel = (self.variance, self.length_scale_factor * self.head_.geometry_.length_scale)
             root = self.head_.root_
-            start = engine.Head.of(
+            start = network_head.Head.of(
                 self.head_.geometry_.inducing, self.head_.mean_, np.matmul(root.transpose(0, 2, 1), root)
             )
-            self.weights_, head, joint = engine.train_joint(
+            self.weights_, head, joint = network_training.train_joint(
                 self.network_, self.input_shape_, self.weights_, start, kernel, self.shift_, self.scale_,
                 X[train], codes[train], rows,
                 np.stack([self.learning_rate * shares, self.head_learning_rate * shares], axis=1),

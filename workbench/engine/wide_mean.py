@@ -277,6 +277,9 @@ def leverages(phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
         columns = phi[sample[asked]].T
         # rows far from every margin bend next to nothing
         rows = np.flatnonzero(curvature[:, c] > _LEAST_CURVATURE)
+        if not rows.size:  # a class far from every margin; LAPACK complains of empty factors
+            result[asked, c] = np.einsum("bn,bn->n", columns, columns)
+            continue
         root = np.sqrt(phi.dtype.type(excess) * curvature[rows, c])[:, None]
         if len(rows) < phi.shape[1]:
             A = root * phi[rows]

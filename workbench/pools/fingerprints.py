@@ -176,5 +176,6 @@ def compare_fingerprints(
     raise InputError(
         f"The pool {name!r} is not the one this project was made from: items {'; '.join(parts)}. "
         "Rows may be appended at the end, but not changed, removed or moved. "
-        "Bring the original file back, or start a new project from this one."
+        "Bring the original file back; or start a new project from this one and import the labels of the "
+        "old project there, which can still be exported."
     )

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.pools.features import feature_map_from_json
-from workbench.pools.formats.images import PhotoItems
 from workbench.pools.items import ImageItems, RowItems, TextItems
+from workbench.pools.photos import PhotoItems
 from workbench.pools.pool import Pool
 
 LEARNT = ("text", "pieces", "shapes", "image", "mixed")

@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
-from workbench.reading import cut
+from workbench.reading import cut, reason
 from workbench.registry import load_own, load_target, vouched
 
 Encode = Callable[[Sequence[Any]], Array]
@@ -111,7 +111,15 @@ def open_encoder(features: str, kind: str) -> Encode:
         if entry.name.endswith(":"):
             # a model's folder may name code, and what a file says may name any folder
             vouched(features, "The pool's options")
-        encode: Encode = load_target(entry.target)(features.removeprefix(entry.name))
+        try:
+            encode: Encode = load_target(entry.target)(features.removeprefix(entry.name))
+        except InputError:
+            raise
+        except Exception as error:  # each library has its own for a model that is not there
+            raise InputError(
+                f"The encoder {cut(features)} could not be opened: {reason(error).rstrip('.')}. Models are "
+                "looked for on this machine alone, in the library's cache or a folder that you name."
+            ) from error
     elif features.lower().endswith(".onnx"):
         from workbench.pools.encoders.libraries import onnx
 

@@ -15,7 +15,8 @@ from workbench.errors import InputError
 from workbench.pools.formats import Reader, csv, jsons
 from workbench.pools.formats.arrow_sizes import unpacked_size
 from workbench.pools.formats.files import File, check_cells, check_size
-from workbench.pools.formats.images import IMAGE_ENDINGS, MAX_PHOTO_BYTES
+from workbench.pools.formats.images import IMAGE_ENDINGS
+from workbench.pools.photos import MAX_PHOTO_BYTES
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable, check_names

@@ -16,7 +16,8 @@ from workbench.errors import InputError
 from workbench.pools.cells import read_texts
 from workbench.pools.fetching import MAX_PICTURE, fetch_all, is_address, kept
 from workbench.pools.formats.files import MAX_BYTES, File, check_size
-from workbench.pools.formats.images import MAX_PHOTO_BYTES, ImageFolder, PhotoSource
+from workbench.pools.formats.images import ImageFolder
+from workbench.pools.photos import MAX_PHOTO_BYTES, PhotoSource
 from workbench.pools.tables.report import Fix, counted
 from workbench.reading import cut, listed, reading
 

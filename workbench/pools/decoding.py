@@ -1,0 +1,155 @@
+"""Image files become arrays: every size is checked before a pixel is decoded."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+from workbench.pools.features.pixels import size_text
+from workbench.pools.features.shapes import shrunk
+from workbench.reading import cut, reading
+
+# Pillow's others may start programs (EPS) or read files an image names
+_PILLOW_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+MAX_PIXELS = 25_000_000
+MAX_NUMBERS = 100_000_000
+"""Most pixels x colours of all images together: their features take four bytes each."""
+_ORIENTATION = 0x0112  # of EXIF
+_OF_FEATURES = 256  # longest side of copies that features are made of, at most
+
+
+def decode_image(
+    data: bytes,
+    label: str,
+    size: tuple[int, int] | None = None,
+    mode: str | None = None,
+    max_pixels: int = MAX_PIXELS,
+    side: int | None = None,
+    upright: bool = False,
+) -> Array:
+    """Decode one image file, its size checked before its pixels.
+
+    Args:
+        data: the file.
+        label: for messages.
+        size: (height, width) to bring it to.
+        mode: "grey" or "colour" to bring it to; None keeps what it is.
+        max_pixels: most pixels before resizing.
+        side: longest side of a small copy; larger images are averaged down to it, others stay.
+        upright: turn it as its camera says that it was held (EXIF), as browsers do.
+
+    Returns:
+        [H, W] or [H, W, 3] uint8; transparency is laid on white.
+
+    Raises:
+        InputError: not an image, damaged, or too large.
+    """
+    from PIL import Image, ImageOps
+
+    with (
+        reading(label, "an image", 'Leave it out, or say corrupt="drop".'),
+        opened(data, label) as picture,
+    ):
+        width, height = picture.size
+        if width * height > max_pixels:
+            raise InputError(
+                f"{label} is {width:,} x {height:,} pixels; the limit is {max_pixels:,} pixels an image. "
+                "Make it smaller, or leave it out."
+            )
+        image: Any = picture
+        if side is not None:
+            # JPEG: an eighth of the work; large copies are looked at, not learnt from
+            enough = 4 * side if side <= _OF_FEATURES else side
+            picture.draft(None, (enough, enough))
+        if upright and picture.getexif().get(_ORIENTATION, 1) != 1:
+            image = ImageOps.exif_transpose(picture)
+            if image.size != picture.size:
+                width, height = height, width
+        if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+            image = image.convert("RGBA")
+            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+            image = image.convert("RGB" if picture.mode != "LA" else "L")
+        grey = image.mode in ("1", "L") or image.mode.startswith(("I", "F"))
+        if image.mode.startswith("I"):  # 16 bits: keep the upper eight
+            image = Image.fromarray((np.asarray(image, dtype=np.int64) >> 8).clip(0, 255).astype(np.uint8))
+        image = image.convert("L" if mode == "grey" or (mode is None and grey) else "RGB")
+        if side is not None:
+            size = shrunk(height, width, side)
+            if image.size != (size[1], size[0]):
+                image = image.resize((size[1], size[0]), Image.Resampling.BOX)
+        elif size is not None and image.size != (size[1], size[0]):
+            image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+        return np.asarray(image, dtype=np.uint8)
+
+
+def opened(data: bytes, label: str) -> Any:
+    """Pillow's picture of an image file, of which only the head was read.
+
+    Args:
+        data: the file.
+        label: for messages.
+
+    Raises:
+        InputError: it would not fit in memory.
+    """
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(data), formats=_PILLOW_FORMATS)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise InputError(f"{label} is too large to open: {error}") from error
+
+
+def stack_images(
+    images: Iterable[Array], n_most: int, label: str, max_cells: int, paths: Sequence[str] = ()
+) -> Array:
+    """Images of one size as one array, which is asked for once, after its size was checked.
+
+    Args:
+        images: [H, W] or [H, W, 3] each.
+        n_most: how many there can be.
+        label: of the file, for messages.
+        max_cells: most pixels x colours of all together.
+        paths: what they are called; grows while the images come.
+
+    Returns:
+        [N, H, W] or [N, H, W, 3] uint8.
+
+    Raises:
+        InputError: images of different sizes or modes, or too many pixels.
+    """
+    out = np.empty((0, 0, 0), np.uint8)
+    n = 0
+    for image in images:
+        if n == 0:
+            total = n_most * image.size
+            if total > max_cells:
+                raise InputError(
+                    f"{label} holds {n_most:,} images of {size_text(image.shape)}, {total:,} numbers "
+                    f"once decoded; the limit is {max_cells:,}. Make the images smaller with resize=, take "
+                    "fewer, or raise max_cells."
+                )
+            out = np.empty((n_most, *image.shape), np.uint8)
+        elif image.shape != out.shape[1:]:
+            _refuse_mixture(label, out[0], image, *(paths[i] if paths else f"image {i}" for i in (0, n)))
+        out[n] = image
+        n += 1
+    return out[:n]
+
+
+def _refuse_mixture(label: str, one: Array, other: Array, first: str, path: str) -> None:
+    if one.ndim != other.ndim:
+        grey, colour = (first, path) if one.ndim == 2 else (path, first)
+        raise InputError(
+            f"{label} mixes grey ({cut(grey)}) and colour images ({cut(colour)}). "
+            'Bring them together with mode="grey" or mode="colour".'
+        )
+    raise InputError(
+        f"{label} mixes sizes: {cut(first)} is {size_text(one.shape)}, {cut(path)} is "
+        f"{size_text(other.shape)}. Bring them together with resize=({one.shape[0]}, {one.shape[1]})."
+    )

@@ -1,0 +1,246 @@
+"""Photos: images of any sizes, decoded when they are shown, with features learnt from small copies."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from workbench.arrays import Array, Ints
+from workbench.errors import InputError
+from workbench.pools.building import shapes_pool
+from workbench.pools.decoding import MAX_NUMBERS, MAX_PIXELS, decode_image, opened, stack_images
+from workbench.pools.features.cache import WorkCache, cached_features
+from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap
+from workbench.pools.features.vectors import is_vectors, without_features
+from workbench.pools.items import plain
+from workbench.pools.pool import FeatureMap, Pool, Shown
+from workbench.progress import part, tell
+from workbench.reading import cut, reading
+
+MAX_PHOTO_BYTES = 64 << 30
+"""Most bytes of the files of photos that are read one at a time."""
+READING = 0.3
+"""Share of the whole: photos are decoded before anything is learnt."""
+_COPIES_BYTES = 64 << 20
+_TOLD = 50  # photos between two reports
+
+
+class PhotoSource(Protocol):
+    """What holds the files of photos: a folder, a zip, a column of a table."""
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+
+    def read(self, path: str) -> bytes:
+        """One file."""
+
+
+@dataclass(frozen=True)
+class Photos(Sequence[Array]):
+    """The images of a folder, a zip or a table, each decoded when it is asked for.
+
+    Attributes:
+        folder: that holds them.
+        paths: [N] theirs inside it.
+        max_pixels: most pixels of one.
+        side: longest side to bring each to; None keeps them as they are.
+    """
+
+    folder: PhotoSource
+    paths: Sequence[str]
+    max_pixels: int = MAX_PIXELS
+    side: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return replace(self, paths=self.paths[index])
+        path = self.paths[index]
+        label = f"{self.folder.label}: {cut(path)}"
+        data = self.folder.read(path)
+        return decode_image(data, label, max_pixels=self.max_pixels, side=self.side, upright=True)
+
+    def size(self, index: int) -> tuple[int, int]:
+        """Width and height of an image as it lies in its file, from its head alone."""
+        path = self.paths[index]
+        label = f"{self.folder.label}: {cut(path)}"
+        with reading(label, "an image"), opened(self.folder.read(path), label) as picture:
+            return int(picture.width), int(picture.height)
+
+    def longest(self, index: int) -> int:
+        """Pixels of the longer side of an image, from its head alone."""
+        return max(self.size(index))
+
+    def small(self, side: int) -> Photos:
+        """The same images, brought to `side` pixels on their longest side as they are decoded."""
+        return replace(self, side=side)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """All of them [N, H, W(, 3)].
+
+        Raises:
+            InputError: images of different sizes or modes, or too many pixels.
+        """
+        images = stack_images(iter(self), len(self), self.folder.label, MAX_NUMBERS, self.paths)
+        return images if dtype is None else images.astype(dtype)
+
+
+@dataclass(frozen=True)
+class PhotoItems:
+    """Photos shown as they are in their files.
+
+    Attributes:
+        ids: [N] paths, or the ids of a table that names them.
+        photos: the same, decoded when asked for.
+        cells: column name -> [N] values, of such a table.
+    """
+
+    ids: Sequence[str]
+    photos: Photos
+    cells: Mapping[str, Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def show(self, index: int) -> Shown:
+        """Photo `index`, uint8, of its own size and mode."""
+        row = self.cells and {name: plain(column[index]) for name, column in self.cells.items()}
+        return Shown("image", row=row, image=self.photos[int(index)])
+
+
+class PhotosRead(NamedTuple):
+    """Photos that were looked at once, one after the other.
+
+    Attributes:
+        kept: positions of those that can be decoded.
+        dropped: positions of the others.
+        copies: a small copy of each that was kept.
+        words: [n] uint64, their fingerprints.
+    """
+
+    kept: list[int]
+    dropped: list[int]
+    copies: Copies
+    words: Array
+
+
+class Copies(Sequence[Array]):
+    """Small images one after the other: in memory up to 64 MB, beyond that in a file without a name.
+
+    Attributes:
+        shapes: of each.
+    """
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, ...]] = []
+        self._starts: list[int] = []
+        self._end = 0
+        self._file = tempfile.SpooledTemporaryFile(max_size=_COPIES_BYTES)  # noqa: SIM115
+
+    def append(self, image: Array) -> None:
+        """Add one, uint8."""
+        self._file.seek(self._end)
+        self._file.write(np.ascontiguousarray(image, dtype=np.uint8).tobytes())
+        self.shapes.append(image.shape)
+        self._starts.append(self._end)
+        self._end += image.size
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        shape = self.shapes[index]
+        self._file.seek(self._starts[index])
+        return np.frombuffer(self._file.read(int(np.prod(shape))), np.uint8).reshape(shape)
+
+
+def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pixels: int) -> PhotosRead:
+    """Look at photos one at a time.
+
+    Args:
+        source: that holds them.
+        paths: [N] theirs in it.
+        corrupt: those that cannot be decoded: "error" or "drop".
+        max_pixels: most pixels of one.
+
+    Returns:
+        What there is of them.
+
+    Raises:
+        InputError: one that cannot be decoded, unless these are dropped.
+    """
+    kept: list[int] = []
+    dropped: list[int] = []
+    copies = Copies()
+    words: list[int] = []
+    for i, path in enumerate(paths):
+        if i % _TOLD == 0:
+            tell(i / len(paths), f"Reading the photos: {i:,} of {len(paths):,}")
+        try:
+            data = source.read(path)
+            label = f"{source.label}: {cut(path)}"
+            copy = decode_image(data, label, max_pixels=max_pixels, side=SIDE, upright=True)
+        except InputError:
+            if corrupt == "error":
+                raise
+            dropped.append(i)
+            continue
+        kept.append(i)
+        copies.append(copy)
+        words.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
+    return PhotosRead(kept, dropped, copies, np.array(words, dtype=np.uint64))
+
+
+def photo_pool(
+    read: PhotosRead,
+    items: PhotoItems,
+    truth: Ints | None,
+    classes: tuple[str, ...],
+    features: str,
+    *,
+    name: str,
+    title: str,
+    notes: tuple[str, ...] = (),
+) -> Pool | None:
+    """A pool of photos that were read, with shapes or vectors as features.
+
+    Args:
+        read: the photos.
+        items: [n] those that were kept.
+        truth: [n] class codes or None.
+        classes: their names.
+        features: "shapes" or "embeddings:FILE".
+        name: of the pool.
+        title: one line.
+        notes: what was done on the way.
+
+    Returns:
+        The pool; None where the images are too small for shapes.
+    """
+    vectors = is_vectors(features)
+    if not vectors and max(max(shape[:2]) for shape in read.copies.shapes) < SMALLEST:
+        return None
+    shared: dict[str, Any] = {"title": title, "description": f"{len(items):,} images."}
+    if vectors:
+        bare, none = without_features(features, len(items))
+        return Pool(name, "image", none, classes, truth, items, bare, read.words, notes=notes, **shared)
+
+    def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
+        return ShapesFeatureMap.learn(read.copies, cache=cache)
+
+    def replay(made: FeatureMap, rows: Ints) -> Array:
+        return made.transform([read.copies[int(row)] for row in rows])
+
+    with part(READING, 1.0):
+        learnt, found = cached_features("shapes", read.words, SIDE, learn, replay, white=255.0)
+    return shapes_pool(name, items, learnt, found, read.words, truth, classes, notes=notes, **shared)
