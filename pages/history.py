@@ -74,7 +74,7 @@ def fits_table(session: Any) -> None:
             pd.DataFrame(rows),
             hide_index=True,
             key="fits-table",
-            height=460,
+            height="content" if len(rows) <= 12 else 460,
             column_config=figures,
             alt="Every fit",
         )
@@ -165,14 +165,6 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
             label_visibility="collapsed",
             width=180,
         )
-        st.segmented_control(
-            "As",
-            ["Table", "Gallery"],
-            default="Table",
-            required=True,
-            key="review-as",
-            label_visibility="collapsed",
-        )
         person = None
         if len(people) > 1:
             person = st.selectbox(
@@ -184,6 +176,14 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
                 label_visibility="collapsed",
                 width=180,
             )
+        st.segmented_control(
+            "As",
+            ["Table", "Gallery"],
+            default="Table",
+            required=True,
+            key="review-as",
+            label_visibility="collapsed",
+        )
     return review.in_doubt_first(review.chosen(rows, found, kind or "all", label, person), found)
 
 
@@ -231,13 +231,24 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
     return [items[i] for i in made.selection.rows if i < len(items)]
 
 
-def act(action: Any, *given: Any) -> None:
-    """Do something to the selected items and say what was done after the rerun that follows."""
+def do(action: Any, *given: Any) -> None:
+    """Do something to the selected items; what was done is said by the run that follows."""
     try:
         st.session_state["review-done"] = action(me, *given)
     except InputError as error:
         st.session_state["review-refused"] = str(error)
+
+
+def act(action: Any, *given: Any) -> None:
+    """`do`, and run again."""
+    do(action, *given)
     st.rerun()
+
+
+def class_given(action: Any, items: list[int], key: str) -> None:
+    """`do` with the class that was chosen, which must not wait chosen for the next items."""
+    do(action, items, st.session_state[key])
+    st.session_state[key] = None
 
 
 def actions(items: list[int], state: Any) -> None:
@@ -249,8 +260,14 @@ def actions(items: list[int], state: Any) -> None:
             label_visibility="collapsed", width=200, disabled=none,
         )  # fmt: skip
         words = f"Relabel {plural(len(items), 'item')}" if items else "Relabel"
-        if st.button(words, key="review-relabel", type="primary", disabled=none or label is None):
-            act(review.relabel, items, label)
+        st.button(
+            words,
+            key="review-relabel",
+            type="primary",
+            disabled=none or label is None,
+            on_click=class_given,
+            args=(review.relabel, items, "review-new"),
+        )
         flagged = [item for item in items if item in state.flagged]
         if st.button("Flag", key="review-flag", icon=":material/flag:", disabled=len(flagged) == len(items)):
             act(review.set_flag, items, True)
@@ -358,7 +375,12 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
         st.markdown(f"**{verbatim(review.agreement_words(f'{a} and {b}', one))}**", help=help_)
     if len(pairs) > 1:
         rows = [
-            {"Two people": f"{a} and {b}", "Items": one.n_items, "Agree": one.observed, "Kappa": one.kappa}
+            {
+                "Two people": f"{a} and {b}",
+                "Items": one.n_items,
+                "Agree": 100 * one.observed,
+                "Kappa": one.kappa,
+            }
             for a, b, one in pairs
         ]
         st.dataframe(
@@ -367,7 +389,7 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
             key="agreement-pairs",
             alt="Agreement of each two people",
             column_config={
-                "Agree": st.column_config.NumberColumn(format="percent"),
+                "Agree": st.column_config.NumberColumn(format="%.0f %%"),
                 "Kappa": st.column_config.NumberColumn(format="%.2f"),
             },
         )
@@ -375,7 +397,8 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
         st.markdown("Nobody differs on an item, or it is decided.")
         return
     st.markdown(
-        f"{plural(len(state.conflicts), 'item')} to decide. The majority counts; of a tie nothing is learnt."
+        f"People differ on {plural(len(state.conflicts), 'item')}. The majority counts; of a tie nothing is "
+        "learnt."
     )
     bar = st.container()
     items = picked(
@@ -393,8 +416,14 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
             disabled=not items,
         )
         words = f"Resolve {plural(len(items), 'item')}" if items else "Resolve"
-        if st.button(words, key="resolve-button", type="primary", disabled=not items or label is None):
-            act(review.resolve, items, label)
+        st.button(
+            words,
+            key="resolve-button",
+            type="primary",
+            disabled=not items or label is None,
+            on_click=class_given,
+            args=(review.resolve, items, "resolve-class"),
+        )
         if not items:
             st.caption("Select rows at their left edge to decide them.")
 

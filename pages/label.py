@@ -71,9 +71,9 @@ def change_model(session: Any, model: str, policy: str) -> None:
 def progress_line(session: Any) -> None:
     state, model = session.state, session.model
     learned = 0 if model is None else model.n_labelled
-    mine = len(state.training)
+    given = len(state.training)
     waiting = len(state.trained_classes) < 2
-    parts = [f"Model: **{plural(learned, 'label')}**, you: **{mine:,}**"]
+    parts = [f"Model: **{plural(learned, 'label')}**, given: **{given:,}**"]
     if waiting:
         parts.append(frame.first_fit(session))
     elif session.stale:
@@ -118,9 +118,9 @@ def oracle_controls(session: Any) -> None:
                 "Budget, labels",
                 min_value=1,
                 max_value=max(1, int(session.pool.trainable.size)),
-                value=min(70, int(session.pool.trainable.size)),
+                value=min(max(70, len(session.state.codes) + 10), int(session.pool.trainable.size)),
                 step=10,
-                key="budget",
+                key=f"budget-{session.id}",
                 width=130,
                 persist_state="session",
             )
@@ -128,6 +128,8 @@ def oracle_controls(session: Any) -> None:
             if st.button("Run to budget", key="oracle-budget", disabled=busy or left <= 0):
                 oracle.answer_by_oracle(session, left)
                 st.rerun()
+        if left <= 0 and session.n_left:
+            st.caption(f"{plural(len(session.state.codes), 'label')} are there already: the budget is spent.")
         if job is not None and (job.active or job.status == "failed"):
             widgets.job_panel(job, "oracle-job", height=60)
 
@@ -287,10 +289,16 @@ def taken_over(session: Any) -> str:
 
 @st.fragment(run_every=2.0)
 def progress(session: Any) -> None:
-    """What has come of it: looks again by itself, so that no key waits for a chart."""
+    """How far it is: looks again by itself, so that no key waits for it."""
     current.keep_fitting(session)
     with session.snapshot():
         progress_line(session)
+
+
+@st.fragment(run_every=5.0)
+def curve(session: Any) -> None:
+    """What has come of it: less often, for the browser draws a chart for 10 ms in which a key waits."""
+    with session.snapshot():
         how_it_goes(session)
 
 
@@ -321,5 +329,6 @@ if st.session_state.get(OPEN) == session.id:
     classes_dialog(session)
 desk.mount(session)
 progress(session)
+curve(session)
 if session.pool.has_truth and knows_all(session.pool):
     oracle_controls(session)

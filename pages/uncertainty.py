@@ -482,8 +482,8 @@ with left:
         )
         st.caption(
             f"{verbatim(title)}: {verbatim(words)}. Model of {plural(view.model.n_labelled, 'label')}; "
-            f"{plural(len(trainable), 'item')} that may be asked about. Click a point to see and label its "
-            "item; with the lasso, many."
+            f"{session.n_left:,} of {plural(len(trainable), 'item')} may still be asked about. Click a point "
+            "to see and label its item; with the lasso, many."
         )
         map_notes(where, behind)
         if laying is not None:

@@ -131,14 +131,13 @@ def page() -> None:
 
 def bundle(path: str) -> None:
     """The bundle of a project: one button opens it."""
-    from workbench.exchange import open_bundle
+    from workbench.exchange import lacks_pool, open_bundle
 
     st.markdown("This is a project with all its history: labels, events, fits and settings.")
     place = None
-    if not login.required():
-        place = st.text_input(
-            "Where its pool lies, if it is not in the bundle", key="bundle-pool", max_chars=4_000
-        ).strip()
+    if not login.required() and lacks_pool(path):
+        st.markdown("Its pool, a file or a folder, is not in it.")
+        place = st.text_input("Where its pool lies here", key="bundle-pool", max_chars=4_000).strip()
     if st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:"):
         person = login.of_page() if login.required() else None
         with st.spinner("Reading the bundle and its pool"):

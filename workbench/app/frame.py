@@ -41,6 +41,8 @@ BASE = (
     " { outline: 1px solid color-mix(in srgb, currentColor 60%, transparent); outline-offset: -1px; }"
     # there is no room for it beside a legend, and no pointer
     "@media (max-width: 640px) { .js-plotly-plot .modebar-container { display: none; } }"
+    # a lesson's legend reaches below it earlier; what it does can be done without it there
+    "@media (max-width: 900px) { [class*=st-key-lesson-] .modebar-container { display: none; } }"
 )
 DARK = (
     "[data-selected=true] p, [data-testid=stSliderThumbValue] p { color: #8FC0F5; }"
@@ -102,8 +104,9 @@ def run(pages: Sequence[Any]) -> None:
     # after the page, so that it shows what the page has just done
     with side:
         shown = opened if opened is not None and opened.id == current.project_id() else _reopened()
-        (_watched_project if chosen.url_path == "label" else _project)(shown)
-    engine(side)
+        (_beside_the_desk if chosen.url_path == "label" else _project)(shown)
+    if chosen.url_path != "label":
+        engine(side)
     warm.page_shown()
 
 
@@ -236,10 +239,14 @@ def _facts(opened: Session) -> None:
     _error(opened)
 
 
-@st.fragment(run_every=1.0)
-def _watched_project(opened: Session | None) -> None:
-    """On a page where answers come without a rerun of its script."""
+@st.fragment(run_every=2.0)
+def _beside_the_desk(opened: Session | None) -> None:
+    """Project and engine where answers come without a rerun of the page's script.
+
+    One look in two seconds for all of it, and never a whole page: what the browser draws, keys wait for.
+    """
     _project(opened)
+    _engine_line()
 
 
 def _error(opened: Session) -> None:
@@ -317,6 +324,8 @@ def _engine_line() -> str:
         st.caption(":orange[●] Engine loading; you can start already")
     elif state == "ready":
         st.caption(":green[●] Engine ready")
+    elif refit is not None and refit.status == "done":
+        st.caption(":green[●] Ready; this model needs no engine")
     else:
         st.caption(":gray[●] Engine loads with the first fit")
     return "moving" if _moving() else "steady"

@@ -138,4 +138,5 @@ def line(events: Sequence[Event], person: str, rounds: Sequence[Round], left: in
         if left:
             parts.append(f"the other {left:,} would take about {in_words(left / speed)}")
     said = advice(rounds)
-    return " · ".join([*parts, said] if said else parts)
+    words = " · ".join([*parts, said] if said else parts)
+    return words[:1].upper() + words[1:]

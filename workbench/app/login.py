@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from workbench.app.frontend import below_base
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 from workbench.reading import reason
@@ -290,11 +291,7 @@ class Entrance:
         await self.app(scope, receive, send)
 
     def _inside(self, path: str) -> bool:
-        base = st.get_option("server.baseUrlPath").strip("/")
-        path = "/" + path.lstrip("/")
-        if base and path.startswith(f"/{base}/"):
-            path = path[len(base) + 1 :]
-        return path.startswith(self._INSIDE)
+        return below_base(path).startswith(self._INSIDE)
 
 
 def page() -> None:

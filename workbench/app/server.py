@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app import login, logs, warm
+from workbench.app import frontend, login, logs, warm
 from workbench.app.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -234,7 +234,12 @@ def options(*, configure: bool = True) -> dict[str, Any]:
     return {
         "lifespan": lifespan,
         "routes": [*desk.routes(), *downloads.routes()],
-        "middleware": [Middleware(SecurityHeaders), Middleware(Gate), Middleware(login.Entrance)],
+        "middleware": [
+            Middleware(SecurityHeaders),
+            Middleware(Gate),
+            Middleware(login.Entrance),
+            Middleware(frontend.FrontEnd),
+        ],
         "on_script_error": on_script_error,
     }
 

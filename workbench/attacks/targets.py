@@ -94,12 +94,12 @@ def _opened(arrays: Any) -> Any:
 
 
 def _network(model: LargeMarginNetClassifier | SoftmaxNetClassifier) -> Target:
-    from workbench.engine import networks as engine
+    from workbench.engine import network_training
 
     place = (model.network_, model.input_shape_)
     weights = tuple(tf.convert_to_tensor(w) for w in model.weights_)
     scaling = (tf.convert_to_tensor(model.shift_), tf.convert_to_tensor(model.scale_))
-    rows = engine.chunk_rows(*place, _ROWS)
+    rows = network_training.chunk_rows(*place, _ROWS)
     if isinstance(model, SoftmaxNetClassifier):
         layer = tuple(tf.convert_to_tensor(part) for part in (model.kernel_, model.bias_))
         return Target(("softmax", *place), (weights, scaling, layer), tf.float32, rows)
@@ -108,7 +108,7 @@ def _network(model: LargeMarginNetClassifier | SoftmaxNetClassifier) -> Target:
 
 
 def _network_mean(predictor: NetworkPredictor, name: str) -> Target:
-    from workbench.engine import networks as engine
+    from workbench.engine import network_training
 
     place = (predictor.network, predictor.input_shape)
     key, spread = _kernel(predictor.spread, name)
@@ -117,7 +117,10 @@ def _network_mean(predictor: NetworkPredictor, name: str) -> Target:
     layer = (predictor.kernel, predictor.bias, np.asarray(predictor.temper))
     last = tuple(tf.convert_to_tensor(np.asarray(part, predictor.spread.dtype)) for part in layer)
     return Target(
-        ("network-mean", *place, *key), (weights, last, spread), dtype, engine.chunk_rows(*place, _ROWS)
+        ("network-mean", *place, *key),
+        (weights, last, spread),
+        dtype,
+        network_training.chunk_rows(*place, _ROWS),
     )
 
 

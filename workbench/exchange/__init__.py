@@ -14,7 +14,7 @@ from workbench.exchange.history import CARRIED_BY, is_history, read_history
 from workbench.exchange.imports import IMPORTS, import_labels
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
-from workbench.exchange.projects import is_project_bundle, open_bundle, write_project_bundle
+from workbench.exchange.projects import is_project_bundle, lacks_pool, open_bundle, write_project_bundle
 from workbench.exchange.rows import SCOPES, StoredLabels, label_table
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "is_project_bundle",
     "label_table",
     "labelled_items",
+    "lacks_pool",
     "load_model",
     "may_be_written",
     "open_bundle",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import hashlib
 import io
 import json
 import re
@@ -23,7 +24,7 @@ from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
 from workbench.exchange.history import COLUMNS as _HISTORY_COLUMNS
 from workbench.exchange.rows import (
     CHUNK,
-    CLASSES_OF,
+    NESTED,
     NUMBERS,
     SCOPES,
     WHOLE,
@@ -32,7 +33,7 @@ from workbench.exchange.rows import (
     flat,
     label_table,
 )
-from workbench.pools.formats.images import PhotoItems
+from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS
 from workbench.store.state import arrays_to_bytes
 
@@ -53,6 +54,8 @@ FORMATS = {
     "coco": ".json",
 }
 NEED_POOL = ("npz", "coco", "folders")
+TYPED = ("parquet", "jsonl", "huggingface")
+"""Formats that know numbers from texts."""
 OF_IMAGES = ("coco", "folders")
 """Formats that only pools of images have."""
 EMBEDDED = 100 << 20
@@ -113,7 +116,7 @@ def write_labels(
         )
     if what == HISTORY:
         return _write_history(out, session, format)
-    rows = LabelRows(session, what)
+    rows = LabelRows(session, what, typed=format in TYPED)
     writers: dict[str, Callable[[IO[bytes], Any, LabelRows], None]] = {
         "csv": _write_csv,
         "parquet": _write_parquet,
@@ -388,7 +391,7 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 
 def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> dict[str, Any]:
     """A task; who and when travel in its data, for Label Studio refuses annotators it does not know."""
-    about = {name: value for name, value in row.items() if name not in ("label", *CLASSES_OF)}
+    about = {name: value for name, value in row.items() if name not in ("label", *NESTED)}
     if kind == "table":
         about["row"] = {name: row[name] for name in rows.own} or {"id": row["id"]}
     if picture:
@@ -416,7 +419,7 @@ configs:
 - config_name: default
   data_files:
   - split: train
-    path: data/train-*.parquet
+    path: {path}
 ---
 # {name}
 
@@ -458,10 +461,15 @@ def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows) -> None:
             if not rows.items:
                 writer.write_table(_arrow([], schema))
         parquet.seek(0)
+        # `datasets` keeps what it read by the folder's name and this path, whatever the file holds: another
+        # export in a folder of the same name would be answered with the first one
+        digest = hashlib.file_digest(parquet, "sha256").hexdigest()[:16]
+        path = f"data/train-00000-of-00001-{digest}.parquet"
+        parquet.seek(0)
         name = "labels" if pool is None else pool.name
         title = name if pool is None else (pool.title or name)
-        _put(packed, "README.md", _CARD.format(name=name, n=len(rows.items), title=title))
-        info = zipfile.ZipInfo("data/train-00000-of-00001.parquet", (1980, 1, 1, 0, 0, 0))
+        _put(packed, "README.md", _CARD.format(name=name, n=len(rows.items), title=title, path=path))
+        info = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
         info.external_attr = 0o644 << 16
         with packed.open(info, "w", force_zip64=True) as member:
             while block := parquet.read(1 << 20):
@@ -471,18 +479,26 @@ def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 # --- COCO -----------------------------------------------------------------------------------------
 
 
+def _picture_size(pool: Any, item: int) -> tuple[int, int]:
+    """Width and height of an image, of a photo from the head of its file."""
+    if isinstance(pool.items, PhotoItems):
+        return pool.items.photos.size(item)
+    image = pool.items.show(item).image
+    assert image is not None
+    return image.shape[1], image.shape[0]
+
+
 def _write_coco(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     pool, state = session.pool, session.state
     images, annotations = [], []
     for number, row in enumerate(rows, start=1):
-        image = pool.items.show(row["item"]).image
-        assert image is not None
-        images.append(
-            {"id": row["item"], "file_name": row["id"], "height": image.shape[0], "width": image.shape[1]}
-        )
+        width, height = _picture_size(pool, row["item"])
+        images.append({"id": row["item"], "file_name": row["id"], "height": height, "width": width})
         if row["status"] == "labelled":
-            category = state.classes.index(row["label"]) + 1
-            annotations.append({"id": number, "image_id": row["item"], "category_id": category})
+            # of the whole image; COCO's own tool looks for area and crowd in every annotation
+            about = {"image_id": row["item"], "category_id": state.classes.index(row["label"]) + 1}
+            annotations.append({"id": number, **about, "area": width * height, "iscrowd": 0})
     categories = [{"id": code + 1, "name": name} for code, name in enumerate(state.classes)]
-    document = {"images": images, "annotations": annotations, "categories": categories}
+    about = {"description": f"{pool.title or pool.name}: classes of whole images"}
+    document = {"info": about, "images": images, "annotations": annotations, "categories": categories}
     out.write(json_text(document).encode("utf-8"))

@@ -123,12 +123,31 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
 
 def is_project_bundle(source: Path | str | bytes) -> bool:
     """Whether a folder or a zip holds the bundle of a project."""
+    return _bundle_head(source) is not None
+
+
+def lacks_pool(source: Path | str | bytes) -> bool:
+    """Whether a project's bundle neither holds its pool nor names one that is on every machine."""
+    document = _bundle_head(source) or {}
+    about = document.get("pool")
+    if not isinstance(about, dict) or about.get("file"):
+        return not isinstance(about, dict)
+    reference = about.get("reference")
+    return not (isinstance(reference, dict) and _on_every_machine(str(reference.get("name", ""))))
+
+
+def _on_every_machine(name: str) -> bool:
+    return not (Path(name).is_absolute() or "/" in name or "\\" in name) and is_named(name)
+
+
+def _bundle_head(source: Path | str | bytes) -> dict[str, Any] | None:
+    """What a project's bundle says of itself; None where there is no such bundle."""
     try:
         if isinstance(source, bytes) or Path(source).is_file():
             with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as packed:
                 name = _head(packed)
                 if name is None or packed.getinfo(name).file_size > 64 << 20:
-                    return False
+                    return None
                 document = json.loads(packed.read(name))
         else:
             document = read_json(Path(source) / "run.json")
@@ -141,8 +160,8 @@ def is_project_bundle(source: Path | str | bytes) -> bool:
         NotImplementedError,
         RuntimeError,
     ):
-        return False
-    return isinstance(document, dict) and document.get("kind") == "project"
+        return None
+    return document if isinstance(document, dict) and document.get("kind") == "project" else None
 
 
 def open_bundle(
@@ -247,7 +266,7 @@ def _pool_of(
     inside = str(document["pool"].get("file") or "")
     if inside:
         return str(_kept(place / inside))
-    if not (Path(name).is_absolute() or "/" in name or "\\" in name) and is_named(name):
+    if _on_every_machine(name):
         return name
     if paths and Path(name).exists():
         return name

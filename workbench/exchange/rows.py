@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.arrays import Floats
 from workbench.errors import InputError
-from workbench.pools.formats.images import PhotoItems
 from workbench.pools.items import ArrayItems, RowItems
+from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS, TAKEN
 from workbench.reading import cut
 from workbench.store import Event, EventFold, ProjectState, Store, fold
@@ -29,8 +30,9 @@ SCOPES = {
 WHOLE = ("item", "round", "model_labels")
 NUMBERS = ("utility", "seconds", "confidence")
 CHUNK = 5_000
-CLASSES_OF = ("probabilities_when_asked", "probabilities_now")
-"""Columns that hold a class's probability each."""
+_AT_ONCE = 50_000  # cells
+NESTED = ("probabilities_when_asked", "probabilities_now", "label_by_person")
+"""Columns of which a cell holds several things by name."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class LabelRows:
     Args:
         session: of the project; `StoredLabels` have no columns of the items themselves.
         what: a key of `SCOPES`.
+        typed: whether columns that the pool takes as numbers are numbers where the source had texts, as
+            every CSV file has; False gives each cell as it stood.
 
     Attributes:
         items: [n] of the rows.
@@ -72,7 +76,7 @@ class LabelRows:
         InputError: no such scope, or predictions where there is no model or no pool.
     """
 
-    def __init__(self, session: Session | StoredLabels, what: str = "labels") -> None:
+    def __init__(self, session: Session | StoredLabels, what: str = "labels", *, typed: bool = False) -> None:
         if what not in SCOPES:
             raise InputError(f"An export holds {', '.join(SCOPES)}; got {cut(what)}.")
         self.state: ProjectState = session.state
@@ -97,6 +101,8 @@ class LabelRows:
             else range(0 if self.pool is None else len(self.pool))
         )
         self._cells = {} if self.pool is None else _own_cells(self.pool)
+        if typed and self.pool is not None:
+            self._cells |= _numbers(self.pool)
         self._named = {name: f"{TAKEN}{name}" if name in (*COLUMNS, "id") else name for name in self._cells}
         self.own = list(self._named.values())
         self.columns = ["id", *self.own, *COLUMNS]
@@ -147,9 +153,18 @@ class LabelRows:
                 "model_labels": payload.get("n_labelled"),
                 "changed_from": self._changed.get(item, ""),
                 "probabilities_when_asked": self._when_asked(item, payload),
+                "label_by_person": self._by_person(item),
             }
         self._predict(item, row)
         return row
+
+    def _by_person(self, item: int) -> dict[str, str] | None:
+        """What each person said by themselves, of an item that several labelled."""
+        state, votes = self.state, self.state.votes.get(item, {})
+        if len(votes) < 2:
+            return None
+        given = {vote.annotator: vote.by_themselves for vote in votes.values() if vote.by_themselves}
+        return {person: state.class_names.get(state.resolve(key), key) for person, key in given.items()}
 
     def _when_asked(self, item: int, payload: Mapping[str, Any]) -> dict[str, float] | None:
         """The likeliest classes as the model had them when the item was asked about."""
@@ -197,15 +212,16 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         comes from); round, policy, utility when it was asked; probabilities_when_asked (of up to five
         classes, by the model that chose the question; none where no model had, and for labels of earlier
         versions); probabilities_now and confidence by the present model, and which; seconds the person took;
-        time; the class it was changed from; note; flag; labels the model had seen; set ("evaluation" for
+        time; the class it was changed from; note; flag; what each person said where several labelled the
+        item (label_by_person); labels the model had seen; set ("evaluation" for
         items never trained on); item (position). Of skipped and unsure items person and time say who said so.
     """
     return list(LabelRows(session, what))
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose cells are all plain: probabilities as JSON."""
-    said = {name: row.get(name) for name in CLASSES_OF}
+    """A row whose cells are all plain: the nested ones as JSON."""
+    said = {name: row.get(name) for name in NESTED}
     return {
         **row,
         **{name: None if p is None else json.dumps(p, ensure_ascii=False) for name, p in said.items()},
@@ -230,6 +246,44 @@ def _own_cells(pool: Any) -> dict[str, Any]:
         name: lambda item, name=name: (items.show(item).row or {}).get(name)
         for name in items.show(0).row or {}
     }
+
+
+def _numbers(pool: Any) -> dict[str, Callable[[int], float | None]]:
+    """Name -> (item -> number), of columns of texts that the pool takes as numbers and that all are."""
+    import pandas as pd
+
+    from workbench.pools.cells import is_text
+    from workbench.pools.features.table import NumberColumn, TableFeatureMap
+
+    made = pool.feature_map
+    if not (isinstance(pool.items, RowItems) and isinstance(made, TableFeatureMap)):
+        return {}
+    found: dict[str, Callable[[int], float | None]] = {}
+    for entry in made.recipe:
+        column = pool.items.cells.get(entry.name)
+        if not isinstance(entry, NumberColumn) or column is None or not is_text(column):
+            continue
+        parts = []
+        for start in range(0, len(column), _AT_ONCE):
+            cells = entry.cells(pd.Series(column[start : start + _AT_ONCE]), made.decimal)
+            if cells.unreadable.any() or np.isinf(cells.values).any():
+                break
+            parts.append(np.where(cells.blank, np.nan, cells.values))
+        else:
+            found[entry.name] = _cell_of(np.concatenate(parts))
+    return found
+
+
+def _cell_of(values: Floats) -> Callable[[int], float | None]:
+    """Item -> its number, whole where all of them are; None where it is empty."""
+    there = values[~np.isnan(values)]
+    whole = bool((there == np.round(there)).all() and (np.abs(there) < 2**53).all())
+
+    def cell(item: int) -> float | None:
+        value = float(values[item])
+        return None if np.isnan(value) else int(value) if whole else value
+
+    return cell
 
 
 def _standing(events: list[Event]) -> list[Event]:

@@ -14,7 +14,7 @@ from workbench.app import seeing
 from workbench.app.text import NOTHING, plain
 from workbench.errors import InputError
 from workbench.pools.cells import BLANKS
-from workbench.pools.formats.images import PhotoItems
+from workbench.pools.photos import PhotoItems
 
 if TYPE_CHECKING:
     from workbench.arrays import Array

@@ -88,7 +88,13 @@ class Desk extends Speaker {
   }
 
   draw() {
+    const late = this.later;
+    this.later = false;
     this.drawCard();
+    if (late) {
+      this.drawAside();
+      this.prepare();
+    }
     this.drawAnswers();
     this.drawCommands();
     this.drawStatus();
@@ -119,8 +125,7 @@ class Desk extends Speaker {
       this.drawAside();
       return;
     }
-    this.title.textContent = card.id;
-    this.title.title = card.id;
+    this.title.textContent = this.title.title = untold(card.id, this.data.classes);
     const back = this.view === null ? "" : `your answer, ${counted(this.view + 1, "item")} back: ${this.answerOf(card)}`;
     this.badge.hidden = !(back || card.badge);
     this.badge.textContent = this.badge.title = back || card.badge || "";
@@ -131,10 +136,35 @@ class Desk extends Speaker {
     if (this.plane && card.at) this.stage.append(plane(this.plane, card.at, 300));
     this.stage.classList.toggle("two", Boolean(this.plane && card.at));
     this.shownAt = performance.now();
-    this.drawAside();
-    this.prepare();
+    if (!this.later) {
+      this.drawAside();
+      this.prepare();
+    }
     clearTimeout(this.liveTimer);
-    this.liveTimer = setTimeout(() => { this.live.textContent = `Item ${card.id}. ${back || card.why || ""}`; }, 250);
+    this.liveTimer = setTimeout(() => { this.live.textContent = `Item ${untold(card.id, this.data.classes)}. ${back || card.why || ""}`; }, 250);
+  }
+
+  // The next item alone is drawn in the key's own task: what stands about it has a task of its own, after the
+  // frame with the item. (A page that nobody sees has no frames.)
+  drawSoon() {
+    this.later = !document.hidden;
+    if (!this.later) {
+      this.draw();
+      return;
+    }
+    this.drawCard();
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => setTimeout(() => this.drawRest(), 0));
+  }
+
+  drawRest() {
+    if (!this.later) return; // all of it was drawn meanwhile
+    this.later = false;
+    this.drawAside();
+    this.drawAnswers();
+    this.drawCommands();
+    this.prepare();
+    if (this.searching && this.here && !this.overlay) this.box.focus({ preventScroll: true });
   }
 
   // what waits is drawn, and its pictures fetched and decoded, before it is needed
@@ -235,15 +265,13 @@ class Desk extends Speaker {
     if (!classes.length) {
       this.answers.replaceChildren(make("p", { class: "empty small", textContent: "There are no classes yet. Classes, at the top of the page, names them." }));
     } else if (!this.searching) {
-      const across = classes.length <= 5 ? classes.length : 5;
-      this.answers.style.setProperty("--across", across || 1);
+      this.answers.style.setProperty("--across", wide(classes));
       this.answers.style.setProperty("--narrow", narrow(classes));
       this.answers.replaceChildren(...classes.map((one) => this.answerButton(one, one.key)));
     } else {
       if (this.box.parentNode !== this.answers) this.answers.replaceChildren(this.box, make("div", { class: "list" }));
       this.box.placeholder = `Type to search ${classes.length} classes; Enter takes the first`;
       const found = this.matches().slice(0, 9);
-      this.first = found[0] || null;
       const list = this.answers.querySelector(".list");
       list.replaceChildren(...found.map((one, place) => this.answerButton(one, String(place + 1))));
       if (!found.length) list.append(make("p", { class: "empty small", textContent: "No class has these words." }));
@@ -321,8 +349,7 @@ class Desk extends Speaker {
     this.did(operation, { card, kind: what.kind, class: what.class || "" });
     this.trail = null;
     this.search = this.box.value = "";
-    this.draw();
-    if (this.searching) this.box.focus({ preventScroll: true });
+    this.drawSoon();
   }
 
   // what an undo takes back next
@@ -563,7 +590,7 @@ class Desk extends Speaker {
       place.className = `grid of-${all[0]?.face.kind || ""}`;
       place.replaceChildren(...all.map((card) => {
         const tag = card.kind ? make("span", { class: "given", textContent: this.answerOf(card) }) : card.open ? null : make("span", { class: "given", textContent: "to measure on" });
-        const tile = make("button", { class: `tile ${card.open ? "" : "shut"}`, title: card.id, "aria-pressed": String(!chosen.has(card.item)), disabled: !card.open }, faceOf(card.face), tag);
+        const tile = make("button", { class: `tile ${card.open ? "" : "shut"}`, title: untold(card.id, this.data.classes), "aria-pressed": String(!chosen.has(card.item)), disabled: !card.open }, faceOf(card.face), tag);
         tile.addEventListener("click", () => {
           if (chosen.has(card.item)) chosen.delete(card.item);
           else chosen.add(card.item);
@@ -633,7 +660,7 @@ class Desk extends Speaker {
     const wrong = new Set();
     const letters = "abcdefghijklmnopqrstuvwx";
     const tiles = reply.items.map((card, place) => {
-      const tile = make("button", { class: "tile", title: card.id, "aria-pressed": "false" }, faceOf(card.face), make("kbd", { textContent: letters[place] || "" }));
+      const tile = make("button", { class: "tile", title: untold(card.id, this.data.classes), "aria-pressed": "false" }, faceOf(card.face), make("kbd", { textContent: letters[place] || "" }));
       tile.addEventListener("click", () => flip(place));
       return tile;
     });
@@ -738,7 +765,8 @@ class Desk extends Speaker {
     if (event.isComposing) return;
     if (event.key === "Enter") {
       event.preventDefault();
-      if (this.first) this.label(this.first.name);
+      const [first] = this.matches();
+      if (first) this.label(first.name);
     } else if (event.key === "Escape") {
       this.search = this.box.value = "";
       this.drawAnswers();

@@ -39,10 +39,24 @@ const pressed = (event) => {
 // a name that may be broken after its signs, so that no word is cut
 const broken = (name) => name.split(/(?<=[_/.:-])/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
 
+// an item's name as it is shown: where its folder is a class, the path would give the answer away
+const untold = (id, classes) => {
+  const parts = id.split("/");
+  const tells = classes.some((one) => parts.slice(0, -1).includes(one.name));
+  return tells ? parts.at(-1) : id;
+};
+
 // how many buttons stand side by side on a phone
 const narrow = (classes) => {
   const longest = Math.max(1, ...classes.map((one) => one.name.length));
   return longest <= 3 ? 5 : longest <= 9 ? 3 : 2;
+};
+
+// how many stand side by side elsewhere: so many that no word of a name need be cut
+const wide = (classes) => {
+  const words = classes.flatMap((one) => one.name.split(/(?<=[_/.:-])|\s+/));
+  const longest = Math.max(1, ...words.map((word) => word.length));
+  return Math.max(1, Math.min(classes.length, longest <= 7 ? 5 : longest <= 10 ? 4 : 3));
 };
 
 const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
@@ -288,7 +302,7 @@ class Speaker {
       if (event.key === "Escape") this.close();
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep();
     });
-    this.open(`Note on ${card.id}`, area, make("button", { class: "command strong", onclick: keep }, "Keep", make("kbd", { textContent: "Ctrl+Enter" })));
+    this.open(`Note on ${untold(card.id, this.data.classes)}`, area, make("button", { class: "command strong", onclick: keep }, "Keep", make("kbd", { textContent: "Ctrl+Enter" })));
     area.focus();
   }
 
@@ -376,7 +390,7 @@ const enlarge = (desk, card) => {
   const panel = () => desk.overlay.node.firstChild;
   const picture = face.kind === "image";
   if (picture) node.addEventListener("click", real);
-  const overlay = desk.open(card.id, ...(picture ? [make("div", { class: "commands" }, whole, size)] : []), place);
+  const overlay = desk.open(untold(card.id, desk.data.classes), ...(picture ? [make("div", { class: "commands" }, whole, size)] : []), place);
   overlay.keys = (key) => {
     if (key === desk.data.commands?.zoom || key === " ") desk.close();
     else if (picture && key.toLowerCase() === "f") full();

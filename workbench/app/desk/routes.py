@@ -429,7 +429,7 @@ def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
         InputError: there is no such picture.
     """
     from workbench.app import current
-    from workbench.pools.formats.images import PhotoItems
+    from workbench.pools.photos import PhotoItems
 
     pool = current.opened(project).pool
     inside = 0 <= item < len(pool)
