@@ -221,11 +221,11 @@ def tracked_texts() -> list[Path]:
 def test_tracked_texts_name_no_machine_and_no_registry_host() -> None:
     patterns = [r"py" + r"pi\.org", "python" + "hosted", r"deb\." + r"debian\.org", r"registry\.npm" + "js"]
     patterns += [r"(?<![\w.])/(wo" + r"rk|fa" + r"rm|ro" + r"ot)/"]
+    named = re.compile("|".join(patterns))
+    texts = {
+        path: path.read_text(encoding="utf-8", errors="replace") for path in tracked_texts() if path.is_file()
+    }
     wrong = [
-        f"{path.relative_to(ROOT)}: {pattern}"
-        for path in tracked_texts()
-        if path.is_file()
-        for pattern in patterns
-        if re.search(pattern, path.read_text(encoding="utf-8", errors="replace"))
+        f"{path.relative_to(ROOT)}: {found[0]}" for path in texts if (found := named.search(texts[path]))
     ]
     assert wrong == []

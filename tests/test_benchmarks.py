@@ -41,3 +41,22 @@ def test_versions_that_differ_are_named(tmp_path: Path) -> None:
     assert version(tmp_path) == "pyproject.toml says 0.2.0; CITATION.cff says 0.1.0"
     (tmp_path / "CITATION.cff").write_text("version: 0.2.0\n")
     assert version(tmp_path) == ""
+
+
+def test_the_desk_asks_what_the_page_before_it_asked_where_fits_are_quick() -> None:
+    """On both the card on screen was chosen before the last answer was learnt; the others are chosen anew."""
+    from benchmarks.queue_pace import Pace, Run, asked
+
+    class Named(Run):
+        """Items that say after how many answers they were chosen: 2001 is the second choice after two."""
+
+        def __init__(self) -> None:
+            self.seed, self.first = 0, ()
+
+        def after(self, items: tuple[int, ...]) -> tuple[float, list[int]]:
+            return 0.0, [1000 * len(items) + place for place in range(50)]
+
+    quick, slow = Pace(10.0, 0.01), Pace(10.0, 1e6)
+    assert asked(Named(), "waits", quick, 5) == (0, 1000, 2000, 3000, 4000)
+    assert asked(Named(), "page", quick, 5) == asked(Named(), "desk", quick, 5) == (0, 1, 1000, 2000, 3000)
+    assert asked(Named(), "page", slow, 4) == asked(Named(), "desk", slow, 4) == (0, 1, 2, 3)

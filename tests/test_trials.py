@@ -14,11 +14,13 @@ def assert_none_failed(row: Row) -> None:
     assert row.tried > 0 and row.failed == 0, "\n".join(row.failures)
 
 
+@pytest.mark.slow
 def test_damaged_models_bundles_studies_and_feature_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(damaged, "CLASSIFIERS", ("logistic-regression", "large-margin"))
     assert_none_failed(damaged.run(200, seed=1))
 
 
+@pytest.mark.slow
 def test_degenerate_fits() -> None:
     names = ("large-margin", "logistic-regression", "bayesian-svm-linear")
     assert_none_failed(fits.run(len(names) * len(fits.KINDS), seed=1, names=names))

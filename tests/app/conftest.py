@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from workbench.app import current
 from workbench.app.server import leave_keras_alone
+from workbench.sessions import Session
 from workbench.store import Store
 
 
@@ -24,3 +26,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
         yield folder
         Store.open().close()
+
+
+@pytest.fixture
+def flowers(home: Path) -> Session:
+    """Iris at the desk."""
+    session = Session.create("iris", annotator="ann")
+    current.keep(session)
+    return session

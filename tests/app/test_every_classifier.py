@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.app.test_desk import answer_next, desk_sync
+from tests.app.desks import answer_next, desk_sync
 from tests.app.test_pages import open_page
 from tests.classifiers.test_contract import QUICK
 from workbench.app import current

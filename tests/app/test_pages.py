@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.sessions.fakes import FAKE
 from workbench.app import current, seeing
 from workbench.sessions import Session
 from workbench.sessions.oracle import ArrayOracle
@@ -204,6 +205,25 @@ def test_a_pool_of_two_features_keeps_its_own_plane_and_has_regions(home: Path) 
     assert regions.codes[5, 3] == session.model.estimator.predict_proba(at).argmax()
 
 
+def test_the_budget_begins_above_what_is_labelled_and_no_engine_is_promised(home: Path) -> None:
+    session = Session.create("digits", classifier=FAKE, annotator="ann", early_share=0.0)
+    truth = session.pool.truth
+    assert truth is not None
+    for code, name in enumerate(session.classes):
+        session.label_items([i for i in session.pool.trainable.tolist() if truth[i] == code][:25], name)
+    current.keep(session)
+    job = current.keep_fitting(session)
+    assert job is not None and job.wait(600)
+    test = open_page("label", session.id)
+    (budget,) = [n for n in test.number_input if n.label == "Budget, labels"]
+    (run,) = [b for b in test.button if b.label == "Run to budget"]
+    assert budget.value == 260 and not run.disabled
+    budget.set_value(70).run()
+    (run,) = [b for b in test.button if b.label == "Run to budget"]
+    assert run.disabled and "250 labels are there already: the budget is spent." in texts(test)
+    assert not any("loads with the first fit" in str(c.value) for c in test.sidebar.caption)
+
+
 def test_the_oracle_answers_with_the_truth_and_says_so(home: Path) -> None:
     from workbench.app.oracle import answer_by_oracle
 
@@ -258,6 +278,7 @@ def test_a_rare_class_of_a_table_of_ones_own_is_looked_for_and_found(home: Path,
         pytest.fail("the rare class was not found in 25 questions")
 
 
+@pytest.mark.slow
 def test_a_known_set_of_images_starts_on_shapes_and_offers_pixels(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app import current, review, seeing
 from workbench.errors import InputError
+from workbench.exchange import label_table
 from workbench.sessions import Session
 from workbench.store import Event
 
@@ -148,6 +149,9 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
     assert (row["ann"], row["bob"]) == ("versicolor", "virginica")
     # whoever decides, also one of the two: they differed, and agreement is about that
     project.as_annotator("bob").resolve(disputed, "versicolor")
+    (row,) = [row for row in label_table(project) if row["item"] == disputed]
+    assert (row["label"], row["source"], row["status"]) == ("versicolor", "resolved", "labelled")
+    assert row["label_by_person"] == {"ann": "versicolor", "bob": "virginica"}
     assert not project.state.conflicts and review.shared_labels(project.state) == shared
     project.as_annotator("carol").resolve(disputed, "versicolor")
     assert review.shared_labels(project.state) == shared
@@ -211,7 +215,7 @@ def test_history_opens_on_what_looks_wrong(project: Session) -> None:
     assert "look wrong to a model that did not see" in said or "looks wrong to a model" in said
     assert [tab.label for tab in test.tabs] == ["Review", "Agreement", "Labels", "Fits"]
     assert "ann and bob labelled 4 items both" in said.replace("\\", "")
-    assert "1 item to decide" in said
+    assert "People differ on 1 item." in said
     table = test.dataframe[0].value
     assert table.iloc[0]["Item"] == str(project.pool.items.ids[wrong_one(project)])
     assert table.iloc[0]["Verdict"] == "looks wrong"

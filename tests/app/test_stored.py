@@ -14,7 +14,13 @@ from workbench.errors import InputError
 from workbench.pools.catalogue import bundled_file
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = [lesson for lesson in lessons.LESSONS if lesson.name not in ("likelihoods", "looking")]
+QUICK = [
+    pytest.param(
+        lesson, id=lesson.name, marks=[pytest.mark.slow] * (lesson.name in ("over-confident", "useless"))
+    )
+    for lesson in lessons.LESSONS
+    if lesson.name not in ("likelihoods", "looking")
+]
 
 
 def numbers(value: Any) -> list[float]:
@@ -33,7 +39,7 @@ def numbers(value: Any) -> list[float]:
     return walk(tree)
 
 
-@pytest.mark.parametrize("lesson", QUICK, ids=lambda lesson: lesson.name)
+@pytest.mark.parametrize("lesson", QUICK)
 def test_a_stored_preset_is_what_a_fresh_computation_gives(lesson: lessons.Lesson) -> None:
     kept = stored.find(lessons.name_of(lesson, lesson.preset))
     fresh = lesson.compute(lesson.preset, Job("test", "test", "test"))
@@ -81,6 +87,7 @@ def test_every_stored_state_is_fresh() -> None:
             assert len(ours) == len(theirs) and near.mean() > 0.9, (lesson.name, values)
 
 
+@pytest.mark.slow
 def test_every_lesson_opens_without_an_engine() -> None:
     code = (
         "import sys; from workbench.app import lessons\n"

@@ -121,6 +121,7 @@ def test_a_model_without_latents_says_what_it_lacks(flat: Session) -> None:
     assert len(test.table) == 1, "one reading of the probabilities: nothing to compare"
 
 
+@pytest.mark.slow
 def test_more_classes_than_colours_say_why_there_is_no_colour_map(home: Path) -> None:
     rng = np.random.default_rng(0)
     rows = ["x,y,kind"]
@@ -180,6 +181,7 @@ def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
         seeing.calibration(wine.id, model, items[:0], codes[:0], "own", 10, None, None)
 
 
+@pytest.mark.slow
 def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path) -> None:
     rng = np.random.default_rng(0)
     path = home / "unlabelled.csv"
@@ -291,7 +293,7 @@ def test_where_no_fit_can_come_any_more_the_page_says_so(home: Path, tmp_path: P
         "one feature",
         "equal rows",
         pytest.param("5,000 features", marks=pytest.mark.slow),
-        "200 classes",
+        pytest.param("200 classes", marks=pytest.mark.slow),
         "texts",
     ],
 )

@@ -51,6 +51,7 @@ def opened(request: pytest.FixtureRequest, window: Any, server: Server, project:
     return window
 
 
+@pytest.mark.slow
 def test_a_page_fits_every_window(opened: Any) -> None:
     for width in WIDTHS:
         opened.set_viewport_size({"width": width, "height": 900})
@@ -74,6 +75,7 @@ def violations(page: Any, axe: str) -> list[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_page_has_no_serious_violation(opened: Any, axe: str) -> None:
     assert violations(opened, axe) == []
 

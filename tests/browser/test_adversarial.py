@@ -16,6 +16,7 @@ def fill(page, key, value):
     settled(page)
 
 
+@pytest.mark.slow
 def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_path: Path):
     visit(page, f"{server.url}/adversarial")
     fill(page, "attack-images", 60)
@@ -71,7 +72,7 @@ def test_the_projects_own_model_is_attacked(page, server):
     page.wait_for_selector("text=has no model yet")
     visit(page, f"{server.url}/label?project={project}")
     page.wait_for_selector(".st-key-oracle")
-    fill(page, "budget", 12)
+    fill(page, f"budget-{project}", 12)
     page.click(".st-key-oracle-budget button")
     page.wait_for_function(
         "document.querySelector('[data-testid=stSidebar]').innerText.match(/[1-9][0-9] of /)",
@@ -91,6 +92,7 @@ def test_the_projects_own_model_is_attacked(page, server):
     assert waiting.value.suggested_filename == "attack-roc.html"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_said_in_place(page, server):
     visit(page, f"{server.url}/adversarial")
     # transfer needs the softmax network

@@ -14,6 +14,7 @@ from tests.browser.test_labelling import at_the_desk, item_of, press_and_wait, w
 N_ITEMS = 200_000
 
 
+@pytest.mark.slow
 def test_the_app_asks_on_two_hundred_thousand_hands_without_freezing(
     page: Any, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import answered, store_of
 from tests.browser.test_bad_input import upload
@@ -26,6 +28,7 @@ def saved(page: Any) -> None:
     page.wait_for_function(SAVED)
 
 
+@pytest.mark.slow
 def test_a_grid_is_one_event_and_the_other_keys_do_what_they_say(page: Any, server: Server) -> None:
     id_ = project(server, 12)
     visit(page, f"{server.url}/label?project={id_}")
@@ -123,6 +126,7 @@ def test_a_project_without_classes_says_where_they_are_named(page: Any, server: 
     page.wait_for_selector("[role=dialog]")
 
 
+@pytest.mark.slow
 def test_classes_are_changed_in_their_table(page: Any, server: Server) -> None:
     id_ = project(server, 3)
     visit(page, f"{server.url}/label?project={id_}")

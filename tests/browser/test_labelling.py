@@ -140,6 +140,29 @@ def test_every_fast_key_is_stored_once_on_the_item_that_was_on_screen(page: Any,
     assert sorted(table[["id", "label"]].to_numpy().tolist()) == sorted(struck)
 
 
+def test_the_keys_own_task_draws_the_item_and_nothing_else(page: Any, server: Server) -> None:
+    start_digits(page, server)
+    before, now, after = page.evaluate(
+        f"""async () => {{
+            const desk = {DESK};
+            const parts = ['.answers', '.commands', '.aside'].map(name => desk.querySelector(name));
+            const title = desk.querySelector('.title');
+            const seen = () => [title.innerText, ...parts.map(part => part.firstChild)];
+            const start = seen();
+            const same = now => now.map((part, i) => part === start[i]);
+            window.dispatchEvent(new KeyboardEvent('keydown', {{key: '1', bubbles: true}}));
+            const now = same(seen());
+            // the rest follows the frame; what draws it then is in a task behind this one's
+            for (let i = 0; i < 3; i++)
+                await new Promise(next => requestAnimationFrame(() => setTimeout(next, 0)));
+            return [start[0], now, same(seen())];
+        }}"""
+    )
+    assert before and now == [False, True, True, True], "only the item has changed"
+    assert after == [False, False, False, False]
+    page.wait_for_function(SAVED)
+
+
 def test_answers_wait_in_the_browser_while_the_server_is_gone(page: Any, own_server: Server) -> None:
     project = start_digits(page, own_server)
     given = {item_of(page): "6"}

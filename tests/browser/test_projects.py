@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from benchmarks.driving import Server, settled, visit
 from tests.browser.test_labelling import at_the_desk
 
 
+@pytest.mark.slow
 def test_a_project_is_found_again_and_deleted_only_after_a_question(page: Any, server: Server) -> None:
     visit(page, server.url)
     page.click(".st-key-start-wine button")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, settled, visit
 from tests.browser.homes import store_of
-from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press_and_wait, start_digits
+from tests.browser.test_grid_and_classes import cell
+from tests.browser.test_labelling import (
+    DESK,
+    SAVED,
+    at_the_desk,
+    exported,
+    item_of,
+    press_and_wait,
+    start_digits,
+)
 from workbench.sessions import Session
 
 SHOWN = f"words => {DESK}?.querySelector('.badge')?.innerText.includes(words)"
@@ -18,6 +28,7 @@ def words(page: Any, selector: str) -> str:
     return str(page.evaluate(f"s => {DESK}?.querySelector(s)?.innerText || ''", selector))
 
 
+@pytest.mark.slow
 def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
     start_digits(page, server)
     given = []
@@ -82,18 +93,22 @@ def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
     page.locator(".panel [role=status]", has_text="Kept.").wait_for()
 
 
-@pytest.mark.slow
-def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) -> None:
-    with store_of(own_server) as store:
+def two_people_differ(browser: Any, server: Server) -> tuple[str, Any, Any, dict[str, dict[str, str]]]:
+    """A project in which two people label every item, two of them differently.
+
+    Returns:
+        Its id, Ann's and Bob's page, and who gave which item which key.
+    """
+    with store_of(server) as store:
         project = Session.create("iris", overlap=1.0, people=2, annotator="root", store=store).id
     pages = {}
     answers: dict[str, dict[str, str]] = {"Ann": {}, "Bob": {}}
     for name in answers:
-        context = browser.new_context(viewport={"width": 1400, "height": 1000})
-        context.add_cookies([{"name": "workbench-person", "value": name, "url": own_server.url}])
+        context = browser.new_context(viewport={"width": 1400, "height": 1000}, accept_downloads=True)
+        context.add_cookies([{"name": "workbench-person", "value": name, "url": server.url}])
         context.set_default_timeout(PATIENCE)
         page = pages[name] = context.new_page()
-        visit(page, f"{own_server.url}/label?project={project}")
+        visit(page, f"{server.url}/label?project={project}")
         at_the_desk(page)
     ann, bob = pages["Ann"], pages["Bob"]
     assert item_of(ann) != item_of(bob), "a question is reserved for who was shown it"
@@ -107,6 +122,12 @@ def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) 
         answers["Bob"][shown] = "3"
         press_and_wait(bob, "3")
     assert set(answers["Bob"]) >= set(answers["Ann"]), "items of hers come to him as second opinions"
+    return project, ann, bob, answers
+
+
+@pytest.mark.slow
+def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) -> None:
+    project, ann, bob, answers = two_people_differ(browser, own_server)
 
     # they differ on both; in the gallery the keys decide, and what is decided is no dispute any more
     visit(bob, f"{own_server.url}/history?project={project}")
@@ -129,5 +150,45 @@ def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) 
     ids = {str(item) for item in state.votes if state.labels[item] == "setosa"}
     assert set(answers["Ann"]) <= ids and not state.conflicts and len(state.flagged) == 1
     assert {vote.annotator for vote in state.standing.values() if vote.final} == {"Bob"}
-    for page in pages.values():
+    for page in (ann, bob):
+        page.context.close()
+
+
+@pytest.mark.slow
+def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, own_server: Server) -> None:
+    project, ann, bob, answers = two_people_differ(browser, own_server)
+    first, second = answers["Ann"]
+    visit(ann, f"{own_server.url}/history?project={project}")
+    ann.wait_for_selector("text=2 on which people differ")
+    ann.get_by_role("tab", name="Agreement").click()
+    ann.wait_for_selector("text=Ann and Bob labelled 2 items both, and agree in 0 %")
+    ann.wait_for_selector("text=People differ on 2 items.")
+    # Ann decides: about the first neither as she said nor as Bob did
+    place = ".stTabs [role=tabpanel]:not([hidden])"
+    ids = sorted(answers["Ann"], key=int)
+    for item, name in ((first, "virginica"), (second, "setosa")):
+        cell(ann, place, 20, 0, row=ids.index(item))
+        ids.remove(item)
+        chosen = ann.locator(".st-key-resolve-class input")
+        ann.locator(".st-key-resolve-button button", has_text="Resolve 1 item").wait_for()
+        assert chosen.input_value() == "", "what decided the first must not wait for the second"
+        chosen.fill(name)
+        ann.get_by_role("option", name=name).click()
+        ann.locator(".st-key-resolve-button button:not([disabled])").click()
+        ann.wait_for_selector(f"text=1 disagreement decided: {name}.")
+        settled(ann)
+    ann.wait_for_selector("text=Nobody differs on an item, or it is decided.")
+
+    table = exported(ann).set_index("id")
+    assert table.loc[[first, second], "label"].tolist() == ["virginica", "setosa"]
+    assert set(table.loc[[first, second], "source"]) == {"resolved"}
+    assert set(table.loc[[first, second], "person"]) == {"Ann"} and set(table["status"]) == {"labelled"}
+    said = [json.loads(table.loc[item, "label_by_person"]) for item in (first, second)]
+    assert said == [{"Ann": "setosa", "Bob": "virginica"}, {"Ann": "versicolor", "Bob": "virginica"}]
+    with store_of(own_server) as store:
+        session = Session.open(project, store=store)
+        state = session.state
+        assert not state.undecided and {int(first), int(second)} <= set(state.training)
+        assert [state.labels[int(item)] for item in (first, second)] == ["virginica", "setosa"]
+    for page in (ann, bob):
         page.context.close()

@@ -132,6 +132,7 @@ def test_gpflow_model_agrees(kind, cancer, wine):
         assert float(gp.elbo(data)) == pytest.approx(model.objective_, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_minibatches_reach_the_full_fit(cancer):
     X, X_test, y, y_test = cancer
     full = BayesianSVMClassifier(random_state=0).fit(X, y)
@@ -151,6 +152,7 @@ def test_minibatches_learn_from_a_handful_of_labels(wine):
     assert whole.objective_ == BayesianSVMClassifier(random_state=0).fit(X, y).objective_
 
 
+@pytest.mark.slow
 def test_learning_the_kernel_raises_the_objective_and_moves_the_length_scale(cancer):
     X, _, y, _ = cancer
     fixed = BayesianSVMClassifier(random_state=0).fit(X, y)

@@ -71,6 +71,7 @@ def left_out():
     return F[:30], kept["F"][:30], exact, codes[:30]
 
 
+@pytest.mark.slow
 def test_leave_one_out_is_close_to_refits(left_out):
     F, quick, exact, codes = left_out
     rows = np.arange(30)
@@ -84,6 +85,7 @@ def test_leave_one_out_is_close_to_refits(left_out):
     )
 
 
+@pytest.mark.slow
 def test_calibrated_probabilities_are_calibrated():
     X, codes = overlapping(1200, 3, seed=3, spread=1.2)
     for options in ({}, {"n_mean": 0}, {"calibration": "cross-validated"}):

@@ -67,6 +67,7 @@ def test_it_looks_every_ten_labels_from_two_a_class_on(chosen):
     assert due(1100, 2, 1000)
 
 
+@pytest.mark.slow
 def test_an_intercept_helps_on_a_ring():
     errors = np.zeros(2)
     for seed in range(3):

@@ -19,6 +19,12 @@ from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
 from workbench.errors import InputError
 
 NAMES = list(CLASSIFIERS)
+# those that compile longest are held to the contract in .ci/run; their own files try them in make test, too
+COMPILED = {
+    "logistic-softmax-gibbs", "svgp-robust-max", "svgp-heaviside",
+    "wasserstein", "softmax-net", "large-margin-net",
+}  # fmt: skip
+EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in COMPILED else []) for name in NAMES]
 
 # few iterations where a family is slow; everything else is as a user gets it
 QUICK = {
@@ -82,7 +88,7 @@ def fit_of(name):
     return make(name).fit(*blobs(90))
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=EACH)
 def fitted(request):
     """(name, its model of 90 rows)."""
     return request.param, fit_of(request.param)
@@ -147,8 +153,10 @@ def test_the_state_is_plain_arrays_and_makes_an_equal_model(fitted):
         clone(model).set_state({})
 
 
-def test_saved_models_predict_without_tensorflow(tmp_path):
-    names = [name for name in NAMES if name not in {"softmax-net", "large-margin-net"}]  # Keras networks
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_saved_models_predict_without_tensorflow(compiled, tmp_path):
+    keras = {"softmax-net", "large-margin-net"}
+    names = [name for name in NAMES if (name in COMPILED) == compiled and name not in keras]
     X, _ = blobs(40, 5)
     for name in names:
         np.savez(tmp_path / f"{name}.npz", **fit_of(name).get_state())
@@ -202,7 +210,7 @@ def test_the_same_seed_gives_the_same_model(fitted):
 # ------------------------------------------------------------------ labels
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_unseen_classes_keep_their_column(name):
     X, codes = blobs(60, n_classes=2)
     words = np.array(["zebra", "ant", "never"])
@@ -216,7 +224,7 @@ def test_unseen_classes_keep_their_column(name):
     assert list(state.predict(X[:5])) == list(model.predict(X[:5]))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_no_labels_at_all_is_uniform(name):
     model = make(name, classes=["a", "b", "c"]).fit(np.empty((0, 4)), [])
     np.testing.assert_allclose(model.predict_proba(np.ones((5, 4))), 1 / 3)
@@ -229,7 +237,7 @@ def test_no_labels_at_all_is_uniform(name):
         make(name).fit(np.empty((0, 4)), [])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_one_label_a_class_and_only_one_class_seen(name):
     X, codes = blobs(3)
     model = make(name, classes=[0, 1, 2]).fit(X, codes)
@@ -241,7 +249,7 @@ def test_one_label_a_class_and_only_one_class_seen(name):
     np.testing.assert_allclose(single.predict_proba(X), 1.0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_labels_that_do_not_fit_are_refused(name):
     X, codes = blobs(12)
     with pytest.raises(InputError, match="not among the given classes: 2"):
@@ -255,7 +263,7 @@ def test_labels_that_do_not_fit_are_refused(name):
 # ------------------------------------------------------------------ awkward features
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 @pytest.mark.parametrize("case", ["duplicates", "constant", "huge", "far"])
 def test_awkward_features(name, case):
     X, codes = blobs(60)
@@ -288,7 +296,7 @@ def test_float32_input_and_precision(fitted):
             make(name, dtype="float16").fit(X, codes)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_geometry_of_the_pool_is_used_as_it_is(name):
     pool, _ = blobs(300, 11)
     X, codes = blobs(30)
@@ -305,7 +313,7 @@ def test_a_geometry_of_the_pool_is_used_as_it_is(name):
 # ------------------------------------------------------------------ growing data
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_warm_start_is_no_worse_than_cold(name):
     X, codes = blobs(61)
     warm = make(name, warm_start=True) if "warm_start" in make(name).get_params() else None
@@ -322,7 +330,7 @@ def test_warm_start_is_no_worse_than_cold(name):
     assert -np.log(p).mean() < -np.log(q).mean() + 0.1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_nothing_is_traced_again_while_data_grow_or_for_a_second_model(name, traces):
     X, codes = blobs(90)
     geometry = Geometry.of(X, 16, 0)
@@ -369,7 +377,7 @@ def traces():
     gc.unfreeze()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if CLASSIFIERS[name].has_latent])
+@pytest.mark.parametrize("name", [each for each in EACH if CLASSIFIERS[each.values[0]].has_latent])
 def test_callbacks_report_progress_and_stop_cleanly(name):
     X, codes = blobs(60)
     seen = []
@@ -388,12 +396,18 @@ def test_callbacks_report_progress_and_stop_cleanly(name):
 # ------------------------------------------------------------------ scikit-learn
 
 
-@pytest.mark.parametrize("name", [name for name in CHECKED if name not in LONG])
+def briefly(name):
+    """One of each kind here; the others' checks in .ci/run."""
+    here = ("large-margin", "bayesian-svm", "svgp-softmax", "logistic-regression", "gp-laplace")
+    return name if name in here else pytest.param(name, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", [briefly(name) for name in CHECKED if name not in LONG])
 def test_scikit_learns_checks(name):
     check_estimator(make_classifier(name, random_state=0), on_skip=None)
 
 
-@pytest.mark.parametrize("name", sorted(LONG - {"large-margin-net"}))
+@pytest.mark.parametrize("name", [briefly(name) for name in sorted(LONG - {"large-margin-net"})])
 def test_scikit_learns_checks_but_those_that_train_at_length(name):
     estimator, done = make_classifier(name, random_state=0, **BRIEF[name]), set()
     for copy, check in estimator_checks_generator(estimator):

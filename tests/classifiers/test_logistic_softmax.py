@@ -30,6 +30,7 @@ def nll(model, X, y):
     return -np.log(model.predict_proba(X)[np.arange(len(y)), y]).mean()
 
 
+@pytest.mark.slow
 def test_bounds_against_exact_samples_on_wine(wine):
     # Figure 5 of the paper: no inducing points, same fixed hyperparameters, Gibbs as the truth
     X, X_test, y, y_test = wine
@@ -54,6 +55,7 @@ def test_bounds_against_exact_samples_on_wine(wine):
     assert (gibbs.predict(X_test) == y_test).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_prior_mean_cures_under_confidence_at_many_classes():
     X, X_test, y, y_test = blobs(30, 600)
     geometry = Geometry.of(X, 64, 0)
@@ -67,6 +69,7 @@ def test_prior_mean_cures_under_confidence_at_many_classes():
     assert learned.prior_mean_.std() > 0 and learned.objective_ > fixed.objective_
 
 
+@pytest.mark.slow
 def test_class_batch_learns_many_classes():
     X, X_test, y, y_test = blobs(30, 600)
     geometry = Geometry.of(X, 64, 0)
@@ -79,6 +82,7 @@ def test_class_batch_learns_many_classes():
     assert everything.objective_ == pytest.approx(full.objective_, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_minibatches_reach_the_full_fit(wine):
     X, X_test, y, y_test = wine
     full = LogisticSoftmaxClassifier(random_state=0).fit(X, y)
@@ -115,6 +119,7 @@ def test_learned_prior_mean_is_part_of_the_latent(wine):
     assert mean == pytest.approx(model.predict_latent(X_test).mean, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_learning_the_kernel_raises_the_bound(wine):
     X, _, y, _ = wine
     fixed = LogisticSoftmaxClassifier(random_state=0).fit(X, y)
@@ -143,6 +148,7 @@ def test_warm_start_continues_and_follows_classes(wine):
     assert model.predict_proba(X)[:, 3].max() < 0.3
 
 
+@pytest.mark.slow
 def test_state_and_float32(wine, tmp_path):
     X, X_test, y, _ = wine
     for options in ({}, {"dtype": "float32"}, {"hyperparameters": "learned", "ard": True}):
@@ -234,6 +240,7 @@ def test_gibbs_stops_on_request(wine):
     assert model.predict_proba(X_test).sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_slice_moves_help_chains_mix(wine):
     X, _, y, _ = wine
     options = {"n_samples": 300, "burn_in": 50, "random_state": 0}

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from workbench.classifiers import Geometry, make_classifier, networks
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
-from workbench.engine import networks as engine
+from workbench.engine import network_training
 from workbench.errors import InputError
 from workbench.metrics import error_rate, negative_log_likelihood
 
@@ -34,6 +34,7 @@ def softmax_net(digits):
     return SoftmaxNetClassifier(epochs=10, **QUICK).fit(*digits[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["net", "softmax_net"])
 def test_learns_digits(which, digits, request):
     model = request.getfixturevalue(which)
@@ -45,12 +46,14 @@ def test_learns_digits(which, digits, request):
     assert (model.predict(digits[2]) == model.classes_[p.argmax(axis=1)]).all()
 
 
+@pytest.mark.slow
 def test_training_together_raises_the_objective(net):
     trace = net.objective_trace_
     assert trace[-1] == net.objective_ > trace[0]
     assert net.n_iter_ >= 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["net", "softmax_net"])
 def test_same_seed_same_result(which, digits, request):
     model = request.getfixturevalue(which)
@@ -112,6 +115,7 @@ def test_a_saved_model_continues_as_the_living_one(digits):
     assert (living.predict_proba(digits[2]) == saved.predict_proba(digits[2])).all()
 
 
+@pytest.mark.slow
 def test_classes_may_be_known_first_and_new_ones_arrive(digits):
     X, y = digits[:2]
     rows = np.isin(y, ["0", "1", "2"])
@@ -154,13 +158,13 @@ def test_a_callback_stops_and_leaves_a_usable_model(digits):
 def test_temperature_is_set_on_rows_left_out(digits, monkeypatch):
     X, y = digits[:2]
     rows_seen = []
-    train = engine.train_joint
+    train = network_training.train_joint
 
     def spy(network, shape, weights, head, kernel, shift, scale, rows, *rest, **options):
         rows_seen.append(len(rows))
         return train(network, shape, weights, head, kernel, shift, scale, rows, *rest, **options)
 
-    monkeypatch.setattr(engine, "train_joint", spy)
+    monkeypatch.setattr(network_training, "train_joint", spy)
     model = LargeMarginNetClassifier(**QUICK_NET).fit(X, y)
     LargeMarginNetClassifier(calibration="leave-one-out", **QUICK_NET).fit(X, y)
     assert rows_seen == [760, 800]
@@ -171,8 +175,8 @@ def test_features_are_computed_once_for_the_same_rows(digits, monkeypatch):
     model = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(*digits[:2])
     monkeypatch.setattr(networks, "_FEATURES", networks._FeatureCache())
     calls = []
-    compute = engine.features_of
-    monkeypatch.setattr(engine, "features_of", lambda *a: calls.append(len(a[-1])) or compute(*a))
+    compute = network_training.features_of
+    monkeypatch.setattr(network_training, "features_of", lambda *a: calls.append(len(a[-1])) or compute(*a))
     model.predict(digits[2])
     model.fit(digits[0][:790], digits[1][:790]).predict(digits[2].copy())
     # a session restores a new estimator each round
@@ -190,6 +194,7 @@ def test_remembered_features_are_told_apart_by_more_than_a_checksum(net, digits,
     assert np.abs(net.network_features(first) - net.network_features(second)).max() > 0.1
 
 
+@pytest.mark.slow
 def test_rows_of_numbers_get_dense_layers():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 5)) * [1, 10, 100, 1000, 0] + 50

@@ -11,7 +11,7 @@ from tests.classifiers.problems import split, three_gaussians
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
 from workbench.classifiers.network_predictor import NetworkPredictor
 from workbench.classifiers.wasserstein import WassersteinClassifier
-from workbench.engine import networks
+from workbench.engine import network_training
 from workbench.errors import InputError
 from workbench.metrics import error_rate, expected_calibration_error, negative_log_likelihood
 
@@ -33,6 +33,7 @@ def test_learns(load):
     np.testing.assert_allclose(p.sum(1), 1, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_learns_digits():
     a, b, ya, yb = split(load_digits)
     model = WassersteinClassifier(random_state=0).fit(a, ya)
@@ -41,6 +42,7 @@ def test_learns_digits():
     assert negative_log_likelihood(yb, p) < 0.25
 
 
+@pytest.mark.slow
 def test_weight_and_temper_cure_over_confidence_on_overlapping_classes():
     X, y = three_gaussians(500, 0)
     T, t = three_gaussians(2000, 1)
@@ -59,7 +61,7 @@ def test_latents_are_the_networks_and_the_kernels(fitted):
     latent = fitted.predict_latent(b)
     scaled = fitted.geometry_.transform(b)
     unit = np.zeros(4, np.float32), np.ones(4, np.float32)
-    features = networks.features_of("mlp", (4,), fitted.weights_, *unit, scaled)
+    features = network_training.features_of("mlp", (4,), fitted.weights_, *unit, scaled)
     np.testing.assert_allclose(latent.mean, features @ fitted.kernel_ + fitted.bias_, atol=1e-4)
     phi = fitted.predictor_.project(b)
     S = fitted.root_ @ np.swapaxes(fitted.root_, 1, 2)
@@ -145,6 +147,7 @@ def test_callback_sees_one_rising_fraction_and_stops():
     assert WassersteinClassifier(**QUICK).fit(a, ya, callback=lambda f, _: True).n_iter_ <= 10
 
 
+@pytest.mark.slow
 def test_printed_distance_and_image_networks():
     X, y = load_digits(return_X_y=True)
     X, y = X[:200], y[:200]

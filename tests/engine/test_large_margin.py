@@ -277,6 +277,7 @@ def test_minibatches_approach_the_full_fit(problem):
     assert reached == pytest.approx(full.trace[-1], rel=0.02)
 
 
+@pytest.mark.slow
 def test_chunks_do_not_change_the_fit(problem, monkeypatch):
     Phi, kt, codes = problem
     monkeypatch.setattr(lm, "ALL_RIVALS", 100)
@@ -296,6 +297,7 @@ def test_chunks_do_not_change_the_fit(problem, monkeypatch):
     assert pieces.margin == pytest.approx(whole.margin, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("all_rivals", [20_000, 100])
 def test_blocks_do_not_change_the_fit(all_rivals, monkeypatch):
     monkeypatch.setattr(lm, "ALL_RIVALS", all_rivals)
@@ -321,6 +323,7 @@ def test_listing_every_rival_through_the_short_list_changes_nothing(problem, mon
     assert dense.rivals.shape == (len(codes), 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cold_start_against_few_rivals_gets_going(seed, monkeypatch):
     """At the prior every rival ties, and steps against the three that are listed raise nothing."""
@@ -478,6 +481,13 @@ def test_a_wide_fit_reports_and_stops():
     assert all(a[1] <= b[1] + 1e-9 for a, b in itertools.pairwise(seen))
     stopped, _ = wm.fit_mean(*args, callback=lambda *_: True)
     assert np.isfinite(stopped).all() and np.abs(stopped).max() > 0
+
+
+def test_a_class_far_from_every_margin_has_plain_leverages_and_no_complaint_of_lapack(capfd):
+    Phi = np.random.default_rng(0).normal(size=(8, 5))
+    found = wm.leverages(Phi, np.zeros((8, 2)), np.arange(8), np.ones((8, 2), bool))
+    np.testing.assert_allclose(found, np.repeat((Phi**2).sum(axis=1)[:, None], 2, axis=1))
+    assert capfd.readouterr().err == ""
 
 
 def test_leverages_agree_in_both_forms():

@@ -5,8 +5,9 @@ import tensorflow as tf
 
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.predictor import Predictor
+from workbench.engine import network_head, network_training, projection
 from workbench.engine import networks as nn
-from workbench.engine import projection
+from workbench.engine.fitting import minibatches
 from workbench.engine.kernels import StationaryKernel
 from workbench.errors import InputError
 
@@ -28,7 +29,7 @@ def head(P=7, d=64, C=3, seed=0):
     root = np.tril(rng.normal(size=(C, P, P)) * 0.2) + 0.8 * np.eye(P)
     covariance = root @ root.transpose(0, 2, 1)
     points = np.asarray(nn.layer_norm(tf.constant(rng.normal(size=(P, d)))))
-    return nn.Head.of(points, rng.normal(size=(P, C)), covariance), covariance
+    return network_head.Head.of(points, rng.normal(size=(P, C)), covariance), covariance
 
 
 def scaling():
@@ -54,14 +55,16 @@ def test_the_papers_networks_have_the_papers_sizes():
 def test_features_are_normalised_and_the_same_wherever_a_row_stands():
     X, _ = data(300)
     weights = nn.initial_weights("small", SHAPE, 0)
-    features = nn.features_of("small", SHAPE, weights, *scaling(), X)
+    features = network_training.features_of("small", SHAPE, weights, *scaling(), X)
     assert features.shape == (300, 64)
     np.testing.assert_allclose(features.mean(axis=1), 0, atol=1e-5)
     np.testing.assert_allclose(features.std(axis=1), 1, atol=1e-3)
     order = np.random.default_rng(0).permutation(300)
-    shuffled = nn.features_of("small", SHAPE, weights, *scaling(), X[order])
+    shuffled = network_training.features_of("small", SHAPE, weights, *scaling(), X[order])
     assert (shuffled == features[order]).all()
-    assert (nn.features_of("small", SHAPE, weights, *scaling(), X[17:19]) == features[17:19]).all()
+    assert (
+        network_training.features_of("small", SHAPE, weights, *scaling(), X[17:19]) == features[17:19]
+    ).all()
 
 
 @pytest.mark.parametrize("padding", ["same", "valid"])
@@ -106,12 +109,14 @@ def test_head_moments_are_the_predictors():
     features = np.asarray(nn.layer_norm(tf.constant(np.random.default_rng(3).normal(size=(20, 64)))))
     length, variance = 9.0, 2.5
     mean, share, kt = (
-        np.asarray(part) for part in nn.head_moments(h, np.array([variance, length]), features)
+        np.asarray(part) for part in network_head.head_moments(h, np.array([variance, length]), features)
     )
     kernel = StationaryKernel("squared-exponential", length, variance)
     # a basis with the jitter of training
-    factor = np.linalg.cholesky(kernel(h.points, h.points) + nn.JITTER * variance * np.eye(len(h.points)))
-    basis = projection.Basis(h.points, factor, np.linalg.inv(factor).T, nn.JITTER * variance)
+    factor = np.linalg.cholesky(
+        kernel(h.points, h.points) + network_head.JITTER * variance * np.eye(len(h.points))
+    )
+    basis = projection.Basis(h.points, factor, np.linalg.inv(factor).T, network_head.JITTER * variance)
     geometry = Geometry(np.zeros(64), np.ones(64), h.points, np.empty((0, 64)), length, np.inf)
     expected = Predictor.from_posterior(geometry, kernel, basis, h.mean, covariance)(features)
     np.testing.assert_allclose(mean, expected.mean, atol=1e-10)
@@ -129,7 +134,9 @@ def test_margin_loss_is_the_formula():
             d = 1 + mean[n, t] - mean[n, y]
             g.append(d + np.sqrt(d * d + 2 * kt[n] + share[n, t] + share[n, y]))
         expected.append(tau * np.log(np.exp(np.array(g) / tau).sum()))
-    np.testing.assert_allclose(np.asarray(nn.margin_loss(mean, share, kt, codes, np.float64(tau))), expected)
+    np.testing.assert_allclose(
+        np.asarray(network_head.margin_loss(mean, share, kt, codes, np.float64(tau))), expected
+    )
 
 
 def test_head_kl_is_the_formula():
@@ -137,14 +144,14 @@ def test_head_kl_is_the_formula():
     expected = 0.5 * sum(
         np.trace(S) + m @ m - 4 - np.linalg.slogdet(S)[1] for S, m in zip(covariance, h.mean.T, strict=True)
     )
-    assert float(nn.head_kl(h)) == pytest.approx(expected, rel=1e-10)
+    assert float(network_head.head_kl(h)) == pytest.approx(expected, rel=1e-10)
 
 
 def test_every_variable_of_network_and_head_moves_in_one_step():
     X, codes = data()
     weights = nn.initial_weights("small", SHAPE, 0)
     h, _ = head()
-    after, moved, done = nn.train_joint(
+    after, moved, done = network_training.train_joint(
         "small", SHAPE, weights, h, (2.0, 10.0), *scaling(), X, codes, np.arange(32)[None].astype(np.int32),
         np.array([[1e-3, 1e-2]]), tau=0.1,
     )  # fmt: skip
@@ -155,38 +162,41 @@ def test_every_variable_of_network_and_head_moves_in_one_step():
     assert (np.triu(moved.factor, 1) == np.triu(h.factor, 1)).all()
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss_and_compiles_once():
     X, codes = data(200)
     rng = np.random.default_rng(0)
     weights = nn.initial_weights("small", SHAPE, 0)
     for C, n in ((3, 200), (4, 90)):
         layer = rng.normal(scale=0.1, size=(64, C)).astype(np.float32), np.zeros(C, np.float32)
-        rows = nn.minibatches(n, 32, 60, rng)
+        rows = minibatches(n, 32, 60, rng)
         rates = np.full(60, 2e-3)
-        done = nn.train_softmax("small", SHAPE, (*weights, *layer), *scaling(), X[:n], codes[:n], rows, rates)
+        done = network_training.train_softmax(
+            "small", SHAPE, (*weights, *layer), *scaling(), X[:n], codes[:n], rows, rates
+        )
         assert done.trace[-1] < 0.5 * done.trace[0]
         h, _ = head(P=4 + C, C=C)
-        joint = nn.train_joint(
+        joint = network_training.train_joint(
             "small", SHAPE, done.variables[:-2], h, (10.0, 11.0), *scaling(), X[:n], codes[:n], rows,
             np.stack([rates, 5 * rates], axis=1), tau=0.1,
         )[2]  # fmt: skip
         assert joint.trace[-1] < 0.8 * joint.trace[0]
-        nn.features_of("small", SHAPE, weights, *scaling(), X[:n])
-    assert nn.trace_counts("small", SHAPE) == {"features": 1, "softmax": 1, "joint": 1}
+        network_training.features_of("small", SHAPE, weights, *scaling(), X[:n])
+    assert network_training.trace_counts("small", SHAPE) == {"features": 1, "softmax": 1, "joint": 1}
 
 
 def test_a_report_can_stop_training():
     X, codes = data()
     weights = nn.initial_weights("mlp", (64,), 0)
     layer = np.zeros((64, 3), np.float32), np.zeros(3, np.float32)
-    rows = nn.minibatches(len(X), 16, 200, np.random.default_rng(0))
+    rows = minibatches(len(X), 16, 200, np.random.default_rng(0))
     seen = []
 
     def report(done, loss):
         seen.append(done)
         return done >= 8
 
-    done = nn.train_softmax(
+    done = network_training.train_softmax(
         "mlp", (64,), (*weights, *layer), *scaling(), X, codes, rows, np.full(200, 1e-3), report
     )
     assert done.stopped and done.steps == seen[-1] < 20
@@ -196,16 +206,18 @@ def test_training_that_diverges_says_so():
     X, codes = data()
     weights = nn.initial_weights("mlp", (64,), 0)
     layer = np.full((64, 3), np.nan, np.float32), np.zeros(3, np.float32)
-    rows = nn.minibatches(len(X), 16, 2, np.random.default_rng(0))
+    rows = minibatches(len(X), 16, 2, np.random.default_rng(0))
     with pytest.raises(InputError, match="learning rate"):
-        nn.train_softmax("mlp", (64,), (*weights, *layer), *scaling(), X, codes, rows, np.full(2, 1e-3))
+        network_training.train_softmax(
+            "mlp", (64,), (*weights, *layer), *scaling(), X, codes, rows, np.full(2, 1e-3)
+        )
 
 
 def test_minibatches_pass_over_every_row_once_before_any_twice():
-    rows = nn.minibatches(10, 4, 5, np.random.default_rng(0))
+    rows = minibatches(10, 4, 5, np.random.default_rng(0))
     assert rows.shape == (5, 4)
     assert sorted(rows.ravel()[:10].tolist()) == list(range(10)) == sorted(set(rows[:3].ravel().tolist()))
-    assert nn.minibatches(3, 4, 2, np.random.default_rng(0)).shape == (2, 3)
+    assert minibatches(3, 4, 2, np.random.default_rng(0)).shape == (2, 3)
 
 
 def own(seeds):
@@ -223,7 +235,9 @@ def flat(seeds):
 def test_a_network_of_ones_own():
     weights = nn.initial_weights("tests.engine.test_networks:own", (64,), 0)
     X, _ = data()
-    shape = nn.features_of("tests.engine.test_networks:own", (64,), weights, *scaling(), X).shape
+    shape = network_training.features_of(
+        "tests.engine.test_networks:own", (64,), weights, *scaling(), X
+    ).shape
     assert shape == (len(X), 5)
 
 

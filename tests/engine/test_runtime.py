@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 RUN = """
 import os
 from workbench import simulate
@@ -13,6 +15,7 @@ os.write(2, b"ours")
 """
 
 
+@pytest.mark.slow
 def test_a_run_from_python_prints_nothing_of_tensorflow() -> None:
     done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, timeout=280, check=True)
     assert done.stderr == b"ours"

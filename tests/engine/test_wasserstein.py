@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from workbench.engine import networks
 from workbench.engine import wasserstein as engine
+from workbench.engine.fitting import minibatches
 from workbench.engine.kernels import StationaryKernel
 from workbench.engine.likelihoods.softmax import wins
 from workbench.engine.projection import make_basis, project
@@ -223,7 +224,7 @@ def begin(data, seed=0):
 
 def fit(data, prior, steps=60, **options):
     options = {"weight": 60.0, "epsilon": 0.01, "n_sub": 16} | options
-    rows = networks.minibatches(len(data.codes), 20, steps, np.random.default_rng(0))
+    rows = minibatches(len(data.codes), 20, steps, np.random.default_rng(0))
     rates = np.linspace(1, 0.05, steps)[:, None] * np.array([5e-3, 2e-2])
     return engine.train("mlp", (2,), begin(data), data, prior, rows=rows, rates=rates, **options)
 
@@ -268,7 +269,7 @@ def test_one_trace_whatever_the_data():
         fit(data, prior, steps=2)
     wide = data._replace(scaled=np.tile(data.scaled, (1, 3)))
     state = engine.start(networks.initial_weights("mlp", (6,), 0), 64, 3, data.phi, 1.0, 0)
-    rows, rates = networks.minibatches(61, 20, 2, np.random.default_rng(0)), np.full((2, 2), 1e-3)
+    rows, rates = minibatches(61, 20, 2, np.random.default_rng(0)), np.full((2, 2), 1e-3)
     engine.train("mlp", (6,), state, wide, prior, weight=1.0, epsilon=0.01, n_sub=8, rows=rows, rates=rates)
     assert engine.trace_count("mlp", (6,)) == 1
 
@@ -286,7 +287,7 @@ def test_callback_stops_and_divergence_is_reported():
     done = fit(data, prior, callback=lambda f, o: seen.append(f) or len(seen) == 3)
     assert len(seen) == 3
     assert done.n_iter == 30
-    rows = networks.minibatches(60, 20, 5, np.random.default_rng(0))
+    rows = minibatches(60, 20, 5, np.random.default_rng(0))
     bad = data._replace(phi=data.phi * np.nan)
     with pytest.raises(InputError, match="diverged"):
         engine.train("mlp", (2,), begin(data), bad, prior, rows=rows, rates=np.full((5, 2), 1e-3),

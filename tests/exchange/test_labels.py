@@ -107,7 +107,9 @@ def test_huggingface_names_its_classes_in_the_schema(start: Callable[..., Sessio
     session = start("iris")
     told = labelled(session)
     data = export_labels(session, "huggingface")
-    table = pq.read_table(io.BytesIO(member(data, "data/train-00000-of-00001.parquet")))
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        (path,) = [name for name in packed.namelist() if name.startswith("data/train-00000-of-00001-")]
+    table = pq.read_table(io.BytesIO(member(data, path)))
     features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
     assert features["label"] == {"names": list(session.classes), "_type": "ClassLabel"}
     assert set(features) == set(table.column_names)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.databases import new_project
 from workbench.errors import InputError
-from workbench.exchange import is_project_bundle, open_bundle, write_project_bundle, zipped
+from workbench.exchange import is_project_bundle, lacks_pool, open_bundle, write_project_bundle, zipped
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.operations import Operation
 from workbench.store import Store
@@ -174,3 +174,15 @@ def test_a_zip_writes_nothing_outside_of_its_folder(
     with pytest.raises(InputError, match="not a zip of a bundle"):
         open_bundle(b"nothing", store=stores[1])
     assert not is_project_bundle(b"nothing")
+
+
+def test_where_the_pool_lies_is_asked_only_where_the_bundle_does_not_say(
+    tmp_path: Path, stores: tuple[Store, Store]
+) -> None:
+    (tmp_path / "own.csv").write_text("a,class\n" + "".join(f"{i},{'xy'[i % 2]}\n" for i in range(40)))
+    own = new_project(stores[0], str(tmp_path / "own.csv"), target="class")
+    write_project_bundle(tmp_path / "with", own)
+    write_project_bundle(tmp_path / "without", own, with_pool=False)
+    write_project_bundle(tmp_path / "named", new_project(stores[0], "iris"))
+    found = {name: lacks_pool(zipped(tmp_path / name)) for name in ("with", "without", "named")}
+    assert found == {"with": False, "without": True, "named": False}

@@ -17,6 +17,7 @@ from workbench.exchange import FORMATS, SCOPES, export_labels, import_labels, la
 from workbench.exchange.imports import IMPORTS
 from workbench.exchange.labels import OF_IMAGES, class_folders, labelling_config
 from workbench.pools import load_pool
+from workbench.pools import photos as photo_room
 from workbench.pools.tables.exported import COLUMNS
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.operations import Operation
@@ -99,6 +100,33 @@ def test_the_columns_of_an_export(store: Store, photos: Path, tmp_path: Path) ->
     assert {row["source"] for row in predicted} == {"model"}
     table = pd.read_csv(io.BytesIO(export_labels(session, "csv", "everything")))
     assert json.loads(table["probabilities_now"][0]) == rows[0]["probabilities_now"]
+
+
+def test_numbers_are_numbers_where_the_format_knows_them(store: Store, tmp_path: Path) -> None:
+    """A CSV file is all texts; a Parquet file or a Hugging Face folder of it said that of every number."""
+    import pyarrow.parquet as pq
+
+    rows = [f"{i:03},{i},{i / 4},{'' if i == 3 else i},{i % 3},{'inf' if i == 1 else i}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("key,n,x,gap,code,wild\n" + "\n".join(rows) + "\n")
+    use = {"key": "id", "code": "category"}
+    session = Session.create(
+        str(tmp_path / "t.csv"),
+        classes=["a", "b"],
+        classifier=FAKE,
+        store=store,
+        pool_options={"columns": use},
+    )
+    session.label_item(int(session.pool.trainable[0]), "a")
+    table = pq.read_table(io.BytesIO(export_labels(session, "parquet", "everything")))
+    kinds = {name: str(table.schema.field(name).type) for name in ("key", "n", "x", "gap", "code", "wild")}
+    assert kinds == {
+        "key": "string", "n": "int64", "x": "double", "gap": "int64", "code": "string", "wild": "string"
+    }  # fmt: skip
+    assert table["gap"].to_pylist() == [None if i == 3 else i for i in range(40)]
+    first = json.loads(export_labels(session, "jsonl", "everything").splitlines()[1])
+    assert (first["key"], first["n"], first["x"], first["wild"]) == ("001", 1, 0.25, "inf")
+    told = pd.read_csv(io.BytesIO(export_labels(session, "csv", "everything")), dtype=str)
+    assert told["key"][7] == "007" and told["x"][2] == "0.5"  # as they stood
 
 
 def test_an_export_holds_what_the_model_thought_when_it_asked(
@@ -205,6 +233,35 @@ def test_label_studio_gets_its_configuration_and_pictures(store: Store, photos: 
     again = load_pool(str(tmp_path / "tasks.json"))
     assert again.kind == "image" and len(again) == 12 and (again.truth >= 0).sum() == 6
     assert "zoom" in labelling_config("image", CLASSES)
+
+
+def test_coco_has_what_its_own_tool_looks_for_and_decodes_no_photo(
+    store: Store, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = project("image", store, photos, tmp_path)
+    monkeypatch.setattr(photo_room, "decode_image", None)
+    document = json.loads(export_labels(session, "coco", "everything"))
+    assert document["info"]["description"] and len(document["images"]) == 12
+    assert {(i["width"], i["height"]) for i in document["images"]} == {(30, 20)}
+    assert {(a["area"], a["iscrowd"]) for a in document["annotations"]} == {(600, 0)}
+
+
+def test_two_hugging_face_folders_of_one_name_are_two_data_sets(
+    store: Store, photos: Path, tmp_path: Path
+) -> None:
+    """`datasets` keeps what it read by the folder's name and what the card says, not by the contents."""
+    session = project("table", store, photos, tmp_path)
+
+    def card() -> tuple[str, str]:
+        with zipfile.ZipFile(io.BytesIO(export_labels(session, "huggingface"))) as packed:
+            (path,) = [name for name in packed.namelist() if name.endswith(".parquet")]
+            return packed.read("README.md").decode(), path
+
+    before, path = card()
+    assert f"path: {path}\n" in before
+    session.label_item(int(session.pool.trainable[8]), CLASSES[0])
+    after, other = card()
+    assert path != other and f"path: {other}\n" in after
 
 
 def test_a_hugging_face_folder_opens_here_with_its_pictures(

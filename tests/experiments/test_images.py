@@ -55,6 +55,7 @@ def test_adversarial_measures_the_papers_claims_and_more(tiny, tmp_path):
     assert [f.ours for f in again.findings] == [f.ours for f in report.findings]
 
 
+@pytest.mark.slow
 def test_gwi_stands_beside_the_networks(tiny, tmp_path):
     report, _ = reproduce("gwi-images", tmp_path, quick=True)
     assert {row[1] for row in report.tables[0].rows} == {"GWI", "LMGP-DNN", "CNN"}

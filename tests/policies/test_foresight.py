@@ -148,3 +148,8 @@ def test_margin_in_deviations_is_how_often_the_second_beats_the_first() -> None:
     )
     sure = belief(latent=Latent(np.zeros((5, 3)), np.zeros((5, 3))), n=5, n_labelled=0, n_classes=3)
     np.testing.assert_array_equal(utilities("margin-in-deviations", sure, rng()), 0.5)
+
+
+def test_a_single_class_leads_itself() -> None:
+    alone = belief(latent=Latent(np.ones((5, 1)), np.ones((5, 1))), n=5, n_labelled=0, n_classes=1)
+    np.testing.assert_array_equal(utilities("margin-in-deviations", alone, rng()), 0.5)

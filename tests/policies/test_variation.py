@@ -120,7 +120,9 @@ def case(number: int) -> tuple[np.ndarray, np.ndarray, int]:
     return mean, variance, k
 
 
-@pytest.mark.parametrize("number", range(200))
+@pytest.mark.parametrize(
+    "number", [*range(60), *(pytest.param(n, marks=pytest.mark.slow) for n in range(60, 200))]
+)
 def test_the_best_k_are_those_of_computing_all(number: int) -> None:
     mean, variance, k = case(number)
     every = variation_ratio(mean, variance)

@@ -3,8 +3,10 @@
 import json
 import pickle
 import sys
+from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -103,6 +105,80 @@ def test_a_model_of_another_library_is_only_loaded_where_a_person_named_it(monke
     registry.trust("sentence-transformers:some/folder")
     open_encoder("sentence-transformers:some/folder", "text")
     assert loaded == ["some/folder"]
+
+
+class Sentences:
+    """Stands in for sentence_transformers.SentenceTransformer."""
+
+    def __init__(self, name):
+        if name != "my/model":
+            raise OSError("We couldn't connect to the hub\nand couldn't find them in the cached files.")
+
+    def encode(self, texts, show_progress_bar):
+        assert all(type(text) is str for text in texts) and not show_progress_bar
+        return lengths(texts).astype(np.float32)
+
+
+class Means:
+    """Stands in for a model of timm: means of each channel."""
+
+    def eval(self):
+        return self
+
+    def __call__(self, batch):
+        assert batch.shape[1:] == (3, 8, 8) and len(batch) <= 32
+        return SimpleNamespace(numpy=lambda: batch.mean(axis=(2, 3)))
+
+
+def library_of_pictures(name, pretrained, num_classes):
+    assert (pretrained, num_classes) == (True, 0)
+    if name != "local-dir:net":
+        raise RuntimeError(f"Unknown model ({name})")
+    return Means()
+
+
+@pytest.fixture
+def libraries(monkeypatch):
+    """Modules in the places of sentence-transformers, timm and torch; the real ones weigh gigabytes."""
+    data = SimpleNamespace(
+        resolve_model_data_config=lambda model: {"size": 8},
+        create_transform=lambda size: (
+            lambda picture: np.moveaxis(np.asarray(picture.resize((size, size)), np.float32), 2, 0)
+        ),
+    )
+    monkeypatch.setattr(encoders, "find_spec", lambda name: object())
+    for name, content in {
+        "sentence_transformers": {"SentenceTransformer": Sentences},
+        "timm": {"create_model": library_of_pictures, "data": data},
+        "torch": {"Tensor": type("Tensor", (), {}), "inference_mode": nullcontext, "stack": np.stack},
+    }.items():
+        module = ModuleType(name)
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, name, module)
+    names = ("sentence-transformers:my/model", "sentence-transformers:x", "timm:local-dir:net", "timm:x")
+    monkeypatch.setattr(registry, "_trusted", set(names))
+
+
+def test_models_of_other_libraries_read_texts_and_photos_of_any_size(libraries):
+    encode = open_encoder("sentence-transformers:my/model", "text")
+    np.testing.assert_array_equal(encode(TEXTS), lengths(TEXTS))
+    encode = open_encoder("timm:local-dir:net", "image")
+    grey, colour = np.full((5, 9), 40, np.uint8), np.full((12, 7, 3), (10, 20, 30), np.uint8)
+    found = encode([grey, colour] * 20)  # more than one batch
+    np.testing.assert_allclose(found, [[40, 40, 40], [10, 20, 30]] * 20)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("sentence-transformers:x", "text", "couldn't find them in the cached files. Models are looked for"),
+        ("timm:x", "image", r"Unknown model \(x\)\. Models are looked for on this machine alone"),
+    ],
+)
+def test_a_model_that_is_not_on_this_machine_is_one_sentence(libraries, name, kind, said):
+    with pytest.raises(InputError, match=said) as caught:
+        open_encoder(name, kind)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

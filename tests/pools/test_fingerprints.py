@@ -68,7 +68,7 @@ def test_changed_removed_and_moved_rows_are_named():
         new, new_ids = fingerprints(data)
         with pytest.raises(InputError) as caught:
             compare_fingerprints(old, new, name="my pool", old_ids=ids, new_ids=new_ids)
-        for word in [*words, "'my pool'", "start a new project"]:
+        for word in [*words, "'my pool'", "start a new project", "can still be exported"]:
             assert word in str(caught.value), str(caught.value)
 
 

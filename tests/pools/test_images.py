@@ -11,7 +11,7 @@ from PIL import Image
 from tests.pools.helpers import needs
 from workbench.errors import InputError
 from workbench.pools import feature_map_from_json, load_pool
-from workbench.pools.formats.images import decode_image
+from workbench.pools.decoding import decode_image
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, size=(12, 6, 5), dtype=np.uint8)
@@ -260,7 +260,7 @@ def test_many_jpegs_are_decoded_once(monkeypatch, tmp_path):
         raise AssertionError("decoded again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("workbench.pools.formats.images.decode_image", decoded)
+        patch.setattr("workbench.pools.decoding.decode_image", decoded)
         again = load_pool(data, file_name="c.npz")
     np.testing.assert_array_equal(again.features, first.features)
     np.testing.assert_array_equal(again.fingerprints, first.fingerprints)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.trials import __main__ as trials
-from benchmarks.trials import files
+from benchmarks.trials import _hostile, _sound, files
 from workbench.errors import InputError
 
 
@@ -19,7 +19,7 @@ class Trap:
 
 
 def test_sound_files_open_and_damaged_ones_open_or_are_explained() -> None:
-    readings = files.sound()
+    readings = _sound.sound()
     assert len(readings) > 50
     for reading in readings:
         assert files.attempt(reading, reading.data, limits=False)[::3] == ("", ""), reading.name
@@ -27,7 +27,7 @@ def test_sound_files_open_and_damaged_ones_open_or_are_explained() -> None:
     refused = 0
     for i in range(400):
         reading = readings[i % len(readings)]
-        data = files.mutated(reading.data, np.random.default_rng([20, i]))
+        data = _hostile.mutated(reading.data, np.random.default_rng([20, i]))
         outcome = files.attempt(reading, data, limits=False)
         refused += bool(outcome.said)
         if outcome.wrong:
@@ -49,7 +49,7 @@ def fail(data: bytes) -> None:
 
 
 def repeat(data: bytes) -> None:
-    raise InputError(f"This is wrong: {files.MARK * 500}")
+    raise InputError(f"This is wrong: {_hostile.MARK * 500}")
 
 
 def infinite(data: bytes) -> object:
@@ -64,7 +64,7 @@ def start(data: bytes) -> None:
     ("read", "what"),
     [
         (unpickle, "pickle.find_class"),
-        (write, "wrote"),
+        (write, "open for writing"),
         (fail, "KeyError"),
         (repeat, "repeats the file"),
         (infinite, "not finite"),
@@ -72,13 +72,13 @@ def start(data: bytes) -> None:
     ],
 )
 def test_the_trial_notices(read, what) -> None:
-    outcome = files.attempt(files.Reading("x", b"", read), b"", limits=False)
+    outcome = files.attempt(_sound.Reading("x", b"", read), b"", limits=False)
     assert what in outcome.wrong
 
 
 def test_the_same_seed_does_the_same_damage() -> None:
-    reading = files.sound()[0]
-    one, two, other = (files.mutated(reading.data, np.random.default_rng([seed, 5])) for seed in (1, 1, 2))
+    reading = _sound.sound()[0]
+    one, two, other = (_hostile.mutated(reading.data, np.random.default_rng([seed, 5])) for seed in (1, 1, 2))
     assert one == two and one != other
 
 

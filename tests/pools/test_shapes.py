@@ -73,6 +73,23 @@ def test_mixed_sizes_and_modes_are_shown_as_they_are(pool):
     assert any("shapes" in note for note in pool.notes)
 
 
+def test_a_photo_stands_as_its_camera_was_held(tmp_path):
+    """A phone writes what its sensor saw and, beside it, which side was up."""
+    lying = np.zeros((20, 30, 3), dtype=np.uint8)
+    lying[:, :10] = 250  # left in the file: up once it is turned to the right
+    for i in range(4):
+        about = Image.Exif()
+        about[0x0112] = 6 if i == 0 else 1
+        Image.fromarray(lying).save(tmp_path / f"{i}.png", exif=about)
+    made = load_pool(str(tmp_path), features="shapes")
+    turned = made.items.show(0).image
+    assert turned.shape == (30, 20, 3) and made.items.show(1).image.shape == (20, 30, 3)
+    assert turned[:10].min() == 250 and turned[10:].max() == 0
+    assert made.items.photos.small(15)[0].shape == (15, 10, 3)
+    assert made.items.photos.size(0) == (30, 20)  # as it lies in its file
+    assert not np.array_equal(made.features[0], made.features[1])
+
+
 def test_the_map_replays_on_new_images_and_through_json(pool):
     again = feature_map_from_json(json.loads(json.dumps(pool.feature_map.to_json())))
     rows = read_rows(zipped(photos()), file_name="again.zip")

@@ -359,6 +359,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps)
 def test_whatever_people_do_nobody_answers_for_another(

@@ -1,9 +1,5 @@
 """Ask, tell, undo, refit: what a person at the Label page relies on."""
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,26 +12,10 @@ from tests.sessions.conftest import answer
 from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
-from workbench.sessions import ArrayOracle, Evaluation, Event, Session
+from workbench.sessions import ArrayOracle, Event, Session
 from workbench.store import Store
 
-ROOT = Path(__file__).resolve().parents[2]
 Start = Callable[..., Session]
-
-
-def test_a_share_of_the_questions_is_drawn_uniformly_and_trained_on(start: Start) -> None:
-    session = start(uniform_share=0.5)
-    oracle = ArrayOracle(session.pool)
-    for _ in range(30):
-        session.step(oracle)
-    told = [e for e in session.events if e.kind == "label"]
-    roles = [e.payload["role"] for e in told]
-    uniform = [e.payload["item"] for e in told if e.payload["role"] == "uniform"]
-    assert 6 <= len(uniform) <= 24 and "policy" in roles
-    assert all("policy" not in e.payload for e in told if e.payload["role"] == "uniform")
-    model = session.model
-    assert model is not None and set(uniform) <= set(model.items.tolist())
-    assert session.settings["uniform_share"] == 0.5 and start().settings["uniform_share"] == 0.1
 
 
 def test_the_default_looks_for_a_declared_class_that_nobody_has_seen(start: Start) -> None:
@@ -194,97 +174,6 @@ def test_a_click_on_the_map_labels_and_closes_the_question(start: Start) -> None
     assert len(session.label_items(train, "setosa")) == 1
 
 
-def test_ten_fast_keys_in_threads_store_one_answer(start: Start) -> None:
-    session = start()
-    ask = session.ask()[0]
-    accepted: list[bool] = []
-    keys = [
-        threading.Thread(target=lambda: accepted.append(session.tell(ask.id, "setosa"))) for _ in range(10)
-    ]
-    for key in keys:
-        key.start()
-    for key in keys:
-        key.join()
-    assert sorted(accepted) == [False] * 9 + [True]
-    assert len([e for e in session.events if e.kind == "label"]) == 1
-
-
-# A pool that a fresh process opens without importing scikit-learn.
-SMALL = {"pool": "three-gaussians", "pool_options": {"n_items": 40}}
-
-_TELLER = """
-import sys
-from workbench.sessions import Session
-from workbench.store import Store
-session = Session.open(sys.argv[2], annotator="ann", store=Store.open(sys.argv[1]))
-print("ready", flush=True)
-sys.stdin.readline()
-print(*(session.tell(ask, sys.argv[3]) for ask in sys.argv[4:]), flush=True)
-"""
-
-
-def test_two_processes_answering_one_question_exactly_one_is_accepted(start: Start, store: Store) -> None:
-    session = start(**SMALL)
-    asks = session.ask(4)
-    names = session.classes[:2]
-    ids = [ask.id for ask in asks]
-    tellers = [
-        subprocess.Popen(
-            [sys.executable, "-c", _TELLER, store.url, session.id, name, *ids],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for name in names
-    ]
-    for teller in tellers:
-        assert teller.stdout is not None and teller.stdout.readline() == "ready\n"
-    for teller in tellers:
-        assert teller.stdin is not None
-        teller.stdin.write("go\n")
-        teller.stdin.flush()
-    said = [teller.communicate(timeout=600)[0].split() for teller in tellers]
-    for ask, answers in zip(asks, zip(*said, strict=True), strict=True):
-        assert sorted(answers) == ["False", "True"]
-        assert session.state.labels[ask.item] == names[answers.index("True")]
-
-
-_ANSWERER = """
-import sys
-from workbench.sessions import Session
-from workbench.store import Store
-session = Session.open(sys.argv[2], annotator="ann", store=Store.open(sys.argv[1]))
-ask = session.ask()[0]
-if session.tell(ask.id, session.classes[1]):
-    print(ask.item, flush=True)
-sys.stdin.read()
-"""
-
-
-def test_an_acknowledged_answer_survives_a_kill(start: Start, store: Store) -> None:
-    session = start(**SMALL)
-    process = subprocess.Popen(
-        [sys.executable, "-c", _ANSWERER, store.url, session.id],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    item = int(process.stdout.readline())
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(timeout=600)
-    process.stdout.close()
-    assert process.stdin is not None
-    process.stdin.close()
-    url = store.url
-    store.close()
-    reopened = Session.open(session.id, annotator="ann", store=Store.open(url))
-    assert reopened.state.labels == {item: session.pool.classes[1]}
-    assert reopened.ask()[0].item != item
-
-
 def test_reopening_finds_the_model_as_it_was(start: Start, store: Store, iris: Pool) -> None:
     session = start()
     answer(session, iris, 8)
@@ -390,58 +279,6 @@ def test_undo_and_relabel_reach_the_training_set(start: Start, iris: Pool) -> No
     assert dict(zip(reopened.model.items.tolist(), reopened.model.codes.tolist(), strict=True)) == dict(
         session.state.training
     )
-
-
-def test_a_tenth_of_the_questions_measures_where_there_is_no_truth(
-    start: Start, unknown: Pool, iris: Pool
-) -> None:
-    session = start(unknown, evaluation_share=0.25, seed=3)
-    assert session.pool.test is None
-    for _ in range(12):
-        answer(session, iris, 5)
-        session.refit()
-    state = session.state
-    assert 6 <= len(state.evaluation) <= 26
-    assert session.model is not None
-    assert not set(session.model.items.tolist()) & state.evaluation
-    assert session.model.n_labelled == 60 - len(state.evaluation)
-    measured = session.evaluation
-    truth = np.asarray(iris.truth)
-    held = sorted(state.evaluation)
-    wrong = int((session.model.probabilities[held].argmax(axis=1) != truth[held]).sum())
-    assert (measured.n, measured.wrong, measured.source) == (len(held), wrong, "evaluation set")
-    assert session.rounds[-1].n_test == len(held) and session.rounds[-1].error == measured.error
-
-
-def test_more_questions_measure_until_twenty_are_answered(start: Start, unknown: Pool, iris: Pool) -> None:
-    session = start(unknown, evaluation_share=0.001, early_share=0.9)
-    assert session.settings["early_share"] == 0.9
-    while len(session.state.evaluation) < 20:
-        answer(session, iris, 1)
-    assert len(session.state.codes) < 30
-    answer(session, iris, 20)
-    assert len(session.state.evaluation) == 20
-    without = start(unknown, evaluation_share=0.0)
-    assert without.settings["early_share"] == 0.0
-
-
-def test_no_share_no_evaluation(start: Start, unknown: Pool, iris: Pool) -> None:
-    session = start(unknown, evaluation_share=0.0)
-    answer(session, iris, 30)
-    assert not session.state.evaluation
-    assert session.evaluation.n == 0 and not session.evaluation.enough
-    with pytest.raises(InputError, match="evaluation share"):
-        start(unknown, evaluation_share=1.0)
-
-
-def test_the_interval_of_an_error() -> None:
-    few = Evaluation.of(10, 1, "evaluation set")
-    many = Evaluation.of(100, 10, "evaluation set")
-    assert not few.enough and many.enough
-    # Wilson's interval of 10 in 100, as tabulated
-    assert (round(many.low, 3), round(many.high, 3)) == (0.055, 0.174)
-    assert few.low < many.low < 0.1 < many.high < few.high
-    assert Evaluation.of(30, 0, "").low == 0.0 and Evaluation.of(30, 30, "").high == 1.0
 
 
 def test_rows_that_come_with_a_class_are_labels_and_are_not_asked(start: Start, iris: Pool) -> None:

@@ -19,9 +19,9 @@ sys.exit(__main__.main(sys.argv[1:]))
 @pytest.mark.parametrize(
     ("names", "count"),
     [
-        (("crash_session", "reruns"), 5),
+        pytest.param(("crash_session", "reruns"), 5, marks=pytest.mark.slow),
         (("programs",), 2),
-        (("conditions",), 6),
+        pytest.param(("conditions",), 6, marks=pytest.mark.slow),
         pytest.param(("server",), 1, marks=pytest.mark.slow),
         pytest.param(("browsers",), 5, marks=pytest.mark.slow),
         pytest.param(("uploads",), 3, marks=pytest.mark.slow),

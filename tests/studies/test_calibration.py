@@ -68,6 +68,7 @@ def test_a_sweep_yields_each_curve_before_the_next_is_fitted() -> None:
     assert (second.nll > first.nll - 0.02).all(), "nobody beats the exact rule by more than chance"
 
 
+@pytest.mark.slow
 def test_gibbs_comes_first_and_the_joint_bound_gives_its_probabilities() -> None:
     told: list[str] = []
     inferences = c.against_gibbs(120, progress=lambda fraction, words: told.append(words))
@@ -82,6 +83,7 @@ def test_gibbs_comes_first_and_the_joint_bound_gives_its_probabilities() -> None
     assert columns["p"][0] is exact.probabilities and columns["variance of f"][1] is joint.variance
 
 
+@pytest.mark.slow
 def test_trade_offs_grow_fit_by_fit_and_measure_what_they_say() -> None:
     told: list[str] = []
     seen = list(c.trade_offs("iris", (3, 20), 150, progress=lambda fraction, words: told.append(words)))
@@ -110,6 +112,7 @@ def test_more_training_points_begin_with_the_fewer() -> None:
     assert (many.X[:20] == few.X).all() and (many.X_test == few.X_test).all()
 
 
+@pytest.mark.slow
 def test_the_collapsed_model_is_calibrated_and_useless() -> None:
     collapsed, sound, exact = lessons.useless(1.0)
     assert collapsed.scores.ece < 0.04

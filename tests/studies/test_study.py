@@ -84,6 +84,7 @@ def test_a_study_that_died_goes_on_and_computes_nothing_twice(whole: Path, tmp_p
     assert_same(whole, out)
 
 
+@pytest.mark.slow
 def test_workers_write_the_same_bytes_for_a_script_without_a_guard(whole: Path, tmp_path: Path) -> None:
     """Workers do not begin by importing the program that wants them."""
     script = tmp_path / "driver.py"
@@ -156,6 +157,7 @@ class Deadly(NearestMean):
 DEADLY = replace(SPEC, classifiers=("tests.studies.test_study:Deadly",), pools=("iris",), budget=6)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_costs_no_finished_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

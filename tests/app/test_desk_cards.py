@@ -1,0 +1,192 @@
+"""What the desk's cards say of an item."""
+
+import base64
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.app.desks import desk_sync, fitted, operation, table
+from workbench.app import current
+from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
+from workbench.app.desk.routes import class_keys, look, picture, sync
+from workbench.app.review import summary
+from workbench.errors import InputError
+from workbench.sessions import Session
+
+
+def test_a_card_says_why_what_the_model_thinks_and_what_is_near(flowers: Session) -> None:
+    fitted(flowers)
+    cards = [c for c in desk_sync(flowers, want=8)["queue"] if c["role"] == "policy"]
+    assert cards
+    for card in cards:
+        assert card["why"] and card["face"]["kind"] == "row"
+        assert card["guess"][0][0] == card["guess_order"][0]
+        assert [p for _, p in card["guess"]] == sorted((p for _, p in card["guess"]), reverse=True)
+        assert len(card["near"]) == 5 and {one["class"] for one in card["near"]} <= set(flowers.classes)
+        assert all(0.0 <= place <= 1.0 for _, _, place in card["face"]["rows"])
+        # beside it stand the cells that differ most, not whole rows
+        assert all(len(one["face"]["rows"]) <= 3 for one in card["near"])
+
+
+def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(
+    home: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "people.csv"
+    lines = [f"n{i},{'' if i % 5 == 1 else i},{i % 7},{'' if i % 2 else 'far'},x{i % 3}" for i in range(30)]
+    path.write_text("name,age,a,place,b\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    uses = {"name": "leave out", "age": "number", "a": "number", "place": "category", "b": "category"}
+    session = Session.create(str(path), pool_options={"columns": uses}, classes=["low", "high"])
+    shown = {name: (value, place) for name, value, place in face(session.pool, 1, "")["rows"]}
+    assert shown["name"] == ("n1", None) and shown["age"] == ("", None) and shown["place"] == ("", None)
+    assert shown["a"][1] is not None
+    beside = neighbour_faces(session.pool, [2], 1, "")[0]["rows"]
+    assert "name" not in {name for name, _, _ in beside}
+    assert {value for name, value, _ in beside if name == "age"} <= {"2 (here empty)"}
+    assert {value for name, value, _ in beside if name == "place"} == {"far (here empty)"}
+    # a long text of the item on the stage is not said again
+    session.pool.items.cells["place"][1] = "far from here, beyond the second hill"
+    assert [v for n, v, _ in neighbour_faces(session.pool, [2], 1, "")[0]["rows"] if n == "place"] == ["far"]
+    tile = thumbnail_face(session.pool, 1, "")
+    assert [name for name, _, _ in tile["rows"]][-1] == "name" and tile["more"] == 0
+    assert "age empty" in summary(session.pool, 1)
+
+
+def test_the_column_that_names_an_item_is_its_title_and_not_said_again(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    lines = [f"n{i},{i % 7},{i * 3 % 30}" for i in range(30)]
+    path.write_text("name,a,number\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    for use, shown in (("id", ["a", "number"]), ("leave out", ["name", "a", "number"])):
+        uses = {"name": use, "a": "number", "number": "leave out"}
+        session = Session.create(str(path), pool_options={"columns": uses}, classes=["low", "high"])
+        current.keep(session)
+        cards = desk_sync(session, want=8)["queue"]
+        # a number that is the row's own by chance is no name of it
+        assert all(sorted(name for name, _, _ in c["face"]["rows"]) == sorted(shown) for c in cards), cards
+
+
+def test_of_an_item_of_5000_columns_a_part_is_shown_and_the_rest_counted(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "wide.npz"
+    np.savez(path, X=np.random.default_rng(0).normal(size=(8, 5_000)))
+    session = Session.create(str(path), classes=["low", "high"])
+    current.keep(session)
+    shown = face(session.pool, 1, "")
+    assert len(shown["rows"]) + shown["more"] == 5_000 and shown["more"] > 4_000
+    tile = thumbnail_face(session.pool, 1, "")
+    assert len(tile["rows"]) + tile["more"] == 5_000
+    assert len(json.dumps(desk_sync(session)["queue"])) < 100_000
+    # those beside it are compared in every column
+    assert neighbour_faces(session.pool, [2], 1, "")[0]["same"] == 0
+
+
+def test_items_drawn_for_measuring_show_no_guess(home: Path, tmp_path: Path) -> None:
+    session = table(tmp_path, ["low", "high"])
+    for _ in range(20):
+        card = desk_sync(session)["queue"][0]
+        name = "low" if float(session.pool.features[card["item"], 0]) < 30 else "high"
+        desk_sync(session, operation("label", card, **{"class": name}))
+        if len(session.state.labels) == 10:
+            session.refit()
+    measured = [c for c in desk_sync(session, want=12)["queue"] if c["role"] == "evaluation"]
+    assert all("guess" not in card and "near" not in card for card in measured)
+    assert session.state.evaluation
+
+
+def test_a_photo_is_decoded_when_the_browser_asks_and_at_the_size_it_asks_for(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from PIL import Image
+
+    from workbench.pools.photos import Photos
+
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    for i in range(4):
+        small = Image.fromarray(rng.integers(0, 255, (12, 16, 3), dtype=np.uint8))
+        small.resize((2000, 1500)).save(tmp_path / "photos" / f"{i}.jpg")
+    shapes = {"features": "shapes"}
+    session = Session.create(
+        str(tmp_path / "photos"), pool_options=shapes, classes=["a", "b"], annotator="ann"
+    )
+    decoded = []
+    whole = Photos.__getitem__
+    monkeypatch.setattr(
+        Photos, "__getitem__", lambda self, at: decoded.append((at, self.side)) or whole(self, at)
+    )
+    reply = sync(session.id, "ann", {"want": 4}, "token")
+    faces = [card["face"] for card in reply["queue"]]
+    assert len(faces) == 4 and decoded == []
+    assert all(face["src"].endswith("side=1400") and not face["large"].endswith("1400") for face in faces)
+    octets, media = picture(session.id, 0, 1400)
+    shown = Image.open(io.BytesIO(octets))
+    assert (shown.size, media, decoded) == ((1400, 1050), "image/jpeg", [(0, 1400)])
+    # the same picture, whichever way it was made smaller
+    there = np.asarray(Image.open(tmp_path / "photos" / "0.jpg").resize(shown.size), dtype=float)
+    assert np.abs(np.asarray(shown, dtype=float) - there).mean() < 3
+    assert Image.open(io.BytesIO(picture(session.id, 0)[0])).size == (2000, 1500)
+
+
+def test_pictures_travel_in_the_card_or_are_fetched(home: Path) -> None:
+    session = Session.create("digits", annotator="ann")
+    current.keep(session)
+    card = desk_sync(session)["queue"][0]
+    kind, _, octets = card["face"]["src"].partition(",")
+    assert kind == "data:image/png;base64"
+    shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(octets))))
+    np.testing.assert_array_equal(shown, session.pool.items.show(card["item"]).image)
+    octets, media = picture(session.id, card["item"])
+    assert media == "image/png" and np.asarray(Image.open(io.BytesIO(octets))).shape == shown.shape
+    with pytest.raises(InputError, match="no picture"):
+        picture(session.id, 10**6)
+
+
+def test_images_of_any_range_become_bytes() -> None:
+    for image in (np.full((3, 4), 0.5), np.full((3, 4), 128, np.uint8), np.full((3, 4, 3), 200.0)):
+        assert np.asarray(Image.open(io.BytesIO(encoded(image)))).shape == image.shape
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "**bold** :red[x] $y$ `z`", "<b>a/b</b> \N{HIBISCUS} " * 25]
+)
+def test_odd_class_names_travel_as_they_are(home: Path, tmp_path: Path, name: str) -> None:
+    name = name.strip()[:300].strip()
+    session = table(tmp_path, [name, "other"])
+    reply = desk_sync(session)
+    assert [one["name"] for one in reply["classes"]] == [name, "other"]
+    given = operation("label", reply["queue"][0], **{"class": name})
+    assert desk_sync(session, given)["acks"][0]["status"] == "saved"
+
+
+def test_a_class_of_one_letter_is_its_own_key_and_forty_have_none(home: Path, tmp_path: Path) -> None:
+    classes, commands = class_keys(table(tmp_path, ["a", "s"]))
+    assert [one["key"] for one in classes] == ["a", "s"]
+    assert commands["skip"] == "Shift+s"
+    classes, _ = class_keys(table(tmp_path, [f"kind {i}" for i in range(40)]))
+    assert {one["key"] for one in classes} == {""}
+
+
+def test_a_pool_of_two_features_shows_its_plane(home: Path) -> None:
+    session = Session.create("three-gaussians", annotator="ann")
+    current.keep(session)
+    reply = desk_sync(session)
+    assert reply["plane"] is not None and len(reply["plane"]["points"]) > 100
+    assert all(0.0 <= value <= 1.0 for value in reply["queue"][0]["at"])
+
+
+def test_what_the_model_sees_is_given_on_demand(home: Path, flowers: Session) -> None:
+    digits = Session.create("digits", annotator="ann")
+    current.keep(digits)
+    found = look(digits.id, "ann", {"kind": "seen", "item": 5}, "token")
+    assert (
+        found["src"].startswith("data:image/png;base64,")
+        and found["words"] == "Its pixels, as they are shown."
+    )
+    assert look(flowers.id, "ann", {"kind": "seen", "item": 0}, "token") == {
+        "words": "The values that are shown.",
+        "terms": [],
+    }
+    with pytest.raises(InputError, match="no item 9999"):
+        look(digits.id, "ann", {"kind": "seen", "item": 9999}, "token")

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit import file_util
+from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
+
+from workbench.app import frontend, server
+
+STATIC = Path(file_util.get_static_dir())
+ENTRY = next(file for file in STATIC.glob("static/js/index.*.js"))
+INNER = (299, {}, b"passed on")
+
+
+def asked(app: Any, path: str, *, method: str = "GET", headers: tuple = ()) -> tuple[int, dict, bytes]:
+    """What an app answers: status, headers, body."""
+    sent: list[dict] = []
+
+    async def send(message: dict) -> None:
+        sent.append(message)
+
+    async def receive() -> dict:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    scope = {"type": "http", "method": method, "path": path, "headers": list(headers), "root_path": ""}
+    # an older version of the protocol has Starlette wait for the client to hang up
+    asyncio.run(app(scope | {"asgi": {"spec_version": "2.4"}}, receive, send))
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return sent[0]["status"], dict(sent[0]["headers"]), body
+
+
+async def inner(scope: dict, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": INNER[0], "headers": []})
+    await send({"type": "http.response.body", "body": INNER[2]})
+
+
+def test_the_files_of_the_front_end_arrive_as_streamlit_sends_them() -> None:
+    theirs = create_streamlit_static_handler(directory=str(STATIC), base_url="")
+    css = next(STATIC.glob("static/css/*.css"))
+    font = next(STATIC.glob("static/media/*.woff2"))
+    for file in (ENTRY, css, font):
+        path = "/" + file.relative_to(STATIC).as_posix()
+        status, headers, body = asked(frontend.FrontEnd(inner), path)
+        expected = asked(theirs, path)
+        assert (status, body) == (expected[0], expected[2])
+        for name in (b"content-type", b"content-length", b"cache-control"):
+            assert headers[name] == expected[1][name], (path, name)
+
+
+def test_what_it_does_not_know_is_passed_on() -> None:
+    app = frontend.FrontEnd(inner)
+    path = "/" + ENTRY.relative_to(STATIC).as_posix()
+    for other in ("/", "/label", "/index.html", "/static/js/none.00000000.js", "/static/js/../../index.html"):
+        assert asked(app, other) == INNER
+    assert asked(app, path, method="HEAD") == INNER
+    assert asked(app, path, headers=((b"Range", b"bytes=0-9"),)) == INNER
+    assert asked(app, path, headers=((b"if-none-match", b'"x"'),)) == INNER
+
+
+def test_a_server_below_a_prefix_finds_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "get_option", lambda name: "/lab/" if name == "server.baseUrlPath" else None)
+    path = "/" + ENTRY.relative_to(STATIC).as_posix()
+    assert asked(frontend.FrontEnd(inner), f"/lab{path}")[2] == ENTRY.read_bytes()
+
+
+def test_a_front_end_kept_elsewhere_is_left_to_streamlit(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setattr(file_util, "get_static_dir", lambda: str(tmp_path / "elsewhere"))
+    frontend._files.cache_clear()
+    try:
+        path = "/" + ENTRY.relative_to(STATIC).as_posix()
+        assert asked(frontend.FrontEnd(inner), path) == INNER
+    finally:
+        frontend._files.cache_clear()
+
+
+def test_the_app_serves_them_behind_its_own_headers() -> None:
+    order = [layer.cls for layer in server.options(configure=False)["middleware"]]
+    assert order.index(server.SecurityHeaders) < order.index(server.Gate) < order.index(frontend.FrontEnd)
