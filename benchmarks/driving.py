@@ -89,6 +89,15 @@ class Server:
         ).stdout
         return int(kilobytes) / 1024
 
+    @property
+    def seconds(self) -> float:
+        """Processor time of the process so far."""
+        assert self.process is not None
+        import psutil
+
+        times = psutil.Process(self.process.pid).cpu_times()
+        return float(times.user + times.system)
+
     def start(self) -> Server:
         """Start it and wait until it answers.
 

@@ -103,13 +103,24 @@ def term_weights(name: str, n: int, seed: int) -> Any:
 def curve(
     X: Any, y: Ints, marks: tuple[int, ...], policy: str, seed: int, side: str = "default"
 ) -> list[float]:
-    """Error on the last third of the items at each number of labels, of the default model or a rival."""
+    """Error on the last third of the items at each number of labels.
+
+    Args:
+        X: [N, D] features.
+        y: [N] classes.
+        marks: numbers of labels.
+        policy: "margin" or "random".
+        seed: of the order of items.
+        side: "default" (the default model in the geometry of the pool), "auto" (the geometry chosen from the
+            labels, as new projects do), "svm" or "logistic".
+    """
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(len(y))
     test, open_ = order[: len(y) // 3], list(order[len(y) // 3 :])
     classes = np.unique(y)
     geometry = None
-    if side == "default":  # of the whole pool, as in a session
+    ours = side in ("default", "auto")
+    if ours:  # of the whole pool, as in a session
         geometry = LargeMarginClassifier(classes=classes).measure(X, seed, common_scale=True)
     labelled: list[int] = []
     errors = []
@@ -130,8 +141,11 @@ def curve(
         taken = {open_[place] for place in chosen}
         labelled += sorted(taken)
         open_ = [row for row in open_ if row not in taken]
-        if side == "default":
-            model = LargeMarginClassifier(classes=classes, geometry=geometry, random_state=seed)
+        if ours:
+            choice = "auto" if side == "auto" else "fixed"
+            model = LargeMarginClassifier(
+                classes=classes, choice=choice, geometry=geometry, random_state=seed
+            )
         else:
             model = rival(side)
         model.fit(X[labelled], y[labelled])
@@ -190,6 +204,8 @@ def main(flags: Sequence[str] | None = None) -> int:
     parser.add_argument("--policy", choices=("margin", "random"), default="margin")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rivals", action="store_true", help="linear models on the same features, too")
+    parser.add_argument("--auto", action="store_true", help="the geometry chosen from the labels, too")
+    parser.add_argument("--kinds", nargs="*", default=[], help="only these features (shapes, pieces, ...)")
     parser.add_argument("--encoders", nargs="*", default=[], help="names of encoders to measure beside them")
     parser.add_argument("--start", type=int, default=0, help="only the error after so many first labels")
     arguments = parser.parse_args(flags)
@@ -198,17 +214,20 @@ def main(flags: Sequence[str] | None = None) -> int:
         for name in arguments.sets:
             _print_start(name, arguments)
         return 0
+    rivals = ("svm", "logistic") if arguments.rivals else ()
+    others = (*(("auto",) if arguments.auto else ()), *rivals)
     for name in arguments.sets:
         curves: dict[str, list[list[float]]] = {}
         for seed in range(arguments.seeds):
             found, truth, seconds = features_of(name, arguments.items, seed, arguments.encoders)
+            found = {kind: X for kind, X in found.items() if kind in (arguments.kinds or found)}
             for kind, X in found.items():
                 curves.setdefault(kind, []).append(curve(X, truth, marks, arguments.policy, seed))
-            if arguments.rivals:
-                if name == "banking77":
+            if others:
+                if name == "banking77" and arguments.rivals and not arguments.kinds:
                     found["tf-idf"], seconds["tf-idf"] = term_weights(name, arguments.items, seed), 0.0
                 for kind, X in found.items():
-                    for side in ("svm", "logistic"):
+                    for side in others if kind != "tf-idf" else rivals:
                         errors = curve(X, truth, marks, arguments.policy, seed, side)
                         curves.setdefault(f"{kind}, {side}", []).append(errors)
                         seconds[f"{kind}, {side}"] = seconds[kind]

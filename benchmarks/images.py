@@ -203,7 +203,9 @@ def pgd(quick: bool = False) -> bool:
 
 
 def _step_times(network: str, count: int, rounds: int) -> dict[str, float]:
+    from workbench.engine import network_head, network_training
     from workbench.engine import networks as nn
+    from workbench.engine.fitting import minibatches
 
     shape, C, P = (28, 28, 1), 10, 64
     rng = np.random.default_rng(0)
@@ -214,15 +216,19 @@ def _step_times(network: str, count: int, rounds: int) -> dict[str, float]:
     d = nn.n_features(network, shape)
     layer = (0.1 * rng.normal(size=(d, C))).astype(np.float32), np.zeros(C, np.float32)
     points = np.asarray(nn.layer_norm(rng.normal(size=(P, d))))
-    head = nn.Head.of(points, rng.normal(size=(P, C)), np.tile(0.5 * np.eye(P), (C, 1, 1)))
-    rows = nn.minibatches(len(X), 128, count, rng)
+    head = network_head.Head.of(points, rng.normal(size=(P, C)), np.tile(0.5 * np.eye(P), (C, 1, 1)))
+    rows = minibatches(len(X), 128, count, rng)
 
     def softmax(n: int = count) -> Any:
-        return nn.train_softmax(network, shape, (*weights, *layer), *data, rows[:n], np.full(n, 1e-4))
+        return network_training.train_softmax(
+            network, shape, (*weights, *layer), *data, rows[:n], np.full(n, 1e-4)
+        )
 
     def joint(n: int = count) -> Any:
         rates, kernel = np.full((n, 2), 1e-4), (10.0, d**0.5)
-        return nn.train_joint(network, shape, weights, head, kernel, *data, rows[:n], rates, tau=0.1)
+        return network_training.train_joint(
+            network, shape, weights, head, kernel, *data, rows[:n], rates, tau=0.1
+        )
 
     softmax(1), joint(1)
     times = race({"softmax": softmax, "joint": joint}, rounds)

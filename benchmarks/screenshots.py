@@ -101,8 +101,8 @@ class Pages:
             page.click(".st-key-start-a-new-one button")
             page.wait_for_selector(".st-key-oracle")
         settled(page)
-        page.locator(".st-key-budget input").fill(str(budget))
-        page.locator(".st-key-budget input").press("Enter")
+        page.locator("[class*=st-key-budget-] input").fill(str(budget))
+        page.locator("[class*=st-key-budget-] input").press("Enter")
         settled(page)
         page.click(".st-key-oracle-budget button")
         page.wait_for_function(

@@ -33,8 +33,10 @@ for number, fig in enumerate(figures()[place]):
     st.plotly_chart(fig, key=f"figure-{number}")
 """
 FIGURES = "[data-testid=stMain] .js-plotly-plot"
+# a figure of the run before stays hidden in the page for a while
 SIGNATURE = """
-window.figureSignature = () => JSON.stringify([...document.querySelectorAll('FIGURES')].map(
+window.figureSignature = () => JSON.stringify(
+  [...document.querySelectorAll('FIGURES')].filter(g => g.offsetParent).map(
   g => (g._fullData || []).map(d => [d.name, ...['x', 'y', 'z'].map(a => d[a] && d[a].length
     ? [d[a].length, ...Array.from(d[a]).slice(0, 40).map(String)] : 0),
     d.marker && d.marker.color && d.marker.color.length ? Array.from(d.marker.color).slice(0, 40).map(String)
@@ -64,7 +66,7 @@ LINKS = {
     "over-confident": "/lessons?lesson=over-confident&noise=0.25",
 }
 CAPTURE = """
-() => [...document.querySelectorAll('FIGURES')].map(g => {
+() => [...document.querySelectorAll('FIGURES')].filter(g => g.offsetParent).map(g => {
   const plain = (_, v) => ArrayBuffer.isView(v) ? Array.from(v) : v;
   const layout = Object.assign({}, g.layout); delete layout.template; delete layout.width;
   return JSON.parse(JSON.stringify({data: g.data, layout}, plain)); })
@@ -164,7 +166,7 @@ def _opened(browser: Any, address: str, where: str = "") -> Any:
 
 
 def _drawn(page: Any) -> None:
-    page.wait_for_selector(f"{FIGURES} .main-svg")
+    page.wait_for_selector(f"{FIGURES} .main-svg:visible")
     settled(page)
     # figures that stand below others come a little later
     page.wait_for_timeout(1500)
@@ -189,6 +191,11 @@ def sliders(*, quick: bool = False) -> bool:
         try:
             for number, (name, (address, where)) in enumerate(SLIDERS.items()):
                 page = _opened(browser, ours.url + address.format(project=made), where)
+                if name.startswith("Uncertainty"):
+                    # two components stand in until the map is laid out
+                    laid = page.get_by_text("Neighbours stay neighbours")
+                    laid.or_(page.get_by_text("neighbour map needs")).first.wait_for()
+                    _drawn(page)
                 # there and back: the first visit computes
                 ours_at = _both_places(page, where, ("ArrowLeft", "ArrowRight"))
                 place = Path(folder) / f"bare-{number}"
@@ -378,7 +385,7 @@ def _first_paint(browser: Any, address: str) -> float:
     page.set_default_timeout(3 * PATIENCE)
     began = time.perf_counter()
     page.goto(address)
-    page.wait_for_selector(f"{FIGURES} .main-svg")
+    page.wait_for_selector(f"{FIGURES} .main-svg:visible")
     took = time.perf_counter() - began
     context.close()
     return took

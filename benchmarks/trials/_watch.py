@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_FORBIDDEN = (
-    "subprocess.Popen",
-    "os.system",
-    "os.exec",
-    "os.posix_spawn",
-    "os.fork",
+_STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "pty.spawn")
+_WRITES = (
     "os.remove",
     "os.rename",
     "os.mkdir",
-    "pickle.find_class",
-    "socket.connect",
+    "os.rmdir",
+    "os.link",
+    "os.symlink",
+    "os.truncate",
+    "os.chmod",
     "shutil.rmtree",
 )
+_CODE = ("pickle.find_class", "ctypes.dlopen")
+_NET = ("socket.connect", "socket.bind", "urllib.Request")
+_FORBIDDEN = frozenset((*_STARTS, *_WRITES, *_CODE, *_NET))
 _noted: list[str] | None = None
 _hooked = False
 
@@ -29,10 +32,16 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event in _FORBIDDEN:
         _noted.append(f"{event}{arguments!r}"[:200])
-    elif event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+    elif event == "open" and _writes(arguments[1], arguments[2]):
         _noted.append(f"open for writing: {arguments[0]!r}"[:200])
     elif event == "import" and str(arguments[0]).partition(".")[0] not in _known():
         _noted.append(f"import {arguments[0]}")
+
+
+def _writes(mode: object, flags: object) -> bool:
+    if isinstance(mode, str):
+        return bool(set(mode) & set("wax+"))
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR))
 
 
 def _known() -> set[str]:

@@ -13,7 +13,9 @@ import numpy as np
 
 from benchmarks.driving import Server, chromium, settled, visit
 from benchmarks.trials import Row
-from benchmarks.trials.files import MOST_BYTES, MOST_SECONDS, hostile, mutated, sound
+from benchmarks.trials._hostile import hostile, mutated
+from benchmarks.trials._sound import sound
+from benchmarks.trials.files import MOST_BYTES, MOST_SECONDS
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _TOLD = "[data-testid=stAlert], .st-key-problem-0, [data-testid=stException]"

@@ -1,0 +1,208 @@
+"""Files that were damaged at random, and files made to hurt whoever reads them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.trials._sound import Reading, image_file, npz, swapped, zipped
+
+MARK = "Zz"  # what long texts in the files are made of
+NUMBERS = (b"-1", b"0", b"1e999", b"-1e308", b"nan", b"9" * 5000, b"2147483648", b"18446744073709551616")
+PIECES = (
+    *NUMBERS,
+    b"",
+    b"\x00",
+    b"\xff\xfe",
+    b"\n",
+    b"\r",
+    b'"',
+    b"'",
+    b",",
+    b";",
+    b"{}",
+    b"[" * 3000,
+    b'{"a":' * 2000,
+    b"null",
+    b"true",
+    (MARK * 2000).encode(),
+    b"os:system",
+    b"=cmd()",
+    b"../../etc/passwd",
+)
+
+
+def mutated(data: bytes, rng: np.random.Generator, depth: int = 0) -> bytes:
+    """A file with one to four things wrong with it; packed files are damaged inside as well."""
+    if depth == 0 and rng.random() < 0.5:
+        inside = _inside(data, rng)
+        if inside is not None:
+            return inside
+    out = bytearray(data)
+    for _ in range(int(rng.integers(1, 5))):
+        at = int(rng.integers(0, len(out) + 1))
+        end = min(len(out), at + int(rng.integers(1, 64)))
+        what = int(rng.integers(0, 9))
+        if what == 0 and out:
+            out[min(at, len(out) - 1)] ^= 1 << int(rng.integers(0, 8))
+        elif what == 1:
+            del out[at:end]
+        elif what == 2:
+            del out[at:]
+        elif what == 3:
+            out[at:at] = PIECES[int(rng.integers(0, len(PIECES)))]
+        elif what == 4:
+            out[at:end] = PIECES[int(rng.integers(0, len(PIECES)))]
+        elif what == 5:
+            width = int(rng.choice([2, 4, 8]))
+            value = int(rng.choice([0, 1, -1, 2**15, 2**31 - 1, 2**31, 2**40, 2**62], shuffle=False))
+            out[at : at + width] = (value % 2 ** (8 * width)).to_bytes(
+                width, "little" if rng.random() < 0.5 else "big"
+            )
+        elif what == 6:
+            out[at:at] = out[at:end] * int(rng.integers(1, 200))
+        elif what == 7:
+            other = int(rng.integers(0, len(out) + 1))
+            out[at:end] = out[other : other + end - at]
+        else:
+            out += rng.bytes(int(rng.integers(1, 100)))
+    return bytes(out)
+
+
+def _inside(data: bytes, rng: np.random.Generator) -> bytes | None:
+    """The same with a damaged member, packed again so that the damage is met by the reader behind."""
+    if data[:2] == b"\x1f\x8b":
+        return gzip.compress(mutated(gzip.decompress(data), rng, 1))
+    if data[:3] == b"BZh":
+        return bz2.compress(mutated(bz2.decompress(data), rng, 1))
+    if data[:2] != b"PK":
+        return None
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        files = {info.filename: archive.read(info) for info in archive.infolist()}
+        stored = archive.infolist()[0].compress_type == zipfile.ZIP_STORED
+    chosen = sorted(files)[int(rng.integers(0, len(files)))]
+    what = rng.random()
+    if what < 0.1:
+        del files[chosen]
+    elif what < 0.2:
+        files[sorted(files)[0]] = files[chosen]
+    else:
+        files[chosen] = mutated(files[chosen], rng, 1)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED) as archive:
+        for path, member in files.items():
+            archive.writestr(path, member)
+    return stream.getvalue()
+
+
+def hostile() -> Iterator[Reading]:
+    """Files made to cost time and memory, the worst that were thought of."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from workbench.exchange import import_labels
+    from workbench.pools import inspect_table, load_pool
+
+    def pool(name: str, data: bytes, **options: Any) -> Reading:
+        return Reading(name, data, partial(load_pool, file_name=name, **options))
+
+    def blank(side: int, n: int, mode: str = "") -> bytes:
+        picture = image_file(np.zeros((side, side, 3) if mode else (side, side), np.uint8), "PNG")
+        return zipped({f"{i}.png": picture for i in range(n)})
+
+    def parquet(table: Any) -> bytes:
+        stream = io.BytesIO()
+        pq.write_table(table, stream, compression="zstd")
+        return stream.getvalue()
+
+    yield pool("two-blanks.zip", blank(4900, 2))
+    yield pool("blanks.zip", blank(1200, 8))
+    yield pool("small-blanks.zip", blank(700, 60, "RGB"))
+    yield pool("many-blanks.zip", blank(32, 20_000))
+    yield pool("pca.zip", blank(1000, 30), features="pca", n_components=5)
+    yield pool("index.svm", b"1 2000000:1\n-1 1:1\n1 2:1\n")
+    yield pool("huge-index.svm", b"1 2147483647:1\n-1 1:1\n1 2:1\n")
+    yield pool("digits.svm", b"1 " + b"9" * 5000 + b":1\n-1 1:1\n1 2:1\n")
+    yield pool("wide.svm", b"1 99999:1\n-1 1:1\n" * 200)
+    yield pool("repeated.csv", b",".join([b"name"] * 20_000) + b"\n" + b",".join([b"1"] * 20_000) + b"\n")
+    wide = b",".join(b"c%d" % i for i in range(60_000))
+    yield pool("columns.csv", wide + b"\n" + (b",".join([b"1"] * 60_000) + b"\n") * 3)
+    wide = b",".join(b"c%d" % i for i in range(10_000))
+    yield pool("ten-thousand.csv", wide + b"\n" + (b",".join([b"1.5"] * 10_000) + b"\n") * 20)
+    yield pool("ones.csv", b"a,b\n" + b"1,2\n" * 40_000_000)
+    yield pool("cells.csv", b"a,b,c,d\n" + b"1.5,2.5,3.5,-4.25\n" * 3_700_000)
+    yield pool("texts.csv", b"a,b\n" + b"".join(b"text%d,%d\n" % (i, i) for i in range(3_000_000)))
+    yield Reading(
+        "inspected.csv",
+        b"a,b\n" + b"x%d,2\n" * 3_000_000,
+        partial(inspect_table, file_name="t.csv", target="a"),
+    )
+    yield pool("ragged.csv", b"a,b\n1,2\n" + b"1\n" * 40_000_000)
+    yield pool("late-ragged.csv", b"a,b\n" + b"1,2\n" * 5_000_000 + b"1\n")
+    yield pool("newlines.csv", b'a,b\n"' + b"\n" * 100_000_000 + b'",1\n')
+    yield pool("quote.csv", b'a,b\n1,2\n"' + b"x" * 150_000_000)
+    yield pool("long-name.csv", (MARK * 5_000_000).encode() + b",b\n1,\n2,3\n")
+    yield pool("words.csv", _words(30_000_000), text_column="t", missing="drop")
+    yield pool("sentences.csv", _words(9_000_000), text_column="t", missing="drop")
+    yield pool("one-word.csv", b"t,u\n" + b"a b " * 6_000_000 + b",1\na b,2\n", text_column="t")
+    yield pool("bomb.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 200_000_000, 1))
+    yield pool("bomb.npz", npz(X=np.zeros((20_000, 2_400), np.uint8), y=np.arange(20_000) % 3))
+    yield pool("longest.npz", npz(X=np.zeros((19_000_000, 1), np.uint8), y=np.arange(19_000_000) % 3))
+    yield pool("labels.npz", npz(X=np.zeros((2_000_000, 2)), y=np.full(2_000_000, "a" * 300)))
+    yield pool("ids.npz", npz(X=np.zeros((400_000, 2)), ids=np.arange(400_000).astype("U60")))
+    yield pool("wide.npz", npz(X=np.zeros((2, 5_000_000))))
+    yield pool("images.npz", npz(X=np.zeros((100, 1000, 900), np.uint8)))
+    yield pool("float-images.npz", npz(X=np.zeros((40, 1000, 900))))
+    for shape in (
+        "(3000000000000, 4)",
+        "(99999999999999999999, 1)",
+        "(-1, 4)",
+        "(2, 0)",
+        "(9223372036854775807, 0)",
+    ):
+        yield pool("header.npy", _headed(shape))
+    yield pool("nothing.npy", _headed("(9000000000000,)", "|V0"))
+    yield pool("deep.npy", _headed("(" * 2000))
+    idx = b"\x00\x00\x08\x03" + b"\xff\xff\xff\xff" * 3
+    yield pool("huge-idx3-ubyte", idx)
+    yield pool("huge-idx3-ubyte.gz", gzip.compress(idx + b"\0" * 10_000_000))
+    long = pa.array(["x" * 1_000_000]).dictionary_encode().dictionary
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, np.int32)), long)
+    yield pool("dictionary.parquet", parquet(pa.table({"a": column, "b": np.arange(100_000)})))
+    yield pool("zeros.parquet", parquet(pa.table({f"c{i}": np.zeros(3_700_000) for i in range(4)})))
+    yield pool("columns.parquet", parquet(pa.table({f"c{i}": [1.0, 2.0] for i in range(30_000)})))
+    yield pool("binary.parquet", parquet(pa.table({"a": [b"\xff\xfe", b"\x00\x80"], "b": [1, 2]})))
+
+    iris = load_pool("iris")
+    for name, format, data in (
+        ("deep.jsonl", "jsonl", b'{"id": "0", "label": ' + b"[" * 1_000_000),
+        ("lines.jsonl", "jsonl", b"{}\n" * 60_000_000),
+        ("deep.json", "coco", b"[" * 10_000_000),
+        ("lists.json", "label-studio", b"[" + b"[]," * 11_000_000 + b"[]]"),
+        ("too-many-lists.json", "label-studio", b"[" + b"[]," * 60_000_000 + b"[]]"),
+        ("digits.json", "coco", b'{"images": ' + b"9" * 100_000 + b"}"),
+        ("labels.csv", "csv", b"id,label\n" + b"1,a\n" * 45_000_000),
+        ("labels.npz", "npz", npz(y=np.zeros(90_000_000, np.int8), id=np.zeros(90_000_000, np.int8))),
+        ("names.npz", "npz", npz(y=np.zeros(9), id=np.arange(9), classes=np.full(10_000, "a" * 20_000))),
+    ):
+        yield Reading(name, data, partial(swapped, import_labels, iris, format))
+
+
+def _words(size: int) -> bytes:
+    rng = np.random.default_rng(0)
+    letters = rng.integers(97, 123, size, dtype=np.uint8)
+    letters[::7] = 32
+    letters[::700] = 10
+    return b"t,u\n" + letters.tobytes().replace(b"\n", b",1\n") + b",2\n"
+
+
+def _headed(shape: str, dtype: str = "<f8") -> bytes:
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"\0" * 64

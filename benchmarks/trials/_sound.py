@@ -1,0 +1,209 @@
+"""A sound file of every kind a reader takes, and how it is read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Reading(NamedTuple):
+    """One way a file is read.
+
+    Attributes:
+        name: of the file.
+        data: a sound one.
+        read: what reads it.
+    """
+
+    name: str
+    data: bytes
+    read: Callable[[bytes], Any]
+
+
+def npz(compressed: bool = True, **arrays: Any) -> bytes:
+    stream = io.BytesIO()
+    (np.savez_compressed if compressed else np.savez)(stream, **arrays)
+    return stream.getvalue()
+
+
+def _npy(array: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def image_file(array: Any, kind: str) -> bytes:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.fromarray(array).save(stream, kind)
+    return stream.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in files.items():
+            archive.writestr(path, data)
+    return stream.getvalue()
+
+
+def _tables() -> dict[str, bytes]:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)).round(4), columns=list("abc"))
+    frame["colour"] = rng.choice(["red", "blue"], 40)
+    frame["note"] = [f"sentence {i % 7} of words {i % 5}" for i in range(40)]
+    frame["y"] = rng.choice(["cat", "dog"], 40)
+    frame.insert(0, "id", [f"i{i}" for i in range(40)])
+    text = frame.to_csv(index=False).encode()
+    stream = io.BytesIO()
+    frame.to_parquet(stream, row_group_size=15)
+    return {
+        "t.csv": text,
+        "t.tsv": frame.to_csv(index=False, sep="\t").encode(),
+        "t.csv.gz": gzip.compress(text),
+        "t.parquet": stream.getvalue(),
+    }
+
+
+@cache
+def sound() -> tuple[Reading, ...]:
+    """Every reader with a sound file."""
+    from workbench.exchange import import_labels
+    from workbench.pools import feature_map_from_json, inspect_table, load_pool, read_rows
+    from workbench.reading import parse_json
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), np.arange(30) % 3
+    grey = rng.integers(0, 256, (12, 6, 5), dtype=np.uint8)
+    colour = rng.integers(0, 256, (12, 6, 5, 3), dtype=np.uint8)
+    found: list[Reading] = []
+
+    def add(name: str, data: bytes, *options: dict[str, Any]) -> None:
+        found.extend(
+            Reading(name, data, partial(load_pool, file_name=name, **given)) for given in options or ({},)
+        )
+        found.append(Reading(name, data, partial(read_rows, file_name=name)))
+
+    free = {
+        "target": "y",
+        "text": "one-hot",
+        "missing": "impute",
+        "numeric_text": "missing",
+        "ragged": "drop",
+    }
+    for name, data in _tables().items():
+        add(
+            name,
+            data,
+            free,
+            free | {"missing": "drop", "text": "drop"},
+            {"text_column": "note", "target": "y"},
+        )
+        found.append(Reading(name, data, partial(inspect_table, file_name=name, target="y")))
+    named = {"classes": ["p", "q", "r"], "ids": [f"i{i}" for i in range(30)], "feature_names": list("abcd")}
+    add("t.npz", npz(X=X, y=y, **named), {}, {"missing": "impute"})
+    add("stored.npz", npz(False, X=X, y=y.astype(float)), {"missing": "drop"})
+    add("split.npz", npz(x_train=X, y_train=y, x_test=X, y_test=y))
+    add(
+        "images.npz",
+        npz(images=grey, labels=np.array(["u", "v"] * 6)),
+        {},
+        {"features": "pca", "n_components": 3},
+    )
+    jpegs = [image_file(image, "JPEG") for image in colour]
+    ends = np.cumsum([0, *map(len, jpegs)])
+    octets = np.frombuffer(b"".join(jpegs), np.uint8)
+    add("jpeg.npz", npz(jpeg_train=octets, offset_train=ends, y_train=np.arange(12) % 2))
+    add("t.npy", _npy(X), {"missing": "impute"})
+    svm = "".join(f"{1 - 2 * (i % 2)} 1:{row[0]:.3f} 4:{row[3]:.3f}\n" for i, row in enumerate(X)).encode()
+    add("t.svm", svm)
+    add("t.svm.bz2", bz2.compress(svm))
+    idx = b"\x00\x00\x08\x03" + np.array(grey.shape, ">u4").tobytes() + grey.tobytes()
+    add("a-idx3-ubyte", idx)
+    add("a-idx3-ubyte.gz", gzip.compress(idx))
+    kinds = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
+    pictures = {
+        f"{'cat' if i % 2 else 'dog'}/{i}.{kind.lower()}": image_file(colour[i], kind)
+        for i, kind in enumerate(kinds)
+    }
+    add("t.zip", zipped(pictures), {"mode": "colour"}, {"resize": 4, "mode": "grey", "corrupt": "drop"})
+
+    iris = load_pool("iris")
+    for format, data in _labels().items():
+        found.append(Reading(f"labels.{format}", data, partial(swapped, import_labels, iris, format)))
+    for kind, document in _maps().items():
+        data = json.dumps(document).encode()
+        found.append(
+            Reading(
+                f"{kind}.json",
+                data,
+                lambda given: feature_map_from_json(parse_json(given, "The map")).columns,
+            )
+        )
+    return tuple(found)
+
+
+def swapped(function: Callable[..., Any], pool: Any, format: str, data: bytes) -> Any:
+    return function(data, pool, format)
+
+
+def _labels() -> dict[str, bytes]:
+    import pandas as pd
+
+    names = ["setosa", "virginica", "versicolor"]
+    rows = [{"id": str(i), "item": i, "label": names[i % 3]} for i in range(20)]
+    stream = io.BytesIO()
+    pd.DataFrame(rows).to_parquet(stream)
+    tasks = [
+        {
+            "id": i,
+            "data": {"id": str(i)},
+            "annotations": [{"result": [{"type": "choices", "value": {"choices": [names[i % 3]]}}]}],
+        }
+        for i in range(10)
+    ]
+    coco = {
+        "images": [{"id": i, "file_name": str(i)} for i in range(10)],
+        "categories": [{"id": i, "name": name} for i, name in enumerate(names)],
+        "annotations": [{"id": i, "image_id": i, "category_id": i % 3} for i in range(10)],
+    }
+    return {
+        "csv": pd.DataFrame(rows).to_csv(index=False).encode(),
+        "parquet": stream.getvalue(),
+        "jsonl": "\n".join(map(json.dumps, rows)).encode(),
+        "npz": npz(y=np.arange(20) % 3, classes=np.array(names), id=np.array([str(i) for i in range(20)])),
+        "label-studio": json.dumps(tasks).encode(),
+        "coco": json.dumps(coco).encode(),
+    }
+
+
+def _maps() -> dict[str, dict[str, Any]]:
+    from workbench.pools import NetworkFeatureMap, load_pool
+    from workbench.pools.features.network import Layer
+    from workbench.pools.features.pixels import ImageFeatureMap
+
+    tables = _tables()
+    rng = np.random.default_rng(0)
+    images = npz(images=rng.integers(0, 256, (12, 6, 5), dtype=np.uint8))
+    dense = Layer("dense", rng.normal(size=(30, 4)).astype("f4"), np.zeros(4, "f4"))
+    network = NetworkFeatureMap(
+        ImageFeatureMap((6, 5)), np.zeros(30, "f4"), np.ones(30, "f4"), (Layer("flat"), dense)
+    )
+    pools = {
+        "numbers": load_pool("iris"),
+        "table": load_pool(tables["t.csv"], file_name="t.csv", target="y", text="one-hot"),
+        "text": load_pool(tables["t.csv"], file_name="t.csv", target="y", text_column="note"),
+        "image": load_pool(images, file_name="a.npz", features="pca", n_components=3),
+    }
+    return {kind: pool.feature_map.to_json() for kind, pool in pools.items()} | {"network": network.to_json()}
