@@ -154,11 +154,17 @@ def test_caps_are_said(tmp_path: Path) -> None:
     context = Context("n", tmp_path, tmp_path, quick=True)
     assert context.cap("seeds", 5, 1) == 1 and context.rows(700) == 700 and context.rows(700) == 700
     assert context.caps == ["seeds: 1 instead of 5", "at most 700 rows of a data set"]
+    few = Context("n", tmp_path, tmp_path, max_seeds=2)
+    assert few.seeds(5, 1) == 2 and few.seeds(2, 1) == 2 and few.caps == ["seeds: 2 instead of 5"]
+    assert Context("n", tmp_path, tmp_path, quick=True).seeds(5, 1) == 1
     full = Context("n", tmp_path, tmp_path)
+    assert full.seeds(5, 1) == 5
     assert full.cap("seeds", 5, 1) == 5 and full.rows(700) is None and full.caps == []
     assert Context("n", tmp_path, tmp_path, quick=True, max_rows=90).rows(700) == 90
     with pytest.raises(InputError, match="at least 50"):
         reproduce("errata", tmp_path, max_rows=3)
+    with pytest.raises(InputError, match="at least 1"):
+        reproduce("errata", tmp_path, max_seeds=0)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
         reproduce("errata", tmp_path / "file")

@@ -215,6 +215,7 @@ def reproduce(
     list_all: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer sets, rows and seeds: minutes.")] = False,
     max_rows: Annotated[int | None, typer.Option(help="At most this many rows of a data set.")] = None,
+    max_seeds: Annotated[int | None, typer.Option(help="At most this many seeds.")] = None,
     workers: Annotated[int, typer.Option(help="Processes, each with one thread.")] = 1,
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Reports and finished parts; goes on after a kill.")
@@ -230,7 +231,15 @@ def reproduce(
         return
     if name is None:
         raise InputError("Name an experiment; `workbench reproduce --list` shows them.")
-    run_experiment(name, out=out, quick=quick, max_rows=max_rows, workers=workers, quiet=quiet)
+    run_experiment(
+        name,
+        out=out,
+        quick=quick,
+        max_rows=max_rows,
+        max_seeds=max_seeds,
+        workers=workers,
+        quiet=quiet,
+    )
 
 
 @app.command()

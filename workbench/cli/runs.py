@@ -189,13 +189,28 @@ def _labels_saved(saved: LabelsSaved) -> str:
 
 
 def run_experiment(
-    name: str, *, out: Path, quick: bool, max_rows: int | None, workers: int, quiet: bool
+    name: str,
+    *,
+    out: Path,
+    quick: bool,
+    max_rows: int | None,
+    max_seeds: int | None,
+    workers: int,
+    quiet: bool,
 ) -> None:
     """One of the papers' experiments, its progress and its verdict."""
     from workbench.experiments.reproduce import reproduce
 
     with steps(quiet) as advance:
-        report, path = reproduce(name, out, quick=quick, max_rows=max_rows, workers=workers, progress=advance)
+        report, path = reproduce(
+            name,
+            out,
+            quick=quick,
+            max_rows=max_rows,
+            max_seeds=max_seeds,
+            workers=workers,
+            progress=advance,
+        )
     if not quiet:
         capped = bool(report.caps)
         print_table(

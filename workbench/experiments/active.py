@@ -85,7 +85,7 @@ def active(context: Context) -> Report:
     from workbench.figures import ranks
 
     rows = context.rows(400) or ROWS
-    seeds = context.cap("seeds (splits and first labels)", 3, 1)
+    seeds = context.seeds(3, 1, "seeds (splits and first labels)")
     budget = context.cap("questions", 100, 40)
     names = available(context)
     settings = {points: SETTINGS[points] for points in SETTINGS if points != CHOSEN or not context.quick}

@@ -61,7 +61,7 @@ def part(pool: str, method: str, seed: int, rows: int | None) -> dict[str, float
 
 def _measured(context: Context) -> tuple[list[str], int, dict[str, dict[str, Floats]]]:
     """Names of the sets, number of seeds, and measure -> method -> [sets] means over seeds."""
-    rows, seeds = context.rows(1000), context.cap("seeds (splits)", 3, 1)
+    rows, seeds = context.rows(1000), context.seeds(3, 1, "seeds (splits)")
     names = available(context)
     axes = {"seed": range(seeds), "pool": names, "method": tuple(METHODS)}
     grid = context.grid(

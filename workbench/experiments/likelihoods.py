@@ -290,7 +290,7 @@ def gwi(context: Context) -> Report:
     from workbench.figures.ranks import series
 
     pools, models = ("toy", "wine", "digits"), ("wasserstein", "as printed", "large-margin")
-    seeds = range(context.cap("seeds", 5, 1))
+    seeds = range(context.seeds(5, 1))
     grid = context.grid(
         "gwi",
         gwi_part,

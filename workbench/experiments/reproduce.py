@@ -102,6 +102,7 @@ class Context:
         cache: folder of finished parts, shared by experiments.
         quick: whether caps for a few minutes are wanted.
         max_rows: at most this many rows of any data set, or None.
+        max_seeds: at most this many seeds, or None.
         workers: processes for parts that are independent.
         progress: (fraction, message) for whoever watches.
         should_stop: asked between parts.
@@ -113,6 +114,7 @@ class Context:
     cache: Path
     quick: bool = False
     max_rows: int | None = None
+    max_seeds: int | None = None
     workers: int = 1
     progress: OnProgress = lambda fraction, message: None
     should_stop: Callable[[], bool] = lambda: False
@@ -133,6 +135,24 @@ class Context:
             return full
         self.caps.append(f"{what}: {quick} instead of {full}")
         return quick
+
+    def seeds(self, full: int, quick: int, what: str = "seeds") -> int:
+        """How many seeds: `--max-seeds`, else `quick` in a quick run, else `full`; said in the report.
+
+        Args:
+            full: of a run in full.
+            quick: for `--quick`.
+            what: the seeds are of.
+
+        Returns:
+            The number.
+        """
+        if self.max_seeds is None:
+            return self.cap(what, full, quick)
+        n = min(full, self.max_seeds)
+        if n < full:
+            self.caps.append(f"{what}: {n} instead of {full}")
+        return n
 
     def rows(self, quick: int) -> int | None:
         """The cap on rows: `--max-rows`, else `quick` in a quick run, else None; said in the report."""
@@ -252,6 +272,7 @@ def reproduce(
     *,
     quick: bool = False,
     max_rows: int | None = None,
+    max_seeds: int | None = None,
     workers: int = 1,
     progress: OnProgress | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -264,6 +285,7 @@ def reproduce(
             so that the same call goes on after a kill.
         quick: caps for a few minutes.
         max_rows: at most this many rows of any data set.
+        max_seeds: at most this many seeds, where an experiment has several.
         workers: processes.
         progress: called with (fraction, message).
         should_stop: True ends it between two parts.
@@ -278,11 +300,13 @@ def reproduce(
     entry = EXPERIMENTS[name]
     if max_rows is not None and max_rows < 50:
         raise InputError(f"--max-rows must be at least 50; got {max_rows}.")
+    if max_seeds is not None and max_seeds < 1:
+        raise InputError(f"--max-seeds must be at least 1; got {max_seeds}.")
     work.check_workers(workers)
     place = Path(out)
     if place.exists() and not place.is_dir():
         raise InputError(f"{place} is a file; --out takes a folder.")
-    context = Context(name, place / name, place / "cache", quick, max_rows, workers)
+    context = Context(name, place / name, place / "cache", quick, max_rows, max_seeds, workers)
     if progress is not None:
         context.progress = progress
     if should_stop is not None:
@@ -293,5 +317,6 @@ def reproduce(
     report.cost = report.cost or entry.full
     command = f"workbench reproduce {name}" + (" --quick" if quick else "")
     command += f" --max-rows {max_rows}" if max_rows is not None else ""
+    command += f" --max-seeds {max_seeds}" if max_seeds is not None else ""
     path = write_report(report, place / name, name=name, command=command, seconds=perf_counter() - began)
     return report, path
