@@ -292,7 +292,7 @@ def maps(*, quick: bool = False) -> bool:
                     flush=True,
                 )
                 # a browser without a GPU draws WebGL in software
-                good &= np.mean(frames) <= 200 and moved > 0 and "scattergl" in kinds
+                good &= float(np.mean(frames)) <= 200 and moved > 0 and "scattergl" in kinds
                 good &= (drawn < n_items) == ("drawn" in words)
                 page.context.close()
         finally:

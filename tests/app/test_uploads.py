@@ -266,7 +266,7 @@ def test_the_rows_of_the_editable_table_are_the_option_of_the_pool() -> None:
     report = inspect_table(b"d,a\n2024-01-02,1\n2024-01-03,2\n", file_name="a.csv", columns="auto")
     rows = [
         {"Column": "d", "Use as": "date", "Empty cells": "leave row out"},
-        {"Column": "a", "Use as": "category", "Empty cells": "own category"},
+        {"Column": "a", "Use as": "category", "Empty cells": "kept as empty"},
     ]
     assert uses_of_rows(rows, report) == {
         "d": {"use": "date", "empty": "drop", "format": "ISO 8601"},

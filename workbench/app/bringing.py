@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PLACE, CHOICES, VERSION = "brought", "brought-options", "brought-version"
 MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
-EMPTY = {"median": "median / commonest", "own": "own category", "drop": "leave row out"}
+EMPTY = {"median": "median / commonest", "own": "kept as empty", "drop": "leave row out"}
 KEPT = "—"
 LIKELY_CLASSES = 200
 MOST_ROWS = 13
