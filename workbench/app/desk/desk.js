@@ -247,16 +247,21 @@ class Desk extends Speaker {
       .catch((error) => place.replaceChildren(make("p", { class: "small", textContent: error instanceof TypeError ? "No answer from the server." : error.message })));
   }
 
-  matches() {
+  matches(typed = this.search) {
     // classes that hold every typed word, in any order; the model's guesses first
     const plain = (name) => name.toLowerCase().replace(/[_\-\s]+/g, " ");
-    const words = plain(this.search).split(" ").filter(Boolean);
+    const words = plain(typed).split(" ").filter(Boolean);
     const order = new Map((this.card?.guess_order || []).map((name, place) => [name, place]));
     const rank = (name) => (order.has(name) ? order.get(name) : 1e6);
     return this.data.classes
       .filter((one) => words.every((word) => plain(one.name).includes(word)))
       .map((one, place) => ({ ...one, place }))
       .sort((a, b) => rank(a.name) - rank(b.name) || a.place - b.place);
+  }
+
+  // A digit goes on with the words in the box where some class has it there; else it is a listed class's key.
+  spells(digit) {
+    return Boolean(this.search) && this.data.classes.some((one) => one.name.includes(digit)) && ["", " "].some((gap) => this.matches(this.search + gap + digit).length > 0);
   }
 
   drawAnswers() {
@@ -273,7 +278,7 @@ class Desk extends Speaker {
       this.box.placeholder = `Type to search ${classes.length} classes; Enter takes the first`;
       const found = this.matches().slice(0, 9);
       const list = this.answers.querySelector(".list");
-      list.replaceChildren(...found.map((one, place) => this.answerButton(one, String(place + 1))));
+      list.replaceChildren(...found.map((one, place) => this.answerButton(one, `${this.spells(String(place + 1)) ? "Alt+" : ""}${place + 1}`)));
       if (!found.length) list.append(make("p", { class: "empty small", textContent: "No class has these words." }));
     }
   }
@@ -521,7 +526,7 @@ class Desk extends Speaker {
     const fill = () => {
       buttons.clear();
       const fixed = [
-        row(make("kbd", { textContent: this.searching ? "1 to 9" : "1 to 9, letters" }), this.searching ? "the nine classes listed (with Alt while typing)" : "the class on the button"),
+        row(make("kbd", { textContent: this.searching ? "1 to 9" : "1 to 9, letters" }), this.searching ? "the nine classes listed (with Alt where a name has the digit)" : "the class on the button"),
         row(make("kbd", { textContent: "Esc" }), "close"),
       ];
       const own = Object.entries(words).map(([name, text]) => {
@@ -729,7 +734,7 @@ class Desk extends Speaker {
       return;
     }
     if (this.searching && !event.altKey && /^[\p{L}\p{N}]$/u.test(event.key)) {
-      if (/[1-9]/.test(event.key)) { this.pick(Number(event.key) - 1); this.take(event); return; }
+      if (/[1-9]/.test(event.key) && !this.spells(event.key)) { this.pick(Number(event.key) - 1); this.take(event); return; }
       this.box.focus({ preventScroll: true }); // the letter lands in the box
       return;
     }
@@ -774,7 +779,7 @@ class Desk extends Speaker {
     } else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !this.box.value) {
       event.preventDefault();
       this.undo();
-    } else if (/^[1-9]$/.test(event.key) && (event.altKey || !this.box.value)) {
+    } else if (/^[1-9]$/.test(event.key) && (event.altKey || !this.spells(event.key))) {
       event.preventDefault();
       this.pick(Number(event.key) - 1);
     } else if (event.altKey || (!this.box.value && !/^[\p{L}\p{N}]$/u.test(event.key))) {
