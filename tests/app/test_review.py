@@ -76,6 +76,23 @@ def test_the_wrong_label_is_the_likeliest_error(project: Session) -> None:
     assert review.verdict(right, found) == expected
 
 
+def test_a_model_that_foretells_few_labels_accuses_none(project: Session) -> None:
+    state, model = project.state, project.model
+    assert model is not None
+    codes = np.array([state.codes[int(item)] for item in model.items])
+    # as after two labels of each of many classes: it says another class of most of them
+    p = np.full((len(codes), 3), 0.1)
+    p[np.arange(len(codes)), np.where(np.arange(len(codes)) % 3 == 0, codes, (codes + 1) % 3)] = 0.8
+    found = review.opinions(state, model, (model.items, codes, p))
+    assert not any(one.wrong for one in found.values())
+    rows = [row for row in review.decisions(project) if row.item in found]
+    n, alike = len(rows), sum(not one.disagrees for one in found.values())
+    said = review.verdict(rows, found)
+    assert said.startswith(f"A model that did not see them foretells {alike} of {n} labels: it knows too little")
+    first = found[review.in_doubt_first(rows, found)[0].item]
+    assert first.self_confidence == min(one.self_confidence for one in found.values())
+
+
 def test_items_the_model_never_learnt_from_are_judged_by_the_model_itself(project: Session) -> None:
     model = project.model
     assert model is not None

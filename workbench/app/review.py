@@ -81,7 +81,8 @@ class Opinion:
         label: the class it finds most probable.
         confidence: probability of that class.
         self_confidence: probability of the given class.
-        wrong: the given label is likely wrong, by confident learning.
+        wrong: the given label is likely wrong, by confident learning; never where the models foretell
+            fewer than half of the labels, since what they then call wrong says more about them.
         disagrees: the most probable class is not the given one.
     """
 
@@ -162,12 +163,13 @@ def opinions(
     p = np.concatenate(parts)
     found = label_errors([state.codes[item] for item in items], p)
     best = p.argmax(axis=1)
+    knows = 2 * sum(state.codes[item] == best[i] for i, item in enumerate(items)) >= len(items)
     return {
         item: Opinion(
             state.classes[best[i]],
             float(p[i, best[i]]),
             float(found.self_confidence[i]),
-            bool(found.wrong[i]),
+            knows and bool(found.wrong[i]),
             int(best[i]) != state.codes[item],
         )
         for i, item in enumerate(items)
@@ -229,6 +231,12 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
     if not n:
         return "No label was compared with a model that did not see it."
     of = plural(n, "label")
+    alike = sum(row.item in found and not found[row.item].disagrees for row in rows)
+    if 2 * alike < n:
+        return (
+            f"A model that did not see them foretells {alike:,} of {of}: it knows too little yet to say "
+            "which look wrong. What it expected least comes first."
+        )
     if not wrong:
         return f"None of {of} looks wrong to a model that did not see it."
     look = "looks" if wrong == 1 else "look"

@@ -294,6 +294,8 @@ def value_maps(
         list(maps), height=height, x=axes[0], y=axes[1], horizontal_spacing=0.1 / len(maps),
         shared_xaxes="all", shared_yaxes="all",
     )  # fmt: skip
+    # pixels from the plot to the colour bars: the axis, and below its name how many labels there are
+    below = 90 if points is None else 114
     for number, (title, values) in enumerate(maps.items()):
         at = parts.place(number, len(maps))
         low, high = ranges[number] if ranges else (float(np.nanmin(values)), float(np.nanmax(values)))
@@ -306,7 +308,7 @@ def value_maps(
                 colorbar=parts.colour_bar(
                     units[number] if units else "", title_side="bottom", orientation="h", nticks=4,
                     x=sum(domain) / 2, xanchor="center", len=0.9 * (domain[1] - domain[0]),
-                    y=-90 / parts.plot_height(height, fig.layout.margin.t), yanchor="top",
+                    y=-below / parts.plot_height(height, fig.layout.margin.t), yanchor="top",
                 ),
                 hovertemplate=f"{theme.text(title)} %{{z:.3f}}<extra></extra>",
             ),
