@@ -88,7 +88,9 @@ def test_a_model_that_foretells_few_labels_accuses_none(project: Session) -> Non
     rows = [row for row in review.decisions(project) if row.item in found]
     n, alike = len(rows), sum(not one.disagrees for one in found.values())
     said = review.verdict(rows, found)
-    assert said.startswith(f"A model that did not see them foretells {alike} of {n} labels: it knows too little")
+    assert said.startswith(
+        f"A model that did not see them foretells {alike} of {n} labels: it knows too little"
+    )
     first = found[review.in_doubt_first(rows, found)[0].item]
     assert first.self_confidence == min(one.self_confidence for one in found.values())
 
