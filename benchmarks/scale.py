@@ -32,10 +32,12 @@ def _rounds(what: str, pool: Any, budget: int, goal: float, initial: str = "one-
     """Print what the rounds of a run cost; the first, which measures the geometry, lies outside."""
     from workbench.engine.runtime import prepare
     from workbench.sessions import simulate
+    from workbench.sessions.drawing import ASKED_AMONG, MANY
     from workbench.sessions.spec import MEASURED
 
     prepare()
-    run = iter(simulate(pool, budget=budget, seed=0, initial=initial, measured=MEASURED))  # as in a project
+    among = ASKED_AMONG if pool.trainable.size > MANY else 0  # as in a project
+    run = iter(simulate(pool, budget=budget, seed=0, initial=initial, measured=MEASURED, asked_among=among))
     first = next(run)
     spent, parts, last = [], [], first
     began = time.process_time()

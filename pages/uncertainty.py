@@ -151,7 +151,7 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
         from workbench.figures.bars import class_probabilities
 
         widgets.figure(
-            class_probabilities(view.model.probabilities[item], view.model.classes),
+            class_probabilities(view.model.probabilities_of(item), view.model.classes),
             f"bars-{item}-{view.model.number}",
             "What the model thinks its class is",
             config={"displayModeBar": False},
@@ -400,7 +400,7 @@ def functions(view: Any, item: int) -> None:
         )
         return
     line = mapping.line_through(session, view, item, int(column))
-    most = np.argsort(-view.model.probabilities[item], kind="stable")[:4]
+    most = np.argsort(-view.model.probabilities_of(item), kind="stable")[:4]
     from workbench.figures.teaching import class_bands
 
     fig = class_bands(

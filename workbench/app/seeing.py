@@ -54,6 +54,7 @@ class Reason:
         utility: the policy's now, or NaN.
         rank: place among the items still open, 1 = most wanted; 0 when there is no policy behind it.
         n_open: how many items are open.
+        n_drawn: how many of them the policy looks at in a round, the rank is among these; 0 for all.
     """
 
     role: str
@@ -61,6 +62,7 @@ class Reason:
     utility: float
     rank: int
     n_open: int
+    n_drawn: int = 0
 
 
 def why(session: Session, ask: Ask) -> Reason:
@@ -98,13 +100,20 @@ def why(session: Session, ask: Ask) -> Reason:
     if policy == "random":
         return Reason(ask.role, POLICIES[policy].says, float("nan"), 0, 0)
     from workbench.sessions import insight
+    from workbench.sessions.drawing import drawn
 
-    values = cached(
-        (session.id, model.number, "utilities", policy), lambda: insight.utilities_or_none(model, policy)
+    state, settings = session.state, session.settings
+    most = int(settings.get("asked_among", 0))
+    looked = cached(
+        (session.id, model.number, "drawn", most),
+        lambda: drawn(open_of(session.pool, state), int(settings["seed"]), model.number, most),
     )
-    state = session.state
+    values = cached(
+        (session.id, model.number, "utilities", policy),
+        lambda: insight.utilities_or_none(model, policy, looked),
+    )
     closed = np.array([*state.answered, *state.evaluation], dtype=np.int64)
-    found = insight.why(model, ask.item, policy, closed=closed, values=values)
+    found = insight.why(model, ask.item, policy, closed=closed, values=values, drawn=looked)
     if not np.isfinite(found.utility):
         words = title_of(policy) + "."
     elif entry is None:
@@ -113,7 +122,7 @@ def why(session: Session, ask: Ask) -> Reason:
         words = entry.sentence(found.utility).replace("%", " %")
     if searching:
         words = f"{searching[0].upper()}{searching[1:]}. {words}"
-    return Reason(ask.role, words, found.utility, found.rank, found.n_ranked)
+    return Reason(ask.role, words, found.utility, found.rank, found.n_ranked, found.drawn)
 
 
 def open_of(pool: Pool, state: ProjectState) -> Ints:

@@ -108,6 +108,10 @@ def run(
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     test_fraction: Fraction = 0.2,
     measured: Measured = 0,
+    asked_among: Annotated[
+        int,
+        typer.Option(help="Choose questions among at most so many open items, others each round; 0 is all."),
+    ] = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Write the bundle here; the same command goes on after a kill."),
@@ -140,6 +144,7 @@ def run(
         seed=seed,
         test_fraction=test_fraction,
         measured=measured,
+        asked_among=asked_among,
     )
     run_once(spec, out=out, keep=keep, quiet=quiet)
 

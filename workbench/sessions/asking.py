@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.pools.pool import Pool
+from workbench.sessions.drawing import without
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
 from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
@@ -233,7 +234,8 @@ class Questions:
         self, state: ProjectState, k: int, taken: set[int], published: Published, code: int
     ) -> list[Ask]:
         """Up to k items that the model takes for one class, surest first."""
-        free = np.setdiff1d(self.askable(state), np.fromiter(taken, dtype=np.int64, count=len(taken)))
+        gone = np.fromiter(taken, dtype=np.int64, count=len(taken))
+        free = without(self.askable(state), gone, len(self.pool))
         p = published.model.probabilities[free]
         mine = p.argmax(axis=1) == code
         order = np.argsort(-p[mine, code], kind="stable")[:k]
@@ -273,7 +275,7 @@ class Questions:
 
 def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:
     """The likeliest classes of an item, as they are recorded with a question about it."""
-    p = published.model.probabilities[item]
+    p = published.model.probabilities_of(item)
     best = np.argsort(-p, kind="stable")[:GUESSED]
     return tuple((published.keys[c], round(float(p[c]), 4)) for c in best.tolist())
 

@@ -20,6 +20,7 @@ from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
+from workbench.sessions.drawing import drawn, query_among, without
 from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.model import FittedModel, Learner, asking_policy
@@ -253,7 +254,7 @@ class Fits:
     def _looked_at(self) -> Ints | None:
         """Items whose predictions tell how a fit goes; None for all of them, as in all but large pools."""
         settings, pool = self._project.record.settings, self._project.pool
-        most = int(settings.get("measured", 0))
+        most = int(settings.get("measured", 0)) or int(settings.get("asked_among", 0))
         return measured_items(np.arange(len(pool)), int(settings["seed"]), most) if most else None
 
     def _chosen(self, state: ProjectState) -> dict[str, Any]:
@@ -286,11 +287,13 @@ class Fits:
         askable = self._questions.askable(state)
         if not askable.size:
             return None
-        closed = np.setdiff1d(self._project.pool.trainable, askable)
+        closed = without(self._project.pool.trainable, askable, len(self._project.pool))
         settings = self._project.record.settings
         rng = generator(int(settings["seed"]), model.number, QUERY)
         policy = asking_policy(model, policy, settings).policy
-        return query(policy, model.belief(closed), min(QUEUE, askable.size), rng)
+        rows = drawn(askable, int(settings["seed"]), model.number, int(settings.get("asked_among", 0)))
+        k = min(QUEUE, askable.size)
+        return query_among(model, rows, closed, lambda belief: query(policy, belief, k, rng))
 
     @retried
     def _publish(self, finished: Round, published: Published, state: ProjectState, annotator: str) -> Round:

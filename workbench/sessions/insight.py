@@ -20,6 +20,7 @@ from workbench.policies import POLICIES, argmax_probabilities, utilities
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
+from workbench.sessions.drawing import spread
 from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.randomness import MEASURE, generator
 from workbench.sessions.rounds import Round, labelled_at
@@ -34,11 +35,13 @@ class Why:
         utility: the policy's, NaN for policies without one.
         rank: 1 for the best of the items that could be asked; 0 where it cannot be asked.
         n_ranked: how many items could be asked.
+        drawn: how many of them the policy looked at, the rank is among these; 0 for all.
     """
 
     utility: float
     rank: int
     n_ranked: int
+    drawn: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,9 +235,18 @@ def measure(model: FittedModel, name: str) -> Floats:
     return utilities(name, model.belief(), generator(0, model.number, MEASURE))
 
 
-def utilities_or_none(model: FittedModel, policy: str) -> Floats:
-    """[N] a policy's utility of every item; all NaN for a selector, which gives batches and no utilities."""
+def utilities_or_none(model: FittedModel, policy: str, rows: Ints | None = None) -> Floats:
+    """[N] a policy's utility of every item; all NaN for a selector, which gives batches and no utilities.
+
+    Args:
+        model: of the round.
+        policy: a name or "package.module:function".
+        rows: [m] ascending items to look at; the others are NaN. All unless given.
+    """
     try:
+        if rows is not None:
+            rng = generator(0, model.number, MEASURE)
+            return spread(utilities(policy, model.belief_at(rows), rng), rows, len(model.pool))
         return measure(model, policy)
     except InputError:
         return np.full(len(model.pool), np.nan)
@@ -247,6 +259,7 @@ def why(
     *,
     closed: Ints | None = None,
     values: Floats | None = None,
+    drawn: Ints | None = None,
 ) -> Why:
     """Why this item.
 
@@ -256,8 +269,17 @@ def why(
         policy: a name or "package.module:function".
         closed: further items that cannot be asked (skipped, answered since).
         values: [N] the policy's utilities, where they were computed before (`utilities_or_none`).
+        drawn: [m] items the policy looked at, where these are not all.
     """
     askable = model.belief(closed).askable
+    if drawn is not None:
+        values = utilities_or_none(model, policy, drawn) if values is None else values
+        own = float(values[item])
+        if np.isnan(own) and policy in POLICIES and POLICIES[policy].rowwise:
+            own = float(utilities_or_none(model, policy, np.array([item]))[item])
+        looked = np.intersect1d(drawn, askable)
+        asked = bool(np.isfinite(own)) and item in askable
+        return Why(own, 1 + int((values[looked] > own).sum()) if asked else 0, int(askable.size), looked.size)
     values = utilities_or_none(model, policy) if values is None else values
     utility = float(values[item])
     rank = 0

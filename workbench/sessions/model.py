@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from time import perf_counter
 from typing import Any
 
@@ -14,14 +14,18 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols
 from workbench.classifiers.latent import Latent
+from workbench.classifiers.predictor import Predictor
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief
 from workbench.policies.belief import belief_of
 from workbench.policies.effective import Effective, effective_policy
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
+from workbench.sessions.drawing import MANY, IdsAt
 from workbench.sessions.latents import PoolLatents
 from workbench.sessions.randomness import FIT, generator
+
+_WORTH_KEEPING = 1000  # items
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +82,27 @@ class FittedModel:
         """[N, C] class probabilities of every item of the pool."""
         return np.asarray(self.estimator.predict_proba(self.pool.features))
 
+    def probabilities_of(self, item: int) -> Floats:
+        """[C] class probabilities of one item; of a very large pool they are not made of all for its sake."""
+        many = len(self.pool) > MANY
+        p: Floats = self.probabilities_at(np.array([item]))[0] if many else self.probabilities[item]
+        return p
+
     def probabilities_at(self, items: Ints) -> Floats:
         """[n, C] class probabilities of some items; those of the whole pool only where somebody made them."""
         if "probabilities" in self.__dict__:
             return self.probabilities[items]
-        return np.asarray(self.estimator.predict_proba(self.pool.features[items]))
+        if items.size < _WORTH_KEEPING:
+            return np.asarray(self.estimator.predict_proba(self.pool.features[items]))
+        # what tells how a fit goes is asked again of this one when the next is there
+        kept: dict[bytes, Floats] = self.__dict__.setdefault("_kept", {})
+        key = items.tobytes()
+        if key not in kept:
+            made = np.asarray(self.estimator.predict_proba(self.pool.features[items]))
+            while len(kept) > 1:
+                kept.pop(next(iter(kept)))
+            kept[key] = made
+        return kept[key]
 
     @cached_property
     def scaled(self) -> Array:
@@ -126,6 +146,28 @@ class FittedModel:
             scaled=lambda: self.scaled,
             ids=self.pool.items.ids,
         )
+
+    def belief_at(self, rows: Ints) -> Belief:
+        """What a policy sees that looks at some items only, by their places in `rows`.
+
+        Args:
+            rows: [m] ascending items; of these the training set must not be asked.
+        """
+        X = np.asarray(self.pool.features[rows])
+        known = np.isin(rows, self.items).nonzero()[0]
+        code = dict(zip(self.items.tolist(), self.codes.tolist(), strict=True))
+        labels = np.array([code[item] for item in rows[known].tolist()], dtype=np.int64)
+        return belief_of(
+            self.estimator, X, labelled=known, labels=labels, latent_mean=_mean_at(self.estimator, X),
+            scaled=None if protocols.geometry_of(self.estimator) is not None else lambda: self.scaled[rows],
+            ids=IdsAt(self.pool.items.ids, rows),
+        )  # fmt: skip
+
+
+def _mean_at(estimator: Any, X: Array) -> Callable[[], Floats] | None:
+    """Latent means of rows without the variances, made once; None where the model cannot give them so."""
+    predictor = protocols.predictor_of(estimator)
+    return cache(lambda: predictor.mean(X)) if isinstance(predictor, Predictor) else None
 
 
 class Learner:

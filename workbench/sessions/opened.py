@@ -11,6 +11,7 @@ from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions.answering import Answers
 from workbench.sessions.asking import Questions
+from workbench.sessions.drawing import MANY
 from workbench.sessions.fitting import Fits, held_out
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.model import FittedModel
@@ -148,7 +149,8 @@ class Opened:
         if not items.size:
             return Evaluation.of(0, 0, source)
         drawn = self.pool.test is not None and "measured" in self._project.record.settings
-        p = model.probabilities_at(items) if drawn else model.probabilities[items]
+        alone = drawn or len(self.pool) > MANY
+        p = model.probabilities_at(items) if alone else model.probabilities[items]
         wrong = int((p.argmax(axis=1) != truth).sum())
         among = 0 if self.pool.test is None else self.pool.test.test.size
         return Evaluation.of(int(items.size), wrong, source, int(among) if drawn else 0)

@@ -16,6 +16,7 @@ from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.features.cache import saved_map
 from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.replay import with_saved_map
+from workbench.sessions.drawing import ASKED_AMONG, MANY
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.spec import MEASURED, with_choice
@@ -80,6 +81,8 @@ def create_project(
     }
     if loaded.test is not None and loaded.test.test.size > MEASURED:
         settings["measured"] = MEASURED
+    if loaded.trainable.size > MANY:
+        settings["asked_among"] = ASKED_AMONG
     if overlap:
         settings["overlap"] = {"share": overlap, "people": people}
     events = [replace(Event.class_added(c), annotator="source") for c in names]

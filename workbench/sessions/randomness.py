@@ -14,6 +14,7 @@ MEASURE = 6
 OVERLAP = 7
 UNIFORM = 8
 SECOND = 9
+DRAWN = 10
 
 
 def generator(seed: int, number: int, stream: int) -> Generator:

@@ -11,17 +11,18 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.policies import query
-from workbench.policies.belief import PolicyFn, Query, Selector
+from workbench.policies.belief import Belief, PolicyFn, Query, Selector
 from workbench.policies.effective import DEFAULT_POLICY, check_share, mix_uniform
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
+from workbench.sessions.drawing import drawn, query_among, without
 from workbench.sessions.fitting import fit_measure_query
 from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.measure import measured_items
 from workbench.sessions.model import FittedModel, Learner, check_policy
 from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
-from workbench.sessions.spec import RunSpec, check_measured, with_choice
+from workbench.sessions.spec import RunSpec, check_asked_among, check_measured, with_choice
 from workbench.sessions.start import answerable, initial_items
 
 STATE_EVERY = 1.0
@@ -57,6 +58,7 @@ def simulate(
     test_fraction: float = 0.2,
     uniform_share: float = 0.0,
     measured: int = 0,
+    asked_among: int = 0,
     selector: str | Selector = "auto",
     progress: Checkpoint | None = None,
     callback: FitCallback | None = None,
@@ -80,6 +82,8 @@ def simulate(
         uniform_share: share of the questions drawn uniformly, whatever the policy; their utilities are
             NaN in the rounds.
         measured: how many test items the error is measured on, at most, always the same ones; 0: all.
+        asked_among: how many open items the questions are chosen among, at most, drawn anew in each
+            round; 0: all.
         selector: how a batch is chosen; "auto" is the best item for one, diverse for more.
         progress: of an interrupted run with the same arguments, to go on from; its rounds are not
             given again, and the ones that follow are what they would have been.
@@ -94,6 +98,7 @@ def simulate(
     check_policy(policy, classifier)
     check_share(uniform_share)
     check_measured(measured)
+    check_asked_among(asked_among)
     known = answerable(pool)
     if pool.test is None:
         pool = pool.split(seed, test_fraction)
@@ -129,9 +134,13 @@ def simulate(
         left = min(budget - (items.size - start.size), known.size - items.size, batch)
         if left <= 0:
             return None
-        belief = model.belief(unanswerable)
-        answer = query(policy, belief, left, generator(seed, model.number, QUERY), selector)
-        return mix_uniform(answer, belief, uniform_share, generator(seed, model.number, UNIFORM))
+
+        def answered(belief: Belief) -> Query:
+            answer = query(policy, belief, left, generator(seed, model.number, QUERY), selector)
+            return mix_uniform(answer, belief, uniform_share, generator(seed, model.number, UNIFORM))
+
+        open_ = without(known, items, len(pool)) if asked_among else known
+        return query_among(model, drawn(open_, seed, model.number, asked_among), unanswerable, answered)
 
     while True:
         turn = fit_measure_query(
@@ -194,6 +203,7 @@ def simulate_spec(
         seed=spec.seed,
         uniform_share=spec.uniform_share,
         measured=spec.measured,
+        asked_among=spec.asked_among,
         selector=spec.selector,
         progress=progress,
         callback=callback,

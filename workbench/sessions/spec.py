@@ -69,6 +69,8 @@ class RunSpec:
         uniform_share: share of the questions drawn uniformly, whatever the policy.
         measured: how many of the test items the error is measured on, at most: always the same ones, drawn
             by the seed. 0: all of them.
+        asked_among: how many open items the questions are chosen among, at most, drawn anew in each round.
+            0: all of them.
     """
 
     pool: str = "digits"
@@ -85,6 +87,7 @@ class RunSpec:
     test_fraction: float = 0.2
     uniform_share: float = 0.0
     measured: int = 0
+    asked_among: int = 0
 
     def __post_init__(self) -> None:
         if self.budget < 0:
@@ -97,6 +100,7 @@ class RunSpec:
             raise InputError(f"The test fraction must lie between 0 and 1; got {self.test_fraction}.")
         check_share(self.uniform_share)
         check_measured(self.measured)
+        check_asked_among(self.asked_among)
         parse_initial(self.initial)
         try:
             json.dumps([dict(self.pool_options), dict(self.options)], allow_nan=False)
@@ -142,6 +146,8 @@ class RunSpec:
             del document["uniform_share"]
         if not self.measured:  # likewise
             del document["measured"]
+        if not self.asked_among:
+            del document["asked_among"]
         return document
 
     @classmethod
@@ -179,6 +185,16 @@ def check_measured(measured: int) -> None:
     """
     if isinstance(measured, bool) or not isinstance(measured, int) or measured < 0:
         raise InputError(f"The items to measure on are a number, 0 for all of them; got {measured!r}.")
+
+
+def check_asked_among(n: int) -> None:
+    """Refuse a number of open items that is none.
+
+    Raises:
+        InputError: says so.
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise InputError(f"The items to choose questions among are a number, 0 for all of them; got {n!r}.")
 
 
 def parse_initial(initial: str) -> tuple[str, int | None]:

@@ -73,7 +73,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         found["at"] = _on_plane(session.pool)[ask.item].tolist()
     model = session.model
     if model is not None and ask.role not in ("evaluation", "second"):
-        p = model.probabilities[ask.item]
+        p = model.probabilities_of(ask.item)
         order = np.argsort(-p, kind="stable")
         found["guess"] = [[model.classes[c], round(float(p[c]), 4)] for c in order[:_GUESSES]]
         found["guess_order"] = [model.classes[c] for c in order[:_LISTED]]
@@ -90,6 +90,8 @@ def _why(reason: seeing.Reason) -> str:
     if not reason.rank:
         return reason.words
     place = "The most wanted" if reason.rank == 1 else f"Number {reason.rank:,}"
+    if reason.n_drawn:
+        return f"{reason.words} {place} of {reason.n_drawn:,} drawn from {reason.n_open:,} open items."
     return f"{reason.words} {place} of {reason.n_open:,} open items."
 
 

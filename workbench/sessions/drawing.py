@@ -1,0 +1,100 @@
+"""Of a pool too large to score whole in every round: the open items that questions are chosen among."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.arrays import Floats, Ints
+from workbench.policies.belief import Belief, Query
+from workbench.sessions.randomness import DRAWN, generator
+
+if TYPE_CHECKING:
+    from workbench.sessions.model import FittedModel
+
+MANY = 200_000
+"""Items from which on a new project chooses its questions among some of them."""
+ASKED_AMONG = 20_000
+"""How many these are."""
+
+
+def drawn(askable: Ints, seed: int, number: int, most: int) -> Ints | None:
+    """The items that one round's questions are chosen among.
+
+    Args:
+        askable: [n] ascending items that may be asked about.
+        seed: of the run or project.
+        number: of the round: each has a draw of its own, so every item has its chances.
+        most: how many, at most; 0 for all.
+
+    Returns:
+        [most] ascending items; None where all are looked at.
+    """
+    if not most or askable.size <= most:
+        return None
+    places = generator(seed, number, DRAWN).choice(askable.size, most, replace=False, shuffle=False)
+    return askable[np.sort(places)]
+
+
+def query_among(model: FittedModel, rows: Ints | None, closed: Ints, ask: Callable[[Belief], Query]) -> Query:
+    """What a policy answers that looks at some items of the pool only.
+
+    Args:
+        model: fitted.
+        rows: of `drawn`; None for all.
+        closed: items of the pool that must not be asked about.
+        ask: from a belief to an answer.
+
+    Returns:
+        The answer in items of the pool; utilities [N] are NaN where nobody looked.
+    """
+    if rows is None:
+        return ask(model.belief(closed))
+    seen = np.union1d(rows, model.items)  # some policies want the labelled ones beside them
+    answer = ask(model.belief_at(seen))
+    return answer._replace(
+        indices=seen[answer.indices], utilities=spread(answer.utilities, seen, len(model.pool))
+    )
+
+
+class IdsAt(Sequence[str]):
+    """Ids of some items, looked up when asked for: messages want one of many thousands.
+
+    Args:
+        ids: of all items.
+        rows: [m] items.
+    """
+
+    def __init__(self, ids: Sequence[str], rows: Ints) -> None:
+        self._ids, self._rows = ids, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self._ids[int(row)] for row in self._rows[place]]
+        return self._ids[int(self._rows[place])]
+
+
+def without(items: Ints, others: Ints, n: int) -> Ints:
+    """Ascending items that are not among others.
+
+    Args:
+        items: ascending, of n.
+        others: of n.
+        n: how many items there are in all; for a million, a mask is far quicker than a set.
+    """
+    kept = np.zeros(n, dtype=bool)
+    kept[items] = True
+    kept[others] = False
+    return np.flatnonzero(kept)
+
+
+def spread(values: Floats, rows: Ints, n: int) -> Floats:
+    """Values [m] of some items as values [n] of all, NaN elsewhere."""
+    found: Floats = np.full(n, np.nan)
+    found[rows] = values
+    return found
