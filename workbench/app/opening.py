@@ -58,9 +58,12 @@ def pool_of(path: str, options: Mapping[str, Any]) -> Pool | None:
     if job.status == "failed" and not job.details:
         manager().forget(job)  # what was wrong may be mended meanwhile
         raise InputError(job.error)
-    widgets.job_panel(job, "opening-job")
+    widgets.job_panel(job, "opening-job", height=64)
     if job.active:
-        st.caption("What is learnt is kept: cancelled and opened again, it goes on where it was.")
+        st.caption(
+            "What is learnt is kept: cancelled and opened again, it reads the items once more and goes on "
+            "with their features where it was."
+        )
     elif st.button("Go on", key="opening-go-on", icon=":material/play_arrow:"):
         _submit(path, options, key)
         st.rerun()

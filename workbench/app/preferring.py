@@ -39,7 +39,7 @@ def panel() -> None:
             "no label more is asked for. Takes up to a minute, with an encoder several."
         )
         if job is not None and (job.active or job.status != "done"):
-            widgets.job_panel(job, "preference-job")
+            widgets.job_panel(job, "preference-job", height=64)
         if job is not None and job.status == "done":
             table(job.result)
         if job is None or not job.active:
