@@ -32,7 +32,8 @@ def _rounds(what: str, pool: Any, budget: int, goal: float, initial: str = "one-
     """Print what the rounds of a run cost; the first, which measures the geometry, lies outside."""
     from workbench.engine.runtime import prepare
     from workbench.sessions import simulate
-    from workbench.sessions.drawing import ASKED_AMONG, MANY
+    from workbench.sessions.drawing import ASKED_AMONG
+    from workbench.sessions.latents import MANY
     from workbench.sessions.spec import MEASURED
 
     prepare()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, Ints
 from workbench.pools.pool import Shown
 
 
@@ -31,6 +31,26 @@ class RowNumbers(Sequence[str]):
         if not -self.n <= index < self.n:
             raise IndexError(index)
         return str(int(index) % self.n)
+
+
+class IdsAt(Sequence[str]):
+    """Ids of some items, looked up when asked for: messages want one of many thousands.
+
+    Args:
+        ids: of all items.
+        rows: [m] items.
+    """
+
+    def __init__(self, ids: Sequence[str], rows: Ints) -> None:
+        self._ids, self._rows = ids, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self._ids[int(row)] for row in self._rows[place]]
+        return self._ids[int(self._rows[place])]
 
 
 def plain(value: Any) -> Any:

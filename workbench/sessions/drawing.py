@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 import numpy as np
 
 from workbench.arrays import Floats, Ints
 from workbench.policies.belief import Belief, Query
+from workbench.sessions.model import FittedModel
 from workbench.sessions.randomness import DRAWN, generator
 
-if TYPE_CHECKING:
-    from workbench.sessions.model import FittedModel
-
-MANY = 200_000
-"""Items from which on a new project chooses its questions among some of them."""
 ASKED_AMONG = 20_000
-"""How many these are."""
+"""How many open items a new project of more than `latents.MANY` chooses its questions among."""
 
 
 def drawn(askable: Ints, seed: int, number: int, most: int) -> Ints | None:
@@ -57,26 +52,6 @@ def query_among(model: FittedModel, rows: Ints | None, closed: Ints, ask: Callab
     return answer._replace(
         indices=seen[answer.indices], utilities=spread(answer.utilities, seen, len(model.pool))
     )
-
-
-class IdsAt(Sequence[str]):
-    """Ids of some items, looked up when asked for: messages want one of many thousands.
-
-    Args:
-        ids: of all items.
-        rows: [m] items.
-    """
-
-    def __init__(self, ids: Sequence[str], rows: Ints) -> None:
-        self._ids, self._rows = ids, rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self._ids[int(row)] for row in self._rows[place]]
-        return self._ids[int(self._rows[place])]
 
 
 def without(items: Ints, others: Ints, n: int) -> Ints:

@@ -11,6 +11,8 @@ from workbench.classifiers.predictor import Predictor, Projection
 from workbench.classifiers.protocols import predictor_of
 
 CACHED_BYTES = 128_000_000
+MANY = 200_000
+"""Items of a pool from which on nothing that one question needs is computed for all of them."""
 LARGE_BYTES = 640_000_000
 """The same for what is new: a million rows at 64 points and what a choice adds to them."""
 

@@ -19,10 +19,10 @@ from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief
 from workbench.policies.belief import belief_of
 from workbench.policies.effective import Effective, effective_policy
+from workbench.pools.items import IdsAt
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
-from workbench.sessions.drawing import MANY, IdsAt
-from workbench.sessions.latents import PoolLatents
+from workbench.sessions.latents import MANY, PoolLatents
 from workbench.sessions.randomness import FIT, generator
 
 _WORTH_KEEPING = 1000  # items

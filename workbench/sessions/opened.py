@@ -11,8 +11,8 @@ from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions.answering import Answers
 from workbench.sessions.asking import Questions
-from workbench.sessions.drawing import MANY
 from workbench.sessions.fitting import Fits, held_out
+from workbench.sessions.latents import MANY
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.model import FittedModel
 from workbench.sessions.project import OpenProject, Transaction

@@ -16,7 +16,8 @@ from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.features.cache import saved_map
 from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.replay import with_saved_map
-from workbench.sessions.drawing import ASKED_AMONG, MANY
+from workbench.sessions.drawing import ASKED_AMONG
+from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.spec import MEASURED, with_choice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -135,6 +136,8 @@ def prefer(
     rows, codes, n_labels = _rows(pool, labels, seed)
     present = "pixels" if pool.image_shape is not None else name_of(pool.feature_map)
     names = list(dict.fromkeys([present, *(_sets(pool) if sets is None else sets)]))
+    tell(0.0, "Loading the engine")  # else the first set would be said to cost it
+    import_module("workbench.engine.large_margin")
     scores = []
     for number, name in enumerate(names):
         low, span = number / len(names), 1.0 / len(names)
