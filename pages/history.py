@@ -67,8 +67,22 @@ def fits_table(session: Any) -> None:
         return
     fits_curve(session)
     rows = history.fit_rows(session)
-    figures = {n: st.column_config.NumberColumn(format="%.3f") for n in ("NLL", "Brier", "ECE", "Seconds")}
-    figures["Error"] = st.column_config.NumberColumn(format="percent")
+    # in pixels: beside the side bar at 1,024 every number has a place, the model's name what is left
+    figures = {
+        name: st.column_config.NumberColumn(format=form, width=width)
+        for name, form, width in (
+            ("Fit", "localized", 45),
+            ("Labels", "localized", 62),
+            ("Error", "percent", 68),
+            ("NLL", "%.3f", 62),
+            ("Brier", "%.3f", 62),
+            ("ECE", "%.3f", 62),
+            ("Seconds", "%.3f", 72),
+        )
+    }
+    figures["Items"] = st.column_config.NumberColumn(
+        format="localized", width=62, help="How many it was measured on"
+    )
     with st.container(key="fits"):
         st.dataframe(
             pd.DataFrame(rows),

@@ -103,14 +103,14 @@ def fit_rows(session: Any) -> list[dict[str, Any]]:
     return [
         {
             "Fit": r.number,
-            "Model": _made_with(r, first),
             "Labels": r.n_labelled,
-            "Measured on": r.n_test,
+            "Items": r.n_test,
             "Error": r.error,
             "NLL": r.nll,
             "Brier": r.brier,
             "ECE": r.ece,
             "Seconds": sum(r.seconds.values()),
+            "Model": _made_with(r, first),
         }
         for r in reversed(session.rounds)
     ]
