@@ -13,6 +13,7 @@ from workbench.figures import parts, theme
 
 MOST_NAMED = 24
 """Classes that a legend names: more of them would stand in place of the map."""
+_ONE_LINE = 6  # names that one line of a legend holds at 500 pixels
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,8 @@ def pool_map(
         fig, counted if legend else f"{counted} · {len(present)} classes: point at an item for its own"
     )
     if fig.layout.showlegend:
-        # the tool bar stands above the legend, not on it
-        fig.update_layout(margin_t=70)
+        # the tool bar stands above the legend, not on it; on a narrow page many names take two lines
+        fig.update_layout(margin_t=70 if len(present) <= _ONE_LINE else 100)
     return _selectable(fig, revision)
 
 
