@@ -244,7 +244,8 @@ def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Se
     from workbench.sessions import Session
 
     names = [f"{a}_{b}_{c}" for a in ("pending", "lost", "new") for b in ("cash", "card") for c in range(12)]
-    names += ["pending_cash_withdrawal", "supply", *(f"other {i}" for i in range(3))]
+    long = [f"balance_not_updated_after_{what}" for what in ("bank_transfer", "cheque_or_cash_deposit")]
+    names += [*long, "pending_cash_withdrawal", "supply", *(f"other {i}" for i in range(3))]
     path = tmp_path / "own.csv"
     path.write_text("a\n" + "".join(f"{i}.5\n" for i in range(40)))
     with store_of(server) as store:
@@ -277,6 +278,15 @@ def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Se
     page.keyboard.type("lost card 1")
     page.wait_for_function(f"() => {DESK}.querySelectorAll('.answer').length === 3")
     press_and_wait(page, "3")
+    # two names that differ at their ends can be told apart on a small screen
+    page.set_viewport_size({"width": 1024, "height": 768})
+    page.keyboard.type("balance")
+    page.wait_for_function(f"() => {DESK}.querySelectorAll('.answer').length === 2")
+    cut = page.locator(".desk .answer .name").evaluate_all(
+        "all => all.filter(e => e.scrollHeight > e.clientHeight + 1).map(e => e.innerText)"
+    )
+    assert cut == []
+    page.keyboard.press("Escape")
     table = exported(page)
     assert dict(zip(table["id"], table["label"], strict=True)) == given
 
