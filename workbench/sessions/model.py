@@ -95,14 +95,15 @@ class FittedModel:
         if items.size < _WORTH_KEEPING:
             return np.asarray(self.estimator.predict_proba(self.pool.features[items]))
         # what tells how a fit goes is asked again of this one when the next is there
-        kept: dict[bytes, Floats] = self.__dict__.setdefault("_kept", {})
         key = items.tobytes()
-        if key not in kept:
-            made = np.asarray(self.estimator.predict_proba(self.pool.features[items]))
-            while len(kept) > 1:
-                kept.pop(next(iter(kept)))
-            kept[key] = made
-        return kept[key]
+        kept: tuple[tuple[bytes, Floats], ...] = self.__dict__.get("_kept", ())
+        for known, p in kept:
+            if known == key:
+                return p
+        made: Floats = np.asarray(self.estimator.predict_proba(self.pool.features[items]))
+        # replaced whole: another thread may be reading it
+        self.__dict__["_kept"] = (*kept[-1:], (key, made))
+        return made
 
     @cached_property
     def scaled(self) -> Array:
