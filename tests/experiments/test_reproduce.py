@@ -220,7 +220,8 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
     assert [f.verdict(bool(report.caps)) for f in report.findings] == ["partly"] * 3
     assert [f.verdict(False) for f in report.findings] == ["reproduced"] * 3
     found = json.loads((tmp_path / "a" / "policy_ranks.json").read_text())
-    assert found["n_sets"] == 7 and not found["full"]
+    assert found["n_sets"] == 7 and not found["full"] and found["model"] == "64"
+    assert "at most 80 rows of a data set" in found["caps"]
     assert found["mean_ranks"] == {
         "variation-ratio": 2.0, "entropy-of-means": 3.0, "margin": 1.0, "random": 4.0,
     }  # fmt: skip
@@ -235,5 +236,5 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
     parts = [json.loads(line) for line in (tmp_path / "cache" / "lmgp-active.jsonl").read_text().splitlines()]
     assert "20000" in str(parts[-1])
     found = json.loads((tmp_path / "b" / "policy_ranks.json").read_text())
-    assert min(found["mean_ranks"], key=found["mean_ranks"].get) == "margin"
+    assert min(found["mean_ranks"], key=found["mean_ranks"].get) == "margin" and found["model"] == "chosen"
     assert found["p_against_random"]["margin"] < 0.05

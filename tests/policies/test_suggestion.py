@@ -21,6 +21,11 @@ from workbench.policies.suggestion import suggested
             {"p_against_random": {"variation-ratio": 0.0123}},
             "usually the fewest labels: best mean rank on 7 sets, fewer than random questions (p = 0.012)",
         ),
+        (
+            {"caps": ["at most 90 rows", "seeds: 1 instead of 3"], "model": "chosen"},
+            "best mean rank on 7 sets, not shown to need fewer labels than random questions; the run was "
+            "capped: at most 90 rows, seeds: 1 instead of 3",
+        ),
     ],
 )
 def test_the_best_rank_is_suggested_with_its_test(
@@ -34,7 +39,7 @@ def test_the_best_rank_is_suggested_with_its_test(
     found = suggested()
     suggested.cache_clear()
     assert found.policy == "variation-ratio" and found.mean_ranks == ranks and not found.full
-    assert found.words == words
+    assert found.words == words and found.of_default == ("model" in tested)
 
 
 def test_the_bundled_file_names_policies_there_are() -> None:

@@ -97,16 +97,18 @@ def suggestion(policies: Sequence[str]) -> tuple[int, str]:
         policies: names, in the order shown.
 
     Returns:
-        Position of the policy that measured best on full pools, and the sentence; of the default, and ""
-        where nothing was measured in full; 0 where neither is among them.
+        Position of the policy to choose at first, and the sentence. That is the one that measured best where
+        that was measured in full, else the default, or 0 where it is not among them; "" where nothing was
+        measured with the default model.
     """
     from workbench.policies import POLICIES
     from workbench.policies.suggestion import suggested
 
     found = suggested()
-    if found.full and found.policy in policies:
-        return policies.index(found.policy), f"{POLICIES[found.policy].title} – {found.words}."
-    return policies.index(DEFAULT_POLICY) if DEFAULT_POLICY in policies else 0, ""
+    said = found.of_default and found.policy in policies
+    words = f"{POLICIES[found.policy].title} – {found.words}." if said else ""
+    first = found.policy if said and found.full else DEFAULT_POLICY
+    return policies.index(first) if first in policies else 0, words
 
 
 def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = False) -> Settings:

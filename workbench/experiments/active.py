@@ -166,6 +166,7 @@ def active(context: Context) -> Report:
     suggested = {q: round(float(r), 4) for q, r in mean.items()}
     document = {"experiment": "lmgp-active", "n_sets": len(names), "seeds": seeds, "full": not context.caps}
     against = {q: round(wilcoxon_p(areas[q], areas["random"]), 6) for q in areas if q != "random"}
+    document |= {"model": str(points), "caps": context.caps}
     document |= {"mean_ranks": suggested, "p_against_random": against}
     write_whole(context.folder / "policy_ranks.json", json_text(document))
     columns = ("inducing points", "policy", "mean rank", "mean error over the curve", "sets")

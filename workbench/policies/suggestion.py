@@ -21,6 +21,7 @@ class Suggestion(NamedTuple):
         n_sets: data sets it was measured on.
         mean_ranks: policy -> mean rank of the area under the error curve, 1 is best.
         full: whether the whole experiment was run, or a capped one.
+        of_default: whether the model that asked was the default one, which chooses its geometry.
     """
 
     policy: str
@@ -28,11 +29,12 @@ class Suggestion(NamedTuple):
     n_sets: int
     mean_ranks: dict[str, float]
     full: bool
+    of_default: bool
 
 
 @cache
 def suggested() -> Suggestion:
-    """The policy with the best mean rank at 64 inducing points, from the measured file.
+    """The policy with the best mean rank, from the measured file.
 
     Raises:
         InputError: the installation lacks the file.
@@ -47,4 +49,6 @@ def suggested() -> Suggestion:
         words = f"usually the fewest labels: {words}, fewer than random questions (p = {float(p):.2g})"
     elif policy != "random":
         words += ", not shown to need fewer labels than random questions"
-    return Suggestion(policy, words, n_sets, ranks, bool(document["full"]))
+    caps = [str(cap) for cap in document.get("caps", ())]
+    words += f"; the run was capped: {', '.join(caps)}" if caps else ""
+    return Suggestion(policy, words, n_sets, ranks, bool(document["full"]), document.get("model") == "chosen")

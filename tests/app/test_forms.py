@@ -1,0 +1,34 @@
+"""The policy that a form chooses at first, and what it says of the measured ones."""
+
+import pytest
+
+from workbench.app import forms
+from workbench.policies.effective import DEFAULT_POLICY
+from workbench.policies.suggestion import Suggestion
+
+OFFERED = ("random", "entropy-of-means", DEFAULT_POLICY)
+
+
+@pytest.mark.parametrize(
+    ("full", "of_default", "first", "said"),
+    [
+        (True, True, "entropy-of-means", True),
+        (False, True, DEFAULT_POLICY, True),  # a capped run is told, and decides nothing
+        (False, False, DEFAULT_POLICY, False),  # another model than the one that is offered
+    ],
+)
+def test_a_capped_run_is_told_and_the_default_stays(
+    monkeypatch: pytest.MonkeyPatch, full: bool, of_default: bool, first: str, said: bool
+) -> None:
+    best = Suggestion("entropy-of-means", "best mean rank on 7 sets", 7, {}, full, of_default)
+    monkeypatch.setattr("workbench.policies.suggestion.suggested", lambda: best)
+    place, words = forms.suggestion(OFFERED)
+    assert OFFERED[place] == first
+    assert words == ("Entropy of the means – best mean rank on 7 sets." if said else "")
+
+
+def test_what_is_not_offered_is_not_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = Suggestion("bald", "best mean rank on 7 sets", 7, {}, True, True)
+    monkeypatch.setattr("workbench.policies.suggestion.suggested", lambda: best)
+    place, words = forms.suggestion(OFFERED)
+    assert OFFERED[place] == DEFAULT_POLICY and words == ""
