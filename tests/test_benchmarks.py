@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from benchmarks import packaging
 from benchmarks.history import grown
 from benchmarks.packaging import Tried
 from benchmarks.release import version
+from benchmarks.reports import keep
 
 
 def test_a_cost_has_grown_when_it_is_above_the_noise_of_both_entries() -> None:
@@ -60,3 +62,19 @@ def test_the_desk_asks_what_the_page_before_it_asked_where_fits_are_quick() -> N
     assert asked(Named(), "waits", quick, 5) == (0, 1000, 2000, 3000, 4000)
     assert asked(Named(), "page", quick, 5) == asked(Named(), "desk", quick, 5) == (0, 1, 1000, 2000, 3000)
     assert asked(Named(), "page", slow, 4) == asked(Named(), "desk", slow, 4) == (0, 1, 2, 3)
+
+
+def test_a_report_becomes_a_page_with_its_pictures(tmp_path: Path) -> None:
+    report, place = tmp_path / "made" / "lsm-fig9", tmp_path / "reports"
+    (report / "figures").mkdir(parents=True)
+    Image.new("RGB", (1600, 400), "white").save(report / "figures" / "maps.png")
+    (report / "report.md").write_text(
+        "# Title\n\n![Some words](figures/maps.png)\n\n[Interactive](figures/maps.html)\n\n## Notes\n"
+    )
+    place.mkdir()
+    (place / "lsm-fig9-gone.png").write_bytes(b"of an earlier run")
+    assert keep(tmp_path / "made", place) == ["lsm-fig9"]
+    page = (place / "lsm-fig9.md").read_text()
+    assert page == "# Title\n\n![Some words](lsm-fig9-maps.png)\n\n## Notes\n"
+    assert sorted(p.name for p in place.iterdir()) == ["lsm-fig9-maps.png", "lsm-fig9.md"]
+    assert Image.open(place / "lsm-fig9-maps.png").size == (1200, 300)
