@@ -165,7 +165,7 @@ def active(context: Context) -> Report:
     context.folder.mkdir(parents=True, exist_ok=True)
     suggested = {q: round(float(r), 4) for q, r in mean.items()}
     document = {"experiment": "lmgp-active", "n_sets": len(names), "seeds": seeds, "full": not context.caps}
-    against = {q: round(wilcoxon_p(areas[q], areas["random"]), 6) for q in areas if q != "random"}
+    against = {q: float(f"{wilcoxon_p(areas[q], areas['random']):.3g}") for q in areas if q != "random"}
     document |= {"model": str(points), "caps": context.caps}
     document |= {"mean_ranks": suggested, "p_against_random": against}
     write_whole(context.folder / "policy_ranks.json", json_text(document))
