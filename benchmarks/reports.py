@@ -53,7 +53,9 @@ def _few_colours(source: Path, target: Path) -> None:
         picture = picture.resize(
             (WIDEST, round(picture.height * WIDEST / picture.width)), Image.Resampling.LANCZOS
         )
-    picture.quantize(64).save(target, optimize=True)
+    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        target, optimize=True
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -98,7 +98,7 @@ def series(
         y=y,
         height=410,
         x_options={"type": "log", "dtick": "D2"} if logarithmic else {},
-        y_options={"tickformat": ".0%"} if share else {},
+        y_options={"tickformat": ".1~%"} if share else {},
     )
     looks = parts.looks(lines, [baseline])
     for name, (at, values) in lines.items():
@@ -167,7 +167,7 @@ def pairwise_scatter(first: Array, second: Array, names: Sequence[str], *, x: st
     low, high = (float(np.min(both)), float(np.max(both))) if both.size else (0.0, 1.0)
     pad = 0.03 * max(high - low, 1e-9)
     ends = [low - pad, high + pad]
-    form = {"tickformat": ".0%", "range": ends}
+    form = {"tickformat": ".1~%", "range": ends}
     fig = theme.figure(
         x=f"{x}: accuracy", y=f"{y}: accuracy", height=460, legend=False, x_options=form, y_options=form
     )
