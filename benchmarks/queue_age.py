@@ -108,6 +108,19 @@ def interval(by_pool: list[tuple[np.ndarray, np.ndarray]], draws: int = 2000) ->
     return over_pools(False), float(low), float(high)
 
 
+def scope(quick: bool, kept: Path, seeds: int) -> tuple[tuple[str, ...], int, int, dict[str, list[float]]]:
+    """Pools, seeds, answers and the curves that are kept: of a quick run few, and nothing is kept."""
+    if quick:
+        return POOLS[:1], 2, 20, {}
+    return POOLS, seeds, BUDGET, json.loads(kept.read_text()) if kept.exists() else {}
+
+
+def keep(kept: Path, done: dict[str, list[float]]) -> None:
+    """Write finished curves, so that an interrupted run goes on."""
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(json.dumps(done, indent=0) + "\n")
+
+
 def age_in_labels(
     *, quick: bool = False, kept: Path = KEPT, seeds: int = SEEDS, ages: Sequence[int] = tuple(AGES)
 ) -> bool:
@@ -122,10 +135,7 @@ def age_in_labels(
     Returns:
         Whether the card on screen alone costs at most 2 % more labels to an error (True where not measured).
     """
-    pools, seeds, budget = (POOLS[:1], 2, 20) if quick else (POOLS, seeds, BUDGET)
-    done: dict[str, list[float]] = {}
-    if not quick and kept.exists():
-        done = json.loads(kept.read_text())
+    pools, seeds, budget, done = scope(quick, kept, seeds)
     for seed in range(seeds):
         for pool in pools:
             for age in sorted({0, *ages}):
@@ -133,8 +143,7 @@ def age_in_labels(
                 if key not in done or len(done[key]) != budget + 1:
                     done[key] = [round(e, 5) for e in curve(pool, age, seed, budget)]
                     if not quick:
-                        kept.parent.mkdir(exist_ok=True)
-                        kept.write_text(json.dumps(done, indent=0) + "\n")
+                        keep(kept, done)
     compared: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {age: [] for age in AGES if age}
     for pool in pools:
         base = _kept(done, pool, 0)

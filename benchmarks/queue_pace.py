@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.queue_age import BUDGET, GOAL, POOLS, SEEDS, interval, labels_to
+from benchmarks.queue_age import BUDGET, GOAL, SEEDS, interval, keep, labels_to, scope
 
 AHEAD = 4  # cards in the browser, the one on screen among them
 POLL = 0.5  # seconds between two looks of a page while a fit is under way
@@ -167,13 +166,10 @@ def compared(*, quick: bool = False, kept: Path = KEPT, seeds: int = SEEDS) -> b
     Returns:
         Whether the desk takes at most 2 % more labels to an error than the page before it, at every pace.
     """
-    pools, seeds, budget = (POOLS[:1], 2, 20) if quick else (POOLS, seeds, BUDGET)
-    done: dict[str, list[float]] = {}
-    if not quick and kept.exists():
-        done = json.loads(kept.read_text())
+    pools, seeds, budget, done = scope(quick, kept, seeds)
     for seed in range(seeds):
         for pool in pools:
-            _fill(done, pool, seed, budget, lambda: None if quick else _keep(kept, done))
+            _fill(done, pool, seed, budget, lambda: None if quick else keep(kept, done))
     met = True
     for name, words in WAYS.items():
         print(f"{name}: {words}")
@@ -216,11 +212,6 @@ def _fill(done: dict[str, list[float]], pool: str, seed: int, budget: int, keep:
 
 def _key(pool: str, way: str, pace: Pace, seed: int) -> str:
     return f"{pool}/{way}/{pace.answer:g}/{pace.fit:g}/{seed}"
-
-
-def _keep(kept: Path, done: dict[str, list[float]]) -> None:
-    kept.parent.mkdir(exist_ok=True)
-    kept.write_text(json.dumps(done, indent=0) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -277,8 +277,11 @@ def why(
         own = float(values[item])
         if np.isnan(own) and policy in POLICIES and POLICIES[policy].rowwise:
             own = float(utilities_or_none(model, policy, np.array([item]))[item])
-        looked = np.intersect1d(drawn, askable)
-        asked = bool(np.isfinite(own)) and item in askable
+        # a mask: of a million items sorting takes far longer, and this is asked for every card
+        is_open = np.zeros(len(model.pool), dtype=bool)
+        is_open[askable] = True
+        looked = drawn[is_open[drawn]]
+        asked = bool(np.isfinite(own) and is_open[item])
         return Why(own, 1 + int((values[looked] > own).sum()) if asked else 0, int(askable.size), looked.size)
     values = utilities_or_none(model, policy) if values is None else values
     utility = float(values[item])
