@@ -14,6 +14,7 @@ from workbench.app import current
 from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
 from workbench.app.desk.routes import class_keys, look, picture, sync
 from workbench.app.review import summary
+from workbench.app.text import plain
 from workbench.errors import InputError
 from workbench.sessions import Session
 
@@ -190,3 +191,14 @@ def test_what_the_model_sees_is_given_on_demand(home: Path, flowers: Session) ->
     }
     with pytest.raises(InputError, match="no item 9999"):
         look(digits.id, "ann", {"kind": "seen", "item": 9999}, "token")
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "said"),
+    [
+        (16560.4, 4, "16560"), (68228.91, 6, "68228.9"), (1234567.8, 6, "1234568"), (9999.6, 4, "10000"),
+        (0.12345678, 4, "0.1235"), (1e300, 6, "1e+300"), (float("nan"), 6, "nan"), (7, 4, "7"), (None, 4, ""),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_as_people_write_them(value: object, digits: int, said: str) -> None:
+    assert plain(value, digits) == said

@@ -51,9 +51,13 @@ def plain(value: object, digits: int = 6) -> str:
 
     Args:
         value: of the cell.
-        digits: significant ones of a number.
+        digits: significant ones of a number; all those before the point are written.
     """
-    return "" if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value).strip()
+    if not isinstance(value, float):
+        return "" if value is None else str(value).strip()
+    short = f"{value:.{digits}g}"
+    # a sum of money is no power of ten
+    return f"{value:.0f}" if "e+" in short and abs(value) < 1e15 else short
 
 
 def plural(n: int, one: str, many: str | None = None) -> str:
