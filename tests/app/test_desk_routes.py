@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from tests.app.desks import desk_sync, operation
 from workbench.app import current
 from workbench.app.desk import routes, tokens
-from workbench.errors import StorageError
+from workbench.errors import InputError, StorageError
 from workbench.sessions import Session
 
 
@@ -28,6 +28,30 @@ def test_a_token_is_for_one_project_one_person_and_half_a_day(home: Path) -> Non
     assert tokens.bearer(f"{forged}.{signature}", now=1000.0) is None
     assert all(tokens.bearer(wrong) is None for wrong in ("", ".", body, "é.é", "a.b.c"))
     assert (home / "desk.key").stat().st_mode & 0o077 == 0
+
+
+def test_an_address_of_a_picture_opens_pictures_alone(client: TestClient, flowers: Session) -> None:
+    token = tokens.issue(flowers.id, "ann")
+    held = tokens.bearer(token)
+    assert held is not None
+    pictures = tokens.for_pictures(held)
+    read = tokens.bearer(pictures, use="pictures")
+    assert read is not None and read.expires == held.expires and tokens.for_pictures(held) == pictures
+    assert tokens.bearer(pictures) is None and tokens.bearer(token, use="pictures") is None
+    assert post(client, flowers, **{"x-desk-token": pictures}).status_code == 401
+    where = f"/api/desk/{flowers.id}/image/0?k="
+    # iris has no pictures: who may look is told that, who may not is not
+    assert client.get(where + pictures).status_code == 404 and client.get(where + token).status_code == 401
+
+
+def test_a_key_that_was_cut_short_signs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    (tmp_path / "desk.key").write_bytes(b"")
+    with pytest.raises(InputError, match="cut short"):
+        tokens.issue("p", "ann")
+    (tmp_path / "desk.key").unlink()
+    assert tokens.bearer(tokens.issue("p", "ann")) is not None
+    assert [file.name for file in tmp_path.iterdir()] == ["desk.key"]
 
 
 @pytest.fixture

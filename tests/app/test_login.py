@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import comparison, current, login, server, sharing
+from workbench.app import comparison, current, downloads, login, server, sharing, together
 from workbench.app.desk import routes, tokens
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -85,6 +86,73 @@ def test_a_log_in_where_streamlit_looks_is_found(tmp_path: Path, monkeypatch: py
     file = written(tmp_path / ".streamlit", "[database]\nkey = 1\n")
     assert login.file_of(None) is None
     assert login.file_of(written(tmp_path / ".streamlit")) == file
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file of a log-in that this process was started with."""
+    from streamlit import config
+    from streamlit.runtime.secrets import Secrets
+
+    monkeypatch.setattr("streamlit.runtime.secrets.secrets_singleton", Secrets())
+    monkeypatch.setattr(login, "_SETTINGS", login._Settings())
+    monkeypatch.setattr(login, "_LOCKED", False)
+    before = config.get_option("secrets.files")
+    file = written(tmp_path, AUTH + '[workbench]\npeople = ["ann@example.org"]\n')
+    login.lock(file)
+    yield file
+    config.set_option("secrets.files", before)
+
+
+def _listed() -> list[bool]:
+    """Whether Ann, who is on the list, and whether Mallory, who is not, may come in."""
+    known = {"email_verified": True}
+    return [login._listed({"email": email} | known) for email in ("ann@example.org", "mallory@evil.org")]
+
+
+@pytest.mark.parametrize("people", ["people = [[", 'people = "ann@example.org"', "", None])
+def test_a_slip_in_the_file_lets_in_nobody_new(watched: Path, people: str | None) -> None:
+    from streamlit.runtime.secrets import secrets_singleton
+
+    assert login.required() and _listed() == [True, False]
+    watched.unlink()
+    if people is not None:
+        written(watched.parent, AUTH + f"[workbench]\n{people}\n")
+    assert login.required() and _listed() == [True, False]
+    assert login._origin() == "https://label.example.org"
+    # Streamlit looks at the file by itself, and has to know the cookies of who is in
+    secrets_singleton._reset()
+    assert login.required() and secrets_singleton.get("auth")["cookie_secret"] == "0123456789abcdef" * 2
+    # another whole file counts, in Streamlit too
+    written(watched.parent, AUTH.replace("0123", "9876") + '[workbench]\npeople = ["*@evil.org"]\n')
+    assert _listed() == [False, True]
+    if people != "":
+        assert secrets_singleton.get("auth")["cookie_secret"].startswith("9876")
+
+
+def test_half_a_save_without_its_tables_lets_in_nobody_new(watched: Path) -> None:
+    written(watched.parent, "[auth]\n")
+    assert login.required() and _listed() == [True, False]
+    written(watched.parent, "")
+    assert login.required() and _listed() == [True, False]
+
+
+def test_a_file_that_could_never_be_read_lets_in_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from streamlit import config
+
+    monkeypatch.setattr(login, "_SETTINGS", login._Settings())
+    monkeypatch.setattr(
+        config,
+        "get_option",
+        lambda name, real=config.get_option: (
+            [str(tmp_path / "secrets.toml")] if name == "secrets.files" else real(name)
+        ),
+    )
+    assert not login.required()
+    written(tmp_path, AUTH + "people = [[")
+    assert login.required() and _listed() == [False, False]
 
 
 # --- names of the server --------------------------------------------------------------------------------
@@ -182,8 +250,8 @@ def test_a_list_of_people_lets_in_those_on_it(guarded: dict[str, Any]) -> None:
     assert login.person_of(ANN | {"email": "ann@example.org.evil"}) is None
     assert login.person_of(ANN | {"email": ""}) is None
     # an address the provider does not vouch for is anybody's
-    assert login.person_of(ANN | {"email_verified": False}) is None
-    assert login.person_of(ANN | {"email_verified": True}) is not None
+    for said, known in ((False, False), ("false", False), (True, True), ("true", True)):
+        assert (login.person_of(ANN | {"email_verified": said}) is not None) is known
 
 
 def cookie(claims: dict[str, Any], secret: str = "s" * 32) -> str:
@@ -248,8 +316,73 @@ def test_the_desk_answers_the_person_of_its_token_only(client: TestClient) -> No
     assert answer(client, session.id, his, BOB)[0] == 403
     store.share_project(session.id, ann.key, "open")
     assert answer(client, session.id, his, BOB)[0] == 200
-    picture = client.get(f"/api/desk/{session.id}/image/1?k={his}")
-    assert picture.status_code == 403
+    held = tokens.bearer(his)
+    assert held is not None
+    where = f"/api/desk/{session.id}/image/1?k={tokens.for_pictures(held)}"
+    assert client.get(where).status_code == 403
+    cookies = {"cookie": f"_streamlit_user={cookie(BOB)}"}
+    assert client.get(where, headers=cookies).status_code == 404  # iris has no pictures
+    store.share_project(session.id, ann.key, "private")
+    assert client.get(where, headers=cookies).status_code == 403
+
+
+def _offer(project: str) -> None:
+    import streamlit as st
+
+    from workbench.app.downloads import button
+
+    st.query_params["project"] = project
+    button("Save", lambda out: out.write(b"labels"), "labels.csv", "save")
+
+
+def test_a_download_is_the_persons_it_was_offered_to_while_they_may_open_the_project(
+    guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = login.person_of(ANN), login.person_of(BOB)
+    assert ann is not None and bob is not None
+    session = Session.create("iris", owner=ann.key)
+    store = Store.open()
+    store.share_project(session.id, ann.key, "shared", [bob.key])
+    monkeypatch.setattr(login, "of_page", lambda: bob)
+    shown = AppTest.from_function(_offer, args=(session.id,)).run()
+    assert not shown.exception
+    (address,) = re.findall(r'href="([^"]*)"', "".join(e.proto.body for e in shown.get("html")))
+    # what another person, or nobody, or one who may not any more is told: nothing of the file
+    client = TestClient(Starlette(routes=downloads.routes()), base_url="http://testserver")
+
+    def taken(claims: dict[str, Any] | None) -> str:
+        headers = {} if claims is None else {"cookie": f"_streamlit_user={cookie(claims)}"}
+        answer = client.get(address, headers=headers)
+        named = answer.headers["content-disposition"]
+        return answer.text if named.endswith("labels.csv") else f"{named} {answer.text}"
+
+    assert taken(BOB) == "labels"
+    refused = [taken(ANN), taken(None)]
+    store.share_project(session.id, ann.key, "private")
+    refused.append(taken(BOB))
+    store.share_project(session.id, ann.key, "open")
+    assert taken(BOB) == "labels"
+    monkeypatch.setattr(downloads, "MINUTES", -1)
+    refused.append(taken(BOB))
+    assert len(set(refused)) == 1 and "offered no more" in refused[0] and "labels" not in refused[0]
+
+
+def test_a_room_that_is_not_yours_is_answered_as_if_there_were_none(
+    guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = login.person_of(ANN), login.person_of(BOB)
+    assert ann is not None and bob is not None
+    private = Session.create("digits", owner=ann.key).id
+    monkeypatch.setattr(login, "of_page", lambda: bob)
+    given: dict[str, str] = {}
+    monkeypatch.setattr("workbench.app.together.st.query_params", given)
+    said = []
+    for room in (private, "0123456789ab"):
+        given["room"] = room
+        with pytest.raises(InputError) as told:
+            together.shared_project()
+        said.append((type(told.value), str(told.value)))
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize(

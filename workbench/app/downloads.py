@@ -6,7 +6,8 @@ import errno
 import logging
 import mimetypes
 import secrets
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -17,6 +18,7 @@ from weakref import WeakValueDictionary
 
 import streamlit as st
 
+from workbench.app import current, login
 from workbench.errors import InputError
 from workbench.figures import export
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 BASE = "/api/download"
+MINUTES = 60  # after the page was drawn last
 _STATE = "downloads-offered"
 _BLOCK = 1 << 20
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -51,10 +54,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class _Offer:
-    """What one button of one browser's tab gives; it lives as long as that tab's session."""
+    """What one button of one browser's tab gives; it lives as long as that tab's session.
+
+    With a log-in it is for whom the page was drawn, while they may open the project that it was about.
+    """
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     file: tuple[Callable[[IO[bytes]], object], str] | None = None
+    person: str = ""
+    project: str | None = None
+    drawn: float = 0.0
+    taken: Callable[[login.Person | None], object] | None = None
 
 
 _offers: WeakValueDictionary[str, _Offer] = WeakValueDictionary()
@@ -71,6 +81,7 @@ def button(
     disabled: bool = False,
     help: str | None = None,
     width: Literal["content", "stretch"] = "content",
+    taken: Callable[[login.Person | None], object] | None = None,
 ) -> None:
     """A button that downloads a file which is made when it is pressed.
 
@@ -90,6 +101,7 @@ def button(
         disabled: there is nothing to download now.
         help: shown when the pointer rests on it.
         width: "stretch" fills what it stands in.
+        taken: called with who took the file, once it is made; for the record.
     """
     mine: dict[str, _Offer] = st.session_state.setdefault(_STATE, {})
     offer = mine.get(key)
@@ -97,6 +109,11 @@ def button(
         offer = mine[key] = _Offer()
         _offers[offer.token] = offer
     offer.file = None if disabled else (make, name)
+    offer.taken = taken
+    offer.drawn = time.monotonic()
+    if login.required():
+        person = login.of_page()
+        offer.person, offer.project = "" if person is None else person.key, current.project_id()
     shown = f'<span class="icon" aria-hidden="true">{escape(icon)}</span>' if icon else ""
     shown += escape(label)
     where = 'aria-disabled="true" role="link"' if disabled else f'href="{BASE}/{offer.token}" download'
@@ -112,17 +129,43 @@ def routes() -> list[Any]:
     return [Route(BASE + "/{token}", _download, methods=["GET"])]
 
 
+_GONE = "This file is offered no more: open the page anew and press again."
+
+
+def _admitted(offer: _Offer, cookies: Mapping[str, str]) -> login.Person | None:
+    """Who takes a file: with a log-in the person it was offered to, who may still open the project.
+
+    Raises:
+        InputError: anybody else.
+    """
+    if not login.required():
+        return None
+    person = login.of_cookies(cookies)
+    if person is None or person.key != offer.person:
+        raise login.NotYoursError("The file was offered to somebody else.")
+    if offer.project is not None:
+        login.admit(offer.project, person)
+    return person
+
+
 async def _download(request: Request) -> Response:
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import StreamingResponse
 
     offer = _offers.get(request.path_params["token"])
     file = None if offer is None else offer.file
-    if file is None:
-        return _failure("This file is offered no more: open the page anew and press again.", "file")
+    if offer is None or file is None or time.monotonic() - offer.drawn > 60 * MINUTES:
+        return _failure(_GONE, "file")
     make, name = file
     try:
+        person = await run_in_threadpool(_admitted, offer, dict(request.cookies))
+    except InputError:
+        # neither whose it was nor what it was called
+        return _failure(_GONE, "file")
+    try:
         made, size = await run_in_threadpool(_made, make)
+        if offer.taken is not None:
+            await run_in_threadpool(offer.taken, person)
     except InputError as error:
         return _failure(str(error), name)
     except OSError as error:

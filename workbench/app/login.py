@@ -9,9 +9,11 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
+import logging
 import os
+import threading
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,8 +32,13 @@ if TYPE_CHECKING:
 
 CALLBACK = "/oauth2callback"
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
+LIMITS = {
+    "projects": "how many projects one person may have",
+    "uploads_mb": "how many megabytes one person may have uploaded",
+}
 _LOCKED = False
 _KNOWN: dict[str, str] = {}
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -80,9 +87,20 @@ def check(file: Path) -> None:
     Raises:
         InputError: what is missing, or who else may read it.
     """
-    document = _document(file)
+    where = _where(file)
+    _check_document(_document(file), where)
+    if os.name == "posix" and file.stat().st_mode & 0o077:
+        raise InputError(f"{where} holds secrets that others on this machine can read: chmod 600 {file}")
+    if find_spec("authlib") is None or find_spec("httpx") is None:
+        raise InputError("A log-in needs Authlib and httpx: install workbench-labels[login].")
+
+
+def _where(file: Path | str) -> str:
+    return f"The log-in ({file}, docs/teams.md)"
+
+
+def _check_document(document: Mapping[str, Any], where: str) -> None:
     auth = document.get("auth")
-    where = f"The log-in ({file}, docs/teams.md)"
     if not isinstance(auth, Mapping):
         raise InputError(f"{where} has no table [auth].")
     callback = str(auth.get("redirect_uri", ""))
@@ -104,15 +122,16 @@ def check(file: Path) -> None:
         missing = [key for key in _NEEDED if not str(section.get(key, ""))]
         if missing:
             raise InputError(f"{where} lacks {', '.join(missing)} for the provider {name}.")
-    people = document.get("workbench", {}).get("people", [])
+    ours = document.get("workbench", {})
+    people = ours.get("people", []) if isinstance(ours, Mapping) else None
     if not isinstance(people, list) or not all(isinstance(one, str) for one in people):
         raise InputError(
             f'{where}: [workbench] people is a list of addresses: ["ann@example.org", "*@example.org"].'
         )
-    if os.name == "posix" and file.stat().st_mode & 0o077:
-        raise InputError(f"{where} holds secrets that others on this machine can read: chmod 600 {file}")
-    if find_spec("authlib") is None or find_spec("httpx") is None:
-        raise InputError("A log-in needs Authlib and httpx: install workbench-labels[login].")
+    for name, what in LIMITS.items():
+        most = ours.get(name)
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise InputError(f"{where}: [workbench] {name} is {what}: a whole number, at least 1.")
 
 
 def lock(file: Path) -> None:
@@ -122,6 +141,7 @@ def lock(file: Path) -> None:
 
     config.set_option("secrets.files", [str(file)])
     _LOCKED = True
+    _secrets()
 
 
 def names_in(file: Path) -> list[str]:
@@ -144,10 +164,103 @@ def _document(file: Path) -> dict[str, Any]:
         raise InputError(f"The file of secrets {file} cannot be read: {reason(error)}.") from error
 
 
-def _secrets() -> Mapping[str, Any]:
+class _Settings:
+    """The file of secrets as it was last read whole.
+
+    A slip in it, half a save, a file that is moved away: what was read before stays, and so nobody is let in
+    whom a whole file does not let in. A list of people that was there stays until another list is read.
+    Streamlit, which reads the same file for the log-in itself, is given what stays, too.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stamps: object = None
+        self._held: dict[str, Any] = {}
+        self._given = False
+
+    def read(self) -> dict[str, Any]:
+        """What holds now; {} where there are no secrets. A look at the file's time a call."""
+        from streamlit import config
+
+        files = tuple(str(file) for file in config.get_option("secrets.files") or ())
+        stamps = tuple((file, _stamp(file)) for file in files)
+        with self._lock:
+            if stamps != self._stamps:
+                self._take(files)
+                self._stamps = stamps
+            elif self._given and not _streamlit_has_them():
+                self._give()
+            return self._held
+
+    def _take(self, files: Sequence[str]) -> None:
+        guarded = "auth" in self._held
+        problem = ""
+        found: dict[str, Any] = {}
+        for file in files:
+            try:
+                found |= _document(Path(file)) if Path(file).suffix == ".toml" else {}
+            except InputError as error:
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    problem = str(error)
+        if guarded and not problem:
+            try:
+                _check_document(found, _where(files[-1]))
+            except InputError as error:
+                problem = str(error)
+        if problem:
+            _log.error("%s What was read before holds: nobody else is let in.", problem)
+            # nothing whole was ever read: nobody can log in until it is
+            self._held = self._held or {"auth": {}}
+        else:
+            before = self._held.get("workbench", {}).get("people") if guarded else None
+            if before and not found.get("workbench", {}).get("people"):
+                _log.warning(
+                    'The log-in names no people any more: those named before stay. ["*"] is everybody.'
+                )
+                found = {**found, "workbench": {**found.get("workbench", {}), "people": before}}
+            self._held = found
+        if (problem and guarded) or self._given:
+            self._give()
+
+    def _give(self) -> None:
+        from streamlit.runtime.secrets import secrets_singleton
+
+        kept = {name: self._held[name] for name in ("auth", "workbench") if name in self._held}
+        secrets_singleton.merge_programmatic_secrets(kept)
+        self._given = True
+
+
+def _streamlit_has_them() -> bool:
     from streamlit.runtime.secrets import secrets_singleton
 
-    return secrets_singleton if secrets_singleton.load_if_toml_exists() else {}
+    return secrets_singleton.load_if_toml_exists()
+
+
+def _stamp(file: str) -> tuple[int, ...] | None:
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+_SETTINGS = _Settings()
+
+
+def _secrets() -> Mapping[str, Any]:
+    return _SETTINGS.read()
+
+
+def limit(name: str) -> int | None:
+    """A limit for each person, as the file of the log-in has it; None where there is none.
+
+    Args:
+        name: one of `LIMITS`.
+    """
+    if not required():
+        return None
+    most = _secrets().get("workbench", {}).get(name)
+    return most if isinstance(most, int) and most > 0 else None
 
 
 # --------------------------------------------------------------------------- who it is
@@ -155,7 +268,8 @@ def _secrets() -> Mapping[str, Any]:
 
 def required() -> bool:
     """Whether people must log in."""
-    return _LOCKED or _secrets().get("auth") is not None
+    # asked first: the file is looked at with every question
+    return _secrets().get("auth") is not None or _LOCKED
 
 
 def of_page() -> Person | None:
@@ -201,12 +315,14 @@ def person_of(claims: Mapping[str, Any]) -> Person | None:
 
 def _listed(claims: Mapping[str, Any]) -> bool:
     """Whether [workbench] people names them; without a list, whoever the provider knows."""
+    if not _secrets().get("auth"):
+        return False  # nothing whole was ever read
     patterns = _secrets().get("workbench", {}).get("people", [])
     if not patterns:
         return True
     email = str(claims.get("email") or "").lower()
-    # an address that the provider itself does not vouch for is anybody's
-    return claims.get("email_verified") is not False and any(
+    # an address that the provider itself does not vouch for is anybody's; some say so in words
+    return claims.get("email_verified") in (True, "true", None) and any(
         fnmatch.fnmatchcase(email, str(pattern).lower()) for pattern in patterns if email
     )
 
@@ -275,7 +391,9 @@ class Entrance:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, or answer 403."""
-        if scope["type"] != "http" or not self._inside(str(scope.get("path", ""))) or not required():
+        # asked of sockets as well: what the log-in's file says is looked at before Streamlit reads a cookie
+        guarded = scope["type"] in ("http", "websocket") and required()
+        if not guarded or scope["type"] != "http" or not self._inside(str(scope.get("path", ""))):
             await self.app(scope, receive, send)
             return
         from starlette.concurrency import run_in_threadpool
@@ -304,6 +422,12 @@ def page() -> None:
             st.error(f"{verbatim(called, 80)} may not use this server.", icon=":material/lock:")
             if st.button("Log in as somebody else", key="log-out"):
                 st.logout()
+            return
+        if not auth:
+            st.error(
+                "The file of the log-in cannot be read: nobody is let in until it can.",
+                icon=":material/lock:",
+            )
             return
         st.markdown("Log in to see your projects and to label.")
         for name in providers(auth):

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.desk import tokens
-from workbench.app.desk.routes import BASE
-from workbench.app.keys import keys_for
+from workbench.app.desk.component import picture_address
+from workbench.app.desk.routes import class_keys
+from workbench.app.keys import MAX_BUTTONS
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -70,15 +70,13 @@ def mount(
         if isinstance(done, dict) and done.get("turn") == turn:
             act(done)
 
-    held = f"map-token-{session.id}-{session.annotator}"
-    if tokens.bearer(st.session_state.get(held, "")) is None:
-        st.session_state[held] = tokens.issue(session.id, session.annotator)
-    keys = keys_for(session.classes)
-    letters = keys.classes or ("",) * len(session.classes)
-    labels = _spoken([k for k in letters if k])
+    classes, commands = class_keys(session, session.annotator)
+    # where classes are searched by typing there is no key for each
+    keyed = len(classes) <= MAX_BUTTONS
+    labels = _spoken([one["key"] for one in classes if one["key"]]) if keyed else ""
     hint = "Keys: Tab to here, arrows walk, Enter chooses, Shift + arrows mark several"
     hint += (
-        f"; {labels} label what is chosen, {keys.commands['undo'].upper()} undoes, Esc clears."
+        f"; {labels} label what is chosen, {_spoken([commands['undo']])} undoes, Esc clears."
         if labels
         else "."
     )
@@ -86,12 +84,10 @@ def mount(
         key=key,
         data={
             "chart": chart,
-            "picture": f"{BASE}/{session.id}/image/{{item}}?k={st.session_state[held]}"
-            if session.pool.kind == "image"
-            else "",
+            "picture": picture_address(session) if session.pool.kind == "image" else "",
             "measure": measure.lower(),
-            "classes": [{"name": n, "key": k} for n, k in zip(session.classes, letters, strict=True)],
-            "commands": {"undo": keys.commands["undo"]},
+            "classes": classes if keyed else [],
+            "commands": {"undo": commands["undo"]},
             "chosen": [] if answered else [int(item) for item in chosen],
             "answered": answered,
             "start": int(start),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import current, desk, lost, oracle, widgets
+from workbench.app import current, desk, login, lost, oracle, widgets
 from workbench.app.text import percent, plural
 from workbench.errors import InputError
 
@@ -48,11 +48,15 @@ def shared_project() -> Session | None:
     given = st.query_params.get(ROOM)
     if not given:
         return None
-    if not lost.is_kept(given):
+    try:
+        there = lost.is_kept(given)
+        found = current.entered(given) if there else None
+    except login.NotYoursError:
+        found = None  # said as if there were none
+    if found is None:
         raise InputError(
             "This room is not here any more, or its address was cut. Ask for it anew, or begin a room."
         )
-    found = current.entered(given)
     if not found.pool.has_truth or found.pool.test is None:
         raise InputError("A class needs a pool whose classes are known, so that the error can be measured.")
     return found

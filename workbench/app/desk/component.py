@@ -34,14 +34,22 @@ def _registered(name: str) -> Any:
     )
 
 
-def _common(session: Session) -> dict[str, Any]:
-    """What both components need: who sits here, where to send, classes and keys."""
+def _held(session: Session) -> tuple[str, tokens.Bearer]:
+    """The token of whoever sits here, which this tab keeps while it is good."""
     import streamlit as st
 
     key = f"desk-token-{session.id}-{session.annotator}"
     held = tokens.bearer(st.session_state.get(key, ""))
     if held is None:
         st.session_state[key] = tokens.issue(session.id, session.annotator)
+        held = tokens.bearer(st.session_state[key])
+        assert held is not None
+    return st.session_state[key], held
+
+
+def _common(session: Session) -> dict[str, Any]:
+    """What both components need: who sits here, where to send, classes and keys."""
+    token, _ = _held(session)
     classes, commands = class_keys(session, session.annotator)
     person = login.of_page() if login.required() else None
     return {
@@ -49,7 +57,7 @@ def _common(session: Session) -> dict[str, Any]:
         "person": session.annotator,
         # what this browser keeps of one account is not sent as another's
         "account": "" if person is None else person.account,
-        "token": st.session_state[key],
+        "token": token,
         "base": BASE,
         "classes": classes,
         "commands": commands,
@@ -59,7 +67,7 @@ def _common(session: Session) -> dict[str, Any]:
 
 def picture_address(session: Session) -> str:
     """Where the pictures of a project are, with {item} in it, for whoever sits here."""
-    return f"{BASE}/{session.id}/image/{{item}}?k={_common(session)['token']}"
+    return f"{BASE}/{session.id}/image/{{item}}?k={tokens.for_pictures(_held(session)[1])}"
 
 
 def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> Any:

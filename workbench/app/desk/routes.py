@@ -59,7 +59,7 @@ async def _sync(request: Request) -> Response:
 
     async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
         body = await _body(request)
-        reply = await _threaded(sync, holder.project, holder.person, body, request.headers["x-desk-token"])
+        reply = await _threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
         # whether a fit is due is looked at after the reply has left
         return reply, BackgroundTask(_threaded, _keep_fitting, holder.project, holder.person)
 
@@ -72,8 +72,8 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
     async def handler(request: Request) -> Response:
         async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
             body = await _body(request)
-            token = request.headers["x-desk-token"]
-            return await _threaded(answer, holder.project, holder.person, body, token), None
+            pictures = tokens.for_pictures(holder)
+            return await _threaded(answer, holder.project, holder.person, body, pictures), None
 
         return await _answered(request, work)
 
@@ -84,7 +84,7 @@ async def _image(request: Request) -> Response:
     from starlette.responses import Response as Plain
 
     try:
-        holder = _allowed(request, str(request.query_params.get("k", "")))
+        holder = _allowed(request, str(request.query_params.get("k", "")), "pictures")
         await _threaded(_admitted, dict(request.cookies), holder)
         given = str(request.query_params.get("side", "0"))
         side = min(int(given), 4096) if given.isascii() and given.isdigit() and len(given) < 6 else 0
@@ -153,7 +153,7 @@ async def _body(request: Request) -> dict[str, Any]:
     return found
 
 
-def _allowed(request: Request, token: str) -> tokens.Bearer:
+def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
     """Who asks: this server's own page, with a token for this project."""
     from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
@@ -165,7 +165,7 @@ def _allowed(request: Request, token: str) -> tokens.Bearer:
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != host:
         raise _RefusedError(403, "Only this server's own pages may use the desk.")
-    holder = tokens.bearer(token)
+    holder = tokens.bearer(token, use=use)
     if holder is None or holder.project != request.path_params["project"]:
         raise _RefusedError(401, "This page must be opened anew.")
     return holder

@@ -9,14 +9,19 @@ import json
 import os
 import secrets
 import time
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from workbench.store.places import workbench_home
+from workbench.errors import InputError
+from workbench.store.places import private_folder, workbench_home
+from workbench.writing import write_whole
 
 HOURS = 12
 _FILE = "desk.key"
+_BYTES = 32
+_USES = ("desk", "pictures")
 
 
 @dataclass(frozen=True)
@@ -27,11 +32,13 @@ class Bearer:
         project: id of the project it is for.
         person: whose answers these are.
         expires: epoch seconds.
+        use: "desk" for all that the desk does, "pictures" for reading pictures alone.
     """
 
     project: str
     person: str
     expires: float
+    use: str = "desk"
 
 
 def issue(project: str, person: str, *, now: float | None = None) -> str:
@@ -49,27 +56,43 @@ def issue(project: str, person: str, *, now: float | None = None) -> str:
         The token, safe in a header or an address.
     """
     expires = (time.time() if now is None else now) + 3600.0 * HOURS
-    body = _packed(json.dumps([project, person, round(expires)]).encode())
+    return _signed(Bearer(project, person, round(expires)))
+
+
+def for_pictures(holder: Bearer) -> str:
+    """The token that stands in the addresses of pictures: it ends with the desk's and reads pictures alone.
+
+    Args:
+        holder: of the desk's token; the same one gives the same token, so that browsers keep the pictures.
+    """
+    return _signed(replace(holder, use="pictures"))
+
+
+def _signed(holder: Bearer) -> str:
+    body = _packed(json.dumps([holder.project, holder.person, holder.expires, holder.use]).encode())
     return f"{body}.{_signature(body)}"
 
 
-def bearer(token: str, *, now: float | None = None) -> Bearer | None:
-    """Who holds a token; None for one that is forged, damaged or expired.
+def bearer(token: str, *, use: str = "desk", now: float | None = None) -> Bearer | None:
+    """Who holds a token; None for one that is forged, damaged, expired or for another use.
 
     Args:
-        token: from `issue`.
+        token: from `issue` or `for_pictures`.
+        use: what it is wanted for: one of a picture's address opens pictures alone.
         now: epoch seconds, the clock's unless given.
     """
     body, _, signature = token.partition(".")
     if not hmac.compare_digest(_signature(body).encode(), signature.encode("utf-8", "replace")):
         return None
     try:
-        project, person, expires = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        project, person, expires, made_for = json.loads(
+            base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
+        )
     except (ValueError, TypeError):
         return None
-    if (time.time() if now is None else now) >= expires:
+    if made_for != use or use not in _USES or (time.time() if now is None else now) >= expires:
         return None
-    return Bearer(str(project), str(person), float(expires))
+    return Bearer(str(project), str(person), expires, use)
 
 
 def _signature(body: str) -> str:
@@ -85,15 +108,23 @@ def _packed(data: bytes) -> str:
 @cache
 def _key(folder: str) -> bytes:
     path = Path(folder) / _FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        # exclusive: of two servers that start at once one writes, the other reads
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        deadline = time.monotonic() + 5.0
-        while len(found := path.read_bytes()) < 32 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return found
-    with os.fdopen(handle, "wb") as file:
-        file.write(made := secrets.token_bytes(32))
-    return made
+    if not path.exists():
+        private_folder(path.parent)
+        # whole under another name first: of two servers that start at once one names it, and both read it
+        made = path.with_name(f".{_FILE}.{secrets.token_hex(8)}")
+        write_whole(made, secrets.token_bytes(_BYTES), private=True)
+        with suppress(FileExistsError):
+            try:
+                os.link(made, path)
+            except FileExistsError:
+                raise
+            except OSError:  # a disk without links
+                made.replace(path)
+        made.unlink(missing_ok=True)
+    found = path.read_bytes()
+    if len(found) < _BYTES:
+        raise InputError(
+            f"The key of the desk, {path}, is cut short: anybody could sign with it. Delete it; pages that "
+            "are open then ask to be opened anew."
+        )
+    return found
