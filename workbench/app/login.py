@@ -225,7 +225,9 @@ class _Settings:
     def _give(self) -> None:
         from streamlit.runtime.secrets import secrets_singleton
 
-        kept = {name: self._held[name] for name in ("auth", "workbench") if name in self._held}
+        kept: dict[str, Any] = {
+            name: self._held[name] for name in ("auth", "workbench") if name in self._held
+        }
         secrets_singleton.merge_programmatic_secrets(kept)
         self._given = True
 
