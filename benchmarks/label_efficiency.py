@@ -1,9 +1,11 @@
-"""How few labels: the geometry chosen from the labels, today's fixed one, and rivals, on sets of PMLB.
+"""How few labels: questions by margin against random ones, a chosen geometry against a fixed one, and rivals.
 
 `python -m benchmarks.label_efficiency [--quick] [--sets ...] [--sides ...] [--seeds N] [--questions N]`:
-one label a class, then single questions; every side has the same split and first labels. Area is the mean
-test error over the questions, final that of the last ten. Results are kept in a file, one line a run, and
-what is there is not run again: `--report` only prints the tables.
+one label a class of a set of PMLB, then single questions; every side has the same split and first labels.
+Area is the mean test error over the questions, final that of the last ten. Two sides are compared where one
+thing differs, which the line says: areas as ratios, final errors, of which some are 0, as differences.
+Results are kept in a file, one line a run with the code it is of, and what is there is not run again:
+`--report` only prints the tables.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.metrics import wilcoxon_p
+from benchmarks import kept
+from workbench.arrays import Floats
+from workbench.metrics import gaps_of, wilcoxon_p
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import simulate
@@ -35,13 +39,24 @@ OTHERS = (
     "mfeat_zernike", "churn", "pima", "pendigits", "ann_thyroid", "led7", "clean2", "mofn_3_7_10", "ring",
     "banana", "mfeat_pixel", "tokyo1", "mfeat_factors", "breast", "magic", "kr_vs_kp",
 )  # fmt: skip
+# side -> policy and choice of the geometry; "auto" is what a new project has (`benchmarks/default.py`)
 OURS: dict[str, tuple[str, str]] = {
-    "random": ("random", "fixed"),
+    "random": ("random", "auto"),
+    "random-fixed": ("random", "fixed"),
     "fixed": ("margin", "fixed"),
     "auto": ("margin", "auto"),
     "foresight": ("expected-error-reduction", "auto"),
 }
 RIVALS = ("extra-trees", "forest", "logistic", "svc")
+# two sides and the one thing in which they differ
+PAIRS: tuple[tuple[str, str, str], ...] = (
+    ("auto", "random", "the default: margin against random questions, both to the chosen geometry"),
+    ("fixed", "random-fixed", "margin against random questions, both to the fixed geometry"),
+    ("auto", "fixed", "chosen against fixed geometry, both asked by margin"),
+    ("random", "random-fixed", "chosen against fixed geometry, both asked at random"),
+    ("foresight", "auto", "expected error reduction against margin, both with the chosen geometry"),
+    ("foresight", "random", "expected error reduction against random questions, both to the chosen geometry"),
+)
 LAST = 10
 RESULTS = Path(__file__).resolve().parent / "results" / "label_efficiency.jsonl"
 
@@ -144,7 +159,7 @@ def run(given: argparse.Namespace) -> None:
         for seed in range(given.first_seed, given.first_seed + given.seeds):
             for side in given.sides:
                 key = (name, side, seed, given.questions)
-                if key in measured(given.out):
+                if key in measured(given.out):  # whatever the code was: `--report` says so
                     continue
                 pool = load_pool(f"pmlb:{name}") if pool is None else pool
                 began = time.process_time()
@@ -152,32 +167,75 @@ def run(given: argparse.Namespace) -> None:
                 errors = work(pool, side, seed, given.questions)
                 line = dict(zip(("set", "side", "seed", "questions"), key, strict=True))
                 errors = [round(error, 5) for error in errors]
-                line |= {"cpu": round(time.process_time() - began, 2), "errors": errors}
+                line |= {"cpu": round(time.process_time() - began, 2), "errors": errors} | kept.stamp()
                 with given.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
 
 
 def figures(given: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]:
     """Set -> side -> area, final and processor seconds, over the seeds; of sets where no side is missing."""
-    kept = measured(given.out)
+    lines = measured(given.out)
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name in given.sets:
         sides = {}
         for side in given.sides:
-            keys = [
-                (name, side, s, given.questions)
-                for s in range(given.first_seed, given.first_seed + given.seeds)
-            ]
-            if all(key in kept for key in keys):
-                errors = [kept[key]["errors"] for key in keys]
+            keys = _keys(given, name, side)
+            if all(key in lines for key in keys):
+                errors = [lines[key]["errors"] for key in keys]
                 sides[side] = {
                     "area": float(np.mean([np.mean(e[1:]) for e in errors])),
                     "final": float(np.mean([np.mean(e[-LAST:]) for e in errors])),
-                    "cpu": float(np.mean([kept[key]["cpu"] for key in keys])),
+                    "cpu": float(np.mean([lines[key]["cpu"] for key in keys])),
                 }
         if len(sides) == len(given.sides):
             found[name] = sides
     return found
+
+
+def _keys(given: argparse.Namespace, name: str, side: str) -> list[tuple[str, str, int, int]]:
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    return [(name, side, seed, given.questions) for seed in seeds]
+
+
+class Compared(NamedTuple):
+    """Two sides over sets, exchanged sides give the inverse and the negative.
+
+    Attributes:
+        ratio: geometric mean of the ratios of areas, over the sets where neither side has an area of 0.
+        difference: median difference of the final errors.
+        mean: mean difference of the final errors.
+        below: sets on which the first side has the smaller area, and the smaller final error.
+        above: sets on which it has the larger one.
+        p: Wilcoxon's, of areas and of final errors.
+    """
+
+    ratio: float
+    difference: float
+    mean: float
+    below: tuple[int, int]
+    above: tuple[int, int]
+    p: tuple[float, float]
+
+
+def compared(one: Mapping[str, Floats], other: Mapping[str, Floats]) -> Compared:
+    """Two sides, paired by set.
+
+    Args:
+        one: "area" and "final" -> [M] values, a set each.
+        other: likewise, of the same sets.
+    """
+    both = [(np.asarray(one[what]), np.asarray(other[what])) for what in ("area", "final")]
+    (a, b), (last, base) = both
+    some = (a > 0) & (b > 0)
+    gaps = [gaps_of(x, y) for x, y in both]
+    return Compared(
+        float(np.exp(np.log(a[some] / b[some]).mean())) if some.any() else float("nan"),
+        float(np.median(gaps[1])),
+        float(gaps[1].mean()),
+        (int((gaps[0] < 0).sum()), int((gaps[1] < 0).sum())),
+        (int((gaps[0] > 0).sum()), int((gaps[1] > 0).sum())),
+        (wilcoxon_p(a, b), wilcoxon_p(last, base)),
+    )
 
 
 def report(given: argparse.Namespace) -> None:
@@ -190,41 +248,53 @@ def report(given: argparse.Namespace) -> None:
         return
     sides = list(given.sides)
     at = {side: i for i, side in enumerate(sides)}
-    for what in ("area", "final"):
-        values = np.array([[found[name][side][what] for side in sides] for name in found])
+    table = {
+        what: np.array([[found[name][side][what] for side in sides] for name in found])
+        for what in ("area", "final")
+    }
+    for what, values in table.items():
         print(f"\n{what} of the test error, {given.questions} questions, {given.seeds} seed(s)\n")
         print("| set |", " | ".join(sides), "|")
         print("|---" * (len(sides) + 1) + "|")
         for name, row in zip(found, values, strict=True):
             print(f"| {name} |", " | ".join(f"{v:.3f}" for v in row), "|")
-        safe = np.maximum(values, 1e-3)
-        for base in ("random", "fixed"):
-            if base in at:
-                ratios = np.exp(np.log(safe / safe[:, [at[base]]]).mean(axis=0))
-                print(f"| ratio to {base} |", " | ".join(f"{v:.3f}" for v in ratios), "|")
-        compared = [s for s in sides if s in ("auto", "foresight", *RIVALS)]
-        ranks = rankdata(values[:, [at[s] for s in compared]], axis=1).mean(axis=0)
-        print("\nmean ranks:", ", ".join(f"{s} {r:.2f}" for s, r in zip(compared, ranks, strict=True)))
-        for ours in ("auto", "foresight"):
-            if ours not in at:
-                continue
-            mine = values[:, at[ours]]
-            for base in ("random", "fixed"):
-                if base in at and len(found) > 1:
-                    theirs = values[:, at[base]]
-                    p, below = wilcoxon_p(mine, theirs), int((mine < theirs).sum())
-                    print(f"{ours} below {base} on {below} of {len(found)} sets, p = {p:.2g}")
-            rivals = [at[s] for s in sides if s in RIVALS]
-            if rivals:
-                behind = mine > 1.1 * values[:, rivals].min(axis=1)
-                print(
-                    f"{ours} more than 10 % behind the best rival on {int(behind.sum())} of {len(found)} sets"
-                )
+        print("| mean |", " | ".join(f"{v:.3f}" for v in values.mean(axis=0)), "|")
+        ranked = [s for s in sides if s in ("auto", "foresight", *RIVALS)]
+        if len(ranked) > 1:
+            ranks = rankdata(np.round(values[:, [at[s] for s in ranked]], 12), axis=1).mean(axis=0)
+            print("\nmean ranks:", ", ".join(f"{s} {r:.2f}" for s, r in zip(ranked, ranks, strict=True)))
+    rivals = [(ours, rival, f"{ours} against {rival}") for ours in ("auto",) for rival in RIVALS]
+    print()
+    for one, other, what in (*PAIRS, *rivals):
+        if one in at and other in at and len(found) > 1:
+            c = compared(*({k: values[:, at[side]] for k, values in table.items()} for side in (one, other)))
+            print(
+                f"{what}: {c.ratio:.3f} of the area (below on {c.below[0]} of {len(found)} sets, p = "
+                f"{c.p[0]:.2g}); final error {100 * c.difference:+.1f} points in the median, "
+                f"{100 * c.mean:+.1f} in the mean (below on {c.below[1]}, above on {c.above[1]}, "
+                f"p = {c.p[1]:.2g})"
+            )
+    if "auto" in at:
+        for what, values in table.items():
+            mine = values[:, at["auto"]]
+            others = [at[s] for s in sides if s in RIVALS]
+            if others:
+                behind = int((mine > 1.1 * values[:, others].min(axis=1)).sum())
+                print(f"{what}: auto more than 10 % behind the best rival on {behind} of {len(found)} sets")
             if "random" in at:
-                worse = int((mine > 1.1 * values[:, at["random"]]).sum())
-                print(f"{ours} more than 10 % above random on {worse} of {len(found)} sets")
+                worse = [
+                    n for n, v in zip(found, values, strict=True) if v[at["auto"]] > 1.1 * v[at["random"]]
+                ]
+                print(
+                    f"{what}: auto more than 10 % above random on {len(worse)}: {', '.join(worse) or 'none'}"
+                )
     seconds = {side: np.mean([found[name][side]["cpu"] for name in found]) for side in sides}
     print("\nprocessor seconds a run:", ", ".join(f"{s} {v:.1f}" for s, v in seconds.items()))
+    out = [name for name in given.sets if name not in found]
+    if out:
+        print(f"Left out, as a side was not run on every seed: {', '.join(out)}.")
+    lines = measured(given.out)
+    print(kept.origins(lines[key] for name in found for side in sides for key in _keys(given, name, side)))
 
 
 def rounds(quick: bool = False) -> None:
@@ -282,7 +352,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.label_efficiency", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two sets, one seed, 20 questions, ours only")
     parser.add_argument("--sets", nargs="*", default=TUNING, help="`others`: those not tuned on")
-    parser.add_argument("--sides", nargs="*", default=("random", "fixed", "auto", *RIVALS))
+    parser.add_argument("--sides", nargs="*", default=("random", "random-fixed", "fixed", "auto", *RIVALS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--questions", type=int, default=100)
@@ -295,7 +365,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     if unknown:
         parser.error(f"no side {unknown[0]!r}; there are {', '.join((*OURS, *RIVALS))}")
     if given.quick:
-        given.sets, given.sides, given.seeds = given.sets[:2], ("random", "fixed", "auto"), 1
+        given.sets, given.sides, given.seeds = given.sets[:2], ("random", "random-fixed", "fixed", "auto"), 1
         given.questions = 20
     if not given.report:
         run(given)

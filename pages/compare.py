@@ -493,7 +493,7 @@ def saved(found: LabelsSaved | None, n: int) -> str:
         return "not on one seed"
     span = f" ({found.low:.0f} to {found.high:.0f})" if found.n_arrived >= 3 else ""
     on = f", on {found.n_arrived} of {plural(n, 'seed')}" if found.n_arrived < n else ""
-    return f"{'at least ' if found.at_least else ''}{found.mean:.0f}{span}{on}"
+    return f"{found.bound} {found.mean:.0f}{span}{on}".lstrip()
 
 
 def policy_pairs(found: list[tuple[str, Curves]], several: bool) -> None:

@@ -1,7 +1,8 @@
 """What the pages of the documentation tell people to type works as it stands there.
 
 Every command is read by the program's own parser; in the full checks every block is carried out, page by
-page, in a folder that holds the files the pages speak of.
+page, in a folder that holds the files the pages speak of: the README's in one that has a checkout's files
+alone.
 """
 
 from __future__ import annotations
@@ -30,11 +31,8 @@ from workbench.sessions import Session
 from workbench.store import Store
 
 WRITTEN = [page for page in PAGES if page.parent == ROOT or page.is_relative_to(ROOT / "docs")]
-# commands a page needs and does not show: the runs of models it speaks of
-FIRST = {
-    "README.md": ["workbench run --pool poker --budget 4 --set n_inducing=16 --out runs/a-poker"],
-    "pools.md": ["workbench projects"],
-}
+# what runs from a fresh checkout as it is printed: nothing is prepared for it but the checkout's own files
+FRESH = ("README.md",)
 # servers that run until they are stopped
 ENDLESS = ("workbench app",)
 # more than ten minutes on two cores: read by the parser, not carried out
@@ -172,8 +170,15 @@ def test_python_of_a_page_runs_block_by_block(page: Path, place: Path) -> None:
     "page", [page for page in WRITTEN if commands(page)], ids=lambda path: str(path.relative_to(ROOT))
 )
 @pytest.mark.timeout(3000)
-def test_commands_of_a_page_run_one_after_the_other(page: Path, place: Path) -> None:
-    lines = [*FIRST.get(page.name, ()), *commands(page)]
+def test_commands_of_a_page_run_one_after_the_other(
+    page: Path, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    lines = commands(page)
+    if page.name in FRESH:
+        place = tmp_path / "checkout"
+        shutil.copytree(ROOT / "data", place / "data")
+    else:
+        place = request.getfixturevalue("place")
     with cluster(place, wanted=any(CLUSTER in line for line in lines)) as address:
         for line in lines:
             if not line.startswith(ENDLESS) and not any(long in line for long in LONG):

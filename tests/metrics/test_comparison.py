@@ -47,11 +47,29 @@ def test_labels_to_reach_and_saved():
     policy = [[0.5, 0.2, 0.1, 0.1], [0.5, 0.4, 0.2, 0.1], [0.5, 0.2, 0.1, 0.1], [0.5, 0.4, 0.4, 0.4]]
     random = [[0.5, 0.4, 0.3, 0.2], [0.5, 0.4, 0.3, 0.2], [0.5, 0.4, 0.4, 0.4], [0.5, 0.4, 0.3, 0.2]]
     saved = labels_saved(n, policy, random, 0.2)
-    # 20 and 10 where both arrive; where random does not, it needs more than its 40 labels: 20 at least
+    # 20 and 10 where both arrive; where one does not, its 40 labels count: 20 on the third, 0 on the last
     assert (saved.n_both, saved.n_only_policy, saved.n_only_baseline, saved.n_arrived) == (2, 1, 1, 3)
-    assert saved.mean == pytest.approx(50 / 3) and saved.at_least
-    assert not labels_saved(n, policy[:2], random[:2], 0.2).at_least
+    assert saved.mean == pytest.approx(50 / 4) and saved.bound == "about"
+    assert labels_saved(n, policy[:2], random[:2], 0.2).bound == ""
+    assert labels_saved(n, policy[:3], random[:3], 0.2).bound == "at least"
+    assert labels_saved(n, random[:3], policy[:3], 0.2).bound == "at most"
     assert np.isnan(labels_saved(n, policy, random, 0.01).mean)
+
+
+def test_early_luck_on_one_seed_of_ten_is_no_saving():
+    policy, random = np.tile(np.linspace(0.5, 0.3, 21), (10, 1)), np.tile(np.linspace(0.5, 0.2, 21), (10, 1))
+    policy[0] = 0.1
+    saved = labels_saved(np.arange(3, 24), policy, random, 0.2)
+    assert (saved.n_arrived, saved.n_only_baseline, saved.n) == (1, 9, 10) and not saved.mostly_arrived
+    assert saved.mean == 2.0 and saved.bound == "at most", (
+        "20 on one seed, none on the nine that never arrive"
+    )
+
+
+def test_a_target_that_is_the_mean_of_equal_errors_is_reached_by_them():
+    last = np.full(6, 1 / 36)
+    assert last.mean() != last[0], "the mean of equal floats may be another float"
+    assert labels_to_reach([10, 20], [0.5, last[0]], float(last.mean()) - 1e-18) == 20
 
 
 def test_wilcoxon_against_scipy_and_by_enumeration():

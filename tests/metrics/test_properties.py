@@ -5,6 +5,7 @@ Values are small whole numbers or eighths, so that ties are met and sums are exa
 
 import itertools
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from workbench.metrics import (
     error_rate,
     expected_calibration_error,
     fleiss_kappa,
+    gaps_of,
     holm,
     labels_saved,
     labels_to_reach,
@@ -141,12 +143,14 @@ def test_labels_saved_counts_every_seed_once_and_turns_round_with_the_sides(draw
     neither = ((mine > target).all(axis=1) & (theirs > target).all(axis=1)).sum()
     assert one.n_both + one.n_only_policy + one.n_only_baseline + neither == len(mine)
     width = labels[-1] - labels[0]
-    if one.n_arrived:
+    if one.n_arrived or two.n_arrived:
         assert -width <= one.mean <= width and labels[0] <= one.labels <= labels[-1]
+        # the null check: exchanged sides give the negative, and the bound turns round
+        assert one.mean == -two.mean
+        turned = {"at least": "at most", "at most": "at least"}
+        assert two.bound == turned.get(one.bound, one.bound)
     else:
         assert np.isnan(one.mean) and np.isnan(one.labels)
-    if not one.n_only_policy and not one.n_only_baseline and one.n_both:
-        assert one.mean == -two.mean
     order = data.draw(st.permutations(range(len(mine))))
     again = labels_saved(labels, mine[order], theirs[order], target)
     assert again == pytest.approx(one, nan_ok=True)
@@ -156,6 +160,50 @@ def test_labels_saved_counts_every_seed_once_and_turns_round_with_the_sides(draw
 
 
 # paired tests
+
+
+# errors are k of n items: as floats k / n, sums and areas of them round, as fractions they do not
+counted = st.tuples(
+    st.integers(3, 4001).map(lambda n: 2 * n + 1), st.integers(2, 9), st.integers(2, 14)
+).flatmap(
+    lambda s: st.tuples(
+        st.just(s[0]),
+        *(npst.arrays(np.int64, (s[1], s[2]), elements=st.integers(0, min(s[0], 12))) for _ in range(2)),
+    )
+)
+
+
+@FEW
+@given(counted, seeds)
+def test_areas_of_whole_numbers_win_tie_and_rank_as_the_fractions_do(drawn, seed):
+    n, one, two = drawn
+    # the seeds of one side in another order: areas that are equal as fractions, summed another way
+    two = np.where(np.random.default_rng(seed).random(one.shape) < 0.7, one[:, ::-1], two)
+    labels = np.arange(10, 10 + one.shape[1])
+    exact = [
+        [
+            sum((Fraction(int(a) + int(b), 2 * n) for a, b in itertools.pairwise(row)), Fraction(0))
+            for row in side
+        ]
+        for side in (one, two)
+    ]
+    whole = np.array([[2 * n * value for value in side] for side in exact], dtype=np.int64)
+    areas = [area_under_curve(labels, side / n) for side in (one, two)]
+    found = paired_tests({"margin": areas[0], "random": areas[1]})[0]
+    assert found.wins == sum(a < b for a, b in zip(*exact, strict=True))
+    assert found.losses == sum(a > b for a, b in zip(*exact, strict=True))
+    assert found.p == wilcoxon_p(whole[0] * 1.0, whole[1] * 1.0), "ranks of whole numbers are exact"
+    np.testing.assert_array_equal(average_ranks(areas), average_ranks(whole))
+    np.testing.assert_array_equal(average_ranks(np.transpose(areas)), average_ranks(whole.T))
+    last, whole_last = [side[:, -1] / n for side in (one, two)], [side[:, -1] * 1.0 for side in (one, two)]
+    assert wilcoxon_p(*last) == wilcoxon_p(*whole_last)
+
+
+def test_equals_that_rounding_tells_apart_are_ties():
+    a, b = np.array([2, 0, 8, 6, 1, 9, 9, 6, 0, 8, 8]), np.array([3, 2, 7, 4, 1, 11, 11, 4, 0, 10, 6])
+    assert wilcoxon_p(a / 36, b / 36) == wilcoxon_p(a * 1.0, b * 1.0)
+    np.testing.assert_array_equal(average_ranks([[0.1 + 0.2, 0.3, 0.5]]), [[1.5, 1.5, 3]])
+    np.testing.assert_array_equal(gaps_of([0.1 + 0.2, 0.5], [0.3, 0.25]), [0.0, 0.25])
 
 
 @FEW

@@ -184,8 +184,9 @@ def run_comparison(
 
 def _labels_saved(saved: LabelsSaved) -> str:
     """A lower bound, and seeds on which the policy did not get there, are said."""
-    on = f" on {saved.n_arrived}" if saved.n_only_baseline else ""
-    return f"{'>= ' if saved.at_least else ''}{saved.mean:.0f}{on}"
+    on = f" on {saved.n_arrived}" if saved.n_arrived < saved.n else ""
+    bound = {"": "", "at least": ">= ", "at most": "<= ", "about": "~ "}[saved.bound]
+    return f"{bound}{saved.mean:.0f}{on}"
 
 
 def run_experiment(

@@ -19,6 +19,11 @@ from workbench.metrics.calibration import Interval
 MIN_SEEDS = 6
 """Fewest seeds for a verdict: with 5, even five wins out of five have p = .0625."""
 
+_SAME = 1e-12
+"""Values closer than this share of the largest are the same number. Errors are k of n items and areas are
+sums of such: as fractions they are equal or differ by more than 1 / (2 n labels), far above this; as floats
+equal ones differ in the sixteenth digit, which would break ties and make wins of equals."""
+
 Verdict = Literal["better", "worse", "no difference shown", "too few seeds to tell"]
 
 
@@ -110,23 +115,28 @@ def labels_to_reach(n_labelled: ArrayLike, error: ArrayLike, target: float) -> f
     Returns:
         A number of labels, NaN when it is never reached.
     """
-    reached = np.asarray(error, dtype=np.float64) <= target
+    # a target that is the mean of equal errors differs from them in the sixteenth digit
+    reached = np.asarray(error, dtype=np.float64) <= target + _SAME * abs(target)
     return float(np.asarray(n_labelled)[reached.argmax()]) if reached.any() else float("nan")
 
 
 class LabelsSaved(NamedTuple):
     """Labels one policy needed less than another to reach an error, over paired seeds.
 
+    Every seed counts: a side that did not get there within its labels counts with all of them (the
+    difference of the restricted means of survival analysis), so exchanged sides give the negative, and early
+    luck on one seed of ten does not stand for the ten.
+
     Attributes:
         target: the error.
-        mean: labels saved, over the seeds on which the policy got there; NaN when there are none.
-            Where the baseline did not, the labels it had at its end count: it needs more than those.
+        mean: labels saved, over all seeds; NaN where neither side got there on any.
         low: lower end of Student's interval.
         high: upper end.
         n_both: seeds on which both got there.
         n_only_policy: seeds on which the policy alone did.
-        n_only_baseline: seeds on which the baseline alone did; they do not count in the mean.
-        labels: that the policy had then, in the mean over the seeds that count.
+        n_only_baseline: seeds on which the baseline alone did.
+        labels: that the policy had then, in the mean over all seeds, likewise.
+        n: seeds.
     """
 
     target: float
@@ -137,16 +147,27 @@ class LabelsSaved(NamedTuple):
     n_only_policy: int
     n_only_baseline: int
     labels: float = float("nan")
+    n: int = 0
 
     @property
     def n_arrived(self) -> int:
-        """Seeds on which the policy got there: those behind the mean."""
+        """Seeds on which the policy got there."""
         return self.n_both + self.n_only_policy
 
     @property
-    def at_least(self) -> bool:
-        """Whether the mean is a lower bound, as the baseline did not get there on some of its seeds."""
-        return self.n_only_policy > 0
+    def mostly_arrived(self) -> bool:
+        """Whether the policy got there on at least half of the seeds: else there is no saving to speak of."""
+        return self.n_arrived > 0 and 2 * self.n_arrived >= self.n
+
+    @property
+    def bound(self) -> Literal["", "at least", "at most", "about"]:
+        """What the mean says of the labels saved, were there no end: a bound where a side never arrived."""
+        neither = self.n - self.n_both - self.n_only_policy - self.n_only_baseline
+        if neither or (self.n_only_policy and self.n_only_baseline):
+            return "about"
+        if self.n_only_policy:
+            return "at least"
+        return "at most" if self.n_only_baseline else ""
 
 
 def labels_saved(
@@ -173,15 +194,48 @@ def labels_saved(
     mine = np.array([labels_to_reach(n_labelled, row, target) for row in one])
     theirs = np.array([labels_to_reach(n_labelled, row, target) for row in two])
     arrived, other = np.isfinite(mine), np.isfinite(theirs)
-    needed = np.where(other, theirs, np.asarray(n_labelled, dtype=np.float64)[-1])
-    mean = low = high = float("nan")
-    if arrived.any():
-        mean, low, high, _ = mean_interval((needed - mine)[arrived], level)
+    end = np.asarray(n_labelled, dtype=np.float64)[-1]
+    spent, needed = np.where(arrived, mine, end), np.where(other, theirs, end)
+    mean = low = high = labels = float("nan")
+    if (arrived | other).any():
+        mean, low, high, _ = mean_interval(needed - spent, level)
+        labels = float(spent.mean())
     both, only_mine, only_other = (
         int(which.sum()) for which in (arrived & other, arrived & ~other, other & ~arrived)
     )
-    spent = float(mine[arrived].mean()) if arrived.any() else float("nan")
-    return LabelsSaved(target, mean, low, high, both, only_mine, only_other, spent)
+    return LabelsSaved(target, mean, low, high, both, only_mine, only_other, labels, len(one))
+
+
+def gaps_of(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Differences a - b as the fractions behind the floats have them: equal ones are equal, and a tie is 0.
+
+    Args:
+        a: [S].
+        b: [S], paired with `a`.
+
+    Returns:
+        [S].
+    """
+    one, two = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    scale = max(np.abs(one).max(initial=0.0), np.abs(two).max(initial=0.0))
+    gap = one - two
+    return np.asarray(np.sign(gap) * _snapped(np.abs(gap), scale))
+
+
+def _snapped(values: Floats, scale: float) -> Floats:
+    """Values of which those that differ by rounding alone became one; those that are nothing became 0.
+
+    Args:
+        values: [n], finite, not negative.
+        scale: size of the numbers that the values were computed from.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = np.concatenate([[0.0], values[order]])
+    starts = np.concatenate([[True], np.diff(ordered) > _SAME * scale])
+    groups = np.cumsum(starts) - 1
+    out = np.empty_like(values)
+    out[order] = ordered[starts][groups][1:]
+    return out
 
 
 class PairedTest(NamedTuple):
@@ -257,7 +311,7 @@ def paired_tests(
     corrected = holm(p_values)
     out = []
     for (a, b), p, p_holm in zip(pairs, p_values, corrected, strict=True):
-        gap = arrays[a] - arrays[b]
+        gap = gaps_of(arrays[a], arrays[b])
         mean, low, high, n = mean_interval(gap)
         out.append(
             PairedTest(
@@ -311,7 +365,7 @@ def wilcoxon_p(a: ArrayLike, b: ArrayLike) -> float:
     """
     from scipy.stats import rankdata, wilcoxon
 
-    gap = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    gap = gaps_of(a, b)
     gap = gap[gap != 0]
     if gap.size == 0:
         return 1.0
@@ -424,6 +478,8 @@ def average_ranks(values: ArrayLike, *, lower_is_better: bool = True) -> Floats:
     from scipy.stats import rankdata
 
     v = np.asarray(values, dtype=np.float64)
+    if np.isfinite(v).all():
+        v = np.sign(v) * _snapped(np.abs(v).ravel(), float(np.abs(v).max(initial=0.0))).reshape(v.shape)
     return np.asarray(rankdata(v if lower_is_better else -v, method="average", axis=1))
 
 

@@ -207,13 +207,22 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
     if found.measure != "error":
         return f"{name} is {seeds.replace('better', f'better than {baseline}')}{end[len(seeds) :]}"
     last, saved = found.n_labelled[-1], best.saved
-    if saved is None or not saved.n_arrived:
-        return f"{name} does not reach {baseline}'s last error within {last} labels; {end}"
-    # the table's numbers: each seed's, averaged over those on which the policy gets there
-    n = saved.n_arrived
-    on = f" (on {n} of {best.test.n} seeds)" if n < best.test.n else ""
-    least, count = "at least " if saved.at_least else "", round(abs(saved.mean))
-    words = f"{least}{count} saved" if saved.mean > 0 else f"{count} more"
+    if saved is None or not saved.mostly_arrived:
+        some = (
+            ""
+            if saved is None or not saved.n_arrived
+            else f" on {saved.n - saved.n_arrived} of {saved.n} seeds"
+        )
+        return f"{name} does not reach {baseline}'s last error within {last} labels{some}; {end}"
+    # the table's numbers: of all seeds, those on which a side does not get there with all of its labels
+    on = f" (reached on {saved.n_arrived} of {saved.n} seeds)" if saved.n_arrived < saved.n else ""
+    bound, count = f"{saved.bound} " * bool(saved.bound), round(abs(saved.mean))
+    if saved.mean <= 0 and saved.bound in (
+        "at least",
+        "at most",
+    ):  # what bounds a saving bounds a cost from the other side
+        bound = {"at least": "at most ", "at most": "at least "}[saved.bound]
+    words = f"{bound}{count} saved" if saved.mean > 0 else f"{bound}{count} more"
     words = words if count else "none saved"
     after = f"{saved.labels:.0f} of {last} labels{on}"
     return f"{name} reaches {baseline}'s last error after {after}: {words}; {end}"
