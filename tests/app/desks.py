@@ -14,14 +14,20 @@ from workbench.sessions import ArrayOracle, Session
 _NUMBERS = count()
 
 
-def desk_sync(session: Session, *ops: dict[str, Any], person: str = "ann", **body: Any) -> dict[str, Any]:
-    given = {"ops": list(ops), "want": 4, "have": [], "screen": None, "model": None} | body
+def desk_sync(session: Session, *ops: Any, person: str = "ann", **body: Any) -> dict[str, Any]:
+    whose = {"person": person, "project": session.id}
+    sent = [whose | op if isinstance(op, dict) else op for op in ops]
+    given = {"ops": sent, "want": 4, "have": [], "screen": None, "model": None} | body
     return sync(session.id, person, given, "token")
 
 
 def operation(kind: str, card: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     about = {} if card is None else {"ask": card["ask"], "item": card["item"]}
-    return {"op": f"op-{next(_NUMBERS)}", "kind": kind, "ms": 900, **about, **more}
+    if kind in ("label", "skip", "unsure"):
+        about["ms"] = 900
+    if kind == "grid":
+        about["rejected"] = []
+    return {"op": f"op-{next(_NUMBERS)}", "kind": kind, **about, **more}
 
 
 def answer_next(session: Session, oracle: Callable[[int], str]) -> None:

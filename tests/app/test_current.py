@@ -124,6 +124,8 @@ def test_a_click_at_the_desk_is_two_transactions_and_nothing_beside(
         "ask": shown["ask"],
         "item": shown["item"],
         "class": "setosa",
+        "person": "ann",
+        "project": session.id,
     }
     body = {
         "ops": [operation],

@@ -1,11 +1,13 @@
 """The server's side of the desk: operations in, acknowledgements and cards out."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.app.desks import desk_sync, fitted, operation
 from workbench.app import current
+from workbench.app.desk import component
 from workbench.app.desk.routes import grid, keys, look
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -55,8 +57,8 @@ def test_what_cannot_be_done_is_said_and_the_rest_is_stored(flowers: Session) ->
         {"op": 5},
         "nonsense",
     )
-    assert [ack["status"] for ack in reply["acks"]] == ["refused", "refused", "refused", "saved"]
-    assert all(ack["why"] for ack in reply["acks"][:3])
+    assert [ack["status"] for ack in reply["acks"]] == ["refused"] * 3 + ["saved"] + ["refused"] * 2
+    assert all(bool(ack["why"]) == (ack["status"] == "refused") for ack in reply["acks"])
     assert list(flowers.state.labels.values()) == ["setosa"]
 
 
@@ -133,11 +135,36 @@ def test_keys_are_a_persons_own_in_any_browser(flowers: Session) -> None:
     assert keys(flowers.id, "ann", {"keys": {"skip": "x"}}, "token")["commands"]["skip"] == "x"
     assert desk_sync(flowers)["commands"]["skip"] == "x"
     assert desk_sync(flowers, person="bob")["commands"]["skip"] == "s"
-    for wrong in ({"skip": "u"}, {"skip": "F13"}, {"dance": "x"}, {"skip": 5}):
+    for wrong in (
+        {"skip": "u"},
+        {"skip": "F13"},
+        {"dance": "x"},
+        {"skip": 5},
+        {"skip": "1"},
+        {"skip": "Tab"},
+    ):
         with pytest.raises(InputError):
             keys(flowers.id, "ann", {"keys": wrong}, "token")
     assert desk_sync(flowers)["commands"]["skip"] == "x"
     assert keys(flowers.id, "ann", {}, "token")["commands"]["skip"] == "s"
+
+
+def test_the_map_has_the_keys_of_the_desk(flowers: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.app import pointing
+
+    flowers.describe_class("virginica", shortcut="1")
+    keys(flowers.id, "bob", {"keys": {"undo": "x"}}, "token")
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr(pointing, "_registered", lambda: lambda **given: shown.append(given["data"]))
+    me = flowers.as_annotator("bob")
+    pointing.mount(
+        me, chart="c", measure="m", chosen=[1], start=0, turn=0, answered=False, act=lambda done: None
+    )
+    at_the_desk = desk_sync(flowers, person="bob")
+    assert shown[0]["classes"] == at_the_desk["classes"] == component._common(me)["classes"]
+    assert {one["name"]: one["key"] for one in shown[0]["classes"]}["virginica"] == "1"
+    assert shown[0]["commands"] == {"undo": "x"} and at_the_desk["commands"]["undo"] == "x"
+    assert "X undoes" in shown[0]["hint"]
 
 
 def test_a_second_look_is_blind_and_a_flag_comes_with_the_card(flowers: Session) -> None:

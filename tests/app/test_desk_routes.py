@@ -112,7 +112,8 @@ def test_a_full_disk_is_said_and_the_answers_are_taken_once_there_is_room(
     client: TestClient, flowers: Session, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     card = desk_sync(flowers)["queue"][0]
-    body = {"ops": [operation("label", card, **{"class": "setosa"})], "want": 0, "have": []}
+    whose = {"person": "ann", "project": flowers.id}
+    body = {"ops": [operation("label", card, **{"class": "setosa"}) | whose], "want": 0, "have": []}
     headers = {"x-desk-token": tokens.issue(flowers.id, "ann"), "content-type": "application/json"}
 
     def full(*_: Any) -> None:

@@ -25,7 +25,26 @@ def test_the_alphabet_keeps_its_letters() -> None:
     assert len(set(keys.classes)) == 26
     letters_of = {"skip": "s", "unsure": "u", "undo": "z", "redo": "y", "flag": "f", "note": "n", "grid": "g"}
     moved = {name: f"Shift+{letter}" for name, letter in letters_of.items()} | {"like": "Shift+m"}
-    assert keys.commands == COMMANDS | moved
+    assert keys.commands == COMMANDS | moved | {"clear": "Backspace", "choose": "Shift+x"}
+
+
+@pytest.mark.parametrize(
+    ("names", "changed", "shortcuts", "clear", "choose"),
+    [
+        (["cat", "dog"], {}, {}, "Backspace", "x"),
+        (["cat", "dog"], {"undo": "Backspace"}, {}, "Delete", "x"),
+        (["cat", "ox"], {}, {"ox": "x"}, "Backspace", "Shift+x"),
+        (["cat", "dog"], {"flag": "x", "undo": "Backspace", "redo": "Delete"}, {}, "", "Shift+x"),
+        ([f"c{i}" for i in range(77)], {"undo": "Backspace"}, {}, "Delete", "Alt+x"),
+    ],
+)
+def test_the_gallerys_own_commands_make_room(
+    names: list[str], changed: dict[str, str], shortcuts: dict[str, str], clear: str, choose: str
+) -> None:
+    keys = keys_for(names, changed, shortcuts)
+    assert (keys.commands["clear"], keys.commands["choose"]) == (clear, choose)
+    held = [key for key in (*keys.classes, *keys.commands.values()) if key]
+    assert len(set(held)) == len(held) and keys.commands["undo"] == changed.get("undo", keys.commands["undo"])
 
 
 def test_a_projects_and_a_persons_own_keys() -> None:

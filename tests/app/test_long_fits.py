@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.app.desks import desk_sync
 from tests.sessions.fakes import FAKE, NearestMean
 from workbench.app import current
 from workbench.app.jobs import Job
@@ -135,8 +136,11 @@ def test_a_long_fit_is_told_on_pages_and_a_cancelled_one_is_not_begun_again(
     go_on.set()
     assert job.wait(600) and job.status == "cancelled" and session.model is None
     assert current.keep_fitting(session) is None
+    # the desk looks again only while a fit is on its way
+    assert session.stale and not desk_sync(session)["numbers"]["fitting"]
     (ask,) = session.ask()
     session.tell(ask.id, session.classes[0])
+    assert desk_sync(session)["numbers"]["fitting"]
     again = current.keep_fitting(session)
     assert again is not None and again.wait(600) and again.status == "done" and not session.stale
 

@@ -184,8 +184,7 @@ def keep_fitting(current: Session) -> Job | None:
     job = manager().get(current.id, "refit")
     if job is not None and job.active:
         return job
-    if job is not None and job.status in ("failed", "cancelled") and job.partial == _fitted_on(current):
-        # the same labels would fail the same way, or take as long; another label is another chance
+    if not fit_comes(current):
         return None
     oracle = manager().get(current.id, "oracle")
     if (oracle is not None and oracle.active) or not current.stale:
@@ -213,6 +212,17 @@ def keep_fitting(current: Session) -> Job | None:
         return manager().submit(current.id, "refit", work, title="Refitting the model")
     except InputError:
         return None
+
+
+def fit_comes(current: Session) -> bool:
+    """Whether labels that the model has not seen are being fitted, or will be without a further one.
+
+    After a fit that failed or was cancelled the same labels would fail the same way, or take as long: another
+    label is another chance.
+    """
+    job = manager().get(current.id, "refit")
+    ended = job is not None and job.status in ("failed", "cancelled")
+    return job is None or not ended or job.partial != _fitted_on(current)
 
 
 def _fitted_on(current: Session) -> tuple[Any, Any, Any]:

@@ -21,6 +21,8 @@ COMMANDS = {
     "like": "m",
     "help": "?",
 }
+# what the gallery does beside: they make room for the classes and for a person's own keys
+REVIEW = {"clear": ("Backspace", "Delete"), "choose": ("x", "Shift+x")}
 _DIGITS = "1234567890"
 _LETTERS = "abcdefghijklmnopqrtvwx"
 MAX_BUTTONS = len(_DIGITS) + len(_LETTERS)
@@ -32,7 +34,7 @@ class Keys(NamedTuple):
     Attributes:
         classes: one key a class, in their order, "" where none is left; empty when there are too many
             classes for buttons and a searchable list is the better way.
-        commands: name of the command -> key.
+        commands: name of the command -> key; those of `REVIEW` are the gallery's alone.
     """
 
     classes: tuple[str, ...]
@@ -60,9 +62,8 @@ def keys_for(
     """
     given = {**COMMANDS, **(changed or {})}
     if len(classes) > MAX_BUTTONS:
-        return Keys(
-            (), {n: f"Alt+{key}" if key.isalpha() and len(key) == 1 else key for n, key in given.items()}
-        )
+        moved = {n: f"Alt+{key}" if key.isalpha() and len(key) == 1 else key for n, key in given.items()}
+        return Keys((), moved | _of_review(moved, (), {"choose": ("Alt+x",)}))
     wanted = {name: key for name, key in (shortcuts or {}).items() if name in classes}
     own = [name.lower() if _is_key(name) else "" for name in classes]
     single = all(len(name) == 1 for name in classes) and len(set(own) - {""}) == sum(k != "" for k in own)
@@ -81,7 +82,18 @@ def keys_for(
         chosen = [wanted.get(name) or others.pop(0) for name in classes]
     taken = set(chosen)
     commands = {name: key if key not in taken else f"Shift+{key}" for name, key in given.items()}
-    return Keys(tuple(chosen), commands)
+    return Keys(tuple(chosen), commands | _of_review(commands, chosen))
+
+
+def _of_review(
+    commands: Mapping[str, str], classes: Sequence[str], others: Mapping[str, tuple[str, ...]] | None = None
+) -> dict[str, str]:
+    """The gallery's own commands: each has the first of its keys that nothing else has, "" with none left."""
+    held = {*commands.values(), *classes}
+    return {
+        name: next((key for key in keys if key not in held), "")
+        for name, keys in {**REVIEW, **(others or {})}.items()
+    }
 
 
 def _is_key(name: str) -> bool:

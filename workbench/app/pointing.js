@@ -181,11 +181,8 @@ class Pointing {
   }
 
   key(event) {
-    const deep = event.composedPath()[0];
-    const walking = deep === this.place;
-    const typing = !walking && deep instanceof Element &&
-      deep.closest("input, textarea, select, [contenteditable=true], [role=slider], [role=combobox], [role=dialog]");
-    if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const walking = event.composedPath()[0] === this.place;
+    if (theirs(event, this.place) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (walking && NAVIGATION[event.key]) {
       event.preventDefault();
       if (event.shiftKey && this.cursor !== null && !this.picked.includes(this.cursor)) this.picked.push(this.cursor);
@@ -201,18 +198,15 @@ class Pointing {
       this.picked = [];
       return this.send({ kind: "clear" });
     }
-    const command = Object.entries(this.data.commands).find(([, key]) => this.pressed(event, key));
+    if (event.repeat) return; // one press is one answer, and takes back one
+    const key = pressed(event);
+    const command = Object.entries(this.data.commands).find(([, one]) => one === key);
     if (command && (walking || this.data.chosen.length || this.data.answered)) return this.send({ kind: command[0] });
-    const found = this.data.classes.find((one) => one.key && this.pressed(event, one.key));
-    if (found && this.data.chosen.length && !event.repeat) {
+    const found = this.data.classes.find((one) => one.key && one.key === key);
+    if (found && this.data.chosen.length) {
       event.preventDefault();
       this.send({ kind: "label", class: found.name, items: this.data.chosen });
     }
-  }
-
-  pressed(event, key) {
-    const shift = key.startsWith("Shift+");
-    return event.shiftKey === shift && event.key.toLowerCase() === key.replace("Shift+", "").toLowerCase();
   }
 
   send(what) {

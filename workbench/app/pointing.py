@@ -30,10 +30,11 @@ _CSS = (
 def _registered() -> Any:
     import streamlit as st
 
-    script = Path(__file__).resolve().parent / "pointing.js"
-    return st.components.v2.component(
-        "workbench_pointing", html=_HTML, css=_CSS, js=script.read_text(encoding="utf-8")
-    )
+    here = Path(__file__).resolve().parent
+    scripts = [
+        file.read_text(encoding="utf-8") for file in (here / "desk" / "keyboard.js", here / "pointing.js")
+    ]
+    return st.components.v2.component("workbench_pointing", html=_HTML, css=_CSS, js="\n".join(scripts))
 
 
 def mount(

@@ -182,6 +182,14 @@ class Answers:
             if checked_id(given.id) in state.operations:
                 return Acknowledgement(given.id, "saved")
             more = {**given.more, "operation": given.id}
+            if (
+                given.ask
+                and given.item >= 0
+                and (about := self._question(transaction, given.ask).item) != given.item
+            ):
+                raise InputError(
+                    f"The question is about item {about}, and the answer about item {given.item}."
+                )
             if given.kind == "label":
                 self.tell(transaction, given.ask, Event.label(given.label, **given.more), given.id, late=True)
             elif given.kind in ("skip", "unsure"):

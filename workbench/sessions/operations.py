@@ -23,7 +23,7 @@ class Operation:
             the questions of a grid), "correct" (one's own earlier answer: a class, or "" for unsure),
             "relabel" or "clear" (items in review), "want" (to be asked about items), "undo" or "redo".
         ask: id of the question.
-        item: index into the pool, for "flag", "note" and "correct".
+        item: index into the pool, for "flag", "note" and "correct"; with a question, the item it must be of.
         items: indices, for "relabel", "clear" and "want".
         label: name of the class, for "label", "confirm", "correct" and "relabel".
         text: of a note, the reason of a flag, or how wanted items were found.

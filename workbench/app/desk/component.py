@@ -22,10 +22,10 @@ AHEAD = 4  # cards in the browser: more make the policy's choices old, fewer run
 
 @cache
 def _registered(name: str) -> Any:
-    """The component whose own script is `name`.js, after what both share."""
+    """The component whose own script is `name`.js, after what they share."""
     import streamlit as st
 
-    scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in ("parts", name)]
+    scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in ("keyboard", "parts", name)]
     return st.components.v2.component(
         f"workbench_{name}",
         html='<div class="desk-place"></div>',

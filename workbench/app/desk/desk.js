@@ -42,13 +42,21 @@ class Desk extends Speaker {
     const year = 365 * 24 * 3600;
     document.cookie = `${data.cookie}=${encodeURIComponent(data.person)}; path=/; max-age=${year}; samesite=strict`;
     if (another) {
-      // somebody else sits down: what the one before did is theirs, and was sent with their token
+      // somebody else sits down: what the one before did is theirs, and waits here for them where it was not sent
+      this.close();
       this.queue = [];
       this.history = [];
+      this.undone = [];
+      this.closed.clear();
       this.done.clear();
       this.awaited.clear();
+      this.flags.clear();
+      this.after.clear();
+      this.faster = 0;
+      this.reported = this.model = null;
       this.view = this.trail = null;
       this.numbers = null;
+      this.say("");
       this.pump();
     }
   }
@@ -72,7 +80,7 @@ class Desk extends Speaker {
     this.head = make("div", { class: "head" });
     this.title = make("span", { class: "title" });
     this.badge = make("span", { class: "badge" });
-    this.head.append(this.title, this.badge, make("span", { class: "space" }), this.status);
+    this.head.append(this.title, this.badge, make("span", { class: "space" }), this.status, this.shelf);
     this.stage = make("div", { class: "stage" });
     this.answers = make("div", { class: "answers" });
     this.box = make("input", {
@@ -553,7 +561,7 @@ class Desk extends Speaker {
       }
       fill();
     };
-    const plain = () => Object.fromEntries(Object.entries(this.data.commands).map(([name, key]) => [name, key.replace(/^(Shift|Alt)\+/, "")]));
+    const plain = () => Object.fromEntries(Object.keys(words).map((name) => [name, this.data.commands[name].replace(/^(Shift|Alt)\+/, "")]));
     fill();
     const reset = make("button", { class: "command", textContent: "Keys as they come", onclick: () => keep({}) });
     const overlay = this.open("Keys", table, told, reset);
@@ -565,6 +573,7 @@ class Desk extends Speaker {
       else choose(name);
       return true;
     };
+    overlay.all = () => waiting !== null; // any key may be the new one
     overlay.escape = () => {
       if (!waiting) return false;
       waiting = null;
@@ -596,11 +605,12 @@ class Desk extends Speaker {
       place.replaceChildren(...all.map((card) => {
         const tag = card.kind ? make("span", { class: "given", textContent: this.answerOf(card) }) : card.open ? null : make("span", { class: "given", textContent: "to measure on" });
         const tile = make("button", { class: `tile ${card.open ? "" : "shut"}`, title: untold(card.id, this.data.classes), "aria-pressed": String(!chosen.has(card.item)), disabled: !card.open }, faceOf(card.face), tag);
-        tile.addEventListener("click", () => {
+        tile.addEventListener("click", (event) => {
           if (chosen.has(card.item)) chosen.delete(card.item);
           else chosen.add(card.item);
           tile.setAttribute("aria-pressed", String(!chosen.has(card.item)));
           name();
+          if (event.detail) this.overlay?.node.firstChild.focus({ preventScroll: true }); // Enter goes on after the pointer
         });
         return tile;
       }));
@@ -666,9 +676,11 @@ class Desk extends Speaker {
     const letters = "abcdefghijklmnopqrstuvwx";
     const tiles = reply.items.map((card, place) => {
       const tile = make("button", { class: "tile", title: untold(card.id, this.data.classes), "aria-pressed": "false" }, faceOf(card.face), make("kbd", { textContent: letters[place] || "" }));
-      tile.addEventListener("click", () => flip(place));
+      tile.addEventListener("click", (event) => { flip(place); rest(event); });
       return tile;
     });
+    // after the pointer Enter confirms; on a tile that was reached by Tab it turns that tile
+    const rest = (event) => { if (event.detail) this.overlay?.node.firstChild.focus({ preventScroll: true }); };
     const confirm = make("button", { class: "command strong" });
     const flip = (place) => {
       const item = reply.items[place].item;
@@ -677,14 +689,21 @@ class Desk extends Speaker {
       tiles[place].setAttribute("aria-pressed", String(wrong.has(item)));
       words();
     };
-    const words = () => confirm.replaceChildren(`Confirm ${counted(reply.items.length - wrong.size, "item")} as ${reply.class}`, make("kbd", { textContent: "Enter" }));
+    const words = () => {
+      const n = reply.items.length - wrong.size;
+      confirm.disabled = !n;
+      confirm.replaceChildren(n ? `Confirm ${counted(n, "item")} as ${reply.class}` : "Nothing is left to confirm", make("kbd", { textContent: n ? "Enter" : "Esc" }));
+    };
     const done = () => {
+      if (confirm.disabled) return;
       const kept = reply.items.filter((card) => !wrong.has(card.item)).map((card) => card.ask);
       const rejected = reply.items.filter((card) => wrong.has(card.item)).map((card) => card.ask);
       const operation = this.send({ kind: "grid", class: reply.class, asks: kept, rejected });
       this.did(operation, { kind: "grid" });
+      this.after.set(operation.op, ({ left_out: others = 0 }) => this.say(
+        `${counted(kept.length - others, "item")} confirmed as ${reply.class}` + (others ? `; ${others} were answered, or are held, by somebody else.` : "."),
+      ));
       this.close();
-      this.say(`${counted(kept.length, "item")} confirmed as ${reply.class}.`);
     };
     confirm.addEventListener("click", done);
     words();
@@ -720,7 +739,7 @@ class Desk extends Speaker {
       this.overlayKey(event);
       return;
     }
-    if (event.composedPath()[0] === this.box || this.elsewhere(event)) return; // the box has its own handler
+    if (event.composedPath()[0] === this.box || theirs(event)) return; // the box has its own handler
     if ((event.ctrlKey || event.metaKey) && !event.altKey) {
       const key = event.key.toLowerCase();
       if (key === "z" && !event.shiftKey) { this.undo(); this.take(event); }
@@ -751,8 +770,6 @@ class Desk extends Speaker {
     if (key === null) return false;
     const found = this.data.classes.find((one) => one.key && one.key === key);
     if (found && !this.searching) { this.label(found.name); return true; }
-    const onButton = this.node.getRootNode().activeElement?.tagName === "BUTTON";
-    if (onButton && (key === "Enter" || key === " ")) return false; // the button's own
     const acts = {
       skip: () => this.answer({ kind: "skip" }), unsure: () => this.answer({ kind: "unsure" }), undo: () => this.undo(),
       redo: () => this.redo(), flag: () => this.flag(), note: () => this.note(), grid: () => this.grid(), help: () => this.help(),
@@ -817,7 +834,7 @@ class Desk extends Speaker {
   request() {
     const ahead = this.ahead;
     return {
-      ops: this.outbox.batch(), want: Math.max(0, ahead - this.queue.filter((card) => card.ask).length),
+      ops: this.sends(), want: Math.max(0, ahead - this.queue.filter((card) => card.ask).length),
       have: this.queue.map((card) => card.ask).filter(Boolean), screen: this.card?.ask || null, turned: this.turned, model: this.model,
     };
   }
@@ -825,12 +842,11 @@ class Desk extends Speaker {
   take_in(reply, asked) {
     let jumps = false;
     this.reported = asked.screen;
-    for (const ack of reply.acks || []) {
-      const item = this.outbox.waiting.get(ack.op)?.operation.item;
+    for (const ack of this.acknowledge(reply, asked)) {
+      const item = ack.operation?.item;
       if (item !== undefined) this.done.delete(item); // what comes for it from now on is asked knowing the answer
-      this.outbox.drop(ack.op);
       jumps = this.awaited.delete(ack.op) || jumps;
-      if (ack.status !== "saved" && ack.why) this.say(ack.why, "bad");
+      if (ack.status !== "saved") this.history = this.history.filter((one) => one.op !== ack.op); // no undo takes it back
     }
     const before = this.card;
     const gone = new Set(reply.gone || []);

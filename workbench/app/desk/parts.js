@@ -2,6 +2,8 @@
 
 const LIMIT = 15000; // ms until a request is given up
 const BATCH = 100; // operations in one request
+const OCTETS = 200000; // of them: the route takes 256 kB
+const LAST_OCTETS = 50000; // what a browser sends for a page that closes is 64 kB at most
 
 const make = (tag, properties = {}, ...children) => {
   const node = document.createElement(tag);
@@ -19,21 +21,24 @@ const make = (tag, properties = {}, ...children) => {
 const newId = () =>
   [...crypto.getRandomValues(new Uint8Array(9))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
+// what the browser keeps: read, written (whether it was) or, with null, thrown away
 const stored = (key, value) => {
   try {
-    return value === undefined ? localStorage.getItem(key) : localStorage.setItem(key, value);
+    if (value === undefined) return localStorage.getItem(key);
+    if (value === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, value);
+    return true;
   } catch {
-    return null;
+    return value === undefined ? null : false;
   }
 };
 
-// a key as people read it, and a press as the server names it
-const keyNames = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
-const keyName = (key) => keyNames[key] || (key && key.length === 1 ? key.toUpperCase() : (key || "").replace(/\+([a-z])$/, (_, one) => `+${one.toUpperCase()}`));
-const pressed = (event) => {
-  const letter = /^[a-z]$/i.test(event.key);
-  if (event.altKey) return /^Key[A-Z]$/.test(event.code) ? `Alt+${event.code[3].toLowerCase()}` : null;
-  return event.shiftKey && letter ? `Shift+${event.key.toLowerCase()}` : event.key.length === 1 ? event.key.toLowerCase() : event.key;
+const parsed = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 };
 
 // a name that may be broken after its signs, so that no word is cut
@@ -64,58 +69,103 @@ const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n ===
 // --------------------------------------------------------------------------------------------- outbox
 
 class Outbox {
-  // Operations not yet acknowledged, in order; each also lies in localStorage.
+  // Operations not yet acknowledged, in order; each also lies in localStorage. What the server can never take is
+  // set aside there, until the person has looked at it.
   constructor(project, account) {
     // with a log-in: what one account did is never sent as another's
-    this.prefix = account ? `desk-${account}/${project}/` : `desk/${project}/`;
+    const place = `${account ? `-${account}` : ""}/${project}/`;
+    this.prefix = `desk${place}`;
+    this.shelf = `desk-aside${place}`;
     this.tab = newId();
     this.sequence = 0;
-    this.refused = false; // whether the browser keeps nothing
-    this.waiting = new Map(); // operation id -> {key, operation}
+    this.waiting = new Map(); // operation id -> {key, operation, stored}
+    this.aside = new Map(); // key -> {why, operation}
     this.adopt();
   }
 
   adopt() {
     // what a closed or reloaded tab left behind; the server takes each operation once
+    for (const key of this.keys(this.prefix)) {
+      const text = stored(key);
+      const operation = parsed(text);
+      if (!operation || typeof operation.op !== "string") {
+        stored(key, null);
+        if (text) this.shelve("it cannot be read any more", text);
+      } else if (!this.waiting.has(operation.op)) this.waiting.set(operation.op, { key, operation, stored: true });
+    }
+    for (const key of this.keys(this.shelf)) this.aside.set(key, parsed(stored(key)) || { why: "", operation: stored(key) });
+  }
+
+  keys(prefix) {
     try {
-      const keys = Object.keys(localStorage).filter((key) => key.startsWith(this.prefix)).sort();
-      for (const key of keys) {
-        const operation = JSON.parse(localStorage.getItem(key));
-        if (operation && operation.op && !this.waiting.has(operation.op)) this.waiting.set(operation.op, { key, operation });
-      }
+      return Object.keys(localStorage).filter((key) => key.startsWith(prefix)).sort();
     } catch {
-      this.refused = true;
+      return [];
     }
   }
 
+  place(prefix) {
+    return `${prefix}${String(Date.now()).padStart(14, "0")}/${this.tab}/${String(this.sequence++).padStart(8, "0")}`;
+  }
+
   add(operation) {
-    const time = String(Date.now()).padStart(14, "0");
-    const key = `${this.prefix}${time}/${this.tab}/${String(this.sequence++).padStart(8, "0")}`;
-    this.waiting.set(operation.op, { key, operation });
-    try {
-      localStorage.setItem(key, JSON.stringify(operation));
-    } catch {
-      this.refused = true;
-    }
+    const entry = { key: this.place(this.prefix), operation, stored: false };
+    this.waiting.set(operation.op, entry);
+    entry.stored = stored(entry.key, JSON.stringify(operation));
   }
 
   drop(op) {
     const found = this.waiting.get(op);
     if (!found) return;
     this.waiting.delete(op);
-    try {
-      localStorage.removeItem(found.key);
-    } catch {
-      this.refused = true;
+    stored(found.key, null);
+    // there is room again
+    for (const entry of this.waiting.values()) if (!entry.stored) entry.stored = stored(entry.key, JSON.stringify(entry.operation));
+  }
+
+  // whether the browser keeps nothing, or not all of it
+  get refused() {
+    return [...this.waiting.values()].some((entry) => !entry.stored);
+  }
+
+  setAside(op, why) {
+    const found = this.waiting.get(op);
+    if (!found) return;
+    this.shelve(why, found.operation);
+    this.drop(op);
+  }
+
+  shelve(why, operation) {
+    const key = this.place(this.shelf);
+    this.aside.set(key, { why, operation });
+    stored(key, JSON.stringify({ why, operation }));
+  }
+
+  throwAway() {
+    for (const key of this.aside.keys()) stored(key, null);
+    this.aside.clear();
+  }
+
+  // of whoever sits here; what somebody else did waits for them
+  of(person) {
+    return [...this.waiting.values()].filter((entry) => entry.operation.person === person);
+  }
+
+  others(person) {
+    return [...this.waiting.values()].filter((entry) => entry.operation.person !== person);
+  }
+
+  // the first of them, as many as fit into a request
+  batch(person, most = BATCH, octets = OCTETS) {
+    const found = [];
+    let left = octets;
+    for (const entry of this.of(person)) {
+      entry.octets ??= new TextEncoder().encode(JSON.stringify(entry.operation)).length + 1;
+      left -= entry.octets;
+      if (found.length >= most || (found.length && left < 0)) break;
+      found.push(entry.operation);
     }
-  }
-
-  get size() {
-    return this.waiting.size;
-  }
-
-  batch() {
-    return [...this.waiting.values()].slice(0, BATCH).map((entry) => entry.operation);
+    return found;
   }
 }
 
@@ -192,6 +242,9 @@ class Speaker {
     this.parent = null;
     this.status = make("span", { class: "status", role: "status" });
     this.message = make("div", { class: "message", role: "alert", hidden: true });
+    this.shelf = make("button", { class: "command quiet", hidden: true, title: "What the server cannot take", onclick: () => this.showAside() });
+    this.single = 0; // operations that are sent one by one, as a request of them all was refused
+    this.after = new Map(); // operation id -> what is said once it is acknowledged
   }
 
   // the page's script ran again: who sits here, and a token
@@ -222,20 +275,15 @@ class Speaker {
     return this.parent !== null && this.node.isConnected;
   }
 
-  // whether keys are somebody else's: those of a field, a menu, a table
-  elsewhere(event) {
-    const target = event.composedPath()[0];
-    if (document.querySelector("[data-testid=stDialog]")) return true; // wherever the focus is
-    return target instanceof Element && target.closest("input, textarea, select, [contenteditable=true], [role=slider], [role=listbox], [role=menu], [role=dialog], [role=grid], [role=tab], [role=combobox], [role=radiogroup]");
-  }
-
-  // an overlay takes all keys while it is open
+  // an overlay takes all keys while it is open, but those that press one of its buttons
   overlayKey(event) {
     const target = event.composedPath()[0];
+    if (event.key === "Tab") return;
     if (event.key === "Escape") {
       if (!this.overlay.escape?.()) this.close();
       this.take(event);
-    } else if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return;
+    } else if (presses(event) && !this.overlay.all?.()) return;
+    else if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return;
     else if (this.overlay.keys && !event.ctrlKey && !event.metaKey && !event.altKey && this.overlay.keys(event.key)) this.take(event);
   }
 
@@ -248,18 +296,23 @@ class Speaker {
   }
 
   drawStatus() {
-    const waiting = this.outbox.size;
+    const waiting = this.outbox.of(this.data.person).length;
     let words = "all saved";
     if (this.expired) words = "this page must be opened anew; " + (waiting ? `${waiting} kept in this browser` : "nothing is waiting");
     else if (this.problem) words = `${this.problem}; ${waiting} kept in this browser, trying again`;
     else if (waiting) words = `saving ${waiting} ...`;
     if (this.outbox.refused) words += " (this browser keeps nothing: do not close the page while saving)";
+    const others = this.outbox.others(this.data.person);
+    if (others.length) words += `; ${others.length} of ${[...new Set(others.map((entry) => entry.operation.person || "nobody"))].join(", ")} kept here for them`;
     this.status.textContent = words;
+    this.shelf.hidden = !this.outbox.aside.size;
+    this.shelf.textContent = `${this.outbox.aside.size} set aside`;
     this.status.className = `status ${this.expired || this.problem ? "bad" : waiting ? "busy" : "good"}`;
   }
 
   send(operation) {
-    const whole = { op: newId(), time: new Date().toISOString(), ...operation };
+    const { person, project } = this.data;
+    const whole = { op: newId(), time: new Date().toISOString(), person, project, ...operation };
     this.outbox.add(whole);
     this.drawStatus();
     this.pump();
@@ -284,6 +337,35 @@ class Speaker {
     this.overlay.node.remove();
     this.overlay.before?.focus?.({ preventScroll: true });
     this.overlay = null;
+  }
+
+  // what the server can never take: the person reads and copies it, and throws it away
+  showAside() {
+    const words = ({ operation }) => (typeof operation === "string" ? operation : Object.entries(operation).filter(([name]) => !["op", "project", "ask", "asks", "rejected", "ms"].includes(name)).map(([name, value]) => `${name}: ${value}`).join(", "));
+    const text = [...this.outbox.aside.values()].map((one) => `${words(one)}\n  ${one.why}`).join("\n");
+    const area = make("textarea", { rows: 8, readOnly: true, value: text, "aria-label": "What was set aside" });
+    const copy = make("button", { class: "command strong", textContent: "Copy", onclick: () => { area.select(); (navigator.clipboard?.writeText(text) || Promise.reject()).catch(() => document.execCommand("copy")); } });
+    const away = make("button", { class: "command", textContent: "Throw away", onclick: () => { this.outbox.throwAway(); this.close(); this.drawStatus(); } });
+    this.open("What the server cannot take", make("p", { class: "empty small", textContent: "It is kept in this browser. All else was sent." }), area, make("div", { class: "commands" }, copy, away));
+  }
+
+  // acknowledgements: what is stored is kept here no more, what never can be is set aside
+  acknowledge(reply, asked) {
+    return (reply.acks || []).map((told, place) => {
+      const ack = { ...told, op: told.op ?? asked.ops[place]?.op };
+      const operation = this.outbox.waiting.get(ack.op)?.operation;
+      if (ack.status === "refused") this.outbox.setAside(ack.op, ack.why);
+      else this.outbox.drop(ack.op);
+      if (ack.status !== "saved" && ack.why) this.say(ack.why, "bad");
+      else this.after.get(ack.op)?.(ack);
+      this.after.delete(ack.op);
+      return { ...ack, operation };
+    });
+  }
+
+  // what is sent now
+  sends() {
+    return this.outbox.batch(this.data.person, this.single ? 1 : BATCH);
   }
 
   // a remark about an item
@@ -321,7 +403,7 @@ class Speaker {
       }
       if (!response.ok) {
         const told = await response.json().catch(() => ({}));
-        throw new Error(told.why || `the server answered ${response.status}`);
+        throw Object.assign(new Error(told.why || `the server answered ${response.status}`), { never: told.never === true });
       }
       return await response.json();
     } finally {
@@ -334,14 +416,27 @@ class Speaker {
     const body = this.request();
     if (!look && !body.ops.length && !body.want && this.numbers) return;
     this.sending = true;
+    const person = this.data.person;
+    let another = false; // somebody else sits here by now: what comes for the one before is no business of theirs
     try {
       const reply = await this.post("sync", body);
-      if (reply) this.take_in(reply, body);
+      another = person !== this.data.person;
+      if (reply && another) this.acknowledge(reply, body);
+      else if (reply) this.take_in(reply, body);
+      if (this.single) this.single -= 1;
       this.failures = 0;
       this.problem = "";
     } catch (error) {
-      this.failures += 1;
-      this.problem = error.name === "AbortError" || error instanceof TypeError ? "no answer from the server" : error.message;
+      another = person !== this.data.person;
+      const refused = error.never && body.ops.length;
+      if (refused > 1) this.single = refused;
+      else if (refused) {
+        this.outbox.setAside(body.ops[0].op, error.message);
+        this.say(error.message, "bad");
+        if (this.single) this.single -= 1;
+      }
+      this.failures = refused ? 0 : this.failures + 1;
+      this.problem = refused ? "" : error.name === "AbortError" || error instanceof TypeError ? "no answer from the server" : error.message;
     } finally {
       this.sending = false;
       this.drawStatus();
@@ -354,16 +449,17 @@ class Speaker {
     if (this.failures) {
       clearTimeout(this.retry);
       this.retry = setTimeout(() => this.pump(true), Math.min(5000, 250 * 2 ** (this.failures - 1)));
-    } else if (this.outbox.size || this.wants() || this.reclaims) {
-      const look = this.reclaims;
+    } else if (another || this.sends().length || this.wants() || this.reclaims) {
+      const look = another || this.reclaims;
       this.reclaims = false;
       setTimeout(() => this.pump(look), 0);
     }
   }
 
   flush() {
-    if (this.expired || !(this.outbox.size || this.turned)) return;
-    this.post("sync", { ...this.request(), want: 0 }, true).catch(() => {});
+    const ops = this.outbox.batch(this.data.person, BATCH, LAST_OCTETS);
+    if (this.expired || !(ops.length || this.turned)) return;
+    this.post("sync", { ...this.request(), ops, want: 0 }, true).catch(() => {});
   }
 
   take(event) {

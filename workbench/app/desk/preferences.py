@@ -23,7 +23,6 @@ _NAMED = (
     "ArrowDown",
     "Backspace",
     "Delete",
-    "Tab",
     "Home",
     "End",
 )
@@ -53,7 +52,9 @@ def keep_keys(person: str, keys: Mapping[str, object]) -> dict[str, str]:
         if name not in COMMANDS:
             raise InputError(f"There is no command {name!r}.")
         if not isinstance(key, str) or not _is_key(key):
-            raise InputError("A key is one letter, digit or sign, an arrow, Enter, Space or Backspace.")
+            raise InputError(
+                "A key is one letter or sign, an arrow, Enter, Space or Backspace; digits are for classes."
+            )
         chosen[name] = key
     if len(set(chosen.values())) < len(chosen):
         twice = next(k for k in chosen.values() if list(chosen.values()).count(k) > 1)
@@ -72,7 +73,7 @@ def keep_keys(person: str, keys: Mapping[str, object]) -> dict[str, str]:
 
 def _is_key(key: object) -> bool:
     return isinstance(key, str) and (
-        key in _NAMED or (len(key) == 1 and key.isprintable() and key == key.lower())
+        key in _NAMED or (len(key) == 1 and key.isprintable() and key == key.lower() and not key.isdigit())
     )
 
 

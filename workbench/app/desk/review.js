@@ -17,15 +17,15 @@ class Gallery extends Speaker {
     this.answers = make("div", { class: "answers" });
     this.box = make("input", { class: "search", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
     this.commands = make("div", { class: "commands" });
-    this.node.append(make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status), this.answers, this.commands, this.message), this.place);
+    this.node.append(make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status, this.shelf), this.answers, this.commands, this.message), this.place);
     window.addEventListener("keydown", (event) => this.key(event), true);
     window.addEventListener("pagehide", () => this.flush());
-    if (this.outbox.size) this.pump();
+    if (this.sends().length) this.pump();
     this.show(data);
   }
 
   update(data, trigger) {
-    const other = data.stamp !== this.data.stamp;
+    const other = data.stamp !== this.data.stamp || data.person !== this.data.person;
     this.renew(data, trigger);
     if (other) this.show(data);
   }
@@ -128,10 +128,10 @@ class Gallery extends Speaker {
     const targets = this.targets.map((place) => this.cards[place]);
     const one = (name, words, act, title, disabled, key) => make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, make("kbd", { textContent: keyName(key) }));
     this.commands.replaceChildren(
-      one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, this.searching ? "Alt+x" : "x"),
+      one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, keys.choose),
       one("flag", targets.some((card) => !card.flag) || none ? "Flag" : "Clear flag", () => this.flag(), "Needs attention, or no longer", none, keys.flag),
       one("note", "Note", () => this.note(), "A remark", none, keys.note),
-      one("clear", "Clear", () => this.clear(), "Take the label away: the item may be asked about again", none, "Backspace"),
+      one("clear", "Clear", () => this.clear(), "Take the label away: the item may be asked about again", none, keys.clear),
       one("undo", "Undo", () => this.undo(), "Take back my last change", !this.history.length, keys.undo),
       one("zoom", "Large", () => this.zoom(), "As large as the window", none, keys.zoom),
     );
@@ -168,13 +168,16 @@ class Gallery extends Speaker {
       this.drawTile(place);
     }
     this.told?.();
+    return sent;
   }
 
-  done(places, words) {
+  // what was done is said once it is stored
+  done(places, words, sent = null) {
     const several = this.chosen.size > 0;
     this.chosen.clear();
     places.forEach((place) => this.drawTile(place));
-    this.say(words);
+    if (sent) this.after.set(sent.op, () => this.say(words));
+    else this.say(words);
     if (several) this.draw();
     else this.go(this.at + 1);
   }
@@ -182,15 +185,15 @@ class Gallery extends Speaker {
   relabel(name) {
     const places = this.targets;
     const changing = places.filter((place) => this.cards[place].class !== name || this.cards[place].kind !== "label");
-    if (changing.length) this.change({ kind: "relabel", items: changing.map((place) => this.cards[place].item), class: name }, changing, () => ({ kind: "label", class: name, changed: true }));
-    this.done(places, changing.length ? `${counted(changing.length, "item")} labelled ${name}.` : `${name} already.`);
+    const sent = changing.length ? this.change({ kind: "relabel", items: changing.map((place) => this.cards[place].item), class: name }, changing, () => ({ kind: "label", class: name, changed: true })) : null;
+    this.done(places, sent ? `${counted(changing.length, "item")} labelled ${name}.` : `${name} already.`, sent);
   }
 
   clear() {
     const places = this.targets.filter((place) => this.cards[place].kind);
     if (!places.length) return;
-    this.change({ kind: "clear", items: places.map((place) => this.cards[place].item) }, places, () => ({ kind: "", class: "", changed: true }));
-    this.done(places, `${counted(places.length, "label")} taken away.`);
+    const sent = this.change({ kind: "clear", items: places.map((place) => this.cards[place].item) }, places, () => ({ kind: "", class: "", changed: true }));
+    this.done(places, `${counted(places.length, "label")} taken away.`, sent);
   }
 
   flag() {
@@ -260,8 +263,7 @@ class Gallery extends Speaker {
       return;
     }
     if (event.composedPath()[0] === this.box) return;
-    const inside = event.composedPath().includes(this.place);
-    if (!inside && this.elsewhere(event)) return;
+    if (theirs(event, this.place)) return;
     if ((event.ctrlKey || event.metaKey) && !event.altKey) {
       if (event.key.toLowerCase() === "z") { this.undo(); this.take(event); }
       return;
@@ -271,12 +273,9 @@ class Gallery extends Speaker {
     if (key === null || (event.altKey && !this.searching)) return;
     const keys = this.data.commands;
     const found = this.searching ? null : this.data.classes.find((one) => one.key && one.key === key);
-    const button = this.node.getRootNode().activeElement;
-    if (button?.tagName === "BUTTON" && !button.classList.contains("tile") && (key === "Enter" || key === " ")) return;
-    const acts = { [keys.flag]: () => this.flag(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom(), Backspace: () => this.clear() };
+    const acts = { [keys.clear]: () => this.clear(), [keys.choose]: () => this.pick(), [keys.flag]: () => this.flag(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom() };
     if (found) this.relabel(found.name);
     else if (acts[key]) acts[key]();
-    else if (key === (this.searching ? "Alt+x" : "x")) this.pick();
     else if (this.searching && /^[\p{L}\p{N}]$/u.test(event.key)) { this.box.focus({ preventScroll: true }); return; }
     else return;
     this.take(event);
@@ -289,17 +288,15 @@ class Gallery extends Speaker {
   }
 
   request() {
-    return { ops: this.outbox.batch(), want: 0, have: [], screen: null, model: -1 };
+    return { ops: this.sends(), want: 0, have: [], screen: null, model: -1 };
   }
 
-  take_in(reply) {
-    for (const ack of reply.acks || []) {
-      this.outbox.drop(ack.op);
+  take_in(reply, asked) {
+    for (const ack of this.acknowledge(reply, asked)) {
       if (ack.status === "saved") continue;
       // it was not done: the tiles are as they were
       const place = this.history.findIndex((one) => one.op === ack.op);
       if (place >= 0) for (const [at, was] of this.history.splice(place, 1)[0].before) { Object.assign(this.cards[at], was); this.drawTile(at); }
-      this.say(ack.why, "bad");
     }
     this.numbers = { fitting: false }; // what the model says is looked at anew when the page is
   }

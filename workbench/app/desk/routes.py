@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from workbench.app import login
-from workbench.app.desk import cards, finding, preferences, tokens
+from workbench.app.desk import cards, finding, operations, preferences, tokens
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 
@@ -17,16 +19,14 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from workbench.sessions import Session
+    from workbench.sessions.operations import Acknowledgement, Operation
 
 BASE = "/api/desk"
 _log = logging.getLogger(__name__)
 MOST_BYTES = 256_000  # of a request
 MOST_OPERATIONS = 200
 MOST_CARDS = 16
-MOST_IN_GRID = 48
-MOST_WANTED = 500
 MOST_SHOWN = 60  # found items with their faces
-_LARGEST_NOTE = 2000
 
 
 class _RefusedError(Exception):
@@ -107,7 +107,8 @@ async def _answered(request: Request, work: Any) -> Response:
         reply, background = await work(holder)
         return _json(reply, 200, background)
     except _RefusedError as refused:
-        return _json({"why": refused.why}, refused.status)
+        # sent again it would be refused again, unlike what a person can do something about
+        return _json({"why": refused.why, "never": refused.status in (400, 413)}, refused.status)
     except StorageError as error:
         # the browser keeps what it has and tries again
         return _json({"why": f"the server cannot store answers ({error})"}, 503)
@@ -145,7 +146,8 @@ async def _body(request: Request) -> dict[str, Any]:
         if len(octets) > MOST_BYTES:
             raise _RefusedError(413, "That is more than the desk sends at once.")
     try:
-        found = json.loads(octets)
+        # a number of thousands of digits is no integer here, and refused where it stands
+        found = json.loads(octets, parse_int=lambda digits: int(digits) if len(digits) < 40 else inf)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
@@ -195,25 +197,29 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     Args:
         project: id of the project.
         person: whose operations these are.
-        body: ops (in the order in which they were done), want (further cards), have (ask ids of the
-            cards in the browser), screen (the one that is shown), turned (whether the browser turned to it
-            since its last request), model (round of the browser's cards).
+        body: ops (`operations.checked`, in the order in which they were done), want (further cards), have
+            (ask ids of the cards in the browser), screen (the one that is shown), turned (whether the browser
+            turned to it since its last request), model (round of the browser's cards).
         token: for the addresses of pictures.
 
     Returns:
-        acks, queue (cards not in `have`), gone (of `have`, answered meanwhile), released (of `have`, given
-        back for better ones; the card on screen stays, and its answer is taken), first (the question that a
-        reload would show; None where none was asked for), numbers, classes, commands; plane for pools of
-        two features, when the model is another than the browser's.
+        acks (one an operation, in their order: op, status, why, for a grid also left_out), queue (cards not
+        in `have`), gone (of `have`, answered meanwhile), released (of `have`, given back for better ones; the
+        card on screen stays, and its answer is taken), first (the question that a reload would show; None
+        where none was asked for), numbers, classes, commands; plane for pools of two features, when the
+        model is another than the browser's.
 
     Raises:
         InputError: no such project, or one that cannot be opened.
     """
     session = _session(project, person)
-    have = [str(ask) for ask in _listed(body.get("have"), 4 * MOST_CARDS)]
-    want = min(_whole(body.get("want")), MOST_CARDS)
+    have = operations.ids(body, "have", most=4 * MOST_CARDS)
+    want = operations.field(body, "want", most=MOST_CARDS, default=0)
+    given = body.get("ops", [])
+    if not isinstance(given, list):
+        raise InputError("The field ops must be a list of operations.")
     with session.snapshot():
-        acks = _perform(session, _listed(body.get("ops"), MOST_OPERATIONS))
+        acks = _perform(session, given[:MOST_OPERATIONS])
         model = session.model
         number = None if model is None else model.number
         gone, released = _closed(session, have), []
@@ -251,7 +257,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "redoable": person in state.redoable,
             "model": number,
             "learned": 0 if model is None else model.n_labelled,
-            "fitting": session.stale and not _fit_failed(project),
+            "fitting": _fitting(session),
         }
         drawn = cards.plane(session) if number is None or body.get("model") != number else None
         classes, commands = class_keys(session, person)
@@ -334,15 +340,15 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     session = _session(project, person)
     state = session.state
-    n = min(_whole(body.get("n")) or 24, MOST_SHOWN)
+    n = operations.field(body, "n", most=MOST_SHOWN, default=24)
     if body.get("kind") == "seen":
-        return cards.model_input(session.pool, _whole(body.get("item")))
+        return cards.model_input(session.pool, _item(session, body))
     if body.get("kind") == "history":
         found = _own_answers(session, person, n)
         askable: set[int] = set()
     else:
         if body.get("kind") == "like":
-            found = finding.like(session, _whole(body.get("item")), n).tolist()
+            found = finding.like(session, _item(session, body), n).tolist()
         else:
             found = finding.find(session.pool, str(body.get("words", ""))).tolist()
         askable = set(session.pool.trainable.tolist()) - state.answered
@@ -374,7 +380,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
                 "open": item in askable,
             }
         )
-    wanted = [item for item in found if item in askable][:MOST_WANTED]
+    wanted = [item for item in found if item in askable][: operations.MOST_ITEMS]
     return {"items": items, "open": wanted, "total": len(found)}
 
 
@@ -403,7 +409,7 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     session = _session(project, person)
     name = str(body.get("class") or "") or _surest_class(session)
-    asks = session.ask_grid(name, min(_whole(body.get("n")) or 24, MOST_IN_GRID))
+    asks = session.ask_grid(name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24))
     picture = f"{BASE}/{project}/image/{{item}}?k={token}"
     items = [
         {
@@ -454,65 +460,64 @@ def _keep_fitting(project: str, person: str) -> None:
     current.keep_fitting(_session(project, person))
 
 
-def _fit_failed(project: str) -> bool:
-    """Whether the last fit failed, so that none is on its way until something changes."""
-    from workbench.app.jobs import manager
+def _fitting(session: Session) -> bool:
+    """Whether a model that knows more is on its way."""
+    from workbench.app import current
 
-    job = manager().get(project, "refit")
-    return job is not None and job.status == "failed"
+    return session.stale and current.fit_comes(session)
 
 
-def _perform(session: Session, operations: Sequence[Any]) -> list[dict[str, Any]]:
+def _perform(session: Session, given: Sequence[Any]) -> list[dict[str, Any]]:
     """Acknowledgements of operations, in their order; runs of them go into one transaction each."""
     acks: list[dict[str, Any]] = []
-    run: list[Any] = []
+    run: list[Operation] = []
 
     def finish() -> None:
-        if run:
-            acks.extend(
-                {"op": done.operation, "status": done.status, "why": done.why}
-                for done in session.tell_many(run)
-            )
-            run.clear()
+        acks.extend(_told(session, run))
+        run.clear()
 
-    for given in operations:
-        if not isinstance(given, dict) or not isinstance(given.get("op"), str):
+    for one in given:
+        try:
+            operation = operations.checked(one, session.annotator, session.id)
+        except InputError as error:
+            finish()
+            acks.append({"op": operations.named(one), "status": "refused", "why": str(error)})
             continue
-        if given.get("kind") == "requeue":
+        if operation.kind == "requeue":
             finish()
             session.ask_again()
-            acks.append({"op": given["op"], "status": "saved", "why": ""})
+            acks.append({"op": operation.id, "status": "saved", "why": ""})
             continue
-        if given.get("kind") in ("label", "skip", "unsure") and not given.get("ask"):
+        if operation.kind in ("label", "skip", "unsure") and not operation.ask:
             # an item that was taken back and answered before its new question arrived
             finish()
-            given = given | {"ask": _question_of(session, _whole(given.get("item")))}
-        run.append(_operation(given))
+            operation = replace(operation, ask=_question_of(session, operation.item))
+        run.append(operation)
     finish()
     return acks
 
 
-def _operation(given: Mapping[str, Any]) -> Any:
-    from workbench.sessions.operations import Operation
+def _told(session: Session, run: Sequence[Operation]) -> list[dict[str, Any]]:
+    """Acknowledgements of operations that go into one transaction; one that breaks it is refused alone."""
+    if not run:
+        return []
+    try:
+        done = session.tell_many(run)
+    except InputError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+        # not the place where things are kept, which is tried again, but what is to be kept there
+        if len(run) > 1:
+            return [ack for one in run for ack in _told(session, [one])]
+        _log.exception("An operation could not be done")
+        why = f"It could not be stored ({type(error).__name__})."
+        return [{"op": run[0].id, "status": "refused", "why": why}]
+    return [_acknowledged(one) for one in done]
 
-    kind = str(given.get("kind", ""))
-    more: dict[str, Any] = {"source": "grid"} if kind == "grid" else {"source": "desk"}
-    if isinstance(given.get("ms"), int | float):
-        more["seconds"] = round(min(max(float(given["ms"]), 0.0), 86_400_000.0) / 1000.0, 3)
-    return Operation(
-        id=given["op"],
-        kind="confirm" if kind == "grid" else kind,
-        ask=str(given.get("ask") or ""),
-        item=_whole(given.get("item")),
-        items=tuple(_whole(item) for item in _listed(given.get("items"), MOST_WANTED)),
-        on=bool(given.get("on", True)),
-        label=str(given.get("class", "")),
-        text=str(given.get("text", ""))[:_LARGEST_NOTE],
-        asks=tuple(str(ask) for ask in _listed(given.get("asks"), MOST_IN_GRID)),
-        rejected=tuple(str(ask) for ask in _listed(given.get("rejected"), MOST_IN_GRID)),
-        takes=str(given.get("target") or ""),
-        more=more,
-    )
+
+def _acknowledged(done: Acknowledgement) -> dict[str, Any]:
+    left_out = {"left_out": len(done.left_out)} if done.left_out else {}
+    return {"op": done.operation, "status": done.status, "why": done.why, **left_out}
 
 
 def _question_of(session: Session, item: int) -> str:
@@ -556,9 +561,8 @@ def _surest_class(session: Session) -> str:
     return model.classes[int(surest.argmax())]
 
 
-def _listed(value: Any, most: int) -> list[Any]:
-    return value[:most] if isinstance(value, list) else []
-
-
-def _whole(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and 0 <= value < 2**53 else 0
+def _item(session: Session, body: Mapping[str, Any]) -> int:
+    item = operations.field(body, "item", most=2**53)
+    if item >= len(session.pool):
+        raise InputError(f"There is no item {item}; the pool has {len(session.pool)}.")
+    return item

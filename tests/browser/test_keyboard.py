@@ -1,0 +1,244 @@
+"""What has the focus keeps its keys on every page; what a person did goes out as theirs and no other's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks.driving import PATIENCE, Server, settled, visit
+from tests.browser.homes import answered, store_of
+from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press, press_and_wait
+from workbench.sessions import Session
+
+# clicks are noted and go no further, so that a walk presses everything and changes nothing
+WATCH = """() => {
+    const seen = window.seen = { clicks: [], keys: [], sent: [] };
+    window.addEventListener('click', event => {
+        seen.clicks.push(event.composedPath()[0]);
+        event.preventDefault();
+        event.stopImmediatePropagation();
+    }, true);
+    // whoever takes a key for themselves does so before it comes here
+    document.addEventListener('keydown', event => seen.keys.push(event.key), true);
+    const plain = window.fetch;
+    window.fetch = (where, how) => {
+        const body = how && typeof how.body === 'string' ? JSON.parse(how.body) : {};
+        seen.sent.push(...(body.ops || []));
+        return plain(where, how);
+    };
+    window.focused = () => {
+        let found = document.activeElement;
+        while (found?.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
+        return found;
+    };
+}"""
+# the element with the focus, once each; null for one that does not press, "" at the end of the walk
+NEXT = """() => {
+    const found = window.focused();
+    if (!found || found === document.body || found.walked) return "";
+    found.walked = true;
+    // the gallery's tiles are what its keys act on: Space is Large there
+    const pressed = 'button, a[href], summary, [role=button], [role=link]';
+    if (!found.matches(pressed) || found.matches('[role=option]')) return null;
+    return found.tagName + ' ' + (found.innerText || found.ariaLabel || found.title || '?').slice(0, 40);
+}"""
+CLICKED = """() => {
+    const found = window.focused(), { clicks, keys } = window.seen;
+    const done = [keys.splice(0), clicks.splice(0).some(one => found === one || found.contains(one))];
+    return done;
+}"""
+
+
+def walked(page: Any) -> list[str]:
+    """Tab through a page and press Enter and Space on all that can be pressed; what was lost, in words."""
+    page.evaluate(WATCH)
+    lost, found = [], 0
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        name = page.evaluate(NEXT)
+        if name == "":
+            break
+        if name is None:
+            continue
+        found += 1
+        for key in ("Enter", " "):
+            page.keyboard.press(key)
+            reached, clicked = page.evaluate(CLICKED)
+            if key not in reached:
+                lost.append(f"{name}: {key!r} was taken from it")
+            elif not clicked and not (key == " " and name.startswith("A ")):
+                lost.append(f"{name}: {key!r} did not press it")
+    assert found > 5, "the walk ended at its beginning"
+    sent = page.evaluate("() => window.seen.sent")
+    return [*lost, *(f"sent: {one}" for one in sent)]
+
+
+@pytest.fixture(scope="module")
+def learnt(server: Server) -> str:
+    """A project whose model has a guess for every item."""
+    return answered(server, "digits", 20, name="Learnt digits")
+
+
+def test_enter_and_space_are_those_of_what_has_the_focus_at_the_desk(
+    page: Any, server: Server, learnt: str
+) -> None:
+    visit(page, f"{server.url}/label?project={learnt}")
+    at_the_desk(page)
+    page.wait_for_selector(".desk .guess .bar")
+    shown = item_of(page)
+    assert walked(page) == []
+    assert item_of(page) == shown
+
+
+def test_enter_and_space_are_those_of_what_has_the_focus_in_the_gallery(
+    page: Any, server: Server, learnt: str
+) -> None:
+    visit(page, f"{server.url}/history?project={learnt}")
+    page.get_by_text("Gallery", exact=True).click()
+    page.wait_for_selector(".gallery .tile")
+    settled(page)
+    assert [one for one in walked(page) if "was taken" in one or "sent" in one] == []
+
+
+@pytest.mark.slow  # the pages without keys of their own, and the map: none of them takes one either
+@pytest.mark.parametrize("path", ["", "compare", "uncertainty", "calibration", "adversarial", "lessons"])
+def test_enter_and_space_are_those_of_what_has_the_focus(
+    page: Any, server: Server, learnt: str, path: str
+) -> None:
+    visit(page, f"{server.url}/{path}?project={learnt}")
+    assert [one for one in walked(page) if "was taken" in one or "sent" in one] == []
+
+
+def test_what_ann_did_is_never_sent_as_bobs(page: Any, server: Server) -> None:
+    with store_of(server) as store:
+        project = Session.create("digits", annotator="root", store=store).id
+    visit(page, f"{server.url}/label?project={project}")
+    at_the_desk(page)
+    sit_down(page, "Ann")
+    sent: list[Any] = []
+    away = True
+
+    def answer(route: Any) -> None:
+        sent.extend(json.loads(route.request.post_data)["ops"])
+        if away:
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/sync", answer)
+    given = {item_of(page): "1"}
+    press(page, "1")
+    given[item_of(page)] = "2"
+    press(page, "2")
+    page.wait_for_function(
+        f"() => {DESK}.querySelector('.status').innerText.includes('2 kept in this browser')"
+    )
+    sit_down(page, "Bob")
+    sent.clear()
+    away = False
+    at_the_desk(page)
+    page.wait_for_function(f"() => {DESK}.querySelector('.status').innerText.includes('2 of Ann kept here')")
+    press_and_wait(page, "5")
+    assert {one["person"] for one in sent} == {"Bob"}
+    sit_down(page, "Ann")
+    page.wait_for_function(f"() => {DESK}.querySelector('.status').innerText === 'all saved'")
+    with store_of(server) as store:
+        labels = [event for event in store.events(project) if event.kind == "label"]
+    said = sorted((event.annotator, str(event.payload["class"])) for event in labels)
+    assert said == [("Ann", "1"), ("Ann", "2"), ("Bob", "5")]
+
+
+def sit_down(page: Any, name: str) -> None:
+    page.locator("[data-testid=stPopover] button").first.click()
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Use this name").click()
+    page.locator("[data-testid=stPopover] button", has_text=name).wait_for()
+    page.get_by_label("Your name").wait_for(state="hidden")
+
+
+def waiting(project: str, person: str, operations: list[dict[str, Any]], raw: str = "") -> str:
+    """A script that leaves operations in the browser, as a page that was closed has."""
+    whose = {"person": person, "project": project, "time": ""}
+    entries = {
+        f"desk/{project}/{number:014}/old/0": json.dumps(one | whose) for number, one in enumerate(operations)
+    }
+    if raw:
+        entries[f"desk/{project}/00000000000000/broken/0"] = raw
+    return (
+        f"for (const [key, value] of Object.entries({json.dumps(entries)})) localStorage.setItem(key, value);"
+    )
+
+
+def test_what_waits_is_sent_in_pieces_and_what_can_never_be_taken_is_set_aside(
+    page: Any, server: Server
+) -> None:
+    with store_of(server) as store:
+        project = Session.create("iris", annotator="root", store=store).id
+    visit(page, server.url)
+    page.context.add_cookies([{"name": "workbench-person", "value": "Ann", "url": server.url}])
+    long = "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 2000
+    notes = [
+        {"op": f"note-{n}", "kind": "note", "item": n, "text": long if n != 20 else "x" * 300_000}
+        for n in range(45)
+    ]
+    notes[7]["item"] = "7"
+    # what is left behind is adopted; one entry of it cannot be read, one is too much for any request
+    page.evaluate(waiting(project, "Ann", notes, raw='{"op": '))
+    visit(page, f"{server.url}/label?project={project}")
+    at_the_desk(page)
+    page.wait_for_function(SAVED)
+    with store_of(server) as store:
+        noted = {event.item for event in store.events(project) if event.kind == "note"}
+    assert noted == {*range(45)} - {7, 20}
+    page.get_by_role("button", name="3 set aside").click()
+    kept = page.locator(".desk textarea").input_value()
+    assert "The field item must be" in kept and "x" * 300_000 in kept and '{"op": ' in kept
+    # it outlives a reload, until the person has thrown it away
+    page.reload()
+    at_the_desk(page)
+    page.get_by_role("button", name="3 set aside").click()
+    page.get_by_role("button", name="Throw away").click()
+    page.locator(".desk button", has_text="set aside").wait_for(state="hidden")
+    assert page.evaluate("Object.keys(localStorage).filter(key => key.includes('aside')).length") == 0
+    press_and_wait(page, "1")
+
+
+def test_a_grid_is_confirmed_when_the_server_has_said_so(page: Any, server: Server, learnt: str) -> None:
+    visit(page, f"{server.url}/label?project={learnt}")
+    at_the_desk(page)
+    held: list[Any] = []
+    page.keyboard.press("g")
+    page.wait_for_selector(".panel .tile")
+    n = page.locator(".panel .tile").count()
+    page.route(
+        "**/sync",
+        lambda route: held.append(route) if "grid" in route.request.post_data else route.continue_(),
+    )
+    # with every tile taken out there is nothing to confirm
+    for place in range(n):
+        page.keyboard.press("abcdefghijklmnopqrstuvwx"[place])
+    assert page.locator(".panel .command.strong").is_disabled()
+    page.keyboard.press("Enter")
+    assert page.locator(".panel .tile").count() == n
+    for place in range(1, n):
+        page.keyboard.press("abcdefghijklmnopqrstuvwx"[place])
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"() => {DESK}.querySelector('.status').innerText.startsWith('saving')")
+    assert "confirmed" not in page.locator(".desk .message").inner_text()
+    page.wait_for_timeout(0)
+    while not held:
+        page.wait_for_timeout(10)
+    asks = json.loads(held[0].request.post_data)["ops"][0]["asks"]
+    # meanwhile somebody else answers two of them
+    with store_of(server):
+        bob = Session.open(learnt, annotator="bob")
+        items = [bob.state.asks[ask].item for ask in asks[:2]]
+        bob.label_items(items, bob.classes[0])
+    for route in held:
+        route.continue_()
+    page.unroute("**/sync")
+    page.locator(".desk .message", has_text="confirmed as").wait_for(timeout=PATIENCE)
+    told = page.locator(".desk .message").inner_text()
+    assert told.startswith(f"{n - 3:,} item") and "2 were answered" in told

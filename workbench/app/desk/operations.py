@@ -1,0 +1,223 @@
+"""What the desk, the gallery and a browser's outbox may send: one schema, before anything is done.
+
+An operation has exactly the fields of its kind, each of its type, or it is refused by itself with a sentence
+that names the field; nothing is guessed from what is malformed. It carries the person and the project it was
+done in, so that what waited in a browser is never taken for somebody else's.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.reading import cut
+from workbench.sessions.operations import MAX_ID, Operation
+
+MOST_IN_GRID = 48
+MOST_ITEMS = 500
+LONGEST_NOTE = 2000
+_LONGEST = 400  # of names and of what was searched for
+_DAY = 86_400_000.0  # milliseconds: longer than that nobody looks at an item
+_ID = re.compile(rf"[A-Za-z0-9._:-]{{1,{MAX_ID}}}")
+_UNSAID: Any = object()
+
+
+class _WrongError(Exception):
+    """What a field must be."""
+
+
+def _id(value: Any) -> str:
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise _WrongError(f"an id of 1 to {MAX_ID} letters, digits, dots, colons and dashes")
+    return value
+
+
+def _id_or_none(value: Any) -> str:
+    return "" if value is None or value == "" else _id(value)
+
+
+def _item(value: Any) -> int:
+    # JSON's true is no number, and 7.0, "7" or -5 is no item of a page's
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise _WrongError("the number of an item: a whole number, 0 or more")
+    return value
+
+
+def _on(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _WrongError("true or false")
+    return value
+
+
+def _milliseconds(value: Any) -> float | None:
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value < 2**53 or not math.isfinite(value):
+        raise _WrongError("milliseconds: a number, 0 or more")
+    return round(min(float(value), _DAY) / 1000.0, 3)
+
+
+def _text(most: int, *, least: int = 0) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or not least <= len(value) <= most:
+            raise _WrongError(f"a text of {least} to {most:,} characters")
+        # half of a pair is no character, and no database takes NUL: what a person wrote is kept without them
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
+
+    return check
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        raise _WrongError(f"the name of a class: a text of up to {_LONGEST} characters")
+    if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
+        raise _WrongError("the name of a class, of whole characters")
+    return value
+
+
+def _list(of: Callable[[Any], Any], most: int, *, least: int = 0) -> Callable[[Any], tuple[Any, ...]]:
+    def check(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list) or not least <= len(value) <= most:
+            raise _WrongError(f"a list of {least} to {most}")
+        try:
+            return tuple(of(one) for one in value)
+        except _WrongError as wrong:
+            raise _WrongError(f"a list, each of it {wrong}") from None
+
+    return check
+
+
+_Check = Callable[[Any], Any]
+_ASK: dict[str, _Check] = {"ask": _id_or_none, "item": _item, "ms": _milliseconds}
+_COMMON: dict[str, _Check] = {"op": _id, "kind": str, "time": _text(40), "person": str, "project": str}
+_KINDS: dict[str, dict[str, _Check]] = {
+    "label": {**_ASK, "class": _name},
+    "skip": _ASK,
+    "unsure": _ASK,
+    "flag": {"item": _item, "on": _on},
+    "note": {"item": _item, "text": _text(LONGEST_NOTE, least=1)},
+    "correct": {"item": _item, "class": _name},
+    "relabel": {"items": _list(_item, MOST_ITEMS, least=1), "class": _name},
+    "clear": {"items": _list(_item, MOST_ITEMS, least=1)},
+    "want": {"items": _list(_item, MOST_ITEMS, least=1), "text": _text(_LONGEST)},
+    "grid": {
+        "class": _name,
+        "asks": _list(_id, MOST_IN_GRID, least=1),
+        "rejected": _list(_id, MOST_IN_GRID),
+    },
+    "undo": {"target": _id_or_none},
+    "redo": {},
+    "requeue": {},
+}
+_OPTIONAL = frozenset({"time", "ms", "ask", "target"})
+
+
+def checked(given: Any, person: str, project: str) -> Operation:
+    """The operation that a browser sent.
+
+    Args:
+        given: as it came out of JSON.
+        person: who sends it, by their token.
+        project: the project whose route it came to.
+
+    Returns:
+        It, as `Session.tell_many` takes it; the kind "requeue" is no operation of a session's.
+
+    Raises:
+        InputError: what it lacks, has too much of or has wrong, by the field's name; or it was done by
+            somebody else, or in another project.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError("An operation is an object with the fields op, kind, person and project.")
+    kind = given.get("kind")
+    fields = _KINDS.get(kind) if isinstance(kind, str) else None
+    if not isinstance(kind, str) or fields is None:
+        raise InputError(f"The field kind must be one of {', '.join(_KINDS)}; got {_shown(kind)}.")
+    known = _COMMON | fields
+    strange = [name for name in given if name not in known]
+    if strange:
+        raise InputError(f"The field {_shown(strange[0])} is none of a {kind!r}.")
+    found: dict[str, Any] = {}
+    for name, check in known.items():
+        value = given.get(name, _UNSAID)
+        if value is _UNSAID:
+            if name not in _OPTIONAL:
+                raise InputError(f"The field {name} of a {kind!r} is missing.")
+            continue
+        if check is str:
+            continue
+        try:
+            found[name] = check(value)
+        except _WrongError as wrong:
+            raise InputError(f"The field {name} must be {wrong}; got {_shown(value)}.") from None
+    if given["person"] != person:
+        who = _shown(given["person"])
+        raise InputError(f"This was done by {who}, and {person} sends it: it is stored for nobody else.")
+    if given["project"] != project:
+        raise InputError("The field project names another project: this was not done here.")
+    more: dict[str, Any] = {"source": "grid" if kind == "grid" else "desk"}
+    if found.get("ms") is not None:
+        more["seconds"] = found["ms"]
+    return Operation(
+        id=found["op"],
+        kind="confirm" if kind == "grid" else kind,
+        ask=found.get("ask", ""),
+        item=found.get("item", -1),
+        items=found.get("items", ()),
+        on=found.get("on", True),
+        label=found.get("class", ""),
+        text=found.get("text", ""),
+        asks=found.get("asks", ()),
+        rejected=found.get("rejected", ()),
+        takes=found.get("target", ""),
+        more=more,
+    )
+
+
+def field(body: Mapping[str, Any], name: str, *, most: int, default: int | None = None) -> int:
+    """A whole number of a request.
+
+    Args:
+        body: of the request.
+        name: of the field.
+        most: larger ones are this.
+        default: where it is missing.
+
+    Raises:
+        InputError: it is none, by the field's name.
+    """
+    value = body.get(name, default)
+    try:
+        return min(_item(value), most)
+    except _WrongError:
+        raise InputError(
+            f"The field {name} must be a whole number, 0 or more; got {_shown(value)}."
+        ) from None
+
+
+def ids(body: Mapping[str, Any], name: str, *, most: int) -> list[str]:
+    """Ids of questions in a request; at most so many of them.
+
+    Raises:
+        InputError: something else than a list of ids, by the field's name.
+    """
+    value = body.get(name, [])
+    try:
+        return list(_list(_id, 1 << 20)(value))[:most]
+    except _WrongError as wrong:
+        raise InputError(f"The field {name} must be {wrong}; got {_shown(value)}.") from None
+
+
+def named(given: Any) -> Any:
+    """What an acknowledgement calls an operation, also one that is no operation: its id where it has one."""
+    found = given.get("op") if isinstance(given, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | Mapping):
+        return "a list" if isinstance(value, list) else "an object"
+    return "a number of many digits" if type(value) is int and abs(value) >= 10**30 else cut(value)
