@@ -21,6 +21,7 @@ FLOORS = {
     "progress": 0,
     "reading": 0,
     "registry": 0,
+    "members": 0,
     "writing": 0,
     "metrics": 1,
     "pools": 1,

@@ -8,12 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.classifiers import CLASSIFIERS
-from workbench.exchange import load_model, read_bundle
-from workbench.pools import load_pool
 from workbench.sessions import ArrayOracle, RunSpec, Session
 from workbench.store import Store
-from workbench.studies import StudySpec, run, run_study
+from workbench.studies import run
 
 OLD = Path(__file__).resolve().parent / "fixtures" / "v010"
 EXPECTED = json.loads((OLD / "expected.json").read_text(encoding="utf-8"))
@@ -63,32 +60,3 @@ def test_old_runs_of_the_store_are_read_and_gone_on_with(store: Store) -> None:
     result = run(spec, store=store, run_id=old["cut"])
     assert result.status == "finished"
     assert [r.number for r in result.rounds] == list(range(9))
-
-
-def test_an_old_bundle_is_read_and_one_cut_short_goes_on(tmp_path: Path) -> None:
-    whole = read_bundle(OLD / "run").rounds
-    assert [r.number for r in whole] == list(range(9))
-    shutil.copytree(OLD / "run-cut", tmp_path / "run")
-    spec = RunSpec("iris", policy="variation-ratio", budget=8, seed=2, options=OPTIONS)
-    result = run(spec, out=tmp_path / "run")
-    assert [r.number for r in result.rounds] == list(range(9))
-    np.testing.assert_allclose([r.error for r in result.rounds[:4]], [r.error for r in whole[:4]], atol=1e-9)
-    assert abs(result.rounds[-1].error - whole[-1].error) < 0.1
-
-
-@pytest.mark.parametrize("name", ["study", "study-cut"])
-def test_old_studies_go_on(name: str, tmp_path: Path) -> None:
-    shutil.copytree(OLD / name, tmp_path / name)
-    spec = StudySpec(
-        "study", pools=("iris",), policies=("margin", "random"), seeds=2, budget=4, options=OPTIONS
-    )
-    result = run_study(spec, out=tmp_path / name)
-    assert [len(rounds) for _, rounds in result.runs] == [5, 5, 5, 5]
-
-
-@pytest.mark.parametrize("name", list(EXPECTED["models"]))
-def test_an_old_model_predicts_the_same(name: str) -> None:
-    pool = load_pool("digits" if CLASSIFIERS[name].image_only else "iris")
-    rows = np.asarray(pool.features[:: max(1, len(pool) // 12)][:12])
-    model = load_model(OLD / "models" / name)
-    np.testing.assert_allclose(model.probabilities(rows), EXPECTED["models"][name], atol=1e-5)

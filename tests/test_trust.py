@@ -17,6 +17,8 @@ from workbench import cli, registry
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
 from workbench.exchange import load_model, read_bundle, save_model
+from workbench.exchange.checksums import sealed
+from workbench.exchange.files import json_text
 from workbench.policies.registry import find
 from workbench.pools import load_pool
 from workbench.sessions import RunSpec, Session
@@ -59,8 +61,10 @@ def bundle(tmp_path: Path, marker: Path) -> Path:
 
 
 def edit(path: Path, **changes: Any) -> None:
+    """Change a document, and make its checksums fit again, as a stranger would."""
     document = json.loads(path.read_text()) | changes
-    path.write_text(json.dumps({k: v for k, v in document.items() if k not in ("files", "sha256")}))
+    document.pop("sha256")
+    path.write_text(json_text(sealed(document, path.parent, list(document.pop("files")))))
 
 
 def commands(marker: Path) -> list[tuple[str, dict[str, Any]]]:

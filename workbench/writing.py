@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 _LONGEST = 200
-"""Characters of a name that its neighbour repeats: file systems end at 255 bytes."""
+"""Bytes of a name that its neighbour repeats: file systems end at 255."""
+
+
+def short_name(name: str, most: int = _LONGEST) -> str:
+    """The first characters of a name that take at most so many bytes in UTF-8."""
+    return name.encode("utf-8", "surrogateescape")[:most].decode("utf-8", "ignore")
 
 
 @contextmanager
@@ -28,7 +33,7 @@ def whole_file(path: Path, *, private: bool = False, synced: bool = True) -> Ite
     Raises:
         OSError: it cannot be written.
     """
-    temporary = path.with_name(f".{path.name[:_LONGEST]}.{secrets.token_hex(4)}.new")
+    temporary = path.with_name(f".{short_name(path.name)}.{secrets.token_hex(4)}.new")
     made = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
     try:
         with os.fdopen(made, "wb") as file:

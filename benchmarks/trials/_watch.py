@@ -1,10 +1,10 @@
-"""An eye on what a piece of code does: imports, processes, unpickling, writing, connecting."""
+"""What a piece of code does: imports, processes, unpickling, writing, connecting, looking elsewhere."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,17 +25,28 @@ _NET = ("socket.connect", "socket.bind", "urllib.Request")
 _FORBIDDEN = frozenset((*_STARTS, *_WRITES, *_CODE, *_NET))
 _noted: list[str] | None = None
 _hooked = False
+_outside: tuple[str, ...] = ()
+_may_write = False
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     if _noted is None:
         return
-    if event in _FORBIDDEN:
+    if event in _FORBIDDEN and not (_may_write and event in _WRITES):
         _noted.append(f"{event}{arguments!r}"[:200])
-    elif event == "open" and _writes(arguments[1], arguments[2]):
+    elif event == "open" and _is_outside(arguments[0]):
+        _noted.append(f"reads {arguments[0]!r}"[:200])
+    elif event == "open" and not _may_write and _writes(arguments[1], arguments[2]):
         _noted.append(f"open for writing: {arguments[0]!r}"[:200])
     elif event == "import" and str(arguments[0]).partition(".")[0] not in _known():
         _noted.append(f"import {arguments[0]}")
+
+
+def _is_outside(path: object) -> bool:
+    """Whether a path that is opened leads to where nothing may be read, also by a link."""
+    if not _outside or not isinstance(path, str | bytes | os.PathLike):
+        return False
+    return os.path.realpath(os.fsdecode(path)).startswith(_outside)
 
 
 def _writes(mode: object, flags: object) -> bool:
@@ -53,15 +64,20 @@ _packages: set[str] = set()
 
 
 @contextmanager
-def watched() -> Iterator[list[str]]:
-    """What the code inside did that reading a file must not do, as it happens."""
-    global _noted, _hooked
+def watched(outside: Sequence[str] = (), may_write: bool = False) -> Iterator[list[str]]:
+    """What the code inside did that reading a file must not do, as it happens.
+
+    Args:
+        outside: folders and files that it must not read.
+        may_write: files may be written: a project that is opened is stored.
+    """
+    global _noted, _hooked, _outside, _may_write
     if not _hooked:
         sys.addaudithook(_hook)  # for good: a hook cannot be taken away
         _hooked = True
     _packages.update(name.partition(".")[0] for name in list(sys.modules))
-    _noted = []
+    _noted, _outside, _may_write = [], tuple(os.path.realpath(path) for path in outside), may_write
     try:
         yield _noted
     finally:
-        _noted = None
+        _noted, _outside = None, ()

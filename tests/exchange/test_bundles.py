@@ -26,6 +26,7 @@ from workbench.exchange import (
     write_run_bundle,
     zipped,
 )
+from workbench.exchange.checksums import sealed
 from workbench.exchange.files import csv_text, json_text, plain_cell, safe_cell
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
@@ -125,19 +126,27 @@ def test_a_model_that_is_not_there_or_not_whole(tmp_path: Path, folder: Path) ->
     with pytest.raises(InputError, match="not finished; start it again"):
         load_model(tmp_path)
     place = folder / "model"
-    unsealed(folder)
-    (place / "params.npz").write_bytes(b"PK nothing")
+    written = {name: (place / name).read_bytes() for name in ("params.npz", "spec.json")}
+
+    def changed(name: str, data: bytes) -> None:
+        for other, was in written.items():
+            (place / other).write_bytes(was)
+        (place / name).write_bytes(data)
+        resealed(place)
+
+    changed("params.npz", b"PK nothing")
     with pytest.raises(InputError, match="not an NPZ file"):
         load_model(folder)
-    np.savez(place / "params.npz", other=np.zeros(3))
+    stream = io.BytesIO()
+    np.savez(stream, other=np.zeros(3))
+    changed("params.npz", stream.getvalue())
     with pytest.raises(InputError, match=r"do not make a .* model.*Run the command"):
         load_model(folder)
-    spec = json.loads((place / "spec.json").read_text())
-    (place / "spec.json").write_text(json.dumps(spec | {"format": 99}))
+    spec = json.loads(written["spec.json"])
+    changed("spec.json", json.dumps(spec | {"format": 99}).encode())
     with pytest.raises(InputError, match="has format 99; this version reads format 1"):
         load_model(folder)
-    del spec["classes"]
-    (place / "spec.json").write_text(json.dumps(spec))
+    changed("spec.json", json.dumps({k: v for k, v in spec.items() if k != "classes"}).encode())
     with pytest.raises(InputError, match="damaged"):
         load_model(folder)
     (place / "spec.json").write_text("{")
@@ -145,11 +154,23 @@ def test_a_model_that_is_not_there_or_not_whole(tmp_path: Path, folder: Path) ->
         load_model(folder)
 
 
-def unsealed(folder: Path) -> None:
-    """Take the checksums away, as in a bundle of version 0.1.0."""
+def resealed(place: Path) -> None:
+    """Make the checksums of a folder fit again, as a stranger would."""
+    head = place / ("spec.json" if (place / "spec.json").is_file() else "run.json")
+    document = json.loads(head.read_text())
+    names = list(document.pop("files"))
+    document.pop("sha256")
+    head.write_text(json_text(sealed(document, place, names)))
+
+
+@pytest.mark.parametrize("gone", ["files", "sha256"])
+def test_what_has_no_checksums_is_refused(folder: Path, gone: str) -> None:
     for path in (folder / "run.json", folder / "model" / "spec.json"):
         document = json.loads(path.read_text())
-        path.write_text(json_text({k: v for k, v in document.items() if k not in ("files", "sha256")}))
+        path.write_text(json_text({k: v for k, v in document.items() if k != gone}))
+    for read in (read_bundle, load_model, labelled_items):
+        with pytest.raises(InputError, match="has no checksums"):
+            read(folder)
 
 
 def test_one_changed_byte_is_named_and_the_rest_is_used(folder: Path, tmp_path: Path) -> None:
@@ -181,10 +202,10 @@ def test_one_changed_byte_is_named_and_the_rest_is_used(folder: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("keep", [0.5, 0.0])
-def test_a_table_cut_short_is_refused_without_checksums_too(folder: Path, keep: float) -> None:
-    unsealed(folder)
+def test_a_table_cut_short_is_refused_with_fitting_checksums_too(folder: Path, keep: float) -> None:
     lines = (folder / "rounds.csv").read_text().splitlines(keepends=True)
     (folder / "rounds.csv").write_text("".join(lines[: 1 + int(keep * len(lines))]))
+    resealed(folder)
     with pytest.raises(InputError, match=r"The bundle in .* (is damaged: rounds\.csv ends|cannot be read)"):
         read_bundle(folder)
 
@@ -238,6 +259,9 @@ def test_a_folder_without_a_bundle(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file"):
         read_bundle(tmp_path)
     (tmp_path / "run.json").write_text('{"format": 1, "kind": "project"}')
+    with pytest.raises(InputError, match="no checksums"):
+        read_bundle(tmp_path)
+    (tmp_path / "run.json").write_text(json_text(sealed({"format": 1, "kind": "project"}, tmp_path, ())))
     with pytest.raises(InputError, match="bundle of a run"):
         read_bundle(tmp_path)
 

@@ -20,7 +20,7 @@ from workbench.pools import encoders, feature_map_from_json, load_pool
 from workbench.pools.encoded import split_sets
 from workbench.pools.encoders import ENCODERS, open_encoder
 from workbench.pools.encoders.torch_file import read_weights
-from workbench.registry import FileName
+from workbench.registry import FileName, trust
 
 HERE = "tests.pools.test_encoders"
 TEXTS = [
@@ -266,6 +266,10 @@ def test_an_onnx_file_encodes_images_of_any_size(tmp_path: Path):
     files = zipped({f"{i}.png": png(image) for i, image in enumerate(images)})
     pool = load_pool(files, file_name="p.zip", features=str(tmp_path / "free.onnx"))
     assert pool.features.shape == (6, 3) and pool.items.show(1).image.shape == (11, 14)
+    saved = feature_map_from_json(json.loads(json.dumps(pool.feature_map.to_json())))
+    with pytest.raises(InputError, match=r"names the file .*free\.onnx.* a file may name no other"):
+        saved.transform(images)
+    trust("*")
     saved = feature_map_from_json(json.loads(json.dumps(pool.feature_map.to_json())))
     np.testing.assert_allclose(saved.transform(images), pool.features, atol=1e-5)
 

@@ -131,21 +131,25 @@ def page() -> None:
 
 def bundle(path: str) -> None:
     """The bundle of a project: one button opens it."""
-    from workbench.exchange import lacks_pool, open_bundle
+    from workbench.exchange import open_bundle, wanted_by
 
     st.markdown("This is a project with all its history: labels, events, fits and settings.")
-    place = None
-    if not login.required() and lacks_pool(path):
+    wanted, place = wanted_by(path), None
+    options: dict[str, Any] = {}
+    if not login.required() and wanted.pool:
         st.markdown("Its pool, a file or a folder, is not in it.")
         place = st.text_input("Where its pool lies here", key="bundle-pool", max_chars=4_000).strip()
+    if wanted.fetch:
+        fetch = "Fetch its pictures from the web addresses in its table"
+        options["fetch"] = st.checkbox(fetch, key="bundle-fetch")
     if st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:"):
         person = login.of_page() if login.required() else None
         with st.spinner("Reading the bundle and its pool"):
             made = open_bundle(
                 path,
                 pool=place or None,
+                pool_options=options,
                 owner="" if person is None else person.key,
-                paths=not login.required(),
             )
         leave()
         current.choose(made.id)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
 from workbench.pools.formats import endings_of
 from workbench.pools.formats.files import File
-from workbench.writing import write_whole
 
 MAX_BYTES = 200 * 1024 * 1024
 
@@ -57,21 +54,10 @@ def keep(name: str, data: bytes) -> Path:
     Returns:
         Its path; the same bytes under the same name give the same path.
     """
-    from workbench.store import workbench_home
-    from workbench.store.places import private_folder
+    from workbench.store.pool_files import keep_upload
 
     check(name, data)
-    plain = re.sub(r"[^\w.-]+", "-", Path(name.replace("\\", "/")).name).strip(".-") or "upload"
-    if len(plain) > 100:
-        stem, dot, ending = plain.rpartition(".")
-        plain = f"{stem[: 99 - len(ending)]}{dot}{ending}"
-    private_folder(workbench_home())
-    folder = workbench_home() / "uploads" / sha256(data).hexdigest()[:16]
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / plain
-    if not path.is_file() or path.stat().st_size != len(data):
-        write_whole(path, data, private=True)
-    return path
+    return keep_upload(name, data)
 
 
 def merged(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

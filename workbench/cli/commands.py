@@ -353,12 +353,20 @@ def open_project(
     pool: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where its pool lies here, unless the bundle has it.")
     ] = None,
+    pool_set: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="What the bundle lacks: folder=PLACE (of pictures), features=embeddings:FILE, fetch=true.",
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Of the project; the bundle's unless given.")] = None,
 ) -> None:
     """Make a project of the bundle of one, with all its history."""
     from workbench.cli.labels import open_file
+    from workbench.cli.values import parse_settings
 
-    open_file(bundle, pool, name)
+    open_file(bundle, pool, name, parse_settings(pool_set or [], "--pool-set"))
 
 
 @app.command("import")

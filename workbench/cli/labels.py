@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,11 +178,13 @@ def start_project(pool: str, pool_options: dict[str, Any], **settings: Any) -> N
     print(f"{made.project.name}: {len(made.pool):,} items{with_classes}, project {made.id}")
 
 
-def open_file(bundle: Path, pool: Path | None, name: str | None) -> None:
+def open_file(
+    bundle: Path, pool: Path | None, name: str | None, pool_options: Mapping[str, Any] | None = None
+) -> None:
     """A project's bundle as a project."""
     from workbench.exchange import open_bundle
 
-    made = open_bundle(bundle, pool=pool, name=name)
+    made = open_bundle(bundle, pool=pool, pool_options=pool_options, name=name)
     print(f"{made.name}: {made.n_labelled} labels, project {made.id}")
 
 

@@ -14,7 +14,13 @@ from workbench.exchange.history import CARRIED_BY, is_history, read_history
 from workbench.exchange.imports import IMPORTS, import_labels
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
-from workbench.exchange.projects import is_project_bundle, lacks_pool, open_bundle, write_project_bundle
+from workbench.exchange.projects import (
+    Wanted,
+    is_project_bundle,
+    open_bundle,
+    wanted_by,
+    write_project_bundle,
+)
 from workbench.exchange.rows import SCOPES, StoredLabels, label_table
 
 __all__ = [
@@ -26,19 +32,20 @@ __all__ = [
     "RunBundle",
     "SavedModel",
     "StoredLabels",
+    "Wanted",
     "export_labels",
     "import_labels",
     "is_history",
     "is_project_bundle",
     "label_table",
     "labelled_items",
-    "lacks_pool",
     "load_model",
     "may_be_written",
     "open_bundle",
     "read_bundle",
     "read_history",
     "save_model",
+    "wanted_by",
     "write_labels",
     "write_project_bundle",
     "write_run_bundle",

@@ -7,6 +7,7 @@ one thread count, also when the run was killed and resumed.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -24,9 +25,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from workbench.arrays import Array
 from workbench.errors import InputError
-from workbench.exchange.checksums import ADVICE, check_own, damaged, sealed
+from workbench.exchange.checksums import ADVICE, Sealed, read_sealed, sealed
 from workbench.exchange.files import csv_text, json_text, plain_cell, read_json
 from workbench.exchange.models import save_model
+from workbench.members import FolderMembers
 from workbench.pools.pool import Pool
 from workbench.reading import cut, reading
 from workbench.sessions.rounds import Round
@@ -125,7 +127,7 @@ class BundleFolder:
         if not path.is_file():
             return []
         with reading(str(path), advice=ADVICE):
-            data = path.read_bytes()
+            data = FolderMembers(path.parent).read(path.name)
             # A kill can leave half a line at the end; that round is simply done again.
             whole = data[: data.rfind(b"\n") + 1]
             return [Round.from_json(json.loads(line)) for line in whole.decode("utf-8").splitlines()]
@@ -140,7 +142,7 @@ class BundleFolder:
             there = [n for n in self._states() if n <= rounds[-1].number]
             if not there:
                 raise InputError(f"The unfinished run in {self.folder} has lost its posterior. {ADVICE}")
-            data = (self._partial / f"state-{max(there)}.npz").read_bytes()
+            data = FolderMembers(self._partial).read(f"state-{max(there)}.npz")
             return Checkpoint(rounds, bytes_to_arrays(data), max(there))
 
     def _owner(self) -> str:
@@ -304,13 +306,8 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
         InputError: no finished run there.
     """
     place = Path(folder)
-    document = read_json(place / "run.json")
-    if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("kind") != "run":
-        project = isinstance(document, dict) and document.get("kind") == "project"
-        more = " It is a project's: workbench open opens it." if project else ""
-        raise InputError(f"{place} does not hold the bundle of a run.{more}")
-    check_own(document, place / "run.json")
-    broken = damaged(document, place)
+    held = _run_held(place)
+    document, broken = held.document, held.damaged()
     unusable = [name for name in broken if name in _TABLES]
     if unusable:
         raise InputError(
@@ -318,59 +315,69 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
         )
     with reading(f"The bundle in {place} is damaged: it", advice=ADVICE):
         spec = RunSpec.from_json(document["spec"], where=f"The bundle in {place}", trust_code=trust_code)
-        rounds = _read_rounds(place, document)
+        rounds = _read_rounds(held)
         if len(rounds) != document["n_rounds"] or rounds[-1].n_labelled != document["n_labelled"]:
             raise InputError(
                 f"The bundle in {place} is damaged: rounds.csv ends at round {len(rounds) - 1:,} of "
                 f"{cut(document['n_rounds'])}. {ADVICE}"
             )
         if not any(name in _MODEL for name in broken):
-            state = bytes_to_arrays((place / "model" / "params.npz").read_bytes())
+            state = bytes_to_arrays(held.read("model/params.npz"))
             rounds[-1] = replace(rounds[-1], state=state)
         return RunBundle(spec, str(document["pool"]["fingerprint"]), rounds, place, broken)
 
 
-def _read_rounds(place: Path, document: Mapping[str, Any]) -> list[Round]:
-    """The rounds that rounds.csv and events.csv tell of; what they lack raises whatever it raises."""
-    import csv
+def _run_held(place: Path) -> Sealed:
+    """The document of a run's bundle, with the files that it lists."""
+    held = read_sealed(FolderMembers(place), "run.json", f"The bundle in {place}", FORMAT)
+    if held.document.get("kind") != "run":
+        project = held.document.get("kind") == "project"
+        more = " It is a project's: workbench open opens it." if project else ""
+        raise InputError(f"{place} does not hold the bundle of a run.{more}")
+    return held
 
+
+def _table(held: Sealed, name: str) -> csv.DictReader[str]:
+    """A table of a bundle, as it was written."""
+    return csv.DictReader(io.StringIO(held.read(name).decode("utf-8"), newline=""))
+
+
+def _read_rounds(held: Sealed) -> list[Round]:
+    """The rounds that rounds.csv and events.csv tell of; what they lack raises whatever it raises."""
     import numpy as np
 
+    document = held.document
     position = {name: code for code, name in enumerate(document["pool"]["classes"])}
     asked: dict[int, list[tuple[int, int, float]]] = {}
     first: list[tuple[int, int]] = []
-    with (place / "events.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            code = position[plain_cell(row["class"])]
-            if row["role"] == "initial":
-                first.append((int(row["item"]), code))
-            else:
-                entry = (int(row["item"]), code, float(row["utility"] or "nan"))
-                asked.setdefault(int(row["round"]), []).append(entry)
+    for row in _table(held, "events.csv"):
+        code = position[plain_cell(row["class"])]
+        if row["role"] == "initial":
+            first.append((int(row["item"]), code))
+        else:
+            entry = (int(row["item"]), code, float(row["utility"] or "nan"))
+            asked.setdefault(int(row["round"]), []).append(entry)
     rounds = []
-    with (place / "rounds.csv").open(encoding="utf-8", newline="") as file:
-        for number, row in enumerate(csv.DictReader(file)):
-            if int(row["round"]) != number:
-                raise InputError(
-                    f"The bundle in {place} is damaged: rounds.csv lacks round {number}. {ADVICE}"
-                )
-            answers = asked.get(number, [])
-            rounds.append(
-                Round(
-                    number=number,
-                    n_labelled=int(row["n_labelled"]),
-                    n_test=int(document["pool"].get("n_measured", document["pool"]["n_test"])),
-                    error=float(row["error"] or "nan"),
-                    nll=float(row["nll"] or "nan"),
-                    brier=float(row["brier"] or "nan"),
-                    ece=float(row["ece"] or "nan"),
-                    queried=np.asarray([a[0] for a in answers], dtype=np.int64),
-                    labels=np.asarray([a[1] for a in answers], dtype=np.int64),
-                    utilities=np.asarray([a[2] for a in answers], dtype=np.float64),
-                    initial=np.asarray([i for i, _ in first] if number == 0 else [], dtype=np.int64),
-                    initial_labels=np.asarray([c for _, c in first] if number == 0 else [], dtype=np.int64),
-                )
+    for number, row in enumerate(_table(held, "rounds.csv")):
+        if int(row["round"]) != number:
+            raise InputError(f"{held.what} is damaged: rounds.csv lacks round {number}. {ADVICE}")
+        answers = asked.get(number, [])
+        rounds.append(
+            Round(
+                number=number,
+                n_labelled=int(row["n_labelled"]),
+                n_test=int(document["pool"].get("n_measured", document["pool"]["n_test"])),
+                error=float(row["error"] or "nan"),
+                nll=float(row["nll"] or "nan"),
+                brier=float(row["brier"] or "nan"),
+                ece=float(row["ece"] or "nan"),
+                queried=np.asarray([a[0] for a in answers], dtype=np.int64),
+                labels=np.asarray([a[1] for a in answers], dtype=np.int64),
+                utilities=np.asarray([a[2] for a in answers], dtype=np.float64),
+                initial=np.asarray([i for i, _ in first] if number == 0 else [], dtype=np.int64),
+                initial_labels=np.asarray([c for _, c in first] if number == 0 else [], dtype=np.int64),
             )
+        )
     return rounds
 
 
@@ -386,23 +393,15 @@ def labelled_items(folder: Path | str) -> tuple[str, list[int]]:
     Raises:
         InputError: it is damaged.
     """
-    import csv
-
     place = Path(folder)
     if not (place / "run.json").is_file():
         return "", []
-    document = read_json(place / "run.json")
-    if not isinstance(document, dict) or document.get("kind") != "run":
+    held = read_sealed(FolderMembers(place), "run.json", f"The bundle in {place}", FORMAT)
+    if held.document.get("kind") != "run":
         return "", []
     with reading(f"The bundle in {place} is damaged: it", advice=ADVICE):
-        check_own(document, place / "run.json")
-        if "events.csv" in damaged(document, place):
-            raise InputError(
-                f"The bundle in {place} is damaged: events.csv is not what was written. {ADVICE}"
-            )
-        with (place / "events.csv").open(encoding="utf-8", newline="") as file:
-            items = {int(row["item"]) for row in csv.DictReader(file) if row["kind"] == "label"}
-        return str(document["spec"]["pool"]), sorted(items)
+        items = {int(row["item"]) for row in _table(held, "events.csv") if row["kind"] == "label"}
+        return str(held.document["spec"]["pool"]), sorted(items)
 
 
 def zipped(folder: Path | str) -> bytes:
@@ -419,13 +418,13 @@ def write_zip(out: IO[bytes], folder: Path | str) -> None:
         out: an open file.
         folder: whose files go in, with those of its folders.
     """
-    place = Path(folder)
+    members = FolderMembers(folder)
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(p for p in place.rglob("*") if p.is_file()):
-            info = zipfile.ZipInfo(path.relative_to(place).as_posix(), (1980, 1, 1, 0, 0, 0))
+        for name, size in members.sizes.items():
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             info.external_attr = 0o644 << 16
-            info.compress_type, info.file_size = zipfile.ZIP_DEFLATED, path.stat().st_size
-            with path.open("rb") as file, archive.open(info, "w") as member:
+            info.compress_type, info.file_size = zipfile.ZIP_DEFLATED, size
+            with members.opened(name) as file, archive.open(info, "w") as member:
                 shutil.copyfileobj(file, member, 1 << 20)
 
 

@@ -1,17 +1,23 @@
-"""Checksums of a folder's files, kept in the document that is written last."""
+"""A folder's or a zip's files by the document that was written last: what it does not list is not read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
 from workbench.exchange.files import json_text
-from workbench.reading import cut
+from workbench.members import MAX_MEMBER, FolderMembers, Members, member_name
+from workbench.reading import cut, parse_json
 
+ADVICE = "Copy the folder again from where it was made, or delete it and run the command that made it again."
+MAX_DOCUMENT = 64 << 20
+"""Most bytes of a JSON document."""
 _FILES, _OWN = "files", "sha256"
+_BLOCK = 1 << 20
 
 
 def sealed(document: Mapping[str, Any], folder: Path, names: Iterable[str]) -> dict[str, Any]:
@@ -25,56 +31,126 @@ def sealed(document: Mapping[str, Any], folder: Path, names: Iterable[str]) -> d
     Returns:
         The document with "files" (name -> SHA-256) and "sha256" (of all the rest of it).
     """
-    whole = dict(document) | {_FILES: {name: _digest((folder / name).read_bytes()) for name in sorted(names)}}
-    return whole | {_OWN: _digest(json_text(whole).encode())}
+    members = FolderMembers(folder)
+    whole = dict(document) | {_FILES: {name: _digest_of(members, name) for name in sorted(names)}}
+    return whole | {_OWN: _own(whole)}
 
 
-def check_own(document: Mapping[str, Any], path: Path) -> None:
-    """Refuse a document that is not what was written; one without a checksum (version 0.1.0) passes.
+@dataclass(frozen=True)
+class Sealed:
+    """A document with the files that it lists.
 
-    Args:
-        document: as read from `path`.
-        path: for the message.
-
-    Raises:
-        InputError: it was changed.
+    Attributes:
+        document: JSON, as it was written.
+        members: of the folder or the zip that holds it.
+        what: the whole, for messages ("The bundle in runs/a").
     """
-    if _OWN not in document:
-        return
-    content = {name: value for name, value in document.items() if name != _OWN}
-    if document[_OWN] != _digest(json_text(content).encode()):
-        raise InputError(f"{path} is damaged: it is not what was written. {ADVICE}")
 
+    document: Mapping[str, Any]
+    members: Members
+    what: str
 
-def damaged(document: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
-    """Names of files that are missing or not what was written.
+    def __contains__(self, name: object) -> bool:
+        """Whether the document lists a file."""
+        return name in self.document[_FILES]
 
-    Args:
-        document: what `sealed` gave; one without checksums names nothing.
-        folder: of the files.
+    def read(self, name: str, most: int = MAX_MEMBER) -> bytes:
+        """A file as it was written.
 
-    Raises:
-        InputError: the checksums themselves make no sense.
-    """
-    found: list[str] = []
-    listed = document.get(_FILES, {})
-    if not isinstance(listed, dict):
-        raise InputError(f"The checksums in {folder} are damaged. {ADVICE}")
-    for name, digest in sorted(listed.items()):
-        path = folder / name
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise InputError(f"The checksums in {folder} name a file outside of it, {cut(name)}. {ADVICE}")
+        Args:
+            name: of it.
+            most: bytes.
+
+        Raises:
+            InputError: the document does not list it, or it is missing, damaged or larger than allowed.
+        """
+        if name not in self:
+            raise InputError(f"{self.what} is damaged: it does not list {cut(name)}. {ADVICE}")
+        if name not in self.members:
+            raise self._broken([name])
+        data = self.members.read(name, most)
+        if sha256(data).hexdigest() != self.document[_FILES][name]:
+            raise self._broken([name])
+        return data
+
+    def json(self, name: str) -> Any:
+        """A JSON file as it was written.
+
+        Raises:
+            InputError: as `read`, or no JSON.
+        """
+        return parse_json(self.read(name, MAX_DOCUMENT), f"{self.what}: {name}", advice=ADVICE)
+
+    def damaged(self) -> tuple[str, ...]:
+        """Names of the files that are missing or not what was written."""
+        return tuple(name for name in sorted(self.document[_FILES]) if not self._is_whole(name))
+
+    def check(self) -> None:
+        """Refuse what is not whole.
+
+        Raises:
+            InputError: names what is missing or not what was written.
+        """
+        if broken := self.damaged():
+            raise self._broken(broken)
+
+    def _is_whole(self, name: str) -> bool:
         try:
-            whole = path.is_file() and _digest(path.read_bytes()) == digest
-        except OSError:
-            whole = False
-        if not whole:
-            found.append(name)
-    return tuple(found)
+            return _digest_of(self.members, name) == self.document[_FILES][name]
+        except InputError:
+            return False
+
+    def _broken(self, names: Iterable[str]) -> InputError:
+        said = ", ".join(cut(name)[1:-1] for name in list(names)[:4])
+        return InputError(f"{self.what} is damaged: {said} is not what was written. {ADVICE}")
 
 
-ADVICE = "Copy the folder again from where it was made, or delete it and run the command that made it again."
+def read_sealed(members: Members, head: str, what: str, format: int) -> Sealed:
+    """The document that `sealed` made, whole and of a format that is read.
+
+    Args:
+        members: of the folder or the zip.
+        head: its name in it.
+        what: the whole, for messages ("The bundle in runs/a").
+        format: that it must have.
+
+    Returns:
+        It, with the files that it lists.
+
+    Raises:
+        InputError: no such document, one without checksums, changed, or of another format.
+    """
+    document = parse_json(members.read(head, MAX_DOCUMENT), f"{what}: {head}", advice=ADVICE)
+    if not isinstance(document, dict):
+        raise InputError(f"{what} is damaged: {head} is no document of ours. {ADVICE}")
+    if document.get("format") != format or isinstance(document["format"], bool):
+        raise InputError(
+            f"{what} has format {cut(document.get('format'))}; this version reads format {format}."
+        )
+    content = {name: value for name, value in document.items() if name != _OWN}
+    listed = document.get(_FILES)
+    if not isinstance(listed, dict) or not isinstance(document.get(_OWN), str):
+        raise InputError(f"{what} has no checksums, so nobody can tell whether it is whole. {ADVICE}")
+    try:
+        same = document[_OWN] == _own(content)
+    except (ValueError, RecursionError):  # NaN, or half of a character
+        same = False
+    if not same:
+        raise InputError(f"{what} is damaged: {head} is not what was written. {ADVICE}")
+    for name, digest in listed.items():
+        member_name(name, what)
+        if not isinstance(digest, str):
+            raise InputError(f"{what} is damaged: the checksum of {cut(name)} is none. {ADVICE}")
+    return Sealed(document, members, what)
 
 
-def _digest(data: bytes) -> str:
-    return sha256(data).hexdigest()
+def _own(document: Mapping[str, Any]) -> str:
+    return sha256(json_text(document).encode()).hexdigest()
+
+
+def _digest_of(members: Members, name: str) -> str:
+    found = sha256()
+    with members.opened(name) as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import InputError
+from workbench.members import FolderMembers
 from workbench.reading import parse_json
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -24,15 +24,9 @@ def read_json(path: Path) -> Any:
     """A JSON file.
 
     Raises:
-        InputError: not there, or not JSON.
+        InputError: not there, no plain file, or not JSON.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {path}.") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    return parse_json(data, str(path))
+    return parse_json(FolderMembers(path.parent).read(path.name), str(path))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -288,14 +288,11 @@ def _read_huggingface(data: bytes) -> LabelRows:
 
 def _member(data: bytes, wanted: Callable[[str], bool], what: str) -> bytes:
     """The one file of a zip that is meant; its size is checked before it is unpacked."""
-    with File(data, _FILE).zipped("a zip") as packed:
-        found = [info for info in packed.infolist() if wanted(info.filename)]
-        if len(found) != 1:
-            raise InputError(f"The zip holds {len(found)} times {what}; one is read.")
-        if found[0].file_size > MAX_IMPORT:
-            raise InputError(f"{found[0].filename} unpacks to more than {MAX_IMPORT >> 20} MB.")
-        with packed.open(found[0]) as member:
-            return member.read(found[0].file_size + 1)
+    members = File(data, _FILE).members("a zip")
+    found = [name for name in members.sizes if wanted(name)]
+    if len(found) != 1:
+        raise InputError(f"The zip holds {len(found)} times {what}; one is read.")
+    return members.read(found[0], MAX_IMPORT)
 
 
 def _read_coco(data: bytes) -> LabelRows:

@@ -13,8 +13,9 @@ from workbench.arrays import Array, Floats
 from workbench.classifiers import make_classifier, protocols
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
-from workbench.exchange.checksums import ADVICE, check_own, damaged, sealed
-from workbench.exchange.files import json_text, read_json
+from workbench.exchange.checksums import ADVICE, read_sealed, sealed
+from workbench.exchange.files import json_text
+from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json
 from workbench.pools.pool import FeatureMap
 from workbench.reading import cut, reading
@@ -141,22 +142,14 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
             "give the folder of a finished run (workbench run --out FOLDER) or its model/"
         )  # fmt: skip
         raise InputError(f"There is no saved model in {given}: {hint}.")
-    spec = read_json(place / "spec.json")
-    if not isinstance(spec, dict) or spec.get("format") != FORMAT:
-        found = spec.get("format") if isinstance(spec, dict) else None
-        raise InputError(f"The model in {place} has format {cut(found)}; this version reads format {FORMAT}.")
-    check_own(spec, place / "spec.json")
-    broken = damaged(spec, place)
-    if broken:
-        raise InputError(
-            f"The model in {place} is damaged: {', '.join(broken)} is not what was written. {ADVICE}"
-        )
     what = f"The model in {place}"
+    held = read_sealed(FolderMembers(place), "spec.json", what, FORMAT)
+    spec = held.document
     with reading(f"{what} is damaged: it", advice=ADVICE):
         named = {"name": _text(spec["classifier"]), "options": dict(spec["options"])}
         classes = tuple(_text(c) for c in spec["classes"])
         n_labelled, pool = int(spec["n_labelled"]), _text(spec["pool"])
-        data = (place / "params.npz").read_bytes()
+        data = held.read("params.npz")
         named = from_file(named, what, trust_code=trust_code)
         name, options = named["name"], named["options"]
         unfitted = make_classifier(name, **options)
@@ -171,7 +164,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
             "another version. Run the command that made them again."
         ) from error
     with reading(f"The feature map in {place}", advice=ADVICE):
-        feature_map = feature_map_from_json(read_json(place / "features.json"))
+        feature_map = feature_map_from_json(held.json("features.json"))
     saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, str(spec.get("note", "")))
     _try(saved, place)
     return saved

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import zipfile
-from collections.abc import Mapping
-from dataclasses import replace
-from hashlib import sha256
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,15 +24,21 @@ from workbench.exchange.bundles import (
     rounds_csv,
     timings_csv,
 )
-from workbench.exchange.checksums import ADVICE, check_own, damaged, sealed
-from workbench.exchange.files import json_text, read_json
+from workbench.exchange.checksums import ADVICE, MAX_DOCUMENT, Sealed, read_sealed, sealed
+from workbench.exchange.files import json_text
 from workbench.exchange.models import save_model
+from workbench.members import FolderMembers, Members, ZipMembers
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.formats.files import File
+from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.loading import is_named
-from workbench.reading import cut, reading
+from workbench.pools.photos import PhotoItems
+from workbench.pools.places import YES, files_in, with_files
+from workbench.pools.tables.pictures import Pictures
+from workbench.reading import cut, parse_json, reading
 from workbench.sessions.rounds import Round
-from workbench.store import Event, ProjectRecord, Store, workbench_home
+from workbench.store import Event, ProjectRecord, Store
+from workbench.store.pool_files import keep_upload
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import write_whole
 
@@ -52,6 +56,7 @@ _EVENTS, _ROUNDS, _PROJECT, _ITEMS, _STATE = (
     "state.npz",
 )
 _HISTORY = (_EVENTS, _ROUNDS, _PROJECT, _ITEMS)
+_POOL = "pool"
 _MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 
 
@@ -92,23 +97,24 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
         write_whole(place / _STATE, arrays_to_bytes(stored[1]))
     ids = np.asarray([str(key) for key in session.pool.items.ids], dtype=np.str_)
     write_whole(place / _ITEMS, arrays_to_bytes({"fingerprints": record.fingerprints, "ids": ids}))
+    # inside a bundle every path is a member's name; what does not travel keeps the place it had
+    reference, inside = _with_pool(place, session) if with_pool else (dict(record.pool), [])
     about = {
         "name": record.name,
         "created": record.created,
         "settings": dict(record.settings),
-        "pool": dict(record.pool),
+        "pool": reference,
         "feature_map": dict(record.feature_map),
         "state_of": None if stored is None else stored[0],
     }
     write_whole(place / _PROJECT, json_text(about))
-    inside = _with_pool(place, record) if with_pool else ""
     settings = {k: v for k, v in session.settings.items() if k != "test"}
     document = {
         "format": FORMAT,
         "kind": "project",
         "name": record.name,
         "settings": settings,
-        "pool": pool_document(session.pool) | {"reference": dict(record.pool), "file": inside},
+        "pool": pool_document(session.pool) | {"reference": reference},
         "classes": list(state.classes),
         "n_rounds": len(rounds),
         "n_labelled": state.n_labelled,
@@ -117,7 +123,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     files = ["rounds.csv", "events.csv", CODE_BOOK, "timings.csv", "environment.json", *_HISTORY]
     files += [_STATE] if stored is not None else []
     files += [*_MODEL] if model is not None else []
-    files += [inside] if inside else []
+    files += inside
     write_whole(place / "run.json", json_text(sealed(document, place, files)))
 
 
@@ -126,40 +132,62 @@ def is_project_bundle(source: Path | str | bytes) -> bool:
     return _bundle_head(source) is not None
 
 
-def lacks_pool(source: Path | str | bytes) -> bool:
-    """Whether a project's bundle neither holds its pool nor names one that is on every machine."""
-    document = _bundle_head(source) or {}
-    about = document.get("pool")
-    if not isinstance(about, dict) or about.get("file"):
-        return not isinstance(about, dict)
-    reference = about.get("reference")
-    return not (isinstance(reference, dict) and _on_every_machine(str(reference.get("name", ""))))
+@dataclass(frozen=True)
+class Wanted:
+    """What a project's bundle cannot bring and a person must give.
+
+    Attributes:
+        pool: the place its pool had, where the pool is neither in the bundle nor on every machine; else "".
+        files: the places that pictures, vectors and other files beside it had.
+        fetch: whether its pictures are at web addresses, which need a yes.
+    """
+
+    pool: str = ""
+    files: tuple[str, ...] = ()
+    fetch: bool = False
+
+
+def wanted_by(source: Path | str | bytes) -> Wanted:
+    """What must be given to open a project's bundle; the arguments of `open_bundle` take it."""
+    about = (_bundle_head(source) or {}).get("pool")
+    reference = about.get("reference") if isinstance(about, dict) else None
+    if not isinstance(reference, dict):
+        return Wanted()
+    name, options = str(reference.get("name", "")), reference.get("options")
+    options = options if isinstance(options, dict) else {}
+    return Wanted(
+        "" if _is_inside(name) or _on_every_machine(name) else name,
+        tuple(path for path in files_in(options) if not _travels(path)),
+        any(options.get(yes) for yes in YES),
+    )
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name in a bundle is one of a file in it: pool/NAME, and nothing else."""
+    parts = name.split("/")
+    return len(parts) == 2 and parts[0] == _POOL and parts[1] not in ("", ".", "..")
+
+
+def _travels(path: str) -> bool:
+    """Whether a file beside a pool comes with the bundle; networks others made may read files themselves."""
+    return _is_inside(path) and not path.lower().endswith(".onnx")
 
 
 def _on_every_machine(name: str) -> bool:
-    return not (Path(name).is_absolute() or "/" in name or "\\" in name) and is_named(name)
+    if Path(name).is_absolute() or "/" in name or "\\" in name or name.startswith("libsvm:"):
+        return False
+    try:
+        return is_named(name)
+    except InputError:
+        return False
 
 
 def _bundle_head(source: Path | str | bytes) -> dict[str, Any] | None:
     """What a project's bundle says of itself; None where there is no such bundle."""
     try:
-        if isinstance(source, bytes) or Path(source).is_file():
-            with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as packed:
-                name = _head(packed)
-                if name is None or packed.getinfo(name).file_size > 64 << 20:
-                    return None
-                document = json.loads(packed.read(name))
-        else:
-            document = read_json(Path(source) / "run.json")
-    except (
-        OSError,
-        ValueError,
-        RecursionError,
-        zipfile.BadZipFile,
-        InputError,
-        NotImplementedError,
-        RuntimeError,
-    ):
+        with _members(source) as members:
+            document = parse_json(members.read("run.json", MAX_DOCUMENT), "run.json")
+    except InputError:
         return None
     return document if isinstance(document, dict) and document.get("kind") == "project" else None
 
@@ -168,21 +196,25 @@ def open_bundle(
     source: Path | str | bytes,
     *,
     pool: Path | str | None = None,
+    pool_options: Mapping[str, Any] | None = None,
     name: str | None = None,
     store: Store | None = None,
     owner: str = "",
-    paths: bool = True,
 ) -> ProjectRecord:
     """Make a project of the bundle of one: the same events, fits and settings under a new id.
 
+    Nothing in a bundle is a path: its pool and the files beside it are members of the bundle, sets that come
+    with the program, or what the person who opens it names.
+
     Args:
         source: the folder, or a zip of it.
-        pool: where its pool's file or folder lies here; None takes the one in the bundle, one that comes with
-            the program, or the place it had.
+        pool: where its pool's file or folder lies here; None takes the one in the bundle, or one that comes
+            with the program.
+        pool_options: options of `load_pool` in the place of the bundle's: where pictures (`folder`) or
+            vectors (`features`) lie here, or `fetch`, a yes to pictures at web addresses.
         name: of the project; None keeps the bundle's.
         store: the default database unless given.
         owner: key of the person it belongs to.
-        paths: whether the bundle may name files of this machine.
 
     Returns:
         The project as it is stored now.
@@ -191,39 +223,48 @@ def open_bundle(
         InputError: no project's bundle, a damaged one, or a pool that is not there or is another.
     """
     store = store or Store.open()
-    if isinstance(source, bytes) or not Path(source).expanduser().is_dir():
-        with TemporaryDirectory() as folder:
-            return _opened(_unpacked(source, Path(folder)), pool, name, store, owner, paths)
-    return _opened(Path(source).expanduser(), pool, name, store, owner, paths)
+    label = "The bundle" if isinstance(source, bytes) else f"The bundle in {Path(source).name}"
+    with _members(source) as members:
+        held = read_sealed(members, "run.json", label, FORMAT)
+        return _opened(held, pool, dict(pool_options or {}), name, store, owner)
+
+
+@contextmanager
+def _members(source: Path | str | bytes) -> Iterator[Members]:
+    """The files of a bundle: a folder, or a zip, in which they may lie in a folder of their own."""
+    file = File(source, "The bundle") if isinstance(source, bytes) else File.of(source)
+    if file.is_folder:
+        yield FolderMembers(file.path, file.name)
+        return
+    with file.zipped("a zip of a bundle") as packed:
+        members = ZipMembers(packed, file.name)
+        heads = [name for name in members.sizes if PurePosixPath(name).name == "run.json"]
+        if not heads:
+            raise InputError(f"{file.name} does not hold the bundle of a project.")
+        if sum(members.sizes.values()) > MAX_BUNDLE:
+            raise InputError(f"{file.name} unpacks to more than {MAX_BUNDLE >> 30} GB.")
+        yield members.below(min(heads, key=len).rpartition("/")[0])
 
 
 def _opened(
-    place: Path, pool: Path | str | None, name: str | None, store: Store, owner: str, paths: bool
+    held: Sealed,
+    pool: Path | str | None,
+    pool_options: dict[str, Any],
+    name: str | None,
+    store: Store,
+    owner: str,
 ) -> ProjectRecord:
-    document = read_json(place / "run.json")
-    if (
-        not isinstance(document, dict)
-        or document.get("format") != FORMAT
-        or document.get("kind") != "project"
-    ):
-        raise InputError(f"{place.name} does not hold the bundle of a project.")
-    check_own(document, place / "run.json")
-    if not all((place / file).is_file() for file in _HISTORY):
-        raise InputError(
-            f"The bundle in {place.name} has no history to go on with: a version before wrote it. Import "
-            f"its labels."
-        )
-    broken = damaged(document, place)
-    if broken:
-        raise InputError(f"The bundle in {place.name} is damaged: {', '.join(broken[:4])}. {ADVICE}")
-    with reading(f"The bundle in {place.name}", advice=ADVICE):
-        about = read_json(place / _PROJECT)
-        held = bytes_to_arrays((place / _ITEMS).read_bytes())
-        events = [_event(json.loads(line)) for line in _lines(place / _EVENTS)]
+    if held.document.get("kind") != "project":
+        raise InputError(f"{held.what} is not that of a project.")
+    held.check()
+    with reading(held.what, advice=ADVICE):
+        about = held.json(_PROJECT)
+        arrays = bytes_to_arrays(held.read(_ITEMS))
+        events = [_event(json.loads(line)) for line in _lines(held, _EVENTS)]
         number = about.get("state_of")
-        state = None if number is None else bytes_to_arrays((place / _STATE).read_bytes())
+        state = None if number is None else bytes_to_arrays(held.read(_STATE))
         rounds = []
-        for line in _lines(place / _ROUNDS):
+        for line in _lines(held, _ROUNDS):
             entry = json.loads(line)
             Round.from_json(entry["record"])
             rounds.append(
@@ -236,98 +277,103 @@ def _opened(
             reference,
             dict(about["settings"]),
             str(about["created"])[:40],
-            fingerprints=np.asarray(held["fingerprints"], dtype=np.uint64),
+            fingerprints=np.asarray(arrays["fingerprints"], dtype=np.uint64),
             feature_map=dict(about["feature_map"]),
         )
-        ids = [str(key) for key in held["ids"]]
-    found = _pool_of(place, document, record, pool, paths)
-    loaded = load_pool(found, **record.pool["options"])
-    compare_fingerprints(record.fingerprints, loaded.fingerprints, name=Path(found).name)
-    _check_items(events, len(record.fingerprints), place.name)
-    record = replace(record, pool={**record.pool, "name": found})
-    with reading(f"The bundle in {place.name}", advice=ADVICE):
+        ids = [str(key) for key in arrays["ids"]]
+    _check_items(events, len(record.fingerprints), held.what)
+    found = _pool_of(held, record.pool, pool, pool_options)
+    loaded = load_pool(found["name"], **found["options"])
+    compare_fingerprints(record.fingerprints, loaded.fingerprints, name=Path(found["name"]).name)
+    record = replace(record, pool=found)
+    with reading(held.what, advice=ADVICE):
         return store.restore_project(record, events, rounds, ids, owner)
 
 
 def _pool_of(
-    place: Path, document: Mapping[str, Any], record: ProjectRecord, pool: Path | str | None, paths: bool
-) -> str:
-    """What the project's pool is loaded from on this machine."""
-    name, options = str(record.pool["name"]), record.pool["options"]
-    if not paths and (options.get("folder") or str(options.get("features", "")).startswith("embeddings:")):
-        raise InputError(
-            "This project has pictures or vectors in files beside its pool; open it on the command line."
-        )
+    held: Sealed, reference: Mapping[str, Any], pool: Path | str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the project's pool is loaded from on this machine: name and options."""
+    options = {k: v for k, v in reference["options"].items() if k not in (*YES, *given)}
+    places: dict[str, str] = {}
+    for path in files_in(options):
+        if not _travels(path):
+            raise InputError(
+                f"The project's pool had files beside it, {cut(path)}, which are not in the bundle. Say "
+                "where they lie here: workbench open BUNDLE --pool-set folder=PLACE (of pictures) or "
+                "--pool-set features=embeddings:FILE."
+            )
+        places[path] = str(_kept(held, path))
+    found = {"options": {**with_files(options, places), **given}}
+    name = str(reference["name"])
     if pool is not None:
         there = Path(pool).expanduser()
         if not there.exists():
             raise InputError(f"There is no file {cut(str(pool))}.")
-        return str(there.resolve())
-    inside = str(document["pool"].get("file") or "")
-    if inside:
-        return str(_kept(place / inside))
+        return found | {"name": str(there.resolve())}
+    if _is_inside(name):
+        return found | {"name": str(_kept(held, name))}
     if _on_every_machine(name):
-        return name
-    if paths and Path(name).exists():
-        return name
+        return found | {"name": name}
     raise InputError(
         f"The project's pool was {cut(name)}, which is not in the bundle. Say where it lies here "
-        f"(workbench open "
-        "BUNDLE --pool FILE)."
+        "(workbench open BUNDLE --pool FILE)."
     )
 
 
-def _kept(file: Path) -> Path:
-    """A pool's file out of a bundle, kept where uploads are."""
-    data = file.read_bytes()
-    folder = workbench_home() / "uploads" / sha256(data).hexdigest()[:16]
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / file.name).is_file():
-        write_whole(folder / file.name, data)
-    return folder / file.name
+def _kept(held: Sealed, name: str) -> Path:
+    """A file out of a bundle, kept where uploads are."""
+    with reading(f"{held.what}: {cut(name)}"):
+        return keep_upload(PurePosixPath(name).name, held.read(name, MAX_POOL))
 
 
-def _with_pool(place: Path, record: ProjectRecord) -> str:
-    """Put the pool's file into the bundle; "" where there is none, or it is too large."""
-    name = str(record.pool["name"])
-    file = Path(name)
-    if not ("/" in name or "\\" in name) or not file.is_file() or file.stat().st_size > MAX_POOL:
-        return ""
-    (place / "pool").mkdir(exist_ok=True)
-    shutil.copyfile(file, place / "pool" / file.name)
-    return f"pool/{file.name}"
+def _with_pool(place: Path, session: Session) -> tuple[dict[str, Any], list[str]]:
+    """Put the pool's file and what lies beside it into the bundle.
+
+    Returns:
+        The project's pool with the members' names in the place of paths, and these names. What is too large
+        keeps the place it had.
+    """
+    name = str(session.project.pool["name"])
+    options = dict(session.project.pool.get("options") or {})
+    found: dict[str, str] = {}  # path -> member
+
+    def put(path: str, plain: str) -> Path:
+        (place / _POOL).mkdir(exist_ok=True)
+        # two of one name do not meet
+        taken = any(member == f"{_POOL}/{plain}" for member in found.values())
+        found[path] = f"{_POOL}/{len(found)}-{plain}" if taken else f"{_POOL}/{plain}"
+        return place / found[path]
+
+    for path in (*([name] if "/" in name or "\\" in name else []), *files_in(options)):
+        there = Path(path).expanduser()
+        if there.is_file() and there.stat().st_size <= MAX_POOL and not path.lower().endswith(".onnx"):
+            shutil.copyfile(there, put(path, there.name))
+        elif there.is_dir() and path == options.get("folder"):
+            _pack_pictures(FolderMembers(there), None, put, path)
+    items = session.pool.items
+    photos = items.photos if isinstance(items, PhotoItems) else None
+    source = None if photos is None else photos.folder
+    if photos is not None and isinstance(source, Pictures) and source.beside and name in found:
+        options["folder"] = "beside the table"
+        beside = [source.paths[cell] for cell in photos.paths if cell in source.paths]
+        if not _pack_pictures(FolderMembers(source.beside), beside, put, options["folder"]):
+            del options["folder"]
+    return {"name": found.get(name, name), "options": with_files(options, found)}, list(found.values())
 
 
-def _head(packed: zipfile.ZipFile) -> str | None:
-    """run.json of a bundle that a zip holds, maybe in a folder of its own."""
-    names = [name for name in packed.namelist() if PurePosixPath(name).name == "run.json"]
-    return min(names, key=len) if names else None
-
-
-def _unpacked(source: Path | str | bytes, folder: Path) -> Path:
-    """A zip's bundle in a folder; nothing leaves that folder, and sizes are checked first."""
-    label = "The bundle" if isinstance(source, bytes) else Path(source).name
-    with reading(label, "a zip of a bundle"):
-        file = File(source, label) if isinstance(source, bytes) else File.of(source)
-        with file.zipped("a zip of a bundle") as packed:
-            head = _head(packed)
-            if head is None:
-                raise InputError(f"{label} does not hold the bundle of a project.")
-            if sum(info.file_size for info in packed.infolist()) > MAX_BUNDLE:
-                raise InputError(f"{label} unpacks to more than {MAX_BUNDLE >> 30} GB.")
-            root = PurePosixPath(head).parent
-            for info in packed.infolist():
-                path = PurePosixPath(info.filename)
-                if info.is_dir() or not path.is_relative_to(root):
-                    continue
-                inner = path.relative_to(root)
-                if path.is_absolute() or ".." in inner.parts or len(inner.parts) > 3:
-                    raise InputError(f"{label} names a file outside of it, {cut(info.filename)}.")
-                target = folder / inner
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with packed.open(info) as member, target.open("wb") as out:
-                    shutil.copyfileobj(member, out, 1 << 20)
-    return folder
+def _pack_pictures(
+    members: FolderMembers, wanted: Sequence[str] | None, put: Callable[[str, str], Path], path: str
+) -> bool:
+    """Put pictures of a folder into the bundle as one zip, where they are not too large together."""
+    names = [n for n in members.sizes if n.lower().endswith(IMAGE_ENDINGS)] if wanted is None else wanted
+    names = sorted(set(names))
+    if sum(members.size(name) for name in names) > MAX_POOL:
+        return False
+    with zipfile.ZipFile(put(path, "pictures.zip"), "w", zipfile.ZIP_STORED) as packed:
+        for name in names:
+            packed.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), members.read(name))
+    return True
 
 
 def _check_items(events: list[Event], n: int, label: str) -> None:
@@ -363,5 +409,5 @@ def _line(document: Mapping[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _lines(path: Path) -> list[bytes]:
-    return [line for line in path.read_bytes().splitlines() if line.strip()]
+def _lines(held: Sealed, name: str) -> list[bytes]:
+    return [line for line in held.read(name).splitlines() if line.strip()]

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from workbench.errors import InputError
+from workbench.members import member_name
 
 GROUPS = ("pmlb", "raetsch", "large", "images")
 """Groups of the catalogue; "pmlb:letter" names a set. "openml:NAME" and "libsvm:FILE" need no entry."""
@@ -128,10 +129,11 @@ def find_file(file: str) -> Path | None:
     Args:
         file: path below a data folder.
     """
-    for folder in data_folders():
-        if file and (folder / file).is_file():
-            return folder / file
-    return None
+    try:
+        member_name(file, "A set")
+    except InputError:
+        return None
+    return next((folder / file for folder in data_folders() if (folder / file).is_file()), None)
 
 
 def present_sets() -> list[CatalogueEntry]:

@@ -119,6 +119,8 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
         feature_map, found = cached_features(
             "encoder", pool.fingerprints, (features, pool.kind, column), learn, replay, encoder=features
         )
+        assert isinstance(feature_map, EncoderFeatureMap)
+        feature_map = replace(feature_map, encoder=features)  # as the person named it, not as a file did
     salt = np.full(len(pool), np.uint64(int.from_bytes(features.encode()[:8].ljust(8, b"\0"), "little")))
     return replace(
         pool,

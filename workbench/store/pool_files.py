@@ -11,12 +11,37 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.store.places import private_folder, workbench_home
-from workbench.writing import write_whole
+from workbench.writing import short_name, write_whole
 
 FOLDER = "uploads"
+_LONGEST = 100  # bytes
 _HASH = re.compile(r"[0-9a-f]{16}")
 # JSON of these columns may name the files; what a run was is part of its record and stays.
 _NAMED_IN = (("projects", "pool"), ("studies", "spec"))
+
+
+def keep_upload(name: str, data: bytes) -> Path:
+    """Store a file that somebody brought under the home folder, by its content; only its owner may read it.
+
+    Args:
+        name: as it was called; only letters, digits, dots, dashes and underscores of it are kept.
+        data: the file.
+
+    Returns:
+        Its path; the same bytes under the same name give the same path.
+    """
+    plain = re.sub(r"[^\w.-]+", "-", Path(name.replace("\\", "/")).name).strip(".-") or "upload"
+    if len(plain.encode()) > _LONGEST:
+        stem, _, ending = plain.rpartition(".")
+        ending = f".{ending}" if len(ending.encode()) < 20 else ""
+        plain = short_name(stem, _LONGEST - len(ending.encode())) + ending
+    folder = workbench_home() / FOLDER / sha256(data).hexdigest()[:16]
+    for made in (workbench_home(), folder.parent, folder):
+        private_folder(made)
+    path = folder / plain
+    if not path.is_file() or path.stat().st_size != len(data):
+        write_whole(path, data, private=True)
+    return path
 
 
 def put_in(copy: sqlite3.Connection) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import shutil
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
 from workbench.exchange.files import csv_text, json_text
+from workbench.members import FolderMembers
+from workbench.pools.formats.files import File
 from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.sessions.model import check_policy
@@ -268,10 +271,11 @@ def _more_file(place: Path, one: RunSpec) -> Path:
 def _with_measures(rounds: list[Round], path: Path) -> list[Round]:
     if not path.is_file():
         return rounds
-    with reading(str(path), "a table of measures", _MEND), path.open(encoding="utf-8", newline="") as file:
+    with reading(str(path), "a table of measures", _MEND):
+        text = FolderMembers(path.parent).text(path.name)
         found = {
             int(row["round"]): {name: float(row[name] or "nan") for name in _MORE}
-            for row in csv.DictReader(file)
+            for row in csv.DictReader(io.StringIO(text, newline=""))
         }
     return [replace(r, **found.get(r.number, {})) for r in rounds]  # type: ignore[arg-type]
 
@@ -419,18 +423,23 @@ def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
         InputError: no such file, not TOML, or settings there are not.
     """
     place = Path(path).expanduser()
-    document = _read_document(place, tomllib.loads, "TOML")
+    with reading(f"The path {cut(str(place), 120)}"):
+        file = File.of(place) if place.is_file() or not place.exists() else None
+        if file is None or file.size() > _LARGEST:
+            raise InputError(f"{place} is no study's: that is a file of a few lines.")
+    with reading(file.name, "TOML"):
+        document = tomllib.loads(file.content(_LARGEST).decode("utf-8"))
     return study_from(document, place.stem, where=f"The study {place}", trust_code=trust_code, stored=False)
 
 
-def _read_document(path: Path, parse: Callable[[str], Any] = json.loads, form: str = "JSON") -> Any:
-    """What a file says a study is."""
+def _read_document(path: Path) -> Any:
+    """What the folder of a study says it is."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     if not path.is_file() or path.stat().st_size > _LARGEST:
         raise InputError(f"{path} is no study's: that is a file of a few lines.")
-    with reading(str(path), form):
-        return parse(path.read_text(encoding="utf-8"))
+    with reading(str(path), "JSON"):
+        return json.loads(FolderMembers(path.parent).read(path.name, _LARGEST))
 
 
 def read_study(folder: Path | str) -> StudyResult:

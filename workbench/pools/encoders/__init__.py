@@ -18,7 +18,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.reading import cut, reason
-from workbench.registry import load_own, load_target, vouched
+from workbench.registry import FileName, from_file, load_own, load_target, vouched
 
 Encode = Callable[[Sequence[Any]], Array]
 """Items (texts, or images [H, W(, 3)] uint8) to vectors [n, d]."""
@@ -120,6 +120,12 @@ def open_encoder(features: str, kind: str) -> Encode:
                 f"The encoder {cut(features)} could not be opened: {reason(error).rstrip('.')}. Models are "
                 "looked for on this machine alone, in the library's cache or a folder that you name."
             ) from error
+    elif isinstance(features, _Path):
+        raise InputError(
+            f"The saved feature map names the file {cut(features)}, and a file may name no other of this "
+            "machine. If you trust where it comes from: --trust-code (in Python: "
+            'workbench.registry.trust("*")).'
+        )
     elif features.lower().endswith(".onnx"):
         from workbench.pools.encoders.libraries import onnx
 
@@ -127,6 +133,25 @@ def open_encoder(features: str, kind: str) -> Encode:
     else:
         encode = load_own(vouched(features, "The pool's options"), "encoder")
     return _checked(encode, features)
+
+
+def of_document(name: str) -> str:
+    """An encoder as a saved map names it: a file that it names is opened only where a person vouched for it.
+
+    Args:
+        name: of the encoder.
+
+    Returns:
+        The same name, marked where it is the path of a file.
+    """
+    if not name.lower().endswith(".onnx"):
+        return name
+    # nothing but a person's vouching for all that files name reaches names without a colon
+    return name if not isinstance(from_file(f"onnx:{name}", "it"), FileName) else _Path(name)
+
+
+class _Path(str):
+    """The path of a network that stood in a file."""
 
 
 def _entry(features: str) -> EncoderEntry | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
-from workbench.pools.encoders import open_encoder
+from workbench.pools.encoders import of_document, open_encoder
 from workbench.pools.features.texts import texts_of
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap
@@ -66,7 +66,7 @@ class EncoderFeatureMap:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> EncoderFeatureMap:
         """Rebuild from `to_json`; a function of somebody's own is run only where a person named it."""
-        encoder = str(document["encoder"])
+        encoder = of_document(str(document["encoder"]))
         if document["items"] not in ("image", "text"):
             raise ValueError("its items are neither images nor texts")
         vectors = VectorFeatureMap.from_json(document["vectors"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from workbench.errors import InputError
+from workbench.members import FolderMembers, Members, ZipMembers
 from workbench.reading import cut, reading
 
 MAX_BYTES = 400 << 20
@@ -147,6 +148,21 @@ class File:
         """
         with reading(self.name, form):
             return zipfile.ZipFile(io.BytesIO(self.source) if isinstance(self.source, bytes) else self.path)
+
+    def members(self, form: str = "a zip file") -> Members:
+        """The files in the folder or the zip: the only ones that a name in one of them can mean.
+
+        Args:
+            form: what it should be, where it is no folder, for messages.
+
+        Raises:
+            InputError: neither a folder nor a zip that can be read.
+        """
+        return (
+            FolderMembers(self.path, self.name)
+            if self.is_folder
+            else ZipMembers(self.zipped(form), self.name)
+        )
 
 
 def check_size(name: str, size: int, max_bytes: int) -> None:

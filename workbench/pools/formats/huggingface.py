@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.members import Members
 from workbench.pools.formats import Reader, csv, jsons
 from workbench.pools.formats.arrow_sizes import unpacked_size
 from workbench.pools.formats.files import File, check_cells, check_size
@@ -45,9 +45,10 @@ def read(file: File, options: TableOptions) -> RawTable:
         InputError: no such dataset, no such split, damaged, or too large.
     """
     with reading(file.name, _FORM, "Download or save it again."):
-        members = _Members(file)
-        about = next((path for path in members.sizes if PurePosixPath(path).name in _METADATA), None)
-        data = sorted(p for p in members.sizes if p.endswith((".parquet", ".arrow")) and p != about)
+        members = file.members()
+        paths = _paths(members)
+        about = next((path for path in paths if PurePosixPath(path).name in _METADATA), None)
+        data = sorted(p for p in paths if p.endswith((".parquet", ".arrow")) and p != about)
         if data:
             return _table(file.name, members, data, options)
         if about is None:
@@ -61,27 +62,9 @@ def read(file: File, options: TableOptions) -> RawTable:
 READER: Reader = table_reader(read)
 
 
-class _Members:
-    """The files of a folder or a zip, by path."""
-
-    def __init__(self, file: File) -> None:
-        self._root = file.path if file.is_folder else None
-        self._zip: zipfile.ZipFile | None = None
-        if self._root is not None:
-            found = (path for path in self._root.rglob("*") if path.is_file() and not path.is_symlink())
-            self.sizes = {path.relative_to(self._root).as_posix(): path.stat().st_size for path in found}
-        else:
-            self._zip = file.zipped("a zip file")
-            self.sizes = {info.filename: info.file_size for info in self._zip.infolist() if not info.is_dir()}
-        self.sizes = {path: size for path, size in sorted(self.sizes.items()) if "__MACOSX" not in path}
-
-    def read(self, path: str) -> bytes:
-        """One file; no more of it than the directory says."""
-        if self._zip is None:
-            assert self._root is not None
-            return (self._root / path).read_bytes()
-        with self._zip.open(path) as member:
-            return member.read(self.sizes[path] + 1)
+def _paths(members: Members) -> list[str]:
+    """Those of the files, without what macOS puts beside them."""
+    return [path for path in members.sizes if "__MACOSX" not in path]
 
 
 class _Blobs(Mapping[str, bytes]):
@@ -104,7 +87,7 @@ class _Blobs(Mapping[str, bytes]):
 class _Files(Mapping[str, bytes]):
     """Pictures among the members, by the name that stands in the cell."""
 
-    def __init__(self, members: _Members, paths: Mapping[str, str]) -> None:
+    def __init__(self, members: Members, paths: Mapping[str, str]) -> None:
         self._members, self._paths = members, paths
 
     def __getitem__(self, name: str) -> bytes:
@@ -117,7 +100,7 @@ class _Files(Mapping[str, bytes]):
         return len(self._paths)
 
 
-def _table(name: str, members: _Members, data: list[str], options: TableOptions) -> RawTable:
+def _table(name: str, members: Members, data: list[str], options: TableOptions) -> RawTable:
     """The table of Parquet or Arrow files, split after split."""
     import pyarrow as pa
 
@@ -135,7 +118,7 @@ def _table(name: str, members: _Members, data: list[str], options: TableOptions)
     tables: list[Any] = []
     n_rows = n_bytes = 0
     for path in paths:
-        for table in _pieces(path, members.read(path), options, name):
+        for table in _pieces(path, members.read(path, options.max_bytes), options, name):
             if tables and table.schema.names != tables[0].schema.names:
                 raise InputError(f"The files of {name} do not have the same columns; make them alike.")
             n_rows, n_bytes = n_rows + table.num_rows, n_bytes + table.nbytes
@@ -170,13 +153,13 @@ def _pieces(path: str, data: bytes, options: TableOptions, name: str) -> Iterato
         yield pa.Table.from_batches([batch], schema=source.schema)
 
 
-def _features(table: Any, members: _Members) -> Mapping[str, Any]:
+def _features(table: Any, members: Members) -> Mapping[str, Any]:
     """What the dataset says its columns are; {} where it says nothing."""
     described = (table.schema.metadata or {}).get(b"huggingface")
     if described:
         document = parse_json(described, "What the dataset says of its columns")
         return document.get("info", {}).get("features") or {}
-    for path in members.sizes:
+    for path in _paths(members):
         if PurePosixPath(path).name == "dataset_info.json" and members.sizes[path] < 10 << 20:
             document = parse_json(members.read(path), path)
             if isinstance(document, dict) and isinstance(document.get("features"), dict):
@@ -255,11 +238,11 @@ def _named(cells: Any, names: list[str], column: str) -> Any:
     return pd.Series([names[code] if code >= 0 else "" for code in codes], dtype="str")
 
 
-def _image_folder(name: str, members: _Members, about: str, options: TableOptions) -> RawTable:
+def _image_folder(name: str, members: Members, about: str, options: TableOptions) -> RawTable:
     """Images with a table of metadata beside them, whose column file_name names them."""
     import pandas as pd
 
-    data = members.read(about)
+    data = members.read(about, options.max_bytes)
     inner = File(data, about)
     given = TableOptions(max_bytes=options.max_bytes, max_cells=options.max_cells)
     raw = jsons.read_lines(inner, given) if about.endswith(".jsonl") else csv.read(inner, given)
@@ -267,7 +250,7 @@ def _image_folder(name: str, members: _Members, about: str, options: TableOption
     column = next((c for c in frame.columns if str(c) in ("file_name", "image", "path")), None)
     if column is None:
         raise InputError(f"{about} has no column file_name; it has {listed(frame.columns)}.")
-    images = [path for path in members.sizes if path.lower().endswith(IMAGE_ENDINGS)]
+    images = [path for path in _paths(members) if path.lower().endswith(IMAGE_ENDINGS)]
     check_size(f"{name} (unpacked)", sum(members.sizes[path] for path in images), MAX_PHOTO_BYTES)
     root = str(PurePosixPath(about).parent)
     known = set(images)

@@ -6,7 +6,6 @@ an image's header promises, and the pixels of all images together. Nothing is un
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
@@ -154,17 +153,8 @@ class ImageFolder:
 
     def __init__(self, file: File, max_bytes: int) -> None:
         self.label = file.name
-        self._zip: zipfile.ZipFile | None = None
-        self._file = file
-        if file.is_folder:
-            root = file.path
-            with reading(self.label):
-                found = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
-                sizes = {path.relative_to(root).as_posix(): path.stat().st_size for path in found}
-        else:
-            self._zip = file.zipped("a zip file")
-            sizes = {info.filename: info.file_size for info in self._zip.infolist() if not info.is_dir()}
-        sizes = {path: size for path, size in sizes.items() if not _is_junk(path)}
+        self._members = file.members()
+        sizes = {path: size for path, size in self._members.sizes.items() if not _is_junk(path)}
         self.paths = sorted(path for path in sizes if path.lower().endswith(IMAGE_ENDINGS))
         self.ignored = sorted(set(sizes) - set(self.paths))
         if not self.paths:
@@ -177,16 +167,10 @@ class ImageFolder:
                 "Pack them as an NPZ."
             )
         check_size(f"{self.label} (unpacked)", sum(sizes[path] for path in self.paths), max_bytes)
-        self._sizes = sizes
 
     def read(self, path: str) -> bytes:
         """One file, no more of it than was promised."""
-        with reading(f"{self.label}: {cut(path)} is damaged or locked; it"):
-            if self._zip is None:
-                return (self._file.path / path).read_bytes()
-            with self._zip.open(path) as member:
-                # the directory's word for the size bounds what is unpacked
-                return member.read(self._sizes[path] + 1)
+        return self._members.read(path)
 
 
 def _is_junk(path: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,9 +12,10 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.members import FolderMembers
 from workbench.pools.cells import read_texts
 from workbench.pools.fetching import MAX_PICTURE, fetch_all, is_address, kept
-from workbench.pools.formats.files import MAX_BYTES, File, check_size
+from workbench.pools.formats.files import MAX_BYTES, File
 from workbench.pools.formats.images import ImageFolder
 from workbench.pools.photos import MAX_PHOTO_BYTES, PhotoSource
 from workbench.pools.tables.report import Fix, counted
@@ -67,10 +67,7 @@ class FolderFiles:
 
     def read(self, path: str) -> bytes:
         """One file, by its path in the folder."""
-        with reading(f"{self.label}: {cut(path)}"):
-            place = Path(self.root) / path
-            check_size(cut(path), place.stat().st_size, MAX_BYTES)
-            return place.read_bytes()
+        return FolderMembers(self.root).read(path, MAX_BYTES)
 
 
 @dataclass(frozen=True)
@@ -92,6 +89,11 @@ class Pictures:
     held: Mapping[str, bytes] = field(default_factory=dict)
     folder: PhotoSource | None = None
     paths: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def beside(self) -> str:
+        """The folder of the table itself, where its cells name files in it; else ""."""
+        return self.folder.root if isinstance(self.folder, FolderFiles) else ""
 
     def read(self, name: str) -> bytes:
         """The file that a cell names.
@@ -197,13 +199,12 @@ def _beside(folder: str, names: Sequence[str]) -> dict[str, str]:
     """Name -> path, of the files that lie where a table's cells say, seen from the table; never outside."""
     if not folder:
         return {}
-    root = Path(folder).resolve()
+    members = FolderMembers(folder)
     found = {}
     for name in set(names):
-        with suppress(OSError, ValueError):
-            path = (root / unquote(name).replace("\\", "/")).resolve()
-            if path.is_file() and path.is_relative_to(root):
-                found[name] = path.relative_to(root).as_posix()
+        path = unquote(name).replace("\\", "/").removeprefix("./")
+        if path in members:
+            found[name] = path
     return found
 
 
