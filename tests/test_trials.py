@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks.trials import Row, added, damaged, fits, postgresql, runs, studies
+from benchmarks.trials import Row, added, damaged, fits, operations, postgresql, runs, studies
 from benchmarks.trials.__main__ import main
 from tests.databases import needs_server
 
@@ -40,6 +40,14 @@ def test_killed_studies() -> None:
 def test_connections_ended_by_a_database_server() -> None:
     needs_server()
     assert_none_failed(postgresql.run(15, seed=1))
+
+
+@pytest.mark.slow  # whole requests of random shapes, over both databases; each rule has a fast test of its own
+def test_operations_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WORKBENCH_HOME", "WORKBENCH_WARM", "WORKBENCH_DATABASE_URL"):
+        monkeypatch.setenv(name, "")  # the trial sets its own, which end with the test
+    needs_server()
+    assert_none_failed(operations.run(60, seed=1))
 
 
 def test_parts_add_up_and_are_not_run_twice(
