@@ -42,7 +42,7 @@ def test_connections_ended_by_a_database_server() -> None:
     assert_none_failed(postgresql.run(15, seed=1))
 
 
-@pytest.mark.slow  # whole requests of random shapes, over both databases; each rule has a fast test of its own
+@pytest.mark.slow  # random shapes over both databases; each rule has a fast test of its own
 def test_operations_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WORKBENCH_HOME", "WORKBENCH_WARM", "WORKBENCH_DATABASE_URL"):
         monkeypatch.setenv(name, "")  # the trial sets its own, which end with the test
