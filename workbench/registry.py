@@ -1,8 +1,9 @@
 """Names that cost nothing to list: an entry holds "module:attribute" and is imported on use.
 
-A file never chooses code. A name "package.module:name" is imported where a person typed it, on the command
-line or in a call; one that stood in a file (`from_file`) is refused unless the person vouched for it
-(`trust`, `--trust-code`). docs/security.md says what runs code.
+A file never chooses code. A name "package.module:name" is imported only as a `CodeName`, which is made where
+a person typed it, or after `trust` (what the command line does with what was typed, and `--trust-code`).
+Every other text, wherever it came from and whatever was done to it, resolves in registries alone.
+docs/security.md says what runs code.
 """
 
 from __future__ import annotations
@@ -119,11 +120,21 @@ def plugins(group: str, describe: Callable[[str, str, Any], E]) -> tuple[E, ...]
     return tuple(found)
 
 
+class CodeName(str):
+    """A name of code, "package.module:name", that a person typed: `CodeName("mine:Model")` in Python.
+
+    Equal to the same text, and the only text that is imported. What reads files and arrays makes none;
+    `str`, joining and splitting give a plain text again, which is imported no more.
+    """
+
+
 class FileName(str):
-    """A text with a colon that stood in a file: equal to any other text, and never imported.
+    """A text with a colon that stood in a file: equal to any other text.
+
+    Nothing rests on the mark but the sentence that refuses it.
 
     Attributes:
-        where: what held it, for the message.
+        where: what held it, for that sentence.
     """
 
     where: str = "a file"
@@ -134,7 +145,7 @@ _ANY = "*"
 
 
 def trust(*names: Any) -> None:
-    """Vouch for code of your own: files that name it may use it in this process.
+    """Vouch for code of your own: whatever names it may use it in this process.
 
     Args:
         names: "package.module:name"; options (mappings, lists) that hold such names; "*" for every name.
@@ -146,30 +157,61 @@ def trust(*names: Any) -> None:
         if isinstance(text, FileName):
             raise InputError(_refusal(text))
         if text == _ANY or ":" in text:
-            _trusted.add(text)
+            _trusted.add(str(text))
+
+
+def trust_typed(*names: Any) -> None:
+    """Vouch for those names that a person typed (`CodeName`), so that what is stored under them opens again.
+
+    Args:
+        names: texts; options (mappings, lists) that hold texts.
+    """
+    trust(*(text for text in texts_of(names) if isinstance(text, CodeName)))
+
+
+def _vouched_for(name: str) -> bool:
+    return isinstance(name, CodeName) or name in _trusted or _ANY in _trusted
+
+
+def typed(value: Any) -> Any:
+    """The value with every vouched-for name as `CodeName`, which it stays in another process, too.
+
+    Args:
+        value: a text, or lists and mappings of texts and other values.
+    """
+    return _names(value, lambda text: CodeName(text) if _vouched_for(text) else text)
 
 
 def from_file(value: Any, where: str, *, trust_code: bool = False) -> Any:
-    """What a file says, with every name of code in it marked so that nothing imports it.
+    """What a file says: texts, and names of code only where a person vouched for them.
 
     Args:
         value: a text, or lists and mappings of texts and other values.
         where: what holds it, for the message of the refusal ("The model in runs/a").
-        trust_code: leave the names as they are: a person said that the file may choose code.
+        trust_code: a person said that the file may choose code.
 
     Returns:
-        The same value; texts with a colon are `FileName`s unless they are trusted.
+        The same value; texts with a colon are `CodeName`s if trusted, else `FileName`s.
     """
-    if isinstance(value, str):
-        if trust_code or ":" not in value or value in _trusted or _ANY in _trusted:
-            return str(value)
-        marked = FileName(value)
+
+    def read(text: str) -> str:
+        if trust_code or text in _trusted or _ANY in _trusted:
+            return CodeName(text)
+        marked = FileName(text)
         marked.where = where
         return marked
+
+    return _names(value, read)
+
+
+def _names(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with every text that has a colon changed."""
+    if isinstance(value, str):
+        return change(value) if ":" in value else value
     if isinstance(value, Mapping):
-        return {k: from_file(v, where, trust_code=trust_code) for k, v in value.items()}
+        return {k: _names(v, change) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(from_file(v, where, trust_code=trust_code) for v in value)
+        return type(value)(_names(v, change) for v in value)
     return value
 
 
@@ -180,13 +222,19 @@ def vouched(name: str, where: str) -> str:
         name: what is to be loaded.
         where: what holds it, for the message.
 
+    Returns:
+        A `CodeName`, where it is one of code.
+
     Raises:
         InputError: nobody did.
     """
-    marked = from_file(name, where)
-    if isinstance(marked, FileName):
-        raise InputError(_refusal(marked))
-    return str(marked)
+    if ":" not in name:
+        return str(name)
+    if _vouched_for(name):
+        return CodeName(name)
+    marked = FileName(name)
+    marked.where = getattr(name, "where", where)
+    raise InputError(_refusal(marked))
 
 
 def texts_of(value: Any) -> Iterator[str]:
@@ -208,11 +256,18 @@ def _refusal(name: FileName) -> str:
     )
 
 
+def _not_typed(name: str) -> str:
+    return (
+        f"{name[:100]!r} names code of its own, and a plain text names only what is registered or installed. "
+        f'If you mean it: workbench.registry.CodeName("{name[:100]}"), or workbench.registry.trust.'
+    )
+
+
 def load_own(target: str, kind: str, *methods: str) -> Any:
     """Import a person's own "module:attribute" and check what it is before anybody calls it.
 
     Args:
-        target: the name.
+        target: the name; a `CodeName`, or one that `trust` knows.
         kind: what it should be, for messages ("classifier").
         methods: names it must have.
 
@@ -220,9 +275,9 @@ def load_own(target: str, kind: str, *methods: str) -> Any:
         The attribute.
 
     Raises:
-        InputError: a name out of a file; nothing there; or something else than a `kind`.
+        InputError: a text that nobody typed; nothing there; or something else than a `kind`.
     """
-    found = load_target(target)
+    found = load_code(target)
     missing = [name for name in methods if not callable(getattr(found, name, None))]
     if missing:
         raise InputError(f"{target!r} is no {kind}: it has no {missing[0]}.")
@@ -231,8 +286,25 @@ def load_own(target: str, kind: str, *methods: str) -> Any:
     return found
 
 
+def load_code(target: str) -> Any:
+    """Import a person's own "module:attribute".
+
+    Args:
+        target: the name; a `CodeName`, or one that `trust` knows.
+
+    Returns:
+        The attribute.
+
+    Raises:
+        InputError: a text that nobody typed, not of that form, or nothing there.
+    """
+    if not _vouched_for(target):
+        raise InputError(_refusal(target) if isinstance(target, FileName) else _not_typed(target))
+    return load_target(target)
+
+
 def load_target(target: str) -> Any:
-    """Import "module:attribute".
+    """Import the "module:attribute" of a registry's entry: a constant of the package or of an installed one.
 
     Args:
         target: for example "workbench.policies.basic:margin".

@@ -11,6 +11,7 @@ from tests.sessions.fakes import FAKE
 from workbench.app import comparison
 from workbench.errors import InputError
 from workbench.policies import Belief
+from workbench.registry import CodeName
 from workbench.sessions import Round, Session
 from workbench.store import Store
 from workbench.studies import StudyResult, StudySpec
@@ -65,7 +66,7 @@ def held(belief: Belief, rng: Generator) -> np.ndarray:
 
 
 def test_cancelled_keeps_what_was_finished_and_goes_on() -> None:
-    spec = StudySpec("app", ("wine",), (FAKE,), (f"{__name__}:held", "random"), seeds=3, budget=6)
+    spec = StudySpec("app", ("wine",), (FAKE,), (CodeName(f"{__name__}:held"), "random"), seeds=3, budget=6)
     token = comparison.start(spec)
     job = comparison.job_of(token)
     assert job is not None and REACHED.wait(600)

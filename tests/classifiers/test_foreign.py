@@ -21,6 +21,7 @@ from workbench.classifiers.foreign import ForeignClassifier
 from workbench.errors import InputError
 from workbench.exchange import load_model
 from workbench.pools import load_pool
+from workbench.registry import CodeName
 from workbench.sessions import RunSpec
 from workbench.studies import run
 
@@ -76,13 +77,13 @@ def test_what_is_no_array_is_named():
 def test_what_needs_no_wrapping_stays_and_what_cannot_be_used_is_refused():
     ours, theirs = LargeMarginClassifier(), NearestMean()
     assert as_classifier(ours) is ours and as_classifier(theirs) is theirs
-    assert isinstance(make_classifier("sklearn.naive_bayes:GaussianNB"), ForeignClassifier)
+    assert isinstance(make_classifier(CodeName("sklearn.naive_bayes:GaussianNB")), ForeignClassifier)
     with pytest.raises(InputError, match="no class probabilities"):
         as_classifier(LinearSVC())
     with pytest.raises(InputError, match=r"give an object: GaussianNB\(\)"):
         as_classifier(GaussianNB)
     with pytest.raises(InputError, match=r"has no option 'smooth'. It has: priors, var_smoothing"):
-        make_classifier("sklearn.naive_bayes:GaussianNB", smooth=1)
+        make_classifier(CodeName("sklearn.naive_bayes:GaussianNB"), smooth=1)
 
 
 def test_scikit_learns_checks():
@@ -92,8 +93,8 @@ def test_scikit_learns_checks():
 @pytest.mark.parametrize(
     ("classifier", "options"),
     [
-        ("sklearn.naive_bayes:GaussianNB", {"var_smoothing": 1e-8}),
-        ("sklearn.ensemble:RandomForestClassifier", {"n_estimators": 5}),
+        (CodeName("sklearn.naive_bayes:GaussianNB"), {"var_smoothing": 1e-8}),
+        (CodeName("sklearn.ensemble:RandomForestClassifier"), {"n_estimators": 5}),
     ],
 )
 def test_a_run_of_one_resumes_and_its_bundle_predicts(tmp_path, classifier, options):

@@ -10,6 +10,7 @@ from workbench.engine import networks as nn
 from workbench.engine.fitting import minibatches
 from workbench.engine.kernels import StationaryKernel
 from workbench.errors import InputError
+from workbench.registry import CodeName
 
 SHAPE = (8, 8, 1)
 
@@ -233,10 +234,10 @@ def flat(seeds):
 
 
 def test_a_network_of_ones_own():
-    weights = nn.initial_weights("tests.engine.test_networks:own", (64,), 0)
+    weights = nn.initial_weights(CodeName("tests.engine.test_networks:own"), (64,), 0)
     X, _ = data()
     shape = network_training.features_of(
-        "tests.engine.test_networks:own", (64,), weights, *scaling(), X
+        CodeName("tests.engine.test_networks:own"), (64,), weights, *scaling(), X
     ).shape
     assert shape == (len(X), 5)
 
@@ -245,8 +246,8 @@ def test_a_network_of_ones_own():
     ("network", "shape", "words"),
     [
         ("tiny", SHAPE, "small"),
-        ("tests.engine.test_networks:dropout", (64,), "batch normalisation"),
-        ("tests.engine.test_networks:flat", SHAPE, "one vector"),
+        (CodeName("tests.engine.test_networks:dropout"), (64,), "batch normalisation"),
+        (CodeName("tests.engine.test_networks:flat"), SHAPE, "one vector"),
         ("papers-cifar10", SHAPE, "larger images"),
     ],
 )

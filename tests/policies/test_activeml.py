@@ -17,6 +17,7 @@ from workbench.classifiers import make_classifier
 from workbench.errors import InputError
 from workbench.policies import query, utilities
 from workbench.policies.activeml import BeliefClassifier, WorkbenchStrategy, from_activeml
+from workbench.registry import CodeName
 
 SHARED = {"entropy": "entropy", "least-confident": "least_confident", "margin": "margin_sampling"}
 THEIRS = ["RandomSampling", "UncertaintySampling", "CoreSet", "TypiClust", "Badge", "QueryByCommittee"]
@@ -42,10 +43,10 @@ def test_the_same_item_is_asked(ours: str, theirs: str) -> None:
 @pytest.mark.parametrize("name", THEIRS)
 def test_their_strategies_work_in_our_loop_by_name(name: str) -> None:
     b = belief()
-    answer = query(f"workbench.policies.activeml:{name}", b, 4, rng())
+    answer = query(CodeName(f"workbench.policies.activeml:{name}"), b, 4, rng())
     assert len(set(answer.indices.tolist())) == 4
     assert not np.isin(answer.indices, b.labelled).any()
-    again = query(f"workbench.policies.activeml:{name}", b, 4, rng())
+    again = query(CodeName(f"workbench.policies.activeml:{name}"), b, 4, rng())
     assert np.array_equal(answer.indices, again.indices)
 
 
@@ -65,7 +66,7 @@ def test_their_committee_is_drawn_from_our_latents() -> None:
 
 def test_items_set_aside_are_hidden_from_theirs() -> None:
     b = belief(labelled=np.arange(20), labels=np.r_[np.arange(10) % 4, np.full(10, -1)])
-    assert query("workbench.policies.activeml:CoreSet", b, 30, rng()).indices.min() >= 20
+    assert query(CodeName("workbench.policies.activeml:CoreSet"), b, 30, rng()).indices.min() >= 20
 
 
 def test_our_policy_is_a_strategy_of_theirs() -> None:
@@ -123,7 +124,7 @@ def test_strategies_that_refit_get_a_classifier_of_their_own() -> None:
 )
 def test_what_cannot_be_served_is_said(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        query(f"workbench.policies.activeml:{name}", belief(), 1, rng())
+        query(CodeName(f"workbench.policies.activeml:{name}"), belief(), 1, rng())
 
 
 def test_a_belief_knows_its_items_only() -> None:
@@ -147,4 +148,4 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.delitem(sys.modules, "workbench.policies.activeml")
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(InputError, match="activeml"):
-        query("workbench.policies.activeml:CoreSet", belief(), 1, rng())
+        query(CodeName("workbench.policies.activeml:CoreSet"), belief(), 1, rng())

@@ -13,6 +13,7 @@ from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
 from workbench.policies.scan import score_pool
 from workbench.policies.scan_model import as_scan_model
+from workbench.registry import CodeName
 
 
 class Deadly(Bumps):
@@ -58,7 +59,7 @@ def test_a_cluster_gives_the_local_answer(
 
 
 def test_custom_policies_and_progress_travel(scheduler: str, X: np.ndarray, centres: np.ndarray) -> None:
-    name = "workbench.policies.rowwise:variance"
+    name = CodeName("workbench.policies.rowwise:variance")
     seen: list[float] = []
     result = score_pool(
         X, Bumps(centres), name, top=5, scheduler=scheduler, progress=lambda share: seen.append(share)

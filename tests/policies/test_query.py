@@ -11,6 +11,7 @@ from tests.policies.helpers import belief, rng
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief, query, utilities, variation_ratio
+from workbench.registry import CodeName
 
 NAMES = list(POLICIES)
 PLAIN = [name for name in NAMES if POLICIES[name].kind == "policy"]
@@ -164,9 +165,9 @@ def firsts(b: Belief, k: int, generator: np.random.Generator) -> np.ndarray:
 def test_a_function_is_a_policy() -> None:
     b = belief()
     expected = query(farthest, b, 1, rng()).indices
-    assert np.array_equal(query(f"{__name__}:farthest", b, 1, rng()).indices, expected)
+    assert np.array_equal(query(CodeName(f"{__name__}:farthest"), b, 1, rng()).indices, expected)
     assert np.array_equal(query(firsts, b, 3, rng()).indices, b.askable[:3])
-    assert np.array_equal(query(f"{__name__}:firsts", b, 3, rng()).indices, b.askable[:3])
+    assert np.array_equal(query(CodeName(f"{__name__}:firsts"), b, 3, rng()).indices, b.askable[:3])
     assert np.array_equal(query("margin", b, 3, rng(), selector=firsts).indices, b.askable[:3])
 
 
@@ -174,9 +175,9 @@ def test_a_function_is_a_policy() -> None:
     ("policy", "message"),
     [
         ("variation-ration", "Did you mean 'variation-ratio'"),
-        ("no_such_package:thing", "Cannot import"),
-        ("numpy:no_such_thing", "nothing called"),
-        ("numpy:pi", "not a function"),
+        (CodeName("no_such_package:thing"), "Cannot import"),
+        (CodeName("numpy:no_such_thing"), "nothing called"),
+        (CodeName("numpy:pi"), "not a function"),
         (3, "A policy is a name"),
         (lambda b, g: np.zeros(3), "one number per item"),
         (lambda b, g: np.array(["a"] * 300), "one number per item"),

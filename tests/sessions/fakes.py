@@ -10,6 +10,7 @@ import numpy as np
 from workbench.arrays import Floats
 from workbench.classifiers.latent import Latent
 from workbench.policies.belief import Belief
+from workbench.registry import CodeName
 
 
 class NearestMean:
@@ -67,8 +68,8 @@ class NearestMean:
         return self
 
 
-FAKE = "tests.sessions.fakes:NearestMean"
-PAUSING = "tests.sessions.fakes:random_pausing"
+FAKE = CodeName("tests.sessions.fakes:NearestMean")
+PAUSING = CodeName("tests.sessions.fakes:random_pausing")
 
 
 def random_pausing(belief: Belief, rng: np.random.Generator) -> Floats:

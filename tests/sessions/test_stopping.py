@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from workbench.errors import InputError
+from workbench.registry import CodeName
 from workbench.sessions import Learner
 from workbench.sessions.stopping import (
     STOPPING,
@@ -81,7 +82,7 @@ def own(h: History) -> Advice:
 
 
 def test_a_rule_of_ones_own() -> None:
-    advice = advise(history([0] * 4), f"{__name__}:own")
+    advice = advise(history([0] * 4), CodeName(f"{__name__}:own"))
     assert advice.stop and advice.first == 2 and advice.values.size == 0
     with pytest.raises(InputError, match=r"must answer \(stop, reason\)"):
         advise(history([0]), lambda h: True)  # type: ignore[arg-type, return-value]

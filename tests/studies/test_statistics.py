@@ -10,6 +10,7 @@ from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.metrics import area_under_curve, wilcoxon_p
 from workbench.policies import Belief
+from workbench.registry import CodeName
 from workbench.sessions import Round
 from workbench.studies import StudyResult, StudySpec, run_study
 from workbench.studies.statistics import (
@@ -191,7 +192,7 @@ def test_a_real_loop_with_a_policy_that_cannot_learn_is_found_worse() -> None:
         "stubborn",
         pools=("iris",),
         classifiers=(FAKE,),
-        policies=(f"{__name__}:stubborn", "random"),
+        policies=(CodeName(f"{__name__}:stubborn"), "random"),
         seeds=10,
         budget=12,
     )

@@ -15,6 +15,7 @@ import pytest
 from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.exchange.bundles import BundleFolder
+from workbench.registry import CodeName
 from workbench.sessions import Round, RunSpec
 from workbench.store import Store
 from workbench.studies import StudySpec
@@ -154,7 +155,7 @@ class Deadly(NearestMean):
         return self
 
 
-DEADLY = replace(SPEC, classifiers=("tests.studies.test_study:Deadly",), pools=("iris",), budget=6)
+DEADLY = replace(SPEC, classifiers=(CodeName("tests.studies.test_study:Deadly"),), pools=("iris",), budget=6)
 
 
 @pytest.mark.slow

@@ -170,14 +170,14 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     Raises:
         InputError: what cannot be run is said before anything is.
     """
-    from workbench.registry import trust
+    from workbench.registry import trust_typed
     from workbench.sessions.model import check_policy
     from workbench.store import Store
     from workbench.studies.study import study_document
 
     for policy in spec.policies:
         check_policy(policy, spec.classifiers[0])
-    trust(spec.classifiers, spec.policies, spec.options)
+    trust_typed(spec.classifiers, spec.policies, spec.options)
 
     person = login.of_page() if login.required() else None
     study = Store.open().save_study(

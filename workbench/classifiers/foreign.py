@@ -13,6 +13,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.baselines import Baseline
 from workbench.classifiers.protocols import is_classifier, options_of, supports_state
 from workbench.errors import InputError
+from workbench.reading import cut
 
 CHECKED_ROWS = 8  # whose probabilities are saved, to see that a model fitted again is the same one
 
@@ -112,7 +113,12 @@ class ForeignClassifier(Baseline):
             return
         self.estimator_ = self._fresh()
         arrays = {k.removeprefix("array."): v for k, v in state.items() if k.startswith("array.")}
+        options = self.estimator_.get_params(deep=False)
         for name, value in (arrays | json.loads(str(np.asarray(state["values"])))).items():
+            if name in options or callable(getattr(type(self.estimator_), name, None)):
+                raise InputError(
+                    f"The saved arrays would set {cut(name)}, which no fit does: they are damaged."
+                )
             setattr(self.estimator_, name, tuple(value) if isinstance(value, list) else value)
 
 

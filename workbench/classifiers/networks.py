@@ -19,6 +19,7 @@ from workbench.classifiers.options import estimator, fitted, option
 from workbench.engine.fitting import minibatches
 from workbench.errors import InputError
 from workbench.progress import FitCallback
+from workbench.reading import cut
 
 if TYPE_CHECKING:
     from workbench.pools.features.network import NetworkFeatureMap
@@ -102,7 +103,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
         network = self.network
         if network == "auto":
             network = "mlp" if len(self.input_shape_) == 1 else "small"
-        self.network_ = str(network)
+        self.network_ = network
         geometry = self._given_geometry(X)
         if len(self.input_shape_) == 1 and geometry is None:
             geometry = Geometry.of(X, 1, 0)
@@ -168,7 +169,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
         super()._set_state(state)
         count = sum(name.startswith("network.") for name in state)
         self.weights_ = tuple(np.asarray(state[f"network.{i}"]) for i in range(count))
-        self.network_ = str(np.asarray(state["network_"]))
+        self.network_ = saved_network(self.network, state["network_"])
         self.input_shape_ = tuple(int(size) for size in state["input_shape_"])
         self.shift_, self.scale_ = np.asarray(state["shift_"]), np.asarray(state["scale_"])
 
@@ -425,6 +426,25 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         head = {k.removeprefix("head."): v for k, v in state.items() if k.startswith("head.")}
         geometry = {k.removeprefix("geometry."): v for k, v in head.items() if k.startswith("geometry.")}
         self.head_ = self._new_head(Geometry.from_arrays(geometry)).set_state(head)
+
+
+def saved_network(option: str, saved: Any) -> str:
+    """The network that a state was fitted with: the option itself, or a name to look up in the registry.
+
+    Args:
+        option: the estimator's, as it was typed.
+        saved: the state's text, which by itself names no code.
+
+    Raises:
+        InputError: the state names code that the option does not.
+    """
+    name = str(np.asarray(saved))
+    if ":" in name and name != option:
+        raise InputError(
+            f"The saved arrays name code of their own, {cut(name)}, and their option network is {option!r}: "
+            "they are damaged, or somebody changed them."
+        )
+    return option if name == option else name
 
 
 class _FeatureCache:

@@ -10,6 +10,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.gp import GPClassifier
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
+from workbench.classifiers.networks import saved_network
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.svgp import likelihood_probabilities
@@ -118,7 +119,7 @@ class WassersteinClassifier(GPClassifier):
 
         before = self._previous_state(wasserstein) if self._warm() else None
         geometry = self._resolve_geometry(X, self.n_inducing or N_INDUCING)
-        self.network_ = str(self.network)
+        self.network_ = self.network
         self.input_shape_ = np.asarray(_shape(self.input_shape, X.shape[1]))
         self.length_scale_ = float(self.length_scale_factor * geometry.length_scale)
         self.variance_ = float(self.variance)
@@ -272,7 +273,8 @@ class WassersteinClassifier(GPClassifier):
         if "weights_.0" not in state:
             raise InputError(f"This is not a saved {type(self).__name__}: it lacks weights_.0.")
         self.weights_ = tuple(np.asarray(state[name]) for name in weights)
-        super()._set_state(state)
+        name = saved_network(self.network, state.get("network_", ""))
+        super()._set_state({**state, "network_": np.array(name, dtype=object)})
 
     def _gpflow_model_of(self) -> Any:
         """Q as GPflow's model: the network is its mean function, the temper scales its kernel."""

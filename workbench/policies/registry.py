@@ -11,7 +11,7 @@ from math import log
 from typing import Any, Literal
 
 from workbench.errors import InputError
-from workbench.registry import Entry, Registry, load_target, plugins, signature_of
+from workbench.registry import Entry, Registry, load_code, plugins, signature_of
 
 Need = Literal["latent", "probabilities", "features"]
 Most = Literal["1 - 1/C", "log C"]
@@ -360,7 +360,7 @@ def find(policy: str) -> tuple[PolicyEntry | None, Any]:
         InputError: no such name, or nothing to import there.
     """
     entry = None if ":" in policy else POLICIES[policy]
-    function = load_target(policy) if entry is None else entry.load()
+    function = load_code(policy) if entry is None else entry.load()
     if isinstance(function, PolicyEntry):  # what an entry point may name
         entry, function = function, function.load()
     if not _takes_a_belief(function):

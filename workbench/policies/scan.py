@@ -25,6 +25,7 @@ from workbench.policies.scan_model import ScanModel, Shipped, as_scan_model, unp
 from workbench.policies.variation import smallest_margin, top_rows
 from workbench.pools.sources import Source, Unit
 from workbench.pools.streams import open_source
+from workbench.registry import typed
 
 if TYPE_CHECKING:
     from workbench.arrays import Array, Floats, Ints
@@ -158,7 +159,12 @@ def score_pool(
         break
     edges, of = _edges(entry, model.n_classes)
     task = Task(
-        policy if isinstance(policy, str) else function, min(top, left), chunk_rows, seed, excluded, edges
+        typed(policy) if isinstance(policy, str) else function,
+        min(top, left),
+        chunk_rows,
+        seed,
+        excluded,
+        edges,
     )
     best = RunningTop(task.top, seed)
     counts = np.zeros(len(edges) - 1, dtype=np.int64)

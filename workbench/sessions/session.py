@@ -10,7 +10,7 @@ from typing import Any
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
-from workbench.registry import trust
+from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
 from workbench.sessions.labelling import Labelling
 from workbench.sessions.model import Learner, check_policy
@@ -112,7 +112,7 @@ class Session(Labelling, Classes):
             owner=owner,
             store=store,
         )
-        trust(classifier, policy, dict(options or {}))
+        trust_typed(classifier, policy, dict(options or {}))
         return cls(store, record, loaded, annotator or _login())
 
     @classmethod
@@ -177,7 +177,7 @@ class Session(Labelling, Classes):
             return None
         check_policy(chooses, name)
         Learner(self.pool, name, given, seed=int(now["seed"]), classes=self.classes)
-        trust(classifier or "", policy or "", dict(options or {}))
+        trust_typed(classifier or "", policy or "", dict(options or {}))
         return self._record(Event.model_changed(name, given, chooses))
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, check_share
-from workbench.registry import from_file
+from workbench.registry import from_file, typed
 
 MEASURED = 20_000
 """Test items that a new project is measured on at most: then 95 % of an error lies within .007."""
@@ -109,6 +109,8 @@ class RunSpec:
                 f"Options must be numbers, texts, true/false or lists of them: {error}."
             ) from error
         object.__setattr__(self, "options", with_choice(self.classifier, self.options))
+        for name in ("classifier", "policy", "selector", "options"):  # what was vouched for is so in workers
+            object.__setattr__(self, name, typed(getattr(self, name)))
 
     @property
     def n_rounds(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.registry import typed
 from workbench.sessions.spec import RunSpec, with_choice
 
 MAX_RUNS = 100_000
@@ -67,6 +68,8 @@ class StudySpec:
             raise InputError(f"A comparison has at most {MAX_RUNS:,} runs; got {min(runs, 10**18):,}.")
         if "large-margin" in self.classifiers:
             object.__setattr__(self, "options", with_choice("large-margin", self.options))
+        for name in ("classifiers", "policies", "selector", "options"):
+            object.__setattr__(self, name, typed(getattr(self, name)))
         self.runs()
 
     def runs(self) -> list[RunSpec]:
