@@ -1,22 +1,26 @@
 """Reports of reproduced experiments: verdicts by the rule, parts computed once, data that are missing."""
 
 import json
+import subprocess
+import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from workbench import work
+from workbench.classifiers import make_classifier
 from workbench.errors import Cancelled, InputError
+from workbench.experiments import active as active_module
 from workbench.experiments import data, errata
 from workbench.experiments.active import active
 from workbench.experiments.data import paper_sets
 from workbench.experiments.reports import Condition, Figure, Finding, Report, Table, write_report
 from workbench.experiments.reproduce import EXPERIMENTS, Context, reproduce
 from workbench.registry import load_target
-from workbench.studies.fits import cut, some_rows
+from workbench.studies.fits import cut, measured_fit, some_rows
 
 
 def finding(*holds: bool) -> Finding:
@@ -203,7 +207,7 @@ def planted_part(
     order = ["margin", "expected-error-reduction", "variation-ratio", "variation-ratio-mc"]
     order += ["entropy-of-means", "random"]
     level = 0.2 + 0.02 * order.index(policy) + 0.1 * (len(pool) % 3)
-    return {"errors": list(np.linspace(0.6, level, budget + 1))}
+    return {"errors": list(np.linspace(0.6, level, budget + 1)), "labels": list(range(7, 8 + budget))}
 
 
 def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +215,8 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
     sets = data.PaperSets(names, {"pmlb:letter": "Install it."})
     monkeypatch.setattr("workbench.experiments.data.paper_sets", lambda: sets)
     monkeypatch.setattr("workbench.experiments.active.part", planted_part)
-    monkeypatch.setattr("workbench.experiments.active.full_error", lambda **key: 0.1)
+    asked: list[dict[str, object]] = []
+    monkeypatch.setattr("workbench.experiments.active.full_error", lambda **key: asked.append(key) or 0.1)
     context = Context("lmgp-active", tmp_path / "a", tmp_path / "cache", quick=True, max_rows=80)
     report = active(context)
     assert any("letter. Install it." in cap for cap in context.caps)
@@ -228,6 +233,10 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
     assert {f.name for f in report.figures} == {
         "ranks-4", "difference-4", "ranks-64", "difference-64", "poker",
     }  # fmt: skip
+    # the dashed line is of the curves' own model, and the axis has the labels that were there
+    assert [key["points"] for key in asked] == [4]
+    (poker,) = (f.figure for f in report.figures if f.name == "poker")
+    assert {trace.x[0] for trace in poker.data if trace.x is not None and len(trace.x) > 2} == {7}
     # in full: 20,000 rows, three seeds, and the default model beside the papers' two
     again = Context("lmgp-active", tmp_path / "b", tmp_path / "cache", quick=False)
     assert {f.name for f in active(again).figures} == {
@@ -238,3 +247,61 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
     found = json.loads((tmp_path / "b" / "policy_ranks.json").read_text())
     assert min(found["mean_ranks"], key=found["mean_ranks"].get) == "margin" and found["model"] == "chosen"
     assert found["p_against_random"]["margin"] < 0.05
+    # a cut that no option asked for is a cap like any other
+    assert "at most 20,000 rows of a data set" in again.caps and not found["full"]
+
+
+def test_with_all_labels_it_is_the_same_model_as_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[dict[str, object]] = []
+    real = make_classifier
+
+    def recorded(name: str, **options: object) -> object:
+        made.append(options)
+        return real(name, **options)
+
+    monkeypatch.setattr("workbench.classifiers.make_classifier", recorded)
+    assert 0.0 < active_module.full_error("wine", 4, 0, 80) < 0.6
+    assert made[0].items() >= active_module.SETTINGS[4][0].items()
+    part = active_module.part("wine", "margin", 4, 0, 80, 3)
+    assert part["labels"] == [3, 4, 5, 6] and len(part["errors"]) == 4
+
+
+class Counted:
+    """Remembers on how many rows it was fitted and asked."""
+
+    rows: ClassVar[list[int]] = []
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "Counted":
+        self.rows.append(len(X))
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return np.full((len(X), 2), 0.5)
+
+
+def test_a_fit_is_measured_after_another_of_its_kind() -> None:
+    """What is imported and compiled once is in no time: it is of another fit, as large as a minibatch."""
+    X, y = np.zeros((900, 2)), np.arange(900) % 2
+    for kind in ("a", "a", "b"):
+        measured_fit(Counted, X, y, X[:4], y[:4], kind=("counted", kind))
+    assert Counted.rows == [600, 900, 900, 600, 900]
+    with pytest.raises(TypeError, match="kind"):
+        measured_fit(Counted, X, y, X, y)  # type: ignore[call-arg]
+
+
+@pytest.mark.slow
+def test_two_measured_fits_in_a_fresh_process_take_about_as_long() -> None:
+    """Protects against an import or a compilation in the first of the papers' times (30 times, on SUSY)."""
+    code = """
+import numpy as np
+from workbench.classifiers import make_classifier
+from workbench.studies.fits import measured_fit
+X = np.random.default_rng(0).standard_normal((10_000, 10))
+y = (X[:, 0] > 0).astype(int)
+options = dict(classes=np.arange(2), n_inducing=64, batch_size=100, epochs=10, random_state=0)
+make = lambda: make_classifier("bayesian-svm", **options)
+print(*(measured_fit(make, X, y, X[:100], y[:100], kind="susy")["seconds"] for _ in range(3)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, *others = map(float, done.stdout.split())  # processor time: other programs do not count
+    assert first < 2 * max(others) and min(others) < 2 * first

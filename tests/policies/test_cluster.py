@@ -12,7 +12,7 @@ from tests.policies.test_scan import Bumps, C, D, parquet, same
 from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
 from workbench.policies.scan import score_pool
-from workbench.policies.scan_model import as_scan_model
+from workbench.policies.scored_model import as_scored_model
 from workbench.registry import CodeName
 
 
@@ -123,7 +123,7 @@ def test_a_scheduler_without_workers(centres: np.ndarray) -> None:
 
 class TestShipping:
     def test_a_predictor_travels_as_arrays(self, centres: np.ndarray) -> None:
-        shipped = as_scan_model(Bumps(centres), 0.7).ship()
+        shipped = as_scored_model(Bumps(centres), 0.7).ship()
         assert shipped.function is None and list(shipped.arrays) == ["centres"]
         again = shipped.unpack()
         assert again.temperature == 0.7
@@ -134,7 +134,7 @@ class TestShipping:
 
         model = make_classifier("large-margin", n_inducing=8, random_state=0)
         model.fit(X[:60], np.digitize(X[:60, 0], [-1, 1]))
-        shipped = as_scan_model(model).ship()
+        shipped = as_scored_model(model).ship()
         assert all(isinstance(value, np.ndarray) for value in shipped.arrays.values())
         again = shipped.unpack()
         np.testing.assert_array_equal(again.classifier.predict_proba(X), model.predict_proba(X))

@@ -242,6 +242,11 @@ def test_a_study_may_grow_but_not_change(tmp_path: Path) -> None:
     other = StudySpec("s", pools=("iris",), classifiers=(FAKE,), policies=("random",), seeds=1, budget=3)
     with pytest.raises(InputError, match=r"another study \(budget 2, not 3\)"):
         run_study(other, out=tmp_path / "a")
+    # the model that chooses its geometry brings an option with it, which only adds runs too
+    both = replace(small, classifiers=(FAKE, "large-margin"))
+    assert both.options.get("choice") == "auto" and len(run_study(both, out=tmp_path / "a").runs) == 2
+    with pytest.raises(InputError, match="another study"):
+        run_study(replace(both, options={"choice": "fixed"}), out=tmp_path / "a")
     (tmp_path / "diary").mkdir()
     (tmp_path / "diary" / "monday.txt").write_text("dear diary")
     with pytest.raises(InputError, match="holds other files"):

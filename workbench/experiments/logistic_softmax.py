@@ -51,7 +51,9 @@ def part(name: str, method: str, work: int, rows: int | None, points: int) -> di
     _, registered, amount = METHODS[method]
     options = {"classes": np.arange(n_classes), "random_state": 0, "geometry": geometry, "tol": 0.0}
     return measured_fit(
-        lambda: make_classifier(registered, **options, **{amount: work}), *arrays, kind=(method, n_classes)
+        lambda: make_classifier(registered, **options, **{amount: work}),
+        *arrays,
+        kind=(method, n_classes, points),
     )
 
 

@@ -41,6 +41,11 @@ def roc_curve(positive: ArrayLike, scores: ArrayLike) -> RocCurve:
     from sklearn.metrics import roc_curve as curve
 
     found, values = _groups(positive, scores)
+    if not np.isfinite(values).all():  # only their order counts, and scikit-learn takes no infinite ones
+        levels, ranks = np.unique(values, return_inverse=True)
+        false, true, at = curve(found, ranks.astype(np.float64), drop_intermediate=False)
+        known = np.concatenate([[np.inf], levels[at[1:].astype(np.int64)]])
+        return RocCurve(false, true, known)
     return RocCurve(*curve(found, values, drop_intermediate=False))
 
 

@@ -361,9 +361,12 @@ def _projection(belief: Belief, rows: Ints) -> Floats:
     from scipy.linalg import cholesky, solve_triangular
 
     points = np.asarray(belief.scaled[rows], dtype=np.float64)
-    some = points[np.unique(np.linspace(0, len(points) - 1, _LANDMARKS).astype(np.int64))]
+    spread = np.unique(np.linspace(0, len(points) - 1, 16 * _LANDMARKS).astype(np.int64))
+    distinct = np.unique(points[spread], axis=0)  # copies would leave distances that are rounding alone
+    some = distinct[np.unique(np.linspace(0, len(distinct) - 1, _LANDMARKS).astype(np.int64))]
     between = _squared_distances(some, some)
-    scale = float(np.median(between[between > 0])) if (between > 0).any() else 1.0
+    apart = between > 1e-12 * max(float((some * some).sum(axis=1).max(initial=0.0)), 1e-300)
+    scale = float(np.median(between[apart])) if apart.any() else 1.0
     root = cholesky(np.exp(-between / scale) + 1e-6 * np.eye(len(some)), lower=True)
     result: Floats = solve_triangular(root, np.exp(-_squared_distances(some, points) / scale), lower=True).T
     return result

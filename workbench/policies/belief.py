@@ -141,10 +141,10 @@ def belief_of(
     scaled: Array | Callable[[], Array] | None = None,
     ids: Sequence[str] | None = None,
 ) -> Belief:
-    """What a fitted classifier believes about rows: the one place where a belief is made of a model.
+    """What a fitted classifier believes about rows, by `ScoredModel`, the one place where beliefs are made.
 
     Args:
-        model: fitted; what it can do is asked by `workbench.classifiers.protocols`.
+        model: a fitted classifier, a predictor or a `ScoredModel`.
         features: [N, D].
         labelled: [L] indices that must not be asked; none unless given.
         labels: [L] their int codes, -1 where there is no label.
@@ -157,27 +157,16 @@ def belief_of(
     Returns:
         The belief; what is not given is computed by the model when first asked for.
     """
-    from workbench.classifiers import protocols
+    from workbench.policies.scored_model import as_scored_model
 
-    if latent is None and protocols.supports_latent(model):
-        latent = lambda: Latent(*model.predict_latent(features))  # noqa: E731
-    geometry, project = protocols.geometry_of(model), protocols.projection_of(model)
-    between = protocols.covariance_of(model)
-    if scaled is None and geometry is not None:
-        scaled = lambda: geometry.transform(features)  # noqa: E731
-    closed = np.empty(0, dtype=np.int64) if labelled is None else np.asarray(labelled, dtype=np.int64)
-    return Belief(
-        features=features,
-        labelled=closed,
-        labels=np.full(len(closed), -1, dtype=np.int64) if labels is None else labels,
-        n_classes=len(model.classes_),
+    return as_scored_model(model).belief(
+        features,
+        labelled=labelled,
+        labels=labels,
         latent=latent,
         latent_mean=latent_mean,
-        probabilities=(lambda: model.predict_proba(features)) if probabilities is None else probabilities,
+        probabilities=probabilities,
         scaled=scaled,
-        inducing_projection=None if project is None else lambda which: project(features[which]),
-        covariance=None if between is None else lambda a, b: between(features[a], features[b]),
-        temperature=protocols.temperature_of(model) or 1.0,
         ids=ids,
     )
 

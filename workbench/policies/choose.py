@@ -45,7 +45,8 @@ def query(
 
     Raises:
         InputError: nothing is left to ask, k < 1, an unknown name, a model without what the policy
-            needs, or a model or policy that gives NaN (the item is named).
+            needs, a model that gives NaN (the item is named), or a policy that gives every item NaN, which
+            is its word for an item that must not be asked.
     """
     if k < 1:
         raise InputError(f"At least one item must be asked for; got k={k}.")
@@ -93,7 +94,9 @@ def query(
         utilities = np.full(len(belief), np.nan)
         utilities[best] = values
     else:
-        utilities = _masked(belief, askable, _utilities(function, belief, rng))
+        found = _utilities(function, belief, rng)
+        warnings += filter(None, [_left(found, askable, k)])
+        utilities = _masked(belief, askable, found)
     indices = _checked(pick(belief.with_utilities(utilities), k, rng), belief, askable, k)
     return Query(indices, utilities, tuple(warnings))
 
@@ -193,6 +196,21 @@ def _utilities(function: Any, belief: Belief, rng: Generator) -> Floats:
             f"got {values.dtype} {values.shape}."
         )
     return values.astype(np.float64)
+
+
+def _left(values: Floats, askable: Ints, k: int) -> str:
+    """A warning where the policy leaves fewer items than are wanted: NaN is its word for not to be asked.
+
+    Raises:
+        InputError: it leaves none.
+    """
+    left = int((~np.isnan(values[askable])).sum())
+    if not left:
+        raise InputError(
+            f"The policy gives none of the {askable.size} open items a number, so there is nothing to ask. "
+            "A utility is a number, NaN only where an item must not be asked."
+        )
+    return f"The policy leaves {left} items to ask, fewer than the {k} wanted." if left < k else ""
 
 
 def _masked(belief: Belief, askable: Ints, values: Floats | None) -> Floats:

@@ -45,7 +45,7 @@ def effective_policy(policy: Any, classes: Sequence[str], codes: Ints, *, has_la
     Args:
         policy: the chosen one; only the default gives way to another.
         classes: names of the C declared classes.
-        codes: [n] class codes of the labels so far.
+        codes: [n] class codes of the labels so far, -1 where there is none.
         has_latent: whether the model has the latent functions that looking for a class needs.
 
     Returns:
@@ -53,7 +53,8 @@ def effective_policy(policy: Any, classes: Sequence[str], codes: Ints, *, has_la
     """
     if policy != DEFAULT_POLICY or not has_latent or len(codes) >= _LONGEST_SEARCH + 10 * len(classes):
         return Effective(policy)
-    counts = np.bincount(codes, minlength=len(classes))[: len(classes)]
+    known = np.asarray(codes, dtype=np.int64)
+    counts = np.bincount(known[known >= 0], minlength=len(classes))[: len(classes)]
     missing = [classes[i] for i in np.flatnonzero(counts == 0).tolist()]
     if not missing:
         return Effective(policy)
@@ -86,8 +87,11 @@ def mix_uniform(answer: Query, belief: Belief, share: float, rng: Generator) -> 
     drawn = rng.random(len(answer.indices)) < share
     if not drawn.any():
         return answer
-    free = np.setdiff1d(belief.askable, answer.indices[~drawn])
+    # of all that may be asked, the policy's favourites too: an error estimated on these is that of the open
+    # pool
+    uniform = rng.choice(belief.askable, int(drawn.sum()), replace=False)
     indices, utilities = answer.indices.copy(), answer.utilities.copy()
-    indices[drawn] = rng.choice(free, int(drawn.sum()), replace=False)
-    utilities[indices[drawn]] = np.nan
+    others = answer.indices[~np.isin(answer.indices, uniform)]
+    indices[drawn], indices[~drawn] = uniform, others[: int((~drawn).sum())]
+    utilities[uniform] = np.nan
     return answer._replace(indices=indices, utilities=utilities, uniform=drawn)

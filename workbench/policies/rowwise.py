@@ -32,7 +32,7 @@ def entropy_of(probabilities: Floats) -> Floats:
     Returns:
         [...].
     """
-    safe = np.where(probabilities > 0, probabilities, 1.0)
+    safe = np.where(probabilities == 0, 1.0, probabilities)  # what is no number stays none
     result: Floats = -(safe * np.log(safe)).sum(axis=-1)
     return result
 

@@ -19,9 +19,9 @@ from workbench import work
 from workbench.classifiers.argmax import check_moments
 from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
-from workbench.policies.belief import Belief, PolicyFn
+from workbench.policies.belief import PolicyFn
 from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
-from workbench.policies.scan_model import ScanModel, Shipped, as_scan_model, unpacked
+from workbench.policies.scored_model import ScoredModel, Shipped, as_scored_model, unpacked
 from workbench.policies.variation import smallest_margin, top_rows
 from workbench.pools.sources import Source, Unit
 from workbench.pools.streams import open_source
@@ -114,7 +114,8 @@ def score_pool(
         feature_map: from raw rows to features, for files; pools hold features already.
         columns: of Parquet parts, in place of a feature map.
         temperature: beta of softmax(beta f) for policies that need class probabilities when
-            `predictor` is no classifier; None: the predictor's own `temperature`, if it has one.
+            `predictor` is no classifier; None: the predictor's own `temperature`, if it has one. A classifier
+            has its own.
         timeout: seconds to wait for a scheduler and its first worker.
         progress: called with the share done; returning True stops the scan.
 
@@ -134,7 +135,7 @@ def score_pool(
         chunk_rows = int(np.clip(CHUNK_CELLS // max(rows.n_columns, 1), 256, CHUNK_ROWS))
     if chunk_rows < 1:
         raise InputError(f"A chunk holds at least one row; got chunk_rows={chunk_rows}.")
-    model = as_scan_model(predictor, temperature)
+    model = as_scored_model(predictor, temperature)
     entry, function = _streaming_policy(policy)
     if entry is not None and "probabilities" in entry.needs:
         model.require_probabilities(entry.name)
@@ -249,7 +250,7 @@ def _chunks_of(task: Task, source: Source, unit: Unit) -> Iterator[_Chunk]:
         yield _Chunk(first, features, keep)
 
 
-def score_unit(task: Task, model: ScanModel, source: Source, unit: Unit, threshold: float) -> Found:
+def score_unit(task: Task, model: ScoredModel, source: Source, unit: Unit, threshold: float) -> Found:
     """Score the rows of one unit, chunk by chunk.
 
     Args:
@@ -274,7 +275,7 @@ def score_unit(task: Task, model: ScanModel, source: Source, unit: Unit, thresho
     return Found(*best.result(), counts, unit.n_rows)
 
 
-def score_chunk(task: Task, model: ScanModel, source: Source, chunk: _Chunk, threshold: float) -> Found:
+def score_chunk(task: Task, model: ScoredModel, source: Source, chunk: _Chunk, threshold: float) -> Found:
     """Candidates among the rows of a chunk, their utilities, and the histogram of all of them.
 
     Raises:
@@ -284,6 +285,8 @@ def score_chunk(task: Task, model: ScanModel, source: Source, chunk: _Chunk, thr
     entry, function = _streaming_policy(task.policy)
     rows = np.arange(len(features)) if keep is None else np.flatnonzero(keep)
     model.check_width(features)
+    if keep is not None and not np.isfinite(features[~keep]).all():  # what is not scored may be anything
+        features = np.where(keep[:, None], features, 0.0)
 
     def believe() -> Latent | None:
         latent = model.latent(features)
@@ -307,15 +310,7 @@ def score_chunk(task: Task, model: ScanModel, source: Source, chunk: _Chunk, thr
             return Found(rows, np.empty(0), counts, len(features))
         chosen, utilities = top_rows(mean, variance, task.top, threshold=threshold, squared=squared)
         return Found(rows[chosen] + first, utilities, counts, len(features))
-    belief = Belief(
-        features=features,
-        labelled=np.empty(0, dtype=np.int64),
-        labels=np.empty(0, dtype=np.int64),
-        n_classes=model.n_classes,
-        latent=believe,
-        probabilities=lambda: model.probabilities(features, belief.latent),
-        temperature=model.temperature or 1.0,
-    )
+    belief = model.belief(features, latent=believe)
     shared = entry is not None and entry.shared_draws
     rng = np.random.default_rng([task.seed] if shared else [task.seed, first])
     values = np.asarray(function(belief, rng), dtype=np.float64)
@@ -432,7 +427,7 @@ def _streaming_policy(policy: str | PolicyFn) -> tuple[PolicyEntry | None, Any]:
 
 
 def _by_threads(
-    source: Source, model: ScanModel, task: Task, units: list[Unit], n_threads: int, best: RunningTop
+    source: Source, model: ScoredModel, task: Task, units: list[Unit], n_threads: int, best: RunningTop
 ) -> Generator[Found, None, None]:
     """What threads of this process find, which share every chunk that this one reads."""
     calls = (
@@ -447,7 +442,7 @@ def _by_threads(
 
 def _by_cluster(
     source: Source,
-    model: ScanModel,
+    model: ScoredModel,
     task: Task,
     units: list[Unit],
     n_workers: int,

@@ -332,7 +332,11 @@ def looked(policy: str, seed: int, budget: int = 40, report: OnProgress = _quiet
                 initial = made.initial
             items += made.queried.tolist()
             error.append(made.error)
-            report((place + len(items) / budget) / len(names), f"{name}: {len(items)} of {budget} questions")
+            share = len(items) / max(budget, 1)
+            report(
+                (place + share) / len(names),
+                f"{name}: {len(items)} of {budget} questions",
+            )
         asked[name], errors[name] = np.array(items, dtype=np.int64), np.array(error)
     assert pool.truth is not None
     n_test = round(0.2 * len(pool))

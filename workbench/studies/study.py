@@ -303,7 +303,11 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
             raise InputError(f"{head} is not a study's. Choose another folder.")
         # more seeds, policies, classifiers or pools only add runs, and runs know what they are
         grows = {"name", "pools", "classifiers", "policies", "seeds"}
-        differ = [k for k in document if k not in grows and present.get(k) != document[k]]
+        # the choice of the geometry came with the large-margin model: without one there was none to differ in
+        chose = "large-margin" in (present.get("classifiers") or ())
+        options = {} if chose or "choice" in (present.get("options") or {}) else {"choice"}
+        asked = document | {"options": {k: v for k, v in document["options"].items() if k not in options}}
+        differ = [k for k in document if k not in grows and present.get(k) != asked[k]]
         if differ:
             raise InputError(
                 f"The folder {place} holds another study ({differ[0]} {cut(present.get(differ[0]))}, not "

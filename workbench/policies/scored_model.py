@@ -1,8 +1,12 @@
-"""What a scan needs of a model: latents, perhaps probabilities, and a way to travel as plain arrays."""
+"""One object for what is computed of a fitted model: latents, probabilities, temperature, covariances.
+
+`belief_of`, scans, detection and exports take all of them from here, so a policy gives an item the same
+utility by whichever way it is asked. It also travels as plain arrays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +17,8 @@ from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from workbench.arrays import Array, Floats
+    from workbench.arrays import Array, Floats, Ints
+    from workbench.policies.belief import Belief
 
 
 class Shipped(NamedTuple):
@@ -24,7 +29,7 @@ class Shipped(NamedTuple):
         options: constructor options of a classifier.
         arrays: saved parameters.
         function: the plain function.
-        temperature: of `ScanModel`.
+        temperature: of a function without a classifier; a classifier brings its own.
     """
 
     target: str
@@ -33,20 +38,20 @@ class Shipped(NamedTuple):
     function: Callable[[Array], Latent] | None
     temperature: float | None
 
-    def unpack(self) -> ScanModel:
+    def unpack(self) -> ScoredModel:
         """The model again."""
         if not self.target:
-            return as_scan_model(self.function, self.temperature)
+            return as_scored_model(self.function, self.temperature)
         module, _, name = self.target.partition(":")
         kind: Any = import_module(module)
         for attribute in name.split("."):
             kind = getattr(kind, attribute)
         if self.options is not None:
-            return as_scan_model(kind(**self.options).set_state(self.arrays), self.temperature)
-        return as_scan_model(kind.from_arrays(self.arrays), self.temperature)
+            return as_scored_model(kind(**self.options).set_state(self.arrays))
+        return as_scored_model(kind.from_arrays(self.arrays), self.temperature)
 
 
-def unpacked(token: str, shipped: Shipped) -> ScanModel:
+def unpacked(token: str, shipped: Shipped) -> ScoredModel:
     """The model of a scan in a worker, which keeps that of one scan at a time."""
     model = _unpacked.get(token)
     if model is None:
@@ -55,22 +60,30 @@ def unpacked(token: str, shipped: Shipped) -> ScanModel:
     return model
 
 
-_unpacked: dict[str, ScanModel] = {}
+_unpacked: dict[str, ScoredModel] = {}
 
 
-class ScanModel:
-    """A predictor or a fitted classifier, as a scan uses it.
+class ScoredModel:
+    """A predictor or a fitted classifier, as policies, scans, detection and exports use it.
 
     Args:
         predictor: X [n, D] -> Latent, or None for classifiers without latents.
         classifier: with predict_proba, or None.
-        temperature: beta of softmax(beta f), or None where probabilities come from the classifier.
+        temperature: beta of softmax(beta f), or None where the model has none.
+
+    Attributes:
+        project: X [n, D] -> whitened features [n, P] of the model's inducing points, or None.
+        covariance: (X [n, D], others [m, D]) -> [C, n, m] posterior covariances, or None.
+        geometry: what the model took from the pool, or None.
     """
 
     def __init__(self, predictor: Any, classifier: Any, temperature: float | None) -> None:
         self.predictor = predictor
         self.classifier = classifier
         self.temperature = temperature
+        self.project = None if classifier is None else protocols.projection_of(classifier)
+        self.covariance = None if classifier is None else protocols.covariance_of(classifier)
+        self.geometry = None if classifier is None else protocols.geometry_of(classifier)
         self._n_classes = 0 if classifier is None else len(classifier.classes_)
 
     @property
@@ -137,13 +150,51 @@ class ScanModel:
     def probabilities(self, features: Array, latent: Latent | None) -> Floats:
         """[n, C] class probabilities."""
         if self.classifier is not None:
-            probabilities: Floats = self.classifier.predict_proba(features)
-            return probabilities
+            return np.asarray(self.classifier.predict_proba(features))
         from workbench.policies.rowwise import softmax
 
         self.require_probabilities("This policy")
         assert latent is not None and self.temperature is not None
         return softmax(self.temperature * np.asarray(latent.mean, dtype=np.float64))
+
+    def belief(
+        self,
+        features: Array,
+        *,
+        labelled: Ints | None = None,
+        labels: Ints | None = None,
+        latent: Latent | Callable[[], Latent | None] | None = None,
+        latent_mean: Callable[[], Floats | None] | None = None,
+        probabilities: Floats | Callable[[], Floats] | None = None,
+        scaled: Array | Callable[[], Array] | None = None,
+        ids: Sequence[str] | None = None,
+    ) -> Belief:
+        """What the model believes about rows; arguments and result as those of `belief_of`."""
+        from workbench.policies.belief import Belief
+
+        geometry, project, between = self.geometry, self.project, self.covariance
+        if latent is None and self.predictor is not None:
+            latent = lambda: self.latent(features)  # noqa: E731
+        if scaled is None and geometry is not None:
+            scaled = lambda: geometry.transform(features)  # noqa: E731
+        if probabilities is None and self.has_probabilities:
+            probabilities = lambda: self.probabilities(features, belief.latent)  # noqa: E731
+        closed = np.empty(0, dtype=np.int64) if labelled is None else np.asarray(labelled, dtype=np.int64)
+        belief = Belief(
+            features=features,
+            labelled=closed,
+            labels=np.full(len(closed), -1, dtype=np.int64) if labels is None else labels,
+            n_classes=self.n_classes,
+            latent=latent,
+            latent_mean=latent_mean,
+            probabilities=probabilities,
+            scaled=scaled,
+            inducing_projection=None if project is None else lambda which: project(features[which]),
+            covariance=None if between is None else lambda a, b: between(features[a], features[b]),
+            temperature=1.0 if self.temperature is None else self.temperature,
+            ids=ids,
+        )
+        return belief
 
     def ship(self) -> Shipped:
         """The model as plain arrays.
@@ -153,17 +204,15 @@ class ScanModel:
         """
         if self.classifier is not None:
             options = protocols.options_of(self.classifier)
-            return Shipped(
-                _target(self.classifier), options, self.classifier.get_state(), None, self.temperature
-            )
+            return Shipped(_target(self.classifier), options, self.classifier.get_state(), None, None)
         if protocols.supports_arrays(self.predictor):
             arrays = self.predictor.to_arrays()
             return Shipped(_target(self.predictor), None, arrays, None, self.temperature)
         return Shipped("", None, {}, self.predictor, self.temperature)
 
 
-def as_scan_model(predictor: Any, temperature: float | None = None) -> ScanModel:
-    """A predictor, fitted classifier or function X -> Latent as a ScanModel.
+def as_scored_model(predictor: Any, temperature: float | None = None) -> ScoredModel:
+    """A predictor, fitted classifier or function X -> Latent as a ScoredModel.
 
     Args:
         predictor: any of them.
@@ -173,19 +222,23 @@ def as_scan_model(predictor: Any, temperature: float | None = None) -> ScanModel
         The model.
 
     Raises:
-        InputError: none of them.
+        InputError: none of them, or a temperature for a classifier.
     """
-    if isinstance(predictor, ScanModel):
+    if isinstance(predictor, ScoredModel):
         return predictor
     if protocols.is_classifier(predictor):
         if not protocols.is_fitted(predictor):
             raise InputError("The classifier is not fitted yet; fit it first.")
-        return ScanModel(protocols.latent_function_of(predictor), predictor, temperature)
+        if temperature is not None:
+            raise InputError("A classifier has its own temperature; leave `temperature` out.")
+        return ScoredModel(
+            protocols.latent_function_of(predictor), predictor, protocols.temperature_of(predictor)
+        )
     if not callable(predictor):
         raise InputError(f"A model is a predictor or a fitted classifier; got a {type(predictor).__name__}.")
     if temperature is None:
         temperature = protocols.temperature_of(predictor)
-    return ScanModel(predictor, None, temperature)
+    return ScoredModel(predictor, None, temperature)
 
 
 def _target(thing: Any) -> str:
