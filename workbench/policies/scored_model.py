@@ -180,7 +180,7 @@ class ScoredModel:
         if probabilities is None and self.has_probabilities:
             probabilities = lambda: self.probabilities(features, belief.latent)  # noqa: E731
         closed = np.empty(0, dtype=np.int64) if labelled is None else np.asarray(labelled, dtype=np.int64)
-        belief = Belief(
+        belief: Belief = Belief(
             features=features,
             labelled=closed,
             labels=np.full(len(closed), -1, dtype=np.int64) if labels is None else labels,
