@@ -11,8 +11,8 @@ from workbench import metrics
 from workbench.arrays import Array, Floats
 from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
-from workbench.policies.belief import belief_of
 from workbench.policies.registry import POLICIES, PolicyEntry
+from workbench.policies.scored_model import belief_of
 from workbench.registry import Registry
 
 DETECTORS: Registry[PolicyEntry] = Registry(

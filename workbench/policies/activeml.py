@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.policies.belief import Belief, belief_of
+from workbench.policies.belief import Belief
+from workbench.policies.scored_model import belief_of
 
 try:
     import skactiveml.pool

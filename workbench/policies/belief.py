@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -127,48 +127,6 @@ class Belief:
         mask = np.ones(len(self), dtype=bool)
         mask[self.labelled] = False
         return np.flatnonzero(mask)
-
-
-def belief_of(
-    model: Any,
-    features: Array,
-    *,
-    labelled: Ints | None = None,
-    labels: Ints | None = None,
-    latent: Latent | Callable[[], Latent | None] | None = None,
-    latent_mean: Callable[[], Floats | None] | None = None,
-    probabilities: Floats | Callable[[], Floats] | None = None,
-    scaled: Array | Callable[[], Array] | None = None,
-    ids: Sequence[str] | None = None,
-) -> Belief:
-    """What a fitted classifier believes about rows, by `ScoredModel`, the one place where beliefs are made.
-
-    Args:
-        model: a fitted classifier, a predictor or a `ScoredModel`.
-        features: [N, D].
-        labelled: [L] indices that must not be asked; none unless given.
-        labels: [L] their int codes, -1 where there is no label.
-        latent: its latents, where somebody has computed them already.
-        latent_mean: a function giving their means, where that is cheaper.
-        probabilities: its probabilities, likewise.
-        scaled: features as the model measures distances; unless given, by its geometry.
-        ids: names of items for messages.
-
-    Returns:
-        The belief; what is not given is computed by the model when first asked for.
-    """
-    from workbench.policies.scored_model import as_scored_model
-
-    return as_scored_model(model).belief(
-        features,
-        labelled=labelled,
-        labels=labels,
-        latent=latent,
-        latent_mean=latent_mean,
-        probabilities=probabilities,
-        scaled=scaled,
-        ids=ids,
-    )
 
 
 class Query(NamedTuple):

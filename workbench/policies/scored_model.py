@@ -15,10 +15,10 @@ import numpy as np
 from workbench.classifiers import protocols
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
+from workbench.policies.belief import Belief
 
 if TYPE_CHECKING:
     from workbench.arrays import Array, Floats, Ints
-    from workbench.policies.belief import Belief
 
 
 class Shipped(NamedTuple):
@@ -170,8 +170,6 @@ class ScoredModel:
         ids: Sequence[str] | None = None,
     ) -> Belief:
         """What the model believes about rows; arguments and result as those of `belief_of`."""
-        from workbench.policies.belief import Belief
-
         geometry, project, between = self.geometry, self.project, self.covariance
         if latent is None and self.predictor is not None:
             latent = lambda: self.latent(features)  # noqa: E731
@@ -239,6 +237,46 @@ def as_scored_model(predictor: Any, temperature: float | None = None) -> ScoredM
     if temperature is None:
         temperature = protocols.temperature_of(predictor)
     return ScoredModel(predictor, None, temperature)
+
+
+def belief_of(
+    model: Any,
+    features: Array,
+    *,
+    labelled: Ints | None = None,
+    labels: Ints | None = None,
+    latent: Latent | Callable[[], Latent | None] | None = None,
+    latent_mean: Callable[[], Floats | None] | None = None,
+    probabilities: Floats | Callable[[], Floats] | None = None,
+    scaled: Array | Callable[[], Array] | None = None,
+    ids: Sequence[str] | None = None,
+) -> Belief:
+    """What a fitted classifier believes about rows, by `ScoredModel`, the one place where beliefs are made.
+
+    Args:
+        model: a fitted classifier, a predictor or a `ScoredModel`.
+        features: [N, D].
+        labelled: [L] indices that must not be asked; none unless given.
+        labels: [L] their int codes, -1 where there is no label.
+        latent: its latents, where somebody has computed them already.
+        latent_mean: a function giving their means, where that is cheaper.
+        probabilities: its probabilities, likewise.
+        scaled: features as the model measures distances; unless given, by its geometry.
+        ids: names of items for messages.
+
+    Returns:
+        The belief; what is not given is computed by the model when first asked for.
+    """
+    return as_scored_model(model).belief(
+        features,
+        labelled=labelled,
+        labels=labels,
+        latent=latent,
+        latent_mean=latent_mean,
+        probabilities=probabilities,
+        scaled=scaled,
+        ids=ids,
+    )
 
 
 def _target(thing: Any) -> str:

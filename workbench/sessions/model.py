@@ -17,8 +17,8 @@ from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief
-from workbench.policies.belief import belief_of
 from workbench.policies.effective import Effective, effective_policy
+from workbench.policies.scored_model import belief_of
 from workbench.pools.items import IdsAt
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
