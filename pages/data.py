@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from workbench.app import (
+    auditing,
     bringing,
     current,
     forms,
@@ -142,9 +143,11 @@ def more_of(record: Any) -> None:
     store = Store.open()
     person = login.of_page() if login.required() else None
     if st.button("Duplicate", key=f"duplicate-{record.id}", icon=":material/content_copy:", width="stretch"):
-        store.duplicate_project(
+        auditing.room_for_project()
+        copy = store.duplicate_project(
             record.id, f"{record.name} (copy)"[:80], owner="" if person is None else person.key
         )
+        auditing.record("copied", project=record.id, called=record.name, detail=copy.name)
         st.rerun()
     if not login.may_change(record):
         return
@@ -184,6 +187,8 @@ def delete(record: Any) -> None:
                 current.choose(None)
             current.forget(record.id)
             Store.open().delete_project(record.id)
+            words = plural(n_labelled, "label")
+            auditing.record("deleted", project=record.id, called=record.name, detail=words)
             thumbnail(record.id).unlink(missing_ok=True)
             st.rerun()
         if st.button("Keep it", type="primary", key="keep-it"):

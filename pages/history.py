@@ -8,7 +8,19 @@ from zlib import crc32
 
 import streamlit as st
 
-from workbench.app import current, desk, exports, frame, history, review, seeing, stopping, widgets
+from workbench.app import (
+    auditing,
+    current,
+    desk,
+    exports,
+    frame,
+    history,
+    login,
+    review,
+    seeing,
+    stopping,
+    widgets,
+)
 from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
@@ -478,6 +490,9 @@ with views["Review"]:
         frame.link("label", "Label the first item", ":material/arrow_forward:")
     with st.expander("Log: every event, newest first", icon=":material/list:"):
         events_table(session, state)
+    if login.may_change(session.project):
+        with st.expander("Who opened, exported and shared it", icon=":material/policy:", key="audit"):
+            auditing.table(session.project)
 if "Agreement" in views:
     with views["Agreement"]:
         people_view(people, state, found)

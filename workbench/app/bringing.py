@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import current, forms, frame, login, opening, uploads
+from workbench.app import auditing, current, forms, frame, login, opening, uploads
 from workbench.app.seeing import cached
 from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
@@ -69,7 +69,7 @@ def drop_zone() -> None:
     )
     if file is not None:
         try:
-            bring(str(uploads.keep(file.name, file.getvalue())))
+            bring(str(auditing.kept(file.name, file.getvalue())))
         except InputError as error:
             said(error)
     if login.required():
@@ -144,6 +144,7 @@ def bundle(path: str) -> None:
         options["fetch"] = st.checkbox(fetch, key="bundle-fetch")
     if st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:"):
         person = login.of_page() if login.required() else None
+        auditing.room_for_project()
         with st.spinner("Reading the bundle and its pool"):
             made = open_bundle(
                 path,
@@ -151,6 +152,7 @@ def bundle(path: str) -> None:
                 pool_options=options,
                 owner="" if person is None else person.key,
             )
+        auditing.record("made", project=made.id, called=made.name, detail="from a bundle")
         leave()
         current.choose(made.id)
         st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
@@ -382,7 +384,7 @@ def folder_of_pictures(options: dict[str, Any]) -> None:
             path = st.text_input(
                 "Folder", key="pictures-folder", max_chars=4_000, placeholder="/home/me/photos"
             )
-        place = str(uploads.keep(file.name, file.getvalue())) if file is not None else path.strip()
+        place = str(auditing.kept(file.name, file.getvalue())) if file is not None else path.strip()
         if place and place != options.get("folder"):
             decide(options | {"folder": place})
 
@@ -400,7 +402,7 @@ def own_vectors() -> str | None:
         key="upload-vectors",
         max_upload_size=uploads.MAX_BYTES >> 20,
     )
-    return None if file is None else f"{PREFIX}{uploads.keep(file.name, file.getvalue())}"
+    return None if file is None else f"{PREFIX}{auditing.kept(file.name, file.getvalue())}"
 
 
 def own_encoder(kind: str) -> str | None:

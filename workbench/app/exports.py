@@ -8,6 +8,7 @@ from typing import IO, Any
 
 import streamlit as st
 
+from workbench.app import auditing
 from workbench.app.downloads import button
 from workbench.app.text import verbatim
 from workbench.errors import InputError
@@ -102,6 +103,7 @@ def downloads(session: Any, state: Any) -> None:
             f"{_stem(session)}{FORMATS[chosen]}",
             "download-labels",
             disabled=what == "labels" and not state.codes,
+            taken=auditing.exported(session, f"{_WHAT[what].lower()}, {_NAMES.get(chosen, chosen)}"),
         )
         button(
             "Download the project",
@@ -109,6 +111,7 @@ def downloads(session: Any, state: Any) -> None:
             f"{_stem(session)}-bundle.zip",
             "download-bundle",
             icon="folder_zip",
+            taken=auditing.exported(session, "the project"),
             help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
             "project, here or elsewhere, and workbench predict reads it.",
         )

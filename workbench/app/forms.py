@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import current, frame, login
+from workbench.app import auditing, current, frame, login
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
@@ -258,6 +258,7 @@ def start(
             stages.update(label=words)
 
     try:
+        auditing.room_for_project()
         if pool is None:
             now("Reading the data and learning what the model sees of it")
             pool = load_pool(source, **given)
@@ -285,6 +286,7 @@ def start(
             raise
         st.error(verbatim(error), icon=":material/error:")
         return
+    auditing.record("made", project=made.id, called=made.project.name)
     current.keep(made)
     current.choose(made.id)
     then()

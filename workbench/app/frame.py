@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
-from workbench.app import current, labelling_speed, login, lost, warm, widgets
+from workbench.app import auditing, current, labelling_speed, login, lost, warm, widgets
 from workbench.app.jobs import Job, manager
 from workbench.app.text import for_people, percent, plural, verbatim
 from workbench.errors import InputError
@@ -108,6 +108,8 @@ def run(pages: Sequence[Any]) -> None:
     if chosen.url_path != "label":
         engine(side)
     warm.page_shown()
+    if opened is not None:
+        auditing.opened(opened)
 
 
 def first_page() -> None:

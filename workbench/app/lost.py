@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app import current, downloads, login
+from workbench.app import auditing, current, downloads, login
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError, StorageError
 from workbench.pools import POOLS
@@ -83,5 +83,8 @@ def panel(project: str) -> None:
                 f"{name}.csv",
                 f"labels-alone-{project}",
                 disabled=not labels.state.n_labelled,
+                taken=lambda who: auditing.record(
+                    "exported", project=project, called=record.name, detail="labels, without the pool", by=who
+                ),
                 help="Item, id, label, annotator, time and note; not the items' own columns.",
             )

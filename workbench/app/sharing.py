@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from workbench.app import login
+from workbench.app import auditing, login
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 
@@ -95,6 +95,9 @@ def _form(record: ProjectSummary, person: login.Person) -> None:
             return
         try:
             store.share_project(record.id, person.key, access or "private", members)
+            called = [store.people().get(key, key) for key in members] if access == "shared" else []
+            words = " with ".join([access or "private", *([", ".join(called)] if called else [])])
+            auditing.record("shared", project=record.id, called=record.name, detail=words, by=person)
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")
             return

@@ -409,6 +409,19 @@ def access(
     show_or_change(project, access, owner, people or ())
 
 
+@app.command("log")
+def audit_log(
+    project: Annotated[
+        str | None, typer.Argument(help="Id or name, also of one that was deleted; all unless given.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="So many of the last entries.")] = 100,
+) -> None:
+    """Who opened, exported, shared, deleted and uploaded what, and when; newest first."""
+    from workbench.cli.people import print_audit
+
+    print_audit(project, count)
+
+
 @app.command()
 def features(
     project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],

@@ -105,6 +105,7 @@ def _labelled_by(model: Path, pool: str) -> list[int]:
 
 def export_file(project: str, format: str, out: Path | None, what: str = "labels") -> None:
     """A project's labelled set, or its bundle."""
+    from workbench.cli.people import done
     from workbench.exchange import (
         FORMATS,
         StoredLabels,
@@ -133,6 +134,7 @@ def export_file(project: str, format: str, out: Path | None, what: str = "labels
             file=sys.stderr,
         )
     n_labelled = session.state.n_labelled
+    done(store, "exported", record, format if format == "bundle" else f"{what}, {format}")
     if format == "bundle":
         if out is None:
             raise InputError("A bundle is a folder: say where with --out FOLDER.")

@@ -1,11 +1,18 @@
-"""`workbench access`: whose a project is and who may open it."""
+"""`workbench access` and `workbench log`: who may open a project, and who did what to it."""
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from workbench.errors import InputError
 from workbench.reading import cut, listed
+
+if TYPE_CHECKING:
+    from workbench.store import ProjectSummary, Store
+    from workbench.store.audit import Deed
 
 
 def show_or_change(project: str, access: str | None, owner: str | None, people: Sequence[str]) -> None:
@@ -30,9 +37,63 @@ def show_or_change(project: str, access: str | None, owner: str | None, people: 
         members = [_key(one, names) for one in people] if people else list(found.members)
         store.share_project(found.id, key, kind, members)
         found = store.project(found.id)
+        called = ", ".join(names.get(key, key) for key in found.members)
+        done(store, "shared", found, " with ".join(filter(None, (found.access, called))))
     whose = f"of {names.get(found.owner, found.owner)}" if found.owner else "of nobody"
     shared = ", ".join(names.get(key, key) for key in found.members)
     print(f"{found.name} ({found.id}): {found.access}, {whose}" + (f", with {shared}" if shared else ""))
+
+
+def done(store: Store, what: Deed, project: ProjectSummary, detail: str) -> None:
+    """Record what the command line did to a project.
+
+    Args:
+        store: where the project is.
+        what: one of `store.audit.DEEDS`.
+        project: the project.
+        detail: which file, whom it was shared with.
+    """
+    from workbench.store.audit import AuditEntry
+
+    try:
+        name = f"{getpass.getuser()} (command line)"
+    except (OSError, KeyError):
+        name = "command line"
+    # a home that cannot be written keeps nobody from their labels
+    with suppress(InputError):
+        store.record_deed(AuditEntry(what, name, project=project.id, called=project.name, detail=detail))
+
+
+def print_audit(project: str | None, most: int) -> None:
+    """Who opened, exported, shared, deleted and uploaded what, newest first.
+
+    Args:
+        project: id or name, also of one that was deleted; all of them unless given.
+        most: entries.
+
+    Raises:
+        InputError: nothing was ever done to such a project, and there is none.
+    """
+    from workbench.cli.labels import project_named
+    from workbench.cli.values import print_table
+    from workbench.store import Store
+
+    if most < 1:
+        raise InputError(f"--count must be at least 1; got {most}.")
+    store = Store.open()
+    if project is None:
+        found = store.audited(most=most)
+    else:
+        gone = [one for one in store.audited(what="deleted") if project in (one.project, one.called)]
+        try:
+            wanted = project_named(project)[0].id
+        except InputError:
+            if not gone or gone[0].project is None:
+                raise
+            wanted = gone[0].project
+        found = store.audited(project=wanted, most=most)
+    rows = [(one.time[:19], one.name, one.what, one.called, one.project or "", one.detail) for one in found]
+    print_table(("time", "who", "what", "project", "id", "about"), rows)
 
 
 def _key(given: str, names: dict[str, str]) -> str:

@@ -53,6 +53,24 @@ people = Table(
     Column("seen", String(40), nullable=False),
 )
 
+# Who did what to which project; what is recorded stays when the project is deleted.
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("time", String(40), nullable=False),
+    Column("person", String(255), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("what", String(16), nullable=False),
+    Column("project", String(32), nullable=True),
+    # as it was called then
+    Column("called", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("octets", BigInteger, nullable=True),
+    Index("audit_of_project", "project", "time"),
+    Index("audit_of_person", "person", "what"),
+)
+
 events = Table(
     "events",
     metadata,

@@ -8,12 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Lock
 
+from workbench.store.audit import Audit
 from workbench.store.copies import Copies
 from workbench.store.database import address_of
 from workbench.store.runs import Runs
 
 
-class Store(Copies, Runs):
+class Store(Copies, Runs, Audit):
     """The database. Build with `Store.open`; safe to share between threads and processes."""
 
     @classmethod

@@ -1,0 +1,39 @@
+"""Who did what: recorded in either kind of database, kept when the project is gone, copied with the rest."""
+
+from pathlib import Path
+
+from tests.databases import database, new_project
+from workbench.store import Store
+from workbench.store.audit import AuditEntry
+
+
+def test_what_was_done_is_read_newest_first_and_outlives_its_project(store: Store) -> None:
+    project = new_project(store).id
+    entries = [
+        AuditEntry("made", "Ann", "k1", project, "Petals"),
+        AuditEntry("opened", "Bob", "k2", project, "Petals"),
+        AuditEntry("uploaded", "Bob", "k2", detail="/home/x.csv", octets=2**40),
+        AuditEntry("deleted", "Ann", "k1", project, "Petals", "3 labels"),
+    ]
+    for entry in entries[:3]:
+        store.record_deed(entry)
+    store.delete_project(project)
+    store.record_deed(entries[3])
+    found = store.audited()
+    assert {(one.what, one.name, one.detail, one.octets) for one in found} == {
+        (one.what, one.name, one.detail, one.octets) for one in entries
+    }
+    assert [one.time for one in found] == sorted((one.time for one in found), reverse=True)
+    assert {one.what for one in store.audited(project=project)} == {"made", "opened", "deleted"}
+    assert [one.octets for one in store.audited(person="k2", what="uploaded")] == [2**40]
+    assert len(store.audited(most=2)) == 2
+
+
+def test_a_backup_has_it(store: Store, tmp_path: Path) -> None:
+    store.record_deed(AuditEntry("opened", "Ann", detail="\N{SNOWMAN}"))
+    store.backup(tmp_path / "copy.sqlite")
+    with database("sqlite", tmp_path) as other:
+        other.restore(tmp_path / "copy.sqlite")
+        assert other.audited() == store.audited()
+        other.record_deed(AuditEntry("opened", "Bob"))
+        assert len(other.audited()) == 2
