@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import Server, settled, visit
+from tests.browser.homes import store_of
 from tests.browser.test_labelling import at_the_desk
 
 
@@ -32,3 +33,8 @@ def test_a_project_is_found_again_and_deleted_only_after_a_question(page: Any, s
     page.wait_for_function(
         f"document.querySelectorAll('[class*=st-key-project-actions-]').length === {n - 1}"
     )
+    # who deleted it, and what it had, can be asked afterwards
+    with store_of(server) as store:
+        deleted = store.audited(what="deleted", most=1)[0]
+        assert deleted.detail.endswith("labels") and store.summary(str(deleted.project)) is None
+        assert store.audited(project=deleted.project, what="made")

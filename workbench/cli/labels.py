@@ -105,7 +105,7 @@ def _labelled_by(model: Path, pool: str) -> list[int]:
 
 def export_file(project: str, format: str, out: Path | None, what: str = "labels") -> None:
     """A project's labelled set, or its bundle."""
-    from workbench.cli.people import done
+    from workbench.cli.audit import done
     from workbench.exchange import (
         FORMATS,
         StoredLabels,

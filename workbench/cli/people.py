@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from workbench.cli.audit import done
 from workbench.errors import InputError
 from workbench.reading import cut, listed
-
-if TYPE_CHECKING:
-    from workbench.store import ProjectSummary, Store
-    from workbench.store.audit import Deed
 
 
 def show_or_change(project: str, access: str | None, owner: str | None, people: Sequence[str]) -> None:
@@ -42,26 +36,6 @@ def show_or_change(project: str, access: str | None, owner: str | None, people: 
     whose = f"of {names.get(found.owner, found.owner)}" if found.owner else "of nobody"
     shared = ", ".join(names.get(key, key) for key in found.members)
     print(f"{found.name} ({found.id}): {found.access}, {whose}" + (f", with {shared}" if shared else ""))
-
-
-def done(store: Store, what: Deed, project: ProjectSummary, detail: str) -> None:
-    """Record what the command line did to a project.
-
-    Args:
-        store: where the project is.
-        what: one of `store.audit.DEEDS`.
-        project: the project.
-        detail: which file, whom it was shared with.
-    """
-    from workbench.store.audit import AuditEntry
-
-    try:
-        name = f"{getpass.getuser()} (command line)"
-    except (OSError, KeyError):
-        name = "command line"
-    # a home that cannot be written keeps nobody from their labels
-    with suppress(InputError):
-        store.record_deed(AuditEntry(what, name, project=project.id, called=project.name, detail=detail))
 
 
 def print_audit(project: str | None, most: int) -> None:
