@@ -56,3 +56,18 @@ def test_sections_of_the_mathematics_that_code_cites_exist() -> None:
         for number in re.findall(r"docs/math\.md, (\d+)", path.read_text(encoding="utf-8"))
     }
     assert cited <= set(sections), cited - set(sections)
+
+
+def test_tests_that_a_page_names_exist() -> None:
+    """`tests/app/test_x.py::test_y` in a text; where it names several of a file, each."""
+    wrong, found = [], 0
+    for page in PAGES:
+        for file, names in re.findall(r"`(tests/[\w/]+\.py)((?:::\w+)+)`", page.read_text(encoding="utf-8")):
+            there = (ROOT / file).read_text(encoding="utf-8") if (ROOT / file).is_file() else ""
+            wrong += [
+                f"{page.name}: {file}::{name}"
+                for name in names.split("::")[1:]
+                if f"def {name}(" not in there
+            ]
+            found += 1
+    assert found > 20 and not wrong, "\n".join(wrong)

@@ -1,4 +1,6 @@
 import asyncio
+import inspect
+import json
 import socket
 import tomllib
 from pathlib import Path
@@ -150,3 +152,20 @@ def test_the_gate_answers_before_the_app_hears_of_it() -> None:
         asyncio.run(server.Gate(app)(scope, receive, send))
     assert [m["type"] for m in sent] == ["http.response.start", "http.response.body", "websocket.close"]
     assert sent[0]["status"] == 403 and sent[2]["code"] == 1008
+
+
+def test_the_container_listens_to_itself_unless_told_and_runs_without_rights() -> None:
+    """What its lines say: there may be no engine here to build it with."""
+    text = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    said = {word: [line.partition(" ")[2] for line in lines if line.startswith(f"{word} ")] for word in
+            ("FROM", "USER", "ENTRYPOINT", "CMD")}  # fmt: skip
+    assert json.loads(said["ENTRYPOINT"][-1]) + json.loads(said["CMD"][-1]) == [
+        "workbench",
+        "app",
+        "--no-browser",
+    ]
+    assert inspect.signature(server.serve).parameters["address"].default == "127.0.0.1"
+    last = text[text.rindex("\nFROM ") :]
+    assert last.count("\nUSER ") == 1 and said["USER"] == ["1000:1000"]
+    assert last.index("USER 1000") < last.index("ENTRYPOINT")
