@@ -87,7 +87,7 @@ FUNCTIONS = {
     "exchange/files.py": {"read_json"},
     "exchange/models.py": {"load_model"},
     "exchange/projects.py": {"open_bundle", "_members", "_with_pool", "_pack_pictures"},
-    "pools/tables/pictures.py": {"FolderFiles.read", "_beside", "Pictures.read"},
+    "pools/tables/pictures.py": {"FolderFiles.read", "FolderFiles.size", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},
 }
 """Functions beside that open what they write, or the folder that a person named as one."""

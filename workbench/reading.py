@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,8 @@ from workbench.errors import Cancelled, InputError
 ECHO = 200
 """Most characters of the input that a message repeats."""
 
+_ODD = re.compile("[\0\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _QUOTED = re.compile(rf"'(?:[^'\\]|\\.){{{ECHO},}}'|\"(?:[^\"\\]|\\.){{{ECHO},}}\"", re.DOTALL)
 
 
@@ -84,20 +86,54 @@ def shortened(message: str) -> str:
     return message if len(message) <= 5 * ECHO else _without_middle(message, 5 * ECHO)
 
 
-def parse_json(data: bytes | str, what: str, form: str = "JSON", advice: str = "") -> Any:
-    """A JSON document out of a file.
+def parse_json(
+    data: bytes | str, what: str, form: str = "JSON", advice: str = "", *, finite: bool = False
+) -> Any:
+    """A JSON document out of a file, its texts made valid.
 
     Args:
         data: the file's bytes (UTF-8) or text.
         what: for messages.
         form: what it should be, for messages.
         advice: what to do about a file that is none.
+        finite: refuse NaN and infinities, which JSON has not.
 
     Raises:
         InputError: no JSON, nested too deeply, or numbers with thousands of digits.
     """
     with reading(what, form, advice):
-        return json.loads(data)
+        text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
+        return checked_texts(text, json.loads(text, parse_constant=_refused if finite else None))
+
+
+def valid_text(text: str) -> str:
+    """A text that every file, database and browser takes.
+
+    Half of a surrogate pair, which is no character, and NUL, which PostgreSQL does not keep, become U+FFFD.
+    """
+    if text.isascii():
+        return text.replace("\0", "\ufffd") if "\0" in text else text
+    return _ODD.sub("\ufffd", text)
+
+
+def valid_texts(document: Any) -> Any:
+    """A JSON document with `valid_text` in every text, also in keys."""
+    if isinstance(document, str):
+        return valid_text(document)
+    if isinstance(document, Mapping):
+        return {valid_text(str(key)): valid_texts(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [valid_texts(value) for value in document]
+    return document
+
+
+def checked_texts(text: str, document: Any) -> Any:
+    """The document of a JSON text with valid texts; nothing is looked through where all of them are."""
+    return valid_texts(document) if _ESCAPED.search(text) or _ODD.search(text) else document
+
+
+def _refused(constant: str) -> Any:
+    raise InputError(f"{constant} is no number of JSON")
 
 
 def _on_one_line(text: str, limit: int) -> str:

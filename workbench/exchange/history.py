@@ -11,7 +11,7 @@ from workbench.errors import InputError
 from workbench.exchange.files import plain_cell
 from workbench.pools import FORMATS as FILE_FORMATS
 from workbench.pools.formats.files import File
-from workbench.reading import cut, listed, parse_json, reading
+from workbench.reading import cut, listed, parse_json, reading, valid_text, valid_texts
 from workbench.store import Event, fold
 from workbench.store.events import KINDS
 
@@ -71,7 +71,7 @@ def history_rows(
                 given[event.annotator, event.item] = row["label"]
         row["ids"] = _text({str(item): str(ids[item]) for item in sorted(set(_items(payload)))})
         row["details"] = _text(payload)
-        yield row
+        yield {name: valid_texts(value) for name, value in row.items()}
 
 
 def is_history(data: bytes, format: str) -> bool:
@@ -103,7 +103,7 @@ def read_history(data: bytes, pool: Pool, format: str) -> list[Event]:
     Raises:
         InputError: no such file, an odd row, or ids that the pool does not have.
     """
-    position = {str(key): i for i, key in enumerate(pool.items.ids)}
+    position = {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)}
     unknown: dict[str, None] = {}
     found: list[Event] = []
     with reading(_FILE, f"a history ({format})", "Is it of another format?"):

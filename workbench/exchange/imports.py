@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,8 @@ from workbench.pools.cells import plain_text
 from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
-from workbench.reading import cut, listed, parse_json, reading
+from workbench.reading import cut, parse_json, reading, valid_text
+from workbench.reading import listed as quoted
 
 IMPORTS = ("csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
 MAX_IMPORT = 200 << 20
@@ -53,17 +53,23 @@ class LabelRows(NamedTuple):
         by: what the keys are, "id" or "item".
         rows: one after the other.
         names: whether labels are names that the file typed as text, where a number may be a name.
+        marks: whether a text such as "None" or "nan" may stand for no label: in files that have no other way
+            to say so. Where it may, no class is called so and the file brings new classes, it is refused
+            rather than guessed.
     """
 
     by: str
     rows: Iterator[Labelled]
     names: bool = False
+    marks: bool = False
 
 
 def import_labels(data: bytes, pool: Pool, format: str, classes: Sequence[str] = ()) -> list[tuple[int, str]]:
     """Labels out of a file, matched to the pool by id (by item number where there are no ids).
 
-    Empty cells, NaN, null, None and -1 are rows without a label, unless a class is called so.
+    Empty cells, null, NaN, the code -1 and what a model predicted are rows without a label. A text such as
+    "None" or "nan" is the name of a class where the file can say otherwise that there is no label, or where a
+    class is called so; else it is no label, and refused where the file's other labels are new classes too.
 
     Args:
         data: the file.
@@ -102,15 +108,21 @@ def format_of(path: Path | str) -> str:
 
 
 def _matched(labels: LabelRows, pool: Pool, known: set[str]) -> list[tuple[int, str]]:
-    position = {str(key): i for i, key in enumerate(pool.items.ids)} if labels.by == "id" else None
+    position = (
+        {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)} if labels.by == "id" else None
+    )
     found: dict[int, str] = {}
     unknown: list[str] = []
+    mark: tuple[str, str] | None = None
     n = 0
     for n, row in enumerate(labels.rows, start=1):
         if n > MAX_LABELS:
             raise InputError(f"The file holds more than {MAX_LABELS:,} labels; import it in parts.")
-        name = _class_name(row, known, labels.names)
+        name = _class_name(row, known, labels)
         if name is None:
+            continue
+        if isinstance(name, _Mark):
+            mark = mark or (row.where, name)
             continue
         text = plain_text(row.key) if isinstance(row.key, str | int | float) else cut(row.key)
         if position is not None:
@@ -123,14 +135,24 @@ def _matched(labels: LabelRows, pool: Pool, known: set[str]) -> list[tuple[int, 
             raise InputError(f"Item {text} has two labels: {cut(found[item])} and {cut(name)}.")
     if unknown:
         raise InputError(
-            f"Pool {pool.name!r} has no item {listed(unknown, 5, quote=False)}. Nothing was imported."
+            f"Pool {pool.name!r} has no item {quoted(unknown, 5, quote=False)}. Nothing was imported."
+        )
+    if mark is not None and not known.issuperset(found.values()):
+        raise InputError(
+            f"{mark[0]} has the label {cut(str(mark[1]))}, and no class is called so. Where it means that "
+            "there is no label, leave the cell empty; where it is a class, add it to the project first. "
+            "Nothing was imported."
         )
     if not found:
         raise InputError("The file holds no labels.")
     return list(found.items())
 
 
-def _class_name(row: Labelled, known: set[str], names: bool) -> str | None:
+class _Mark(str):
+    """A text that may stand for no label, or be the name of a class that nobody knows yet."""
+
+
+def _class_name(row: Labelled, known: set[str], labels: LabelRows) -> str | None:
     """The class a row names, or None where it names none."""
     if isinstance(row.label, bool) or not isinstance(row.label, str | int | float | None):
         raise InputError(
@@ -143,21 +165,26 @@ def _class_name(row: Labelled, known: set[str], names: bool) -> str | None:
     if name in known:
         return name
     # a text "-1" is a name like any other while no class is known: the classes may be -1 and 1
-    minus_one = name == "-1" and bool(known or not names)
-    return None if name in UNLABELLED or minus_one else name
+    said = isinstance(row.label, str)
+    if name and said and not labels.marks:
+        return name
+    if not name or (name == "-1" and (known or not labels.names)) or (not said and name in UNLABELLED):
+        return None
+    return _Mark(name) if name in UNLABELLED else name
 
 
-def _table(columns: dict[str, list[Any]], names: bool = False) -> LabelRows:
-    """Rows of columns, of which two matter."""
+def _table(columns: dict[str, list[Any]], names: bool = False, listed: bool = False) -> LabelRows:
+    """Rows of columns, of which two matter; `listed` where the file lists the classes it means."""
     by = next((name for name in _BY if name in columns), "")
     if not by or "label" not in columns:
-        has = listed(columns, 12, quote=False) or "nothing"
+        has = quoted(columns, 12, quote=False) or "nothing"
         raise InputError(f"A file of labels has the columns id (or item) and label; this one has {has}.")
     if "status" in columns:  # what a model said is nobody's label
         said = zip(columns["label"], columns["status"], strict=True)
         columns = {**columns, "label": [None if status == "predicted" else label for label, status in said]}
     pairs = enumerate(zip(columns[by], columns["label"], strict=True), start=1)
-    return LabelRows(by, (Labelled(f"Row {i} of the file", *pair) for i, pair in pairs), names)
+    marks = not listed and "status" not in columns
+    return LabelRows(by, (Labelled(f"Row {i} of the file", *pair) for i, pair in pairs), names, marks)
 
 
 def _read_csv(data: bytes) -> LabelRows:
@@ -177,6 +204,7 @@ def _read_parquet(data: bytes) -> LabelRows:
         names = document["info"]["features"]["label"].get("names")
         if names:
             columns["label"] = _decoded(columns["label"], [str(name) for name in names])
+            return _table(columns, listed=True)
     return _table(columns)
 
 
@@ -187,7 +215,7 @@ def _read_npz(data: bytes) -> LabelRows:
     by = archive.first_of(_BY)
     if "y" not in archive or not by:
         raise InputError("An NPZ file of labels holds y, classes, and id or item.")
-    keys = archive[by]
+    keys = np.asarray(archive[by])
     if keys.ndim != 1 or len(keys) > MAX_LABELS:
         raise InputError(
             f"The file holds {by} of shape {list(keys.shape)}; a row of at most {MAX_LABELS:,} is read."
@@ -197,8 +225,8 @@ def _read_npz(data: bytes) -> LabelRows:
         return _table({by: keys.tolist(), "label": y.astype(str).tolist()}, names=True)
     if "classes" not in archive:
         raise InputError("An NPZ file of labels holds y, classes, and id or item; this one has no classes.")
-    names = [str(name) for name in archive.texts("classes").ravel().tolist()]
-    return _table({by: keys.tolist(), "label": _decoded(y.tolist(), names)})
+    names = [valid_text(str(name)) for name in archive.texts("classes").ravel().tolist()]
+    return _table({by: keys.tolist(), "label": _decoded(y.tolist(), names)}, listed=True)
 
 
 def _decoded(codes: list[Any], names: Sequence[str]) -> list[str | None]:
@@ -227,11 +255,7 @@ def _read_jsonl(data: bytes) -> LabelRows:
                 raise InputError(
                     f"Line {number} of the file has {len(line):,} bytes; the limit is {MAX_JSON:,}."
                 )
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-                raise InputError(f"Line {number} of the file is not JSON: {reason}") from error
+            row = parse_json(line, f"Line {number} of the file")
             if not isinstance(row, dict):
                 raise InputError(f"Line {number} of the file is not a JSON object.")
             yield number, row
@@ -248,7 +272,7 @@ def _read_jsonl(data: bytes) -> LabelRows:
             label = None if row.get("status") == "predicted" else row.get("label")
             yield Labelled(f"Line {number} of the file", row.get(by), label)
 
-    return LabelRows(by, labelled())
+    return LabelRows(by, labelled(), marks="status" not in first)
 
 
 def _read_label_studio(data: bytes) -> LabelRows:

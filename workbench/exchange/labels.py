@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
 import io
 import json
 import re
+import unicodedata
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
@@ -19,7 +19,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.exchange.files import csv_cells, json_text
+from workbench.exchange.files import csv_lines, json_text
 from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
 from workbench.exchange.history import COLUMNS as _HISTORY_COLUMNS
 from workbench.exchange.rows import (
@@ -35,7 +35,9 @@ from workbench.exchange.rows import (
 )
 from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS
+from workbench.reading import valid_text
 from workbench.store.state import arrays_to_bytes
+from workbench.writing import short_name
 
 if TYPE_CHECKING:
     import pyarrow
@@ -61,6 +63,7 @@ OF_IMAGES = ("coco", "folders")
 EMBEDDED = 100 << 20
 """Most bytes of pictures that go into Label Studio's tasks themselves; others lie beside them."""
 TASKS = "tasks.json"
+_UNLABELLED = "unlabelled"
 
 __all__ = ["COLUMNS", "FORMATS", "SCOPES", "StoredLabels", "export_labels", "label_table", "write_labels"]
 
@@ -142,11 +145,10 @@ def _write_history(out: IO[bytes], session: Session | StoredLabels, format: str)
     n = 0
     if format == "csv":
         text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(_HISTORY_COLUMNS)
+        text.writelines(csv_lines([_HISTORY_COLUMNS]))
         for row in rows:
             n += 1
-            writer.writerow(csv_cells(row.values()))
+            text.writelines(csv_lines([list(row.values())]))
         text.detach()
     elif format == "jsonl":
         for row in rows:
@@ -172,10 +174,9 @@ def _write_history(out: IO[bytes], session: Session | StoredLabels, format: str)
 
 def _write_csv(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(csv_cells(rows.columns))
+    text.writelines(csv_lines([rows.columns]))
     for chunk in rows.chunks():
-        writer.writerows(csv_cells([flat(row).get(name) for name in rows.columns]) for row in chunk)
+        text.writelines(csv_lines([flat(row).get(name) for name in rows.columns] for row in chunk))
     text.detach()
 
 
@@ -243,7 +244,7 @@ def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
                 "y": np.asarray([-1 if name is None else code_of[name] for name in labels], dtype=np.int64),
                 "classes": np.asarray(state.classes, dtype=np.str_),
                 "item": items,
-                "id": np.asarray([str(pool.items.ids[i]) for i in rows.items], dtype=np.str_),
+                "id": np.asarray([valid_text(str(pool.items.ids[i])) for i in rows.items], dtype=np.str_),
                 "evaluation": np.asarray([i in state.evaluation for i in rows.items], dtype=bool),
             }
         )
@@ -268,24 +269,48 @@ def picture_of(pool: Any, item: int) -> tuple[bytes, str]:
     return stream.getvalue(), ".png"
 
 
-def file_names(pool: Any, items: Sequence[int], ending: Callable[[int], str]) -> dict[int, str]:
-    """Item -> a name for its file: the last part of its id, each once."""
-    taken: set[str] = set()
-    names: dict[int, str] = {}
-    for item in items:
-        stem = PurePosixPath(str(pool.items.ids[item]).replace("\\", "/")).name
+class FileNames:
+    """Names for the files of items: the last part of an item's id, each once.
+
+    Args:
+        pool: of the items.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self._taken: set[str] = set()
+
+    def of(self, item: int, ending: str) -> str:
+        """A name that no other item has; asked for once an item."""
+        stem = PurePosixPath(str(self._pool.items.ids[item]).replace("\\", "/")).name
         stem = plain_name(re.sub(r"\.(png|jpe?g|bmp|gif|webp|tiff?|p[gp]m)$", "", stem, flags=re.I))
-        name = f"{stem}{ending(item)}"
-        name = f"{stem}-{item}{ending(item)}" if name.lower() in taken else name
-        taken.add(name.lower())
-        names[item] = name
-    return names
+        return _not_taken(stem, ending, item, self._taken)
+
+
+def _not_taken(stem: str, ending: str, number: int, taken: set[str]) -> str:
+    """A name that differs from the others also where capitals do not count; it is taken then."""
+    name = f"{stem}{ending}"
+    while unicodedata.normalize("NFC", name).casefold() in taken:
+        name, number = f"{stem}-{number}{ending}", number + 1
+    taken.add(unicodedata.normalize("NFC", name).casefold())
+    return name
 
 
 def plain_name(text: str, most: int = 80) -> str:
-    """A name that every file system takes."""
-    plain = re.sub(r"[^\w.-]+", "-", text).strip(".-")[:most]
-    return plain or "item"
+    """A name that every file system takes, of at most so many bytes."""
+    plain = short_name(re.sub(r"[^\w.-]+", "-", text).strip(".-"), most).rstrip(".-")
+    # names of devices on Windows, whatever their ending
+    device = re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain, flags=re.I)
+    return f"{plain}-" if device else plain or "item"
+
+
+def _octets(pool: Any, item: int) -> int:
+    """Bytes of an image's file, without reading it; at most so many where it is made of numbers."""
+    if isinstance(pool.items, PhotoItems):
+        return pool.items.photos.folder.size(pool.items.photos.paths[item])
+    image = pool.items.show(item).image
+    assert image is not None
+    return image.size
 
 
 def _packed(out: IO[bytes]) -> zipfile.ZipFile:
@@ -301,24 +326,20 @@ def _put(packed: zipfile.ZipFile, path: str, data: bytes | str, *, squeeze: bool
 
 def class_folders(names: Sequence[str]) -> dict[str, str]:
     """Class -> the name of its folder, which any file system takes and no other class has."""
-    found: dict[str, str] = {}
-    for name in names:
-        folder = plain_name(name)
-        while folder.lower() in {other.lower() for other in found.values()}:
-            folder = f"{folder}-{len(found)}"
-        found[name] = folder
-    return found
+    taken = {_UNLABELLED}
+    return {name: _not_taken(plain_name(name), "", n, taken) for n, name in enumerate(names)}
 
 
 def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     pool = session.pool
     folders = class_folders(session.state.classes)
     with _packed(out) as packed:
-        names = file_names(pool, rows.items, lambda item: picture_of(pool, item)[1])
+        names = FileNames(pool)
         for item in rows.items:
             label = rows.row(item)["label"]
-            folder = "unlabelled" if label is None else folders[label]
-            _put(packed, f"{folder}/{names[item]}", picture_of(pool, item)[0], squeeze=False)
+            folder = _UNLABELLED if label is None else folders[label]
+            data, ending = picture_of(pool, item)
+            _put(packed, f"{folder}/{names.of(item, ending)}", data, squeeze=False)
         if any(name != folder for name, folder in folders.items()):
             table = "".join(
                 f"{json.dumps([folder, name], ensure_ascii=False)}\n" for name, folder in folders.items()
@@ -336,7 +357,9 @@ def labelling_config(kind: str, classes: Sequence[str]) -> str:
         "text": '<Text name="item" value="$text"/>',
         "table": '<Table name="item" value="$row"/>',
     }
-    choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
+    # what XML has no way to write
+    plain = [re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", name) for name in classes]
+    choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in plain)
     return (
         f'<View>\n  {shows[kind]}\n  <Choices name="label" toName="item" choice="single" required="true">\n'
         f"{choices}\n  </Choices>\n</View>\n"
@@ -358,12 +381,8 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     kind = "table" if pool is None else pool.kind
     pictures = kind == "image"
     with _packed(out) as packed:
-        names: dict[int, str] = {}
-        embedded = True
-        if pictures:
-            sizes = sum(len(picture_of(pool, item)[0]) for item in rows.items)
-            embedded = sizes <= EMBEDDED
-            names = file_names(pool, rows.items, lambda item: picture_of(pool, item)[1])
+        names = FileNames(pool)
+        embedded = not pictures or sum(_octets(pool, item) for item in rows.items) <= EMBEDDED
         _put(packed, "config.xml", labelling_config(kind, state.classes))
         _put(packed, "README.txt", _HOW.format(more="" if embedded else _BESIDE))
         with TemporaryFile() as tasks:
@@ -372,12 +391,13 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
                 picture = ""
                 if pictures:
                     data, ending = picture_of(pool, row["item"])
-                    picture = f"/data/local-files/?d=images/{names[row['item']]}"
+                    name = names.of(row["item"], ending)
+                    picture = f"/data/local-files/?d=images/{name}"
                     if embedded:
                         mime = {".jpg": "jpeg", ".tif": "tiff"}.get(ending, ending.removeprefix("."))
                         picture = f"data:image/{mime};base64,{base64.b64encode(data).decode()}"
                     else:
-                        _put(packed, f"images/{names[row['item']]}", data, squeeze=False)
+                        _put(packed, f"images/{name}", data, squeeze=False)
                 tasks.write(b",\n" if number else b"\n")
                 tasks.write(json.dumps(_task(row, rows, picture, kind), ensure_ascii=False).encode())
             tasks.write(b"\n]\n")
@@ -446,12 +466,13 @@ def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     described = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
     schema = schema.with_metadata(described)
     code_of = {name: code for code, name in enumerate(classes)}
-    names = file_names(pool, rows.items, lambda item: picture_of(pool, item)[1]) if pictures else {}
+    names = FileNames(pool)
 
     def complete(row: dict[str, Any]) -> dict[str, Any]:
         coded = {**flat(row), "label": None if row["label"] is None else code_of[row["label"]]}
         if pictures:
-            coded["image"] = {"bytes": picture_of(pool, row["item"])[0], "path": names[row["item"]]}
+            data, ending = picture_of(pool, row["item"])
+            coded["image"] = {"bytes": data, "path": names.of(row["item"], ending)}
         return coded
 
     with _packed(out) as packed, TemporaryFile() as parquet:

@@ -14,7 +14,7 @@ from workbench.errors import InputError
 from workbench.pools.items import ArrayItems, RowItems
 from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS, TAKEN
-from workbench.reading import cut
+from workbench.reading import cut, valid_text, valid_texts
 from workbench.store import Event, EventFold, ProjectState, Store, fold
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ class LabelRows:
         self._cells = {} if self.pool is None else _own_cells(self.pool)
         if typed and self.pool is not None:
             self._cells |= _numbers(self.pool)
-        self._named = {name: f"{TAKEN}{name}" if name in (*COLUMNS, "id") else name for name in self._cells}
+        self._named = {
+            name: f"{TAKEN}{name}" if name in (*COLUMNS, "id") else valid_text(name) for name in self._cells
+        }
         self.own = list(self._named.values())
         self.columns = ["id", *self.own, *COLUMNS]
         split = None if self.pool is None else self.pool.test
@@ -156,7 +158,7 @@ class LabelRows:
                 "label_by_person": self._by_person(item),
             }
         self._predict(item, row)
-        return row
+        return {name: valid_texts(value) for name, value in row.items()}
 
     def _by_person(self, item: int) -> dict[str, str] | None:
         """What each person said by themselves, of an item that several labelled."""

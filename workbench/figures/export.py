@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from html import unescape
 from importlib.util import find_spec
@@ -12,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
+from workbench.csv_writing import csv_text
 from workbench.errors import InputError
 from workbench.figures.theme import for_export
 
@@ -54,20 +53,17 @@ def numbers(fig: go.Figure) -> str:
     Returns:
         The text; a name that a spreadsheet would take for a formula begins with a quote.
     """
-    out = io.StringIO()
-    write = csv.writer(out, lineterminator="\n")
-    write.writerow(("panel", "name", "x", "y", "value"))
+    rows: list[tuple[Any, ...]] = []
     for trace in fig.data:
-        name = unescape(trace.name or "")
-        start = (trace.xaxis or "x", f"'{name}" if name[:1] in tuple("=+-@") else name)
+        start = (trace.xaxis or "x", unescape(trace.name or ""))
         if trace.type in ("heatmap", "contour"):
             for y, row in zip(trace.y, trace.z, strict=True):
-                write.writerows((*start, x, y, value) for x, value in zip(trace.x, row, strict=True))
+                rows += [(*start, x, y, value) for x, value in zip(trace.x, row, strict=True)]
         elif trace.type != "image" and not ("fill" in trace and trace.fill):
             coloured = "color" in trace.marker and np.ndim(trace.marker.color) == 1
             values = trace.marker.color if coloured else [""] * len(trace.x)
-            write.writerows((*start, *point) for point in zip(trace.x, trace.y, values, strict=True))
-    return out.getvalue()
+            rows += [(*start, *point) for point in zip(trace.x, trace.y, values, strict=True)]
+    return csv_text(("panel", "name", "x", "y", "value"), rows)
 
 
 def why_no_images() -> str:

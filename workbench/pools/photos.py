@@ -40,6 +40,9 @@ class PhotoSource(Protocol):
     def read(self, path: str) -> bytes:
         """One file."""
 
+    def size(self, path: str) -> int:
+        """Bytes of one file, without reading it where that can be."""
+
 
 @dataclass(frozen=True)
 class Photos(Sequence[Array]):

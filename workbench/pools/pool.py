@@ -12,6 +12,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
+from workbench.reading import valid_text
 
 Kind = Literal["table", "image", "text"]
 
@@ -125,6 +126,9 @@ class Pool:
     common_scale: bool = False
     notes: tuple[str, ...] = ()
     uses: Mapping[str, Mapping[str, str]] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", tuple(valid_text(name) for name in self.classes))
 
     def __len__(self) -> int:
         return int(self.features.shape[0])

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
+from workbench.reading import valid_text
 from workbench.store import ProjectState
 
 LONGEST_GUIDANCE = 300
@@ -37,7 +38,7 @@ def class_names(names: Sequence[str]) -> tuple[str, ...]:
     Raises:
         InputError: an empty name, or one that occurs twice.
     """
-    cleaned = tuple(str(name).strip() for name in names)
+    cleaned = tuple(valid_text(str(name)).strip() for name in names)
     if any(not name for name in cleaned):
         raise InputError("A class needs a name.")
     if len(set(cleaned)) != len(cleaned):
@@ -51,7 +52,7 @@ def new_name(state: ProjectState, name: str) -> str:
     Raises:
         InputError: an empty name, or one that exists.
     """
-    cleaned = name.strip()
+    cleaned = valid_text(name).strip()
     if not cleaned:
         raise InputError("A class needs a name.")
     if len(cleaned) > LONGEST_NAME:

@@ -5,6 +5,7 @@ SQLite in WAL mode with full sync by default, PostgreSQL by URL.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError, StorageError
-from workbench.reading import cut, reason
+from workbench.reading import checked_texts, cut, reason
 from workbench.store.places import private_file, workbench_home
 from workbench.store.retry import retried, was_cut_off
 from workbench.store.trouble import said_plainly
@@ -120,6 +121,18 @@ def address_of(url: str | Path | None) -> str:
     return f"sqlite:///{path}"
 
 
+def _json(document: Any) -> str:
+    """A document as it is stored: with texts that every database keeps."""
+    text = json.dumps(document)
+    valid = checked_texts(text, document)
+    return text if valid is document else json.dumps(valid)
+
+
+def _from_json(data: str | bytes) -> Any:
+    text = data if isinstance(data, str) else bytes(data).decode()  # psycopg gives bytes
+    return checked_texts(text, json.loads(text))
+
+
 def _connect(address: str) -> Engine:
     from sqlalchemy import create_engine, event
     from sqlalchemy.engine import make_url
@@ -143,7 +156,12 @@ def _connect(address: str) -> Engine:
             private_file(Path(url.database))  # SQLite gives its log the same permissions
         elif url.drivername == "postgresql":
             url = url.set(drivername="postgresql+psycopg")
-        engine = create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
+        engine = create_engine(
+            url,
+            pool_pre_ping=url.get_backend_name() != "sqlite",
+            json_serializer=_json,
+            json_deserializer=_from_json,
+        )
     except InputError:
         raise
     except (ArgumentError, NoSuchModuleError, ValueError) as error:

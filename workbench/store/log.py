@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arrays import Array
 from workbench.errors import InputError
+from workbench.reading import checked_texts, valid_text
 from workbench.store.database import Database, tables
 from workbench.store.events import UNDOABLE, Event, now
 from workbench.store.retry import retried
@@ -123,7 +124,7 @@ class Recorder:
 def insert_event(connection: Connection, project_id: str, event: Event) -> Event:
     """Record an event of a project inside a transaction; returns it with id and time."""
     t = tables()
-    recorded = replace(event, time=event.time or now())
+    recorded = replace(event, time=event.time or now(), annotator=valid_text(event.annotator))
     payload = _parsed(json.dumps(dict(event.payload), allow_nan=False))
     answered = payload.get("ask") if event.kind in ("label", "skip", "unsure") else None
     result = connection.execute(
@@ -131,10 +132,10 @@ def insert_event(connection: Connection, project_id: str, event: Event) -> Event
             project=project_id,
             kind=event.kind,
             payload=payload,
-            annotator=event.annotator,
+            annotator=recorded.annotator,
             time=recorded.time,
             answers=answered,
-            operation=event.operation,
+            operation=replace(recorded, payload=payload).operation,
         )
     )
     key = result.inserted_primary_key
@@ -152,7 +153,7 @@ def _events(connection: Connection, project_id: str, after: int) -> list[Event]:
     rows = connection.execute(query).all()
     text = f"[{','.join([row[2] for row in rows])}]"
     # A document's equal keys are one text; those of many small documents are not unless made so.
-    payloads = json.loads(text) if len(rows) > _MANY else _parsed(text)
+    payloads = checked_texts(text, json.loads(text)) if len(rows) > _MANY else _parsed(text)
     return [
         Event(intern(kind), payload, intern(annotator), time, int(number))
         for (number, kind, _, annotator, time), payload in zip(rows, payloads, strict=True)
@@ -161,7 +162,7 @@ def _events(connection: Connection, project_id: str, after: int) -> list[Event]:
 
 def _parsed(text: str) -> Any:
     """What a JSON text holds, for keeping: every key, and every text that recurs, is there once."""
-    return json.loads(text, object_pairs_hook=_with_one_text_each)
+    return checked_texts(text, json.loads(text, object_pairs_hook=_with_one_text_each))
 
 
 def _with_one_text_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

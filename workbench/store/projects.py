@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
-from workbench.reading import cut
+from workbench.reading import cut, valid_text
 from workbench.store.database import tables
 from workbench.store.events import Event, now
 from workbench.store.fold import fold
@@ -154,7 +154,7 @@ class Projects(Log, Rounds):
         t = tables()
         values: dict[str, Any] = {}
         if name is not None:
-            values["name"] = name
+            values["name"] = valid_text(name)
         if settings is not None:
             values["settings"] = dict(settings)
         if pool is not None:
@@ -286,7 +286,7 @@ class Projects(Log, Rounds):
 
         t = tables()
         c = t.people.c
-        name = " ".join(name.split())[:60] or key[:60]
+        name = " ".join(valid_text(name).split())[:60] or key[:60]
         for shown in (name, f"{name} ({also or key})"[:120], f"{name} {secrets.token_hex(4)}"):
             with self._read() as connection:
                 rows = connection.execute(
@@ -318,7 +318,7 @@ def _insert_project(connection: Connection, record: ProjectRecord, item_ids: Seq
         .projects.insert()
         .values(
             id=record.id,
-            name=record.name,
+            name=valid_text(record.name),
             pool=dict(record.pool),
             settings=dict(record.settings),
             fingerprints=np.asarray(record.fingerprints, dtype="<u8").tobytes(),

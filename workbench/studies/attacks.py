@@ -14,6 +14,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.attacks.inputs import check_strengths
+from workbench.csv_writing import csv_text
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
@@ -123,9 +124,10 @@ class AttackOutcome:
             predictions=r.codes,
             scores=r.scores,
         )
+        table = r.table()
         whole = io.BytesIO()
         with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as bundle:
-            bundle.writestr("table.csv", r.table().to_csv(index=False))
+            bundle.writestr("table.csv", csv_text(list(table.columns), table.itertuples(index=False)))
             bundle.writestr("settings.json", json.dumps(self.settings, indent=2, sort_keys=True) + "\n")
             bundle.writestr("scores.npz", scores.getvalue())
         return whole.getvalue()

@@ -172,6 +172,10 @@ class ImageFolder:
         """One file, no more of it than was promised."""
         return self._members.read(path)
 
+    def size(self, path: str) -> int:
+        """Bytes of one file."""
+        return self._members.size(path)
+
 
 def _is_junk(path: str) -> bool:
     return any(part in _JUNK or part.startswith("._") for part in PurePosixPath(path).parts)

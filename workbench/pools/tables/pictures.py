@@ -69,6 +69,10 @@ class FolderFiles:
         """One file, by its path in the folder."""
         return FolderMembers(self.root).read(path, MAX_BYTES)
 
+    def size(self, path: str) -> int:
+        """Bytes of one file."""
+        return FolderMembers(self.root).size(path)
+
 
 @dataclass(frozen=True)
 class Pictures:
@@ -111,6 +115,12 @@ class Pictures:
                 return kept(name).read_bytes()
         assert self.folder is not None
         return self.folder.read(self.paths[name])
+
+    def size(self, name: str) -> int:
+        """Bytes of the file that a cell names."""
+        if self.folder is not None and name in self.paths and name not in self.held:
+            return self.folder.size(self.paths[name])
+        return len(self.read(name))
 
     def fetched(self, rows: Sequence[int]) -> dict[str, str]:
         """Fetch the web addresses of these rows; says of which that failed, and why."""
