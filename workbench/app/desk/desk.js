@@ -585,8 +585,9 @@ class Desk extends Speaker {
 
   // items by their words, or like one; those that are open can be asked about next
   find(near = null) {
+    const called = near && untold(near.id, this.data.classes);
     const box = make("input", { class: "search", type: "search", placeholder: "Words, an id, or column:value", "aria-label": "Find items", autocomplete: "off" });
-    const told = make("p", { class: "empty small", role: "status", textContent: near ? `Nearest to ${near.id}` : "Words may be in any order; \"two words\" stand together." });
+    const told = make("p", { class: "empty small", role: "status", textContent: near ? `Nearest to ${called}` : "Words may be in any order; \"two words\" stand together." });
     const place = make("div", { class: "grid" });
     const go = make("button", { class: "command strong", disabled: true });
     let chosen = new Set();
@@ -615,7 +616,7 @@ class Desk extends Speaker {
         return tile;
       }));
       const shown = all.length < reply.total ? `, ${all.length} shown` : "";
-      told.textContent = reply.total ? `${counted(reply.total, "item")}${shown}; ${reply.open.length.toLocaleString("en")} can be asked about. A click leaves one out.` : "Nothing found.";
+      told.textContent = reply.total ? `${counted(reply.total, "item")}${shown}; ${reply.askable.toLocaleString("en")} can be asked about${reply.askable > reply.open.length ? `, the first ${reply.open.length} at once` : ""}. A click leaves one out.` : "Nothing found.";
       name();
     };
     const look = async () => {
@@ -624,7 +625,7 @@ class Desk extends Speaker {
         const reply = await this.post("look", near ? { kind: "like", item: near.item, n: 24 } : { kind: "find", words, n: 24 });
         if (!reply) return;
         asked = words;
-        how = near ? `like ${near.id}` : `search: ${words}`;
+        how = near ? `like ${called}` : `search: ${words}`;
         show(reply);
       } catch (error) {
         told.textContent = error instanceof TypeError ? "No answer from the server." : error.message;
@@ -652,7 +653,7 @@ class Desk extends Speaker {
       event.preventDefault();
       next();
     });
-    const overlay = near ? this.open(`More like ${near.id}`, told, place, go) : this.open("Find", box, told, place, go);
+    const overlay = near ? this.open(`More like ${called}`, told, place, go) : this.open("Find", box, told, place, go);
     overlay.keys = (key) => { if (key === "Enter") next(); return key === "Enter"; };
     overlay.node.firstChild.classList.add("wide");
     name();

@@ -25,7 +25,7 @@ def find(pool: Pool, words: str) -> Ints:
     """[n] items that hold every word, in the pool's order.
 
     A word may be anywhere in an item's id, text or cells; `"two words"` stand together; `column:value`
-    looks in one column only. Capitals do not matter.
+    looks in one column only, also where its name has spaces. Capitals do not matter.
 
     Args:
         pool: to search.
@@ -34,21 +34,30 @@ def find(pool: Pool, words: str) -> Ints:
     Raises:
         InputError: no words, or too many.
     """
-    terms = [(a or b).lower() for a, b in _TERM.findall(words)]
+    columns = {name.lower(): cells for name, cells in _columns(pool).items()}
+    terms, rest = _of_columns(words.lower(), list(columns))
+    terms += [("", a or b) for a, b in _TERM.findall(rest)]
     if not terms:
         raise InputError("Type a word, an id or column:value.")
     if len(terms) > MOST_WORDS:
         raise InputError(f"At most {MOST_WORDS} words.")
-    columns = _columns(pool)
     keep = np.ones(len(pool), dtype=bool)
-    for term in terms:
-        name, colon, value = term.partition(":")
-        there = next((key for key in columns if key.lower() == name), None) if colon and value else None
-        held = columns[there] if there is not None else _everything(pool)
-        look = value if there is not None else term
+    for name, look in terms:
+        held = columns[name] if name else _everything(pool)
         for i in np.flatnonzero(keep).tolist():
             keep[i] = look in held[i]
     return np.flatnonzero(keep)
+
+
+def _of_columns(words: str, names: Sequence[str]) -> tuple[list[tuple[str, str]], str]:
+    """Each `column:value` of the words, and what is left of them; names and values may be quoted."""
+    if ":" not in words or not names:
+        return [], words
+    # of two names that fit the longer one is meant
+    listed = "|".join(re.escape(name) for name in sorted(filter(None, names), key=len, reverse=True))
+    found = re.compile(rf'(?:^|(?<=\s))(?:"({listed})"|({listed})):(?:"([^"]+)"|([^\s"]\S*))')
+    terms = [(a or b, c or d) for a, b, c, d in found.findall(words)]
+    return terms, found.sub(" ", words)
 
 
 def like(session: Session, item: int, k: int) -> Ints:

@@ -333,7 +333,8 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     Returns:
         Of "seen" what `cards.model_input` gives; of the others
         items (newest, or nearest, first; each with face, what stands about it, and whether it can be asked
-        about), open (all that can be asked about, also beyond those shown), total.
+        about), open (what can be asked about, also beyond those shown: as many as go into one operation),
+        askable (how many there are), total.
 
     Raises:
         InputError: words that find nothing by themselves, or no such item.
@@ -380,8 +381,9 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
                 "open": item in askable,
             }
         )
-    wanted = [item for item in found if item in askable][: operations.MOST_ITEMS]
-    return {"items": items, "open": wanted, "total": len(found)}
+    wanted = [item for item in found if item in askable]
+    at_once = wanted[: operations.MOST_ITEMS]
+    return {"items": items, "open": at_once, "askable": len(wanted), "total": len(found)}
 
 
 def _own_answers(session: Session, person: str, n: int) -> list[int]:
