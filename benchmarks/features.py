@@ -163,7 +163,7 @@ def start(X: Array, y: Ints, n: int, seed: int) -> tuple[float, float]:
     geometry = LargeMarginClassifier(classes=classes).measure(X, seed, common_scale=True)
     errors = []
     for chosen in (open_[diverse_rows(standardised(X[open_], True), n, seed)], open_[:n]):
-        model = LargeMarginClassifier(classes=classes, geometry=geometry, random_state=seed)
+        model = LargeMarginClassifier(classes=classes, choice="fixed", geometry=geometry, random_state=seed)
         model.fit(X[chosen], y[chosen])
         errors.append(float(np.mean(model.predict(X[test]) != y[test])))
     return errors[0], errors[1]

@@ -55,7 +55,7 @@ def costs(folder: Path) -> dict[str, Callable[[], Any]]:
     wide = rng.normal(size=(10_000, 10))
     groups = rng.integers(0, 4, 10_000)
     wide[np.arange(10_000), groups] += 2.0
-    model = make_classifier("large-margin", random_state=0).fit(wide[:100], groups[:100])
+    model = make_classifier("large-margin", choice="fixed", random_state=0).fit(wide[:100], groups[:100])
     many = rng.normal(size=(100_000, 10))
 
     store = Store.open(folder / "labels.sqlite")
@@ -73,8 +73,12 @@ def costs(folder: Path) -> dict[str, Callable[[], Any]]:
         Session.open(session.id, store=store, annotator="bench").ask(1)
 
     return {
-        "fit 1,000 digits": lambda: make_classifier("large-margin", random_state=0).fit(X[:1000], y[:1000]),
-        "fit 100 of 10,000 x 10": lambda: make_classifier("large-margin").fit(wide[:100], groups[:100]),
+        "fit 1,000 digits": lambda: make_classifier("large-margin", choice="fixed", random_state=0).fit(
+            X[:1000], y[:1000]
+        ),
+        "fit 100 of 10,000 x 10": lambda: make_classifier("large-margin", choice="fixed").fit(
+            wide[:100], groups[:100]
+        ),
         "score 100,000 rows": lambda: score_pool(many, model, top=100, threads=1),
         "ten questions and answers": answer,
         "open a project of 200 labels": opened,

@@ -37,7 +37,13 @@ def _model(X: Any, y: Any, labels: int, dtype: str = "float64") -> Any:
     from workbench.classifiers import make_classifier
 
     model = make_classifier(
-        "large-margin", classes=list(range(C)), n_inducing=P, n_mean=0, dtype=dtype, random_state=0
+        "large-margin",
+        choice="fixed",
+        classes=list(range(C)),
+        n_inducing=P,
+        n_mean=0,
+        dtype=dtype,
+        random_state=0,
     )
     model.geometry = model.measure(X[:20_000], 0)
     return model.fit(X[:labels], y[:labels])
@@ -254,7 +260,7 @@ def batches(*, quick: bool = False) -> bool:
     X /= np.sqrt(64)
     from workbench.classifiers import make_classifier
 
-    model = make_classifier("large-margin", classes=list(range(C)), n_mean=0, random_state=0)
+    model = make_classifier("large-margin", choice="fixed", classes=list(range(C)), n_mean=0, random_state=0)
     labelled = np.arange(100)
     model.fit(X[labelled], y[labelled])
     latent, probabilities = model.predict_latent(X), model.predict_proba(X)

@@ -152,9 +152,9 @@ def learned(*, quick: bool = False) -> bool:
         for options in ways.values():
 
             def fit(options: dict[str, Any] = options, data: Data = data) -> Any:
-                return make_classifier("large-margin", **_options("large-margin", data), **options).fit(
-                    data.X, data.y
-                )
+                return make_classifier(
+                    "large-margin", choice="fixed", **_options("large-margin", data), **options
+                ).fit(data.X, data.y)
 
             fit()
             seconds, model = timed(fit)
@@ -239,10 +239,14 @@ def ladder(*, quick: bool = False) -> bool:
             found["svm"].append((error, nll, 0.0, seconds))
             for step, options in steps.items():
                 model = make_classifier(
-                    "large-margin", random_state=seed, common_scale=data.common_scale, **options
+                    "large-margin",
+                    choice="fixed",
+                    random_state=seed,
+                    common_scale=data.common_scale,
+                    **options,
                 )
                 small = slice(None, 400)
-                make_classifier("large-margin", **options | {"n_inducing": 32}).fit(
+                make_classifier("large-margin", choice="fixed", **options | {"n_inducing": 32}).fit(
                     data.X[small], data.y[small]
                 )
                 seconds, model = timed(lambda model=model, data=data: model.fit(data.X, data.y))
@@ -409,7 +413,7 @@ centres = rng.standard_normal((5, 10)) * 1.5
 y = rng.integers(5, size=n)
 X = centres[y]
 X += rng.standard_normal((n, 10))
-model = make_classifier("large-margin", random_state=0, n_mean=n_mean, n_inducing=64, max_sweeps=5)
+model = make_classifier("large-margin", choice="fixed", random_state=0, n_mean=n_mean, max_sweeps=5)
 model.fit(X, y)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
 """

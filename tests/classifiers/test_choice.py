@@ -15,6 +15,7 @@ from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.predictor import Predictor
 from workbench.engine.kernels import OffsetKernel, SlopedKernel, StationaryKernel, to_gpflow
 from workbench.errors import InputError
+from workbench.sessions.spec import with_choice
 
 
 def codes_table(n=400, seed=0):
@@ -282,8 +283,32 @@ def test_skewed_columns_by_rank_are_near_normal():
 
 def test_a_fixed_model_is_what_it_was():
     X, y = codes_table(60)
-    model = LargeMarginClassifier(random_state=0).fit(X, y)
+    model = LargeMarginClassifier(choice="fixed", random_state=0).fit(X, y)
     assert model.choice_ is None
     assert "choices_" not in model.get_state()
     assert model.geometry_.names == ("numbers",)
     assert isinstance(model.kernel_, StationaryKernel)
+
+
+def test_there_is_one_default_and_it_chooses():
+    """By the class, by name and in a run: the same choice, and the same predictions."""
+    X, y = codes_table(60)
+    made = [LargeMarginClassifier(random_state=0), make_classifier("large-margin", random_state=0)]
+    made += [LargeMarginClassifier(choice="auto", random_state=0)]
+    made += [make_classifier("large-margin", random_state=0, **with_choice("large-margin", {}))]
+    chosen = [model.fit(X, y) for model in made]
+    assert chosen[0].choice_ is not None and chosen[0].choice_.moved
+    for other in chosen[1:]:
+        assert other.choices_ == chosen[0].choices_
+        np.testing.assert_array_equal(other.predict_proba(X), chosen[0].predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"kernel": "matern52"}, {"calibration": None}, {"input_scaling": "anova-f"}, {"solver": "adam"}],
+)
+def test_options_that_say_it_leave_nothing_to_choose(options):
+    X, y = codes_table(40)
+    model = LargeMarginClassifier(random_state=0, **options, **({"epochs": 2} if "solver" in options else {}))
+    assert model.fit(X, y).choice_ is None
+    assert with_choice("large-margin", options)["choice"] == "fixed"

@@ -15,6 +15,11 @@ from workbench.errors import InputError
 from workbench.metrics import error_rate, negative_log_likelihood
 
 
+def large_margin(**options):
+    """With a geometry that is not chosen; test_choice.py has the default."""
+    return LargeMarginClassifier(**{"choice": "fixed"} | options)
+
+
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
@@ -24,7 +29,7 @@ def digits():
 @pytest.fixture(scope="module")
 def default(digits):
     X, _, y, _ = digits
-    return LargeMarginClassifier(common_scale=True, random_state=0).fit(X, y)
+    return large_margin(common_scale=True, random_state=0).fit(X, y)
 
 
 def scores(model, digits):
@@ -41,7 +46,7 @@ def test_the_default_is_accurate_and_calibrated_on_digits(default, digits):
 
 def test_the_wide_mean_beats_the_small_basis(default, digits):
     X, _, y, _ = digits
-    small = LargeMarginClassifier(common_scale=True, n_mean=0, n_inducing=64, random_state=0).fit(X, y)
+    small = large_margin(common_scale=True, n_mean=0, n_inducing=64, random_state=0).fit(X, y)
     assert len(small.wide_mean_) == 0
     assert scores(default, digits)[1] < scores(small, digits)[1]
 
@@ -50,19 +55,17 @@ def test_the_wide_mean_waits_for_labels(digits, monkeypatch):
     monkeypatch.setattr(module.cal, "clearly_less", lambda *_: False)  # then it is kept once it was tried
     X, _, y, _ = digits
     for n, wide in ((150, False), (199, False), (260, True)):
-        model = LargeMarginClassifier(common_scale=True, random_state=0).fit(X[:n], y[:n])
+        model = large_margin(common_scale=True, random_state=0).fit(X[:n], y[:n])
         assert (len(model.wide_mean_) > 0) == wide
 
 
 def test_the_number_of_points_follows_the_labels_without_a_wide_mean():
-    model = LargeMarginClassifier(n_mean=0)
+    model = large_margin(n_mean=0)
     for n, points in ((300, 64), (1200, 128), (4100, 256)):
         assert len(model.measure(np.random.default_rng(0).standard_normal((n, 2)), 0).inducing) == points
     assert (
         len(
-            LargeMarginClassifier(n_mean=0, n_inducing=9)
-            .measure(np.random.default_rng(0).random((50, 2)), 0)
-            .inducing
+            large_margin(n_mean=0, n_inducing=9).measure(np.random.default_rng(0).random((50, 2)), 0).inducing
         )
         == 9
     )
@@ -98,8 +101,8 @@ def test_objective_and_trace(default):
 def test_every_option_does_something_and_still_learns(options, digits):
     X, _, y, _ = digits
     X, y = X[:400], y[:400]
-    plain = LargeMarginClassifier(common_scale=True, n_mean=60, random_state=0).fit(X, y)
-    model = LargeMarginClassifier(common_scale=True, n_mean=60, random_state=0, **options).fit(X, y)
+    plain = large_margin(common_scale=True, n_mean=60, random_state=0).fit(X, y)
+    model = large_margin(common_scale=True, n_mean=60, random_state=0, **options).fit(X, y)
     error, nll = scores(model, digits)
     assert error < 0.12
     assert nll < 0.5
@@ -109,7 +112,7 @@ def test_every_option_does_something_and_still_learns(options, digits):
 def test_given_inducing_points_are_used():
     X, y = overlapping(60, 3, dims=4)
     points = X[:7]
-    model = LargeMarginClassifier(inducing=points, n_mean=0).fit(X, y)
+    model = large_margin(inducing=points, n_mean=0).fit(X, y)
     assert len(model.geometry_.inducing) == 7
     back = model.geometry_.inducing * model.geometry_.scale + model.geometry_.shift
     wanted = model.geometry_.transform(points) * model.geometry_.scale + model.geometry_.shift
@@ -120,21 +123,21 @@ def test_anova_scaling_listens_to_the_telling_feature():
     rng = np.random.default_rng(0)
     y = np.arange(30) % 2
     X = np.column_stack([2.0 * y + 0.3 * rng.standard_normal(30), rng.standard_normal((30, 8))])
-    model = LargeMarginClassifier(input_scaling="anova-f", random_state=0).fit(X, y)
+    model = large_margin(input_scaling="anova-f", random_state=0).fit(X, y)
     lengths = model.kernel_.length_scale
     assert lengths[0] == lengths.min()
     X_new = np.column_stack([2.0 * (np.arange(400) % 2), rng.standard_normal((400, 8))])
-    plain = LargeMarginClassifier(random_state=0).fit(X, y)
+    plain = large_margin(random_state=0).fit(X, y)
     assert model.score(X_new, np.arange(400) % 2) >= plain.score(X_new, np.arange(400) % 2)
 
 
 def test_the_length_scale_is_chosen_by_what_was_left_out():
     X, y = overlapping(300, 3, seed=4, spread=1.0)
-    model = LargeMarginClassifier(select_length_scale=True, n_mean=0, n_inducing=40, random_state=0).fit(X, y)
+    model = large_margin(select_length_scale=True, n_mean=0, n_inducing=40, random_state=0).fit(X, y)
     start = 0.6 * model.geometry_.length_scale
     chosen = model.kernel_.length_scale / start
     assert any(chosen == pytest.approx(factor) for factor in module.CANDIDATES)
-    tiny = LargeMarginClassifier(select_length_scale=True, random_state=0).fit(X[:30], y[:30])
+    tiny = large_margin(select_length_scale=True, random_state=0).fit(X[:30], y[:30])
     assert tiny.kernel_.length_scale == pytest.approx(0.6 * tiny.geometry_.length_scale)
 
 
@@ -166,12 +169,12 @@ def test_a_gpflow_kernel_is_used_as_it_is_and_not_saved():
 
     X, y = overlapping(60, 3)
     kernel = gpflow.kernels.RationalQuadratic(variance=5.0)
-    model = LargeMarginClassifier(kernel=kernel, n_mean=0).fit(X, y)
+    model = large_margin(kernel=kernel, n_mean=0).fit(X, y)
     assert model.score(X, y) > 0.8
     with pytest.raises(InputError, match="cannot be saved"):
         model.get_state()
     with pytest.raises(InputError, match="needs a kernel by name"):
-        LargeMarginClassifier(kernel=kernel, hyperparameters="map").fit(X, y)
+        large_margin(kernel=kernel, hyperparameters="map").fit(X, y)
 
 
 # ------------------------------------------------------------------ a labelling run
@@ -179,11 +182,11 @@ def test_a_gpflow_kernel_is_used_as_it_is_and_not_saved():
 
 def test_warm_starts_take_fewer_sweeps_and_reach_the_same_objective(digits):
     X, _, y, _ = digits
-    geometry = LargeMarginClassifier().measure(X, 0, common_scale=True)
-    warm = LargeMarginClassifier(geometry=geometry, warm_start=True, classes=np.arange(10))
+    geometry = large_margin().measure(X, 0, common_scale=True)
+    warm = large_margin(geometry=geometry, warm_start=True, classes=np.arange(10))
     warm.fit(X[:100], y[:100])
     warm.fit(X[:101], y[:101])
-    cold = LargeMarginClassifier(geometry=geometry, classes=np.arange(10)).fit(X[:101], y[:101])
+    cold = large_margin(geometry=geometry, classes=np.arange(10)).fit(X[:101], y[:101])
     assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-3)
     assert (warm.predict(X) != cold.predict(X)).mean() < 0.02
     assert warm.n_iter_ <= cold.n_iter_
@@ -192,7 +195,7 @@ def test_warm_starts_take_fewer_sweeps_and_reach_the_same_objective(digits):
 def test_a_class_added_later_starts_from_the_others():
     X, y = overlapping(90, 3)
     geometry = Geometry.of(X, 20, 0)
-    model = LargeMarginClassifier(geometry=geometry, warm_start=True, n_mean=0, classes=["a", "b"])
+    model = large_margin(geometry=geometry, warm_start=True, n_mean=0, classes=["a", "b"])
     words = np.array(["a", "b", "c"])[y]
     two = y < 2
     model.fit(X[two], words[two])
@@ -219,7 +222,7 @@ def test_a_class_added_later_starts_from_the_others():
 def test_undoing_a_label_gives_back_the_model():
     X, y = overlapping(60, 3)
     geometry = Geometry.of(X, 20, 0)
-    model = LargeMarginClassifier(geometry=geometry, warm_start=True, n_mean=0, tol=1e-8, max_sweeps=200)
+    model = large_margin(geometry=geometry, warm_start=True, n_mean=0, tol=1e-8, max_sweeps=200)
     first = model.fit(X[:50], y[:50]).predict_proba(X)
     model.fit(X[:51], y[:51])
     assert model.fit(X[:50], y[:50]).predict_proba(X) == pytest.approx(first, abs=1e-3)
@@ -236,15 +239,13 @@ def test_stopping_early_keeps_a_usable_model(digits):
 
         return callback
 
-    full = LargeMarginClassifier(common_scale=True, random_state=0).fit(X[:600], y[:600])
-    stopped = LargeMarginClassifier(common_scale=True, random_state=0).fit(
-        X[:600], y[:600], callback=after(1)
-    )
+    full = large_margin(common_scale=True, random_state=0).fit(X[:600], y[:600])
+    stopped = large_margin(common_scale=True, random_state=0).fit(X[:600], y[:600], callback=after(1))
     assert stopped.stopped_ and not full.stopped_
     assert len(stopped.wide_mean_) == 0
     assert stopped.objective_ == stopped.objective_trace_.max()
     fractions.clear()
-    midway = LargeMarginClassifier(common_scale=True, random_state=0).fit(X[:600], y[:600], callback=after(8))
+    midway = large_margin(common_scale=True, random_state=0).fit(X[:600], y[:600], callback=after(8))
     assert midway.stopped_ and len(midway.wide_mean_) > 0
     assert scores(midway, digits)[0] < 0.1
 
@@ -256,7 +257,7 @@ def test_large_data_use_few_rivals_and_a_part_of_the_rows(monkeypatch):
     monkeypatch.setattr(module, "LEFT_OUT_ROWS", 120)
     monkeypatch.setattr(module.cal, "clearly_less", lambda *_: False)
     X, y = overlapping(400, 6, seed=3, spread=0.5)
-    model = LargeMarginClassifier(n_inducing=20, n_mean=40, random_state=0).fit(X, y)
+    model = large_margin(n_inducing=20, n_mean=40, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.7
     assert len(model.wide_mean_) > 20
     assert np.isfinite(model.beta_)
@@ -264,18 +265,16 @@ def test_large_data_use_few_rivals_and_a_part_of_the_rows(monkeypatch):
 
 def test_one_trace_for_twenty_models(digits):
     X, _, y, _ = digits
-    LargeMarginClassifier(n_mean=0).fit(X[:50], y[:50])
+    large_margin(n_mean=0).fit(X[:50], y[:50])
     before = trace_count(10)
     for seed in range(20):
-        LargeMarginClassifier(n_inducing=8 + seed, n_mean=0, random_state=seed).fit(
-            X[: 60 + seed], y[: 60 + seed]
-        )
+        large_margin(n_inducing=8 + seed, n_mean=0, random_state=seed).fit(X[: 60 + seed], y[: 60 + seed])
     assert trace_count(10) == before
 
 
 def test_clones_of_fitted_models_fit_alike():
     X, y = load_wine(return_X_y=True)
-    model = LargeMarginClassifier(random_state=3).fit(X, y)
+    model = large_margin(random_state=3).fit(X, y)
     assert clone(model).fit(X, y).predict_proba(X) == pytest.approx(model.predict_proba(X), abs=0)
 
 
@@ -288,11 +287,11 @@ def test_learnt_features_of_unit_length_have_a_wide_mean_from_fewer_labels():
     cases = {"unit": (unit, True), "pixels": (5 * unit, True), "table": (unit, False)}
     wide = {}
     for name, (rows, common) in cases.items():
-        model = LargeMarginClassifier(common_scale=common, random_state=0)
+        model = large_margin(common_scale=common, random_state=0)
         wide[name] = [len(model.fit(rows[:n], y[:n]).wide_mean_) > 0 for n in (96, 120)]
     assert wide == {"unit": [False, True], "pixels": [False, False], "table": [False, False]}
     # and of many classes two labels each
-    model = LargeMarginClassifier(common_scale=True, classes=range(77), random_state=0)
+    model = large_margin(common_scale=True, classes=range(77), random_state=0)
     assert len(model.fit(unit, y).wide_mean_) == 0
 
 
@@ -303,7 +302,7 @@ def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noi
     for name in ("overlapping", "digits"):
         pool = load_pool(name)
         X, y = np.asarray(pool.features, dtype=float)[:1500], pool.truth[:1500]
-        model = LargeMarginClassifier(random_state=0, common_scale=pool.common_scale)
+        model = large_margin(random_state=0, common_scale=pool.common_scale)
         fits = []
         original = model._judged
         model._judged = lambda found, codes, original=original, fits=fits: (
@@ -321,7 +320,7 @@ def test_what_was_left_out_is_there_after_a_fit_and_says_more_with_more_labels()
     from workbench.classifiers.protocols import left_out_of
 
     X, y = overlapping(900, 3, seed=2)
-    few, many = (LargeMarginClassifier(n_mean=0, random_state=0).fit(X[:n], y[:n]) for n in (12, 900))
+    few, many = (large_margin(n_mean=0, random_state=0).fit(X[:n], y[:n]) for n in (12, 900))
     found = left_out_of(many)
     assert found is not None and found.rows.shape == found.log_likelihood.shape == found.means[:, 0].shape
     assert len(many.left_out_.rows) == 600 and np.all(many.left_out_.log_likelihood <= 0)
@@ -329,7 +328,7 @@ def test_what_was_left_out_is_there_after_a_fit_and_says_more_with_more_labels()
     assert many.left_out_.beta == many.beta_
     honest = np.log(many.predict_proba(X)[np.arange(900), y]).mean()
     assert many.left_out_.log_likelihood.mean() == pytest.approx(honest, abs=0.05)
-    assert left_out_of(LargeMarginClassifier(calibration=None).fit(X[:12], y[:12])) is None
+    assert left_out_of(large_margin(calibration=None).fit(X[:12], y[:12])) is None
     many.set_params(calibration=None).fit(X, y)
     assert left_out_of(many) is None
 

@@ -90,7 +90,8 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         choice: "auto": every ten labels, from two a class on, the model chooses how columns are written
             (numbers, categories, ranks), how features are stretched, its smoothness, a linear part, an
             intercept and whether labelled items join the inducing points, by the leave-one-out
-            likelihood; "fixed": none of it. For few labels that grow; warm starts keep the choice.
+            likelihood; "fixed": none of it. None is "auto" unless another option says the kernel, or leaves
+            nothing to choose. Warm starts keep the choice.
         n_inducing: P; None for 64, or for a number by the labels when `n_mean` is 0 (64, 128 from
             1,000 labels, 256 from 4,000).
         n_mean: further centres for the mean alone; 0 for none. They are left out where the
@@ -150,7 +151,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     )  # fmt: skip
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "left_out_")
 
-    choice: str = option("fixed", choices=("fixed", "auto"), when=CHOOSING)
+    choice: str | None = option(None, choices=("auto", "fixed"), optional=True)
     n_inducing: int | None = option(None, at_least=1)
     n_mean: int = option(N_MEAN, at_least=0)
     geometry: Geometry | None = None
@@ -208,7 +209,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         geometry = Geometry.of(
             features, points, seed, n_mean=self.n_mean, common_scale=common_scale, clip=self.clip,
             method="k-means++" if given else self.inducing,
-            representations=self.choice == "auto" and not given,
+            representations=not given and self._chooses(),
         )  # fmt: skip
         if not given:
             return geometry
@@ -224,7 +225,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._check_kernel()
-        chosen = self.choice == "auto" and self._warm() and bool(self.__dict__.get("choices_"))
+        chosen = self._chooses() and self._warm() and bool(self.__dict__.get("choices_"))
         if chosen:
             pass  # the present geometry is the chosen one
         elif self.geometry is not None or (self._warm() and hasattr(self, "geometry_")):
@@ -235,7 +236,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             self.choices_ = ()
         report = Progress(callback)
         before = self.geometry_
-        found = self._look(X, codes, report) if self.choice == "auto" else None
+        found = self._look(X, codes, report) if self._chooses() else None
         scaled = self.geometry_.transform(X, self._numpy_dtype())
         if found is not None:
             kernel, start = found.kernel, found.fit.posterior
@@ -256,6 +257,19 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         self.stopped_ = report.stopped
         self._predictor = self._folded()
         report(1.0, self.objective_)
+
+    def _chooses(self) -> bool:
+        """Whether the geometry is chosen: unless told not to, or told what it would choose or judge by."""
+        clash = next((name for name, may in CHOOSING.items() if getattr(self, name) not in may), None)
+        if self.choice == "auto" and clash is not None:
+            values = " or ".join(map(repr, CHOOSING[clash]))
+            raise InputError(
+                f"choice='auto' does nothing with {clash}={getattr(self, clash)!r}: it is for {clash} "
+                f"{values}. Leave it out, or set {clash}."
+            )
+        if self.choice is None:
+            return clash is None and self.kernel == KERNELS[0]
+        return self.choice == "auto"
 
     def _check_kernel(self) -> None:
         if isinstance(self.inducing, str) and self.inducing not in ("k-means++", "random"):

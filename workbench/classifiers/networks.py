@@ -384,6 +384,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         return LargeMarginClassifier(
             classes=np.arange(len(self.classes_)),
             geometry=geometry,
+            choice="fixed",
             n_mean=0,
             warm_start=True,
             calibration=None if self.calibration is None else "leave-one-out",

@@ -16,11 +16,11 @@ from workbench.studies.fits import measured_fit, opened, split_arrays
 
 # name -> title, registry name, options
 METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "lmgp": ("LMGP", "large-margin", {"n_inducing": 64, "n_mean": 0}),
+    "lmgp": ("LMGP", "large-margin", {"choice": "fixed", "n_inducing": 64, "n_mean": 0}),
     "bsvm": ("Bayesian SVM, one-vs-rest", "bayesian-svm", {"n_inducing": 64}),
     "svgp": ("SVGP, robust-max", "svgp-robust-max", {"n_inducing": 64}),
     "svgp-softmax": ("SVGP, softmax", "svgp-softmax", {"n_inducing": 64}),
-    "lmgp-wide": ("LMGP, wide mean", "large-margin", {}),
+    "lmgp-wide": ("LMGP, wide mean", "large-margin", {"choice": "fixed"}),
     "lsm": ("Logistic-softmax", "logistic-softmax", {"n_inducing": 64}),
     "svm": ("SVM, calibrated", "svm-platt", {}),
     "logistic": ("Logistic regression", "logistic-regression", {}),
@@ -226,7 +226,7 @@ def fig5(context: Context) -> Report:
     x = np.concatenate([c + 0.45 * rng.standard_normal(25) for c in (-2.0, 0.0, 2.0)])[:, None]
     y = np.repeat(np.arange(3), 25)
     grid = np.linspace(-7.0, 7.0, 281)[:, None]
-    options = {"clip": 1e6, "n_mean": 0, "length_scale_factor": 0.4}
+    options = {"choice": "fixed", "clip": 1e6, "n_mean": 0, "length_scale_factor": 0.4}
     model = make_classifier("large-margin", random_state=0, **options).fit(x, y)
     svm = make_classifier("svm-platt", random_state=0).fit(x, y)
     latent, ours, theirs = model.predict_latent(grid), model.predict_proba(grid), svm.predict_proba(grid)

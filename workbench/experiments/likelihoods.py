@@ -280,6 +280,8 @@ def gwi_part(pool: str, seed: int, model: str) -> dict[str, float]:
     X, y, X_test, y_test = toy(0.5, seed) if pool == "toy" else split_arrays(opened(pool, 1500, seed))
     name = "large-margin" if model == "large-margin" else "wasserstein"
     options: dict[str, Any] = {"weight": 1.0, "calibration": None} if model == "as printed" else {}
+    if name == "large-margin":
+        options["choice"] = "fixed"
     classes = np.arange(int(max(y.max(), y_test.max())) + 1)
     fit = make_classifier(name, classes=classes, random_state=seed, **options).fit(X, y)
     return dict(scores(y_test, np.asarray(fit.predict_proba(X_test)))._asdict())

@@ -60,7 +60,7 @@ LIKELIHOODS: Mapping[str, Likelihood] = MappingProxyType(
             MappingProxyType({"bound": "mean-field", "prior_mean": 0.0}),
         ),
         "heaviside": Likelihood("Heaviside + noise", "svgp-heaviside"),
-        "large-margin": Likelihood("Large-margin GP", "large-margin"),
+        "large-margin": Likelihood("Large-margin GP", "large-margin", {"choice": "fixed"}),
         "collapsed": Likelihood(
             "Mean-field, learned kernel",
             "logistic-softmax",
