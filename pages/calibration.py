@@ -192,7 +192,7 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
                 "Expected calibration error",
                 f"{ece.value:.3f}  ({ece.low:.3f} to {ece.high:.3f})",
                 "Mean gap between confidence and share right. The 95 % interval is for the gap without what "
-                "chance alone adds, so it can lie below the value.",
+                "chance alone adds; it begins at 0 where chance can be all of it.",
             ),
             (
                 "Maximum calibration error",

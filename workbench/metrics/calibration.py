@@ -300,9 +300,11 @@ def bootstrap_interval(
     level: float = 0.95,
     n_samples: int = 500,
     seed: int = 0,
-    unbias: bool = False,
 ) -> Interval:
     """A metric with a bootstrap interval over items.
+
+    For means over items, such as errors and scores. Calibration errors are larger in a sample than behind
+    it, and in a resample larger again: theirs is `calibration_interval`.
 
     Args:
         metric: function of (y, probabilities).
@@ -311,9 +313,6 @@ def bootstrap_interval(
         level: share of the resamples inside.
         n_samples: resamples.
         seed: of the resampling.
-        unbias: mirror the interval at the value (Davison & Hinkley 1997, the basic bootstrap) and cut
-            it off at 0. For calibration errors, which resampling inflates as much as sampling does;
-            the interval is then for the error behind the sample, and reaches 0 for a calibrated model.
 
     Returns:
         Value, ends and N.
@@ -330,9 +329,84 @@ def bootstrap_interval(
         rows = rng.integers(0, n, size=n)
         drawn[i] = metric(codes[rows], p[rows])
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    if unbias:
-        low, high = max(0.0, 2 * value - high), max(0.0, 2 * value - low)
     return Interval(float(value), float(low), float(high), n)
+
+
+def calibration_interval(
+    y: ArrayLike,
+    probabilities: ArrayLike,
+    n_bins: int = 15,
+    *,
+    class_code: int | None = None,
+    level: float = 0.95,
+    n_samples: int = 500,
+    seed: int = 0,
+) -> Interval:
+    """Expected calibration error with an interval for the error behind the sample.
+
+    A sample's error is above 0 for a calibrated model too, as hits and misses of a bin are chance. So errors
+    are tried: bins whose accuracies lie off their confidences as in the sample, by more or by less, on the
+    one side or on the other. The interval holds those under which drawn samples have an error as small, and
+    as large, as the one that was seen (an inverted test by the parametric bootstrap; Davison & Hinkley 1997,
+    5.4). For a calibrated model it reaches 0 in at least the share `level` of all samples.
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: B, bins of equal width.
+        class_code: as in `reliability_table`.
+        level: of the interval.
+        n_samples: samples drawn under each error that is tried.
+        seed: of the draws.
+
+    Returns:
+        The sample's error, ends and N; the sample's error lies between the ends.
+
+    Raises:
+        InputError: as `reliability_table`, or a level outside (0, 1).
+    """
+    _check_level(level)
+    confidence, hit = _confidence_and_hits(y, probabilities, class_code)
+    table = _table(confidence, hit, _equal_width_edges(n_bins))
+    filled = table.count > 0
+    count, mean = table.count[filled], table.confidence[filled]
+    share, value = count / count.sum(), _ece(table)
+    # how accuracies may lie off the confidences: as in the sample, or all to one side
+    gap = mean - table.accuracy[filled]
+    shapes = [np.ones(len(mean)), -np.ones(len(mean))] + [gap, -gap] * bool(value > 0)
+
+    def drawn(away: Floats) -> tuple[float, Floats]:
+        """The error of accuracies so far off, and those of samples under it; always the same draws."""
+        accuracy = np.clip(mean - away, 0.0, 1.0)
+        rng = np.random.default_rng([seed, 0, 0xCA1])
+        hits = rng.binomial(count, accuracy, size=(n_samples, len(count)))
+        return float(share @ np.abs(mean - accuracy)), np.abs(hits / count - mean) @ share
+
+    def end(shape: Floats, quantile: float, beyond: float | None = None) -> float:
+        """The error at which a share `quantile` of samples have an error of at most the one that was seen.
+
+        `beyond` is given where no error of this shape has; unless given, its largest.
+        """
+        seen = value + (
+            1e-12 if quantile < 0.5 else -1e-12
+        )  # samples as wrong as this one count on both sides
+
+        def above(away: float) -> bool:
+            return bool(np.quantile(drawn(away * shape)[1], quantile) > seen)
+
+        near, far = 0.0, 1.0 / float(np.abs(shape[shape != 0]).min())  # there every accuracy is at its end
+        if above(near):
+            return 0.0
+        if not above(far):
+            return drawn(far * shape)[0] if beyond is None else beyond
+        for _ in range(16):
+            middle = (near + far) / 2
+            near, far = (near, middle) if above(middle) else (middle, far)
+        return drawn(far * shape)[0]
+
+    low = min(end(shape, (1 + level) / 2, value) for shape in shapes)
+    high = max(end(shape, (1 - level) / 2) for shape in shapes)
+    return Interval(value, min(low, value), max(high, value), int(count.sum()))
 
 
 def reliability_band(

@@ -128,13 +128,8 @@ class Calibration:
 
     @cached_property
     def ece(self) -> metrics.Interval:
-        """Expected calibration error with its bootstrap interval."""
-        return metrics.bootstrap_interval(
-            lambda y, p: metrics.expected_calibration_error(y, p, self.n_bins, class_code=self.code),
-            self.truth,
-            self.probabilities,
-            unbias=True,
-        )
+        """Expected calibration error with an interval for the error behind the sample."""
+        return metrics.calibration_interval(self.truth, self.probabilities, self.n_bins, class_code=self.code)
 
     @cached_property
     def maximum(self) -> float:
