@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import comparison, current, downloads, login, server, sharing, together
+from workbench.app import comparison, current, downloads, login, robustness, server, sharing, together
 from workbench.app.desk import routes, tokens
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -489,6 +490,31 @@ def test_a_comparison_is_of_its_project_or_of_whoever_started_it(
     monkeypatch.setattr(comparison, "_submit", lambda *_: None)
     started = comparison.start(StudySpec("t", ("iris",), ("logistic-regression",), ("margin",), budget=12))
     assert store.study(started).owner == ann.key
+
+
+def test_an_attack_is_of_its_project_or_of_whoever_started_it(
+    guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = login.person_of(ANN), login.person_of(BOB)
+    assert ann is not None and bob is not None
+    private = Session.create("digits", owner=ann.key).id
+    job = object()
+    monkeypatch.setattr(robustness, "_OF", {"of-project": (private, bob.key), "of-ann": (None, ann.key)})
+    monkeypatch.setattr(robustness, "manager", lambda: SimpleNamespace(get=lambda token, kind: job))
+    sitting: list[login.Person | None] = [None]
+    monkeypatch.setattr(login, "of_page", lambda: sitting[0])
+
+    def seen() -> list[str]:
+        return [token for token in ("of-project", "of-ann", "of-nobody") if robustness.job_of(token) is job]
+
+    assert seen() == []
+    sitting[0] = bob
+    assert seen() == []
+    sitting[0] = ann
+    assert seen() == ["of-project", "of-ann"]
+    Store.open().share_project(private, ann.key, "open")
+    sitting[0] = bob
+    assert seen() == ["of-project"]
 
 
 def test_without_a_log_in_everything_is_the_local_persons(home: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.app import login
 from workbench.app.jobs import Job, manager
 from workbench.arrays import Ints
 from workbench.classifiers import protocols
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 PARAMETER = "attack"
 KIND = "attack"
+_OF: dict[str, tuple[str | None, str]] = {}  # id -> the project that is attacked, and who started it
 
 
 def start(spec: AttackSpec, session: Session | None = None, pool: Pool | None = None) -> str:
@@ -36,7 +38,9 @@ def start(spec: AttackSpec, session: Session | None = None, pool: Pool | None = 
     Raises:
         InputError: the project has no model yet.
     """
-    token = secrets.token_hex(4)
+    token = secrets.token_hex(8)
+    person = login.of_page() if login.required() else None
+    _OF[token] = (None if session is None else session.id, "" if person is None else person.key)
     if session is None:
 
         def work(job: Job) -> Any:
@@ -65,7 +69,22 @@ def start(spec: AttackSpec, session: Session | None = None, pool: Pool | None = 
 
 
 def job_of(token: str) -> Job | None:
-    """The experiment's job in this process, if any."""
+    """The experiment's job in this process, if any.
+
+    With a log-in it is for those who may open the project that is attacked, else for whoever started it.
+    """
+    if not login.required():
+        return manager().get(token, KIND)
+    project, owner = _OF.get(token, (None, ""))
+    person = login.of_page()
+    if person is None:
+        return None
+    if project is None:
+        return manager().get(token, KIND) if person.key == owner else None
+    try:
+        login.admit(project, person)
+    except InputError:
+        return None
     return manager().get(token, KIND)
 
 
