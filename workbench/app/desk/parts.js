@@ -346,7 +346,7 @@ class Speaker {
     const area = make("textarea", { rows: 8, readOnly: true, value: text, "aria-label": "What was set aside" });
     const copy = make("button", { class: "command strong", textContent: "Copy", onclick: () => { area.select(); (navigator.clipboard?.writeText(text) || Promise.reject()).catch(() => document.execCommand("copy")); } });
     const away = make("button", { class: "command", textContent: "Throw away", onclick: () => { this.outbox.throwAway(); this.close(); this.drawStatus(); } });
-    this.open("What the server cannot take", make("p", { class: "empty small", textContent: "It is kept in this browser. All else was sent." }), area, make("div", { class: "commands" }, copy, away));
+    this.open("What the server cannot take", make("p", { class: "small", textContent: "It is kept in this browser; all else was sent. Copy what you want to keep of it." }), area, make("div", { class: "commands" }, copy, away));
   }
 
   // acknowledgements: what is stored is kept here no more, what never can be is set aside
