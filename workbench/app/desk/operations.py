@@ -19,7 +19,7 @@ from workbench.sessions.operations import MAX_ID, Operation
 MOST_IN_GRID = 48
 MOST_ITEMS = 500
 LONGEST_NOTE = 2000
-_LONGEST = 400  # of names and of what was searched for
+_LONGEST = 4000  # of names and of what was searched for
 _DAY = 86_400_000.0  # milliseconds: longer than that nobody looks at an item
 _ID = re.compile(rf"[A-Za-z0-9._:-]{{1,{MAX_ID}}}")
 _UNSAID: Any = object()
@@ -72,7 +72,7 @@ def _text(most: int, *, least: int = 0) -> Callable[[Any], str]:
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST:
-        raise _WrongError(f"the name of a class: a text of up to {_LONGEST} characters")
+        raise _WrongError(f"the name of a class: a text of up to {_LONGEST:,} characters")
     if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
         raise _WrongError("the name of a class, of whole characters")
     return value
