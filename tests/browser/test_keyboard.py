@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from benchmarks.driving import PATIENCE, Server, settled, visit
 from tests.browser.homes import answered, store_of
 from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press, press_and_wait
+from workbench.app.desk import component
+from workbench.app.keys import keys_for
 from workbench.sessions import Session
 
 # clicks are noted and go no further, so that a walk presses everything and changes nothing
@@ -242,3 +245,72 @@ def test_a_grid_is_confirmed_when_the_server_has_said_so(page: Any, server: Serv
     page.locator(".desk .message", has_text="confirmed as").wait_for(timeout=PATIENCE)
     told = page.locator(".desk .message").inner_text()
     assert told.startswith(f"{n - 3:,} item") and "2 were answered" in told
+
+
+def script(*names: str) -> str:
+    """Scripts of a component as a page takes them, its entrance as `window.component`."""
+    folder = Path(component.__file__).parent
+    whole = "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+    return f"(() => {{ {whole.replace('export default function', 'window.component = function')} }})()"
+
+
+# a gallery of two decisions over a stand-in for the server: what is sent is kept
+GALLERY = """([commands, classes]) => {
+    window.sent = [];
+    window.fetch = async (where, how) => {
+        const { ops } = JSON.parse(how.body);
+        window.sent.push(...ops.map(one => [one.kind, one.items || one.item || null]));
+        const acks = ops.map(one => ({ op: one.op, status: 'saved', why: '' }));
+        return new Response(JSON.stringify({ acks }));
+    };
+    const face = { kind: 'text', text: 'a text' };
+    const given = { kind: 'label', class: classes[0].name };
+    const cards = [0, 1].map(item => ({ item, id: String(item), face, ...given }));
+    const who = { project: 'p', person: 'Ann', account: '', token: 't', base: '/b' };
+    const data = { ...who, stamp: '', most_buttons: 31, cards, classes, commands };
+    window.component({ data, parentElement: document.body, setTriggerValue() {} });
+}"""
+
+
+def test_keys_of_ones_own_and_of_classes_come_before_the_gallerys(page: Any, server: Server) -> None:
+    names = ["cat", "ox"]
+    found = keys_for(names, {"undo": "Backspace"}, {"ox": "x"})
+    classes = [{"name": name, "key": key} for name, key in zip(names, found.classes, strict=True)]
+    page.goto(f"{server.url}/_stcore/health")  # an empty page of the same origin
+    page.evaluate(script("keyboard.js", "parts.js", "review.js"))
+    page.evaluate(GALLERY, [found.commands, classes])
+    page.keyboard.press("Backspace")  # nothing was done yet, so nothing is taken back: it clears nothing
+    page.keyboard.press("x")  # the class's key: the first is an ox, and the next one stands
+    page.wait_for_function("window.sent.length === 1")
+    page.keyboard.press("Shift+X")  # chosen, not labelled
+    assert page.locator("[aria-selected=true]").count() == 1
+    page.keyboard.press("Delete")
+    page.wait_for_function("window.sent.length === 2")
+    page.keyboard.press("Backspace")
+    page.wait_for_function("window.sent.length === 3")
+    assert page.evaluate("window.sent") == [["relabel", [0]], ["clear", [1]], ["undo", None]]
+
+
+def test_a_key_that_is_held_takes_back_one_label_on_the_map(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/_stcore/health")
+    page.evaluate(script("keyboard.js", "../pointing.js"))
+    done = page.evaluate(
+        """() => {
+            document.body.innerHTML =
+                '<div class=walk tabindex=0></div><i class=hint></i><i class=said></i><button>B</button>';
+            const done = [];
+            const data = { chart: 'c', chosen: [3], answered: false, commands: { undo: 'z' }, hint: '',
+                           classes: [{ name: 'cat', key: '1' }] };
+            let turn = 0;
+            const mount = () => window.component({ data: { ...data, turn }, parentElement: document.body,
+                setTriggerValue: (name, what) => { done.push(what.kind); turn += 1; mount(); } });
+            const press = (key, repeat, target = document.body) =>
+                target.dispatchEvent(new KeyboardEvent('keydown', { key, repeat, bubbles: true }));
+            mount();
+            for (let i = 0; i < 6; i++) press('z', i > 0);
+            for (let i = 0; i < 3; i++) press('1', i > 0);
+            press('Enter', false, document.querySelector('button'));
+            return done;
+        }"""
+    )
+    assert done == ["undo", "label"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.reading import cut
+from workbench.reading import cut, valid_text
 from workbench.sessions.operations import MAX_ID, Operation
 
 MOST_IN_GRID = 48
@@ -64,8 +64,7 @@ def _text(most: int, *, least: int = 0) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         if not isinstance(value, str) or not least <= len(value) <= most:
             raise _WrongError(f"a text of {least} to {most:,} characters")
-        # half of a pair is no character, and no database takes NUL: what a person wrote is kept without them
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
+        return valid_text(value)  # what a person wrote is kept, whatever stands in it
 
     return check
 
@@ -73,7 +72,7 @@ def _text(most: int, *, least: int = 0) -> Callable[[Any], str]:
 def _name(value: Any) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST:
         raise _WrongError(f"the name of a class: a text of up to {_LONGEST:,} characters")
-    if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
+    if valid_text(value) != value:
         raise _WrongError("the name of a class, of whole characters")
     return value
 
