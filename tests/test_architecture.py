@@ -18,6 +18,7 @@ PACKAGE = ROOT / "workbench"
 FLOORS = {
     "arrays": 0,
     "csv_writing": 0,
+    "documents": 0,
     "errors": 0,
     "progress": 0,
     "reading": 0,

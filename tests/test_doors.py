@@ -86,7 +86,7 @@ FUNCTIONS = {
     "exchange/checksums.py": {"sealed"},
     "exchange/files.py": {"read_json"},
     "exchange/models.py": {"load_model"},
-    "exchange/projects.py": {"open_bundle", "_members", "_with_pool", "_pack_pictures"},
+    "exchange/projects.py": {"open_bundle", "_rehearse", "_members", "_with_pool", "_pack_pictures"},
     "pools/tables/pictures.py": {"FolderFiles.read", "FolderFiles.size", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},
 }

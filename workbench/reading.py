@@ -69,7 +69,11 @@ def cut(value: Any, limit: int = 60) -> str:
     """A value of the input as messages quote it: `repr`, with the middle left out of a long one."""
     if isinstance(value, str) and len(value) > 4 * limit:
         value = value[: 2 * limit] + value[-2 * limit :]  # repr of a whole book takes its time
-    return _without_middle(repr(value), limit)
+    try:
+        shown = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or thousands of digits
+        shown = f"a {type(value).__name__}"
+    return _without_middle(shown, limit)
 
 
 def listed(names: Iterable[Any], limit: int = 6, quote: bool = True) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import BinaryIO
 
 _LONGEST = 200
 """Bytes of a name that its neighbour repeats: file systems end at 255."""
+_LEFT = re.compile(r"\..+\.[0-9a-f]{8}\.new", re.DOTALL)
 
 
 def short_name(name: str, most: int = _LONGEST) -> str:
@@ -53,6 +55,37 @@ def write_whole(path: Path, data: bytes | str, *, private: bool = False, synced:
     """Write a file at once; texts as UTF-8, the rest as in `whole_file`."""
     with whole_file(path, private=private, synced=synced) as file:
         file.write(data.encode("utf-8") if isinstance(data, str) else data)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a kill left of `whole_file` in a folder, and in the folders below it.
+
+    Args:
+        folder: in which nobody else is writing now.
+    """
+    for path in folder.rglob(".*.new"):
+        if _LEFT.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """A block that one program at a time is in, for a folder; others wait, and a killed one lets go.
+
+    Args:
+        folder: that exists. Where the system cannot lock folders (Windows), nobody waits.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

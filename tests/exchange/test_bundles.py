@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.exchange import (
     BundleFolder,
+    bundles,
     labelled_items,
     load_model,
     may_be_written,
@@ -332,3 +334,43 @@ def test_cells_and_documents() -> None:
         assert not safe_cell(text).startswith(("=", "+", "-", "@", "\t"))
     assert csv_text(["a", "b"], [[1, float("nan")], [-0.1, None]]) == "a,b\n1,\n-0.1,\n"
     assert json_text({"b": 1, "a": "é"}) == '{\n  "a": "é",\n  "b": 1\n}\n'
+
+
+def test_of_programs_that_begin_a_run_at_once_one_goes_on(
+    tmp_path: Path, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "this_process", lambda: threading.current_thread().name)
+    monkeypatch.setattr(bundles, "is_alive", lambda owner: True)
+    for number in range(20):
+        at_once, begun = threading.Barrier(4), []
+
+        def begin(
+            folder: BundleFolder, at_once: threading.Barrier = at_once, begun: list[str] = begun
+        ) -> None:
+            at_once.wait()
+            try:
+                folder.begin()
+                begun.append(threading.current_thread().name)
+            except InputError as error:
+                assert "Another program is at work" in str(error)
+
+        place = tmp_path / str(number)
+        threads = [threading.Thread(target=begin, args=(BundleFolder(place, SPEC, pool),)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert begun == [(place / ".partial" / "owner").read_text()]
+
+
+def test_what_a_kill_left_of_a_file_is_swept_when_the_run_goes_on(tmp_path: Path, pool: Pool) -> None:
+    place = tmp_path / "b"
+    left = [place / ".run.json.0a1b2c3d.new", place / ".partial" / ".state-0.npz.0a1b2c3d.new"]
+    stays = [place / ".partial" / ".mine.new", place / ".partial" / "x.new"]
+    kept = BundleFolder(place, SPEC, pool)
+    kept.begin()
+    for path in (*left, *stays):
+        path.write_bytes(b"half")
+    again = BundleFolder(place, SPEC, pool)
+    again.begin()
+    assert not any(path.exists() for path in left) and all(path.exists() for path in stays)

@@ -143,7 +143,7 @@ def damaged(folder: Path, kind: str) -> None:
         ("cut", "run.json"),
         ("changed", "damaged: events.jsonl"),
         ("missing", r"damaged: items\.npz"),
-        ("payload", r"an event holds \[1\]"),
+        ("payload", r"line \d+ is damaged: 'payload' is \[1\]"),
         ("kind", "no such"),
         ("item", "names an item there is not"),
     ],

@@ -23,14 +23,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from workbench import documents
 from workbench.arrays import Array
+from workbench.documents import checked
 from workbench.errors import InputError
 from workbench.exchange.checksums import ADVICE, Sealed, read_sealed, sealed
 from workbench.exchange.files import csv_text, json_text, plain_cell, read_json
 from workbench.exchange.models import save_model
 from workbench.members import FolderMembers
 from workbench.pools.pool import Pool
-from workbench.reading import cut, reading
+from workbench.reading import cut, parse_json, reading
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.spec import RunSpec
@@ -39,7 +41,7 @@ from workbench.store.fold import EventFold
 from workbench.store.processes import is_alive, this_process
 from workbench.store.project_state import ProjectState
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
-from workbench.writing import sync_folder, write_whole
+from workbench.writing import alone_in, sweep, sync_folder, write_whole
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session
@@ -130,7 +132,10 @@ class BundleFolder:
             data = FolderMembers(path.parent).read(path.name)
             # A kill can leave half a line at the end; that round is simply done again.
             whole = data[: data.rfind(b"\n") + 1]
-            return [Round.from_json(json.loads(line)) for line in whole.decode("utf-8").splitlines()]
+            lines = [parse_json(line, f"{path}", finite=True) for line in whole.split(b"\n") if line]
+            for line in lines:
+                checked(documents.RoundRecord, line, f"{path}: it is not a saved round: it", ADVICE)
+            return [Round.from_json(line) for line in lines]
 
     def progress(self) -> Checkpoint | None:
         """Where an interrupted run stands, or None where nothing was finished yet."""
@@ -148,17 +153,20 @@ class BundleFolder:
     def _owner(self) -> str:
         """Another program that is at work in the folder, or ""."""
         owner = self._partial / "owner"
-        present = owner.read_text(encoding="utf-8") if owner.is_file() else ""
+        present = FolderMembers(self._partial).text("owner", 1_000) if owner.is_file() else ""
         return present if present and present != this_process() and is_alive(present) else ""
 
     def begin(self) -> None:
         """Make the folder ready for rounds."""
         owner = self._partial / "owner"
         try:
-            self._partial.mkdir(parents=True, exist_ok=True)
-            if other := self._owner():
-                raise InputError(f"Another program is at work on the run in {self.folder} ({other}).")
-            write_whole(owner, this_process())
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with alone_in(self.folder):  # two that begin at once would both find nobody
+                self._partial.mkdir(exist_ok=True)
+                if other := self._owner():
+                    raise InputError(f"Another program is at work on the run in {self.folder} ({other}).")
+                write_whole(owner, this_process())
+            sweep(self.folder)
             write_whole(self._partial / "head.json", json_text(self._head))
             self._drop_half_line(self._partial / "rounds.jsonl")
         except OSError as error:
@@ -212,8 +220,8 @@ class BundleFolder:
             present = read_json(head)
         elif (self.folder / "run.json").is_file():
             document = read_json(self.folder / "run.json")
-            with reading(f"{self.folder / 'run.json'}", advice=ADVICE):
-                present = {"spec": document.get("spec"), "fingerprint": document["pool"]["fingerprint"]}
+            said = checked(documents.RunBundle, document, f"{self.folder / 'run.json'}", ADVICE)
+            present = {"spec": said.spec, "fingerprint": said.pool.fingerprint}
         elif self.folder.is_dir() and any(self.folder.iterdir()) and not self._partial.is_dir():
             raise InputError(f"The folder {self.folder} holds other files; choose an empty or a new one.")
         if present is None or present == self._head:
@@ -334,6 +342,7 @@ def _run_held(place: Path) -> Sealed:
         project = held.document.get("kind") == "project"
         more = " It is a project's: workbench open opens it." if project else ""
         raise InputError(f"{place} does not hold the bundle of a run.{more}")
+    checked(documents.RunBundle, held.document, f"{held.what}: run.json", ADVICE)
     return held
 
 
@@ -348,10 +357,13 @@ def _read_rounds(held: Sealed) -> list[Round]:
 
     document = held.document
     position = {name: code for code, name in enumerate(document["pool"]["classes"])}
+    n_items = int(document["pool"]["n_items"])
     asked: dict[int, list[tuple[int, int, float]]] = {}
     first: list[tuple[int, int]] = []
     for row in _table(held, "events.csv"):
         code = position[plain_cell(row["class"])]
+        if not 0 <= int(row["item"]) < n_items:
+            raise InputError(f"{held.what} is damaged: there is no item {cut(row['item'])}. {ADVICE}")
         if row["role"] == "initial":
             first.append((int(row["item"]), code))
         else:

@@ -79,7 +79,7 @@ class Sealed:
         Raises:
             InputError: as `read`, or no JSON.
         """
-        return parse_json(self.read(name, MAX_DOCUMENT), f"{self.what}: {name}", advice=ADVICE)
+        return parse_json(self.read(name, MAX_DOCUMENT), f"{self.what}: {name}", advice=ADVICE, finite=True)
 
     def damaged(self) -> tuple[str, ...]:
         """Names of the files that are missing or not what was written."""
@@ -120,7 +120,7 @@ def read_sealed(members: Members, head: str, what: str, format: int) -> Sealed:
     Raises:
         InputError: no such document, one without checksums, changed, or of another format.
     """
-    document = parse_json(members.read(head, MAX_DOCUMENT), f"{what}: {head}", advice=ADVICE)
+    document = parse_json(members.read(head, MAX_DOCUMENT), f"{what}: {head}", advice=ADVICE, finite=True)
     if not isinstance(document, dict):
         raise InputError(f"{what} is damaged: {head} is no document of ours. {ADVICE}")
     if document.get("format") != format or isinstance(document["format"], bool):

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.documents import check_event
 from workbench.errors import InputError
 from workbench.exchange.files import plain_cell
 from workbench.pools import FORMATS as FILE_FORMATS
@@ -137,6 +138,7 @@ def _event(
         if str(key) not in position:
             unknown[str(key)] = None
         here[int(item)] = position.get(str(key), 0)
+    check_event(kind, payload, where)
     missing = next((item for item in _items(payload) if item not in here), None)
     if missing is not None:
         raise InputError(f"{where} names item {missing} and does not say which it is.")

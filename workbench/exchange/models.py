@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from workbench import documents
 from workbench.arrays import Array, Floats
 from workbench.classifiers import make_classifier, protocols
 from workbench.classifiers.latent import Latent
+from workbench.documents import checked
 from workbench.errors import InputError
 from workbench.exchange.checksums import ADVICE, read_sealed, sealed
 from workbench.exchange.files import json_text
@@ -145,10 +147,10 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
     what = f"The model in {place}"
     held = read_sealed(FolderMembers(place), "spec.json", what, FORMAT)
     spec = held.document
+    said = checked(documents.Model, spec, f"{what}: spec.json", ADVICE)
+    classes, n_labelled, pool = tuple(said.classes), said.n_labelled, said.pool
     with reading(f"{what} is damaged: it", advice=ADVICE):
-        named = {"name": _text(spec["classifier"]), "options": dict(spec["options"])}
-        classes = tuple(_text(c) for c in spec["classes"])
-        n_labelled, pool = int(spec["n_labelled"]), _text(spec["pool"])
+        named = {"name": said.classifier, "options": said.options}
         data = held.read("params.npz")
         named = from_file(named, what, trust_code=trust_code)
         name, options = named["name"], named["options"]
@@ -165,16 +167,9 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
         ) from error
     with reading(f"The feature map in {place}", advice=ADVICE):
         feature_map = feature_map_from_json(held.json("features.json"))
-    saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, str(spec.get("note", "")))
+    saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, said.note)
     _try(saved, place)
     return saved
-
-
-def _text(value: Any) -> str:
-    """A text of a document, and nothing that merely can be written as one."""
-    if not isinstance(value, str):
-        raise InputError(f"A text is missing: {cut(value)} stands in its place.")
-    return value
 
 
 def _try(saved: SavedModel, place: Path) -> None:

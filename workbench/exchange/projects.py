@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench import documents
+from workbench.arrays import Array
+from workbench.documents import check_event, checked
 from workbench.errors import InputError
 from workbench.exchange.bundles import (
     CODE_BOOK,
@@ -27,6 +31,7 @@ from workbench.exchange.bundles import (
 from workbench.exchange.checksums import ADVICE, MAX_DOCUMENT, Sealed, read_sealed, sealed
 from workbench.exchange.files import json_text
 from workbench.exchange.models import save_model
+from workbench.exchange.rows import label_table
 from workbench.members import FolderMembers, Members, ZipMembers
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.formats.files import File
@@ -34,13 +39,15 @@ from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.loading import is_named
 from workbench.pools.photos import PhotoItems
 from workbench.pools.places import YES, files_in, with_files
+from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import Pictures
 from workbench.reading import cut, parse_json, reading
+from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, Store
 from workbench.store.pool_files import keep_upload
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
-from workbench.writing import write_whole
+from workbench.writing import sweep, write_whole
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session
@@ -70,6 +77,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
+    sweep(place)
     state, rounds, model, record = session.state, session.rounds, session.model, session.project
     if model is not None:
         save_model(
@@ -256,38 +264,75 @@ def _opened(
 ) -> ProjectRecord:
     if held.document.get("kind") != "project":
         raise InputError(f"{held.what} is not that of a project.")
+    checked(documents.ProjectBundle, held.document, f"{held.what}: run.json", ADVICE)
     held.check()
     with reading(held.what, advice=ADVICE):
         about = held.json(_PROJECT)
+        said = checked(documents.Project, about, f"{held.what}: {_PROJECT}", ADVICE)
         arrays = bytes_to_arrays(held.read(_ITEMS))
-        events = [_event(json.loads(line)) for line in _lines(held, _EVENTS)]
-        number = about.get("state_of")
-        state = None if number is None else bytes_to_arrays(held.read(_STATE))
-        rounds = []
-        for line in _lines(held, _ROUNDS):
-            entry = json.loads(line)
+        events = _events(held)
+        state = None if said.state_of is None else bytes_to_arrays(held.read(_STATE))
+        rounds: list[tuple[int, Mapping[str, Any], Mapping[str, Array] | None]] = []
+        for entry in _lines(held, _ROUNDS):
+            at = f"{held.what}: {_ROUNDS}, round {cut(entry.get('number'))}"
+            number = checked(documents.StoredRound, entry, at, ADVICE).number
             Round.from_json(entry["record"])
-            rounds.append(
-                (int(entry["number"]), entry["record"], state if entry["number"] == number else None)
-            )
-        reference = {"name": str(about["pool"]["name"]), "options": dict(about["pool"].get("options") or {})}
+            rounds.append((number, entry["record"], state if number == said.state_of else None))
         record = ProjectRecord(
             "",
-            str(name or about["name"])[:200],
-            reference,
+            str(name or said.name)[:200],
+            {"name": said.pool.name, "options": dict(said.pool.options)},
             dict(about["settings"]),
-            str(about["created"])[:40],
-            fingerprints=np.asarray(arrays["fingerprints"], dtype=np.uint64),
-            feature_map=dict(about["feature_map"]),
+            said.created,
+            fingerprints=_array(arrays, "fingerprints", "u"),
+            feature_map=dict(said.feature_map),
         )
-        ids = [str(key) for key in arrays["ids"]]
-    _check_items(events, len(record.fingerprints), held.what)
+        ids = [str(key) for key in _array(arrays, "ids", "U")]
+        if len(ids) != len(record.fingerprints):
+            raise InputError(f"{held.what} is damaged: {_ITEMS} holds other ids than items. {ADVICE}")
+    _check_items(events, [r for _, r, _ in rounds], len(record.fingerprints), held.what)
     found = _pool_of(held, record.pool, pool, pool_options)
     loaded = load_pool(found["name"], **found["options"])
     compare_fingerprints(record.fingerprints, loaded.fingerprints, name=Path(found["name"]).name)
     record = replace(record, pool=found)
     with reading(held.what, advice=ADVICE):
+        _rehearse(record, events, rounds, ids, loaded)
         return store.restore_project(record, events, rounds, ids, owner)
+
+
+def _rehearse(
+    record: ProjectRecord,
+    events: Sequence[Event],
+    rounds: Sequence[tuple[int, Mapping[str, Any], Mapping[str, Array] | None]],
+    ids: Sequence[str],
+    pool: Pool,
+) -> None:
+    """Open the project in a database of its own, so that what cannot be opened is never stored."""
+    from workbench.sessions import Session
+
+    with TemporaryDirectory() as folder:
+        store = Store.open(Path(folder) / "rehearsal.sqlite")
+        try:
+            made = store.restore_project(record, events, rounds, ids)
+            session = Session.open(made.id, store=store, pool=pool)
+            named = [str(session.settings[name]) for name in ("classifier", "policy")]
+            if not any(":" in name for name in named):  # code of somebody's own may not be here
+                check_policy(named[1], named[0])
+                options = dict(session.settings["options"])
+                Learner(pool, named[0], options, seed=int(session.settings["seed"]), classes=session.classes)
+            if session.model is not None:
+                session.model.probabilities[:1]
+            label_table(session)
+        finally:
+            store.close()
+
+
+def _array(arrays: Mapping[str, Array], name: str, kind: str) -> Array:
+    """A row of an NPZ, of the kind it must be."""
+    found = arrays[name]
+    if found.ndim != 1 or found.dtype.kind != kind:
+        raise InputError(f"{name} holds {found.dtype} of shape {list(found.shape)}")
+    return found.astype(np.uint64) if kind == "u" else found
 
 
 def _pool_of(
@@ -376,15 +421,20 @@ def _pack_pictures(
     return True
 
 
-def _check_items(events: list[Event], n: int, label: str) -> None:
-    """Refuse events about items that the pool does not have."""
+def _check_items(events: list[Event], rounds: Sequence[Mapping[str, Any]], n: int, what: str) -> None:
+    """Refuse events and fits about items that the pool does not have."""
+    for record in rounds:
+        named = [record.get(name, ()) for name in ("queried", "initial", "uniform", "queue")]
+        if any(item >= n for items in named for item in items):
+            raise InputError(f"{what} is damaged: a fit names an item there is not. {ADVICE}")
     for event in events:
         named = [event.payload.get("item"), *event.payload.get("items", ())]
         named += [pair[0] for pair in event.payload.get("labels", ())]
+        if event.kind == "asked":
+            named += [ask["item"] for ask in event.payload["asks"]]
+        named += event.payload.get("rejected", ())
         if any(item is not None and not 0 <= int(item) < n for item in named):
-            raise InputError(
-                f"The bundle in {label} is damaged: an event names an item there is not. {ADVICE}"
-            )
+            raise InputError(f"{what} is damaged: an event names an item there is not. {ADVICE}")
 
 
 def _event_json(event: Event) -> dict[str, Any]:
@@ -397,17 +447,27 @@ def _event_json(event: Event) -> dict[str, Any]:
     }
 
 
-def _event(document: Mapping[str, Any]) -> Event:
-    payload = document["payload"]
-    if not isinstance(payload, dict):
-        raise InputError(f"an event holds {cut(payload)}")
-    fixed = str(document["annotator"])[:200], str(document["time"])[:40], int(document["id"])
-    return Event(str(document["kind"]), payload, *fixed)
+def _events(held: Sealed) -> list[Event]:
+    """The events of a bundle, each of the shape that its kind has."""
+    found = []
+    for number, document in enumerate(_lines(held, _EVENTS), start=1):
+        at = f"{held.what}: {_EVENTS}, line {number:,}"
+        line = checked(documents.EventLine, document, at, ADVICE)
+        check_event(line.kind, line.payload, at, ADVICE)
+        found.append(Event(line.kind, line.payload, line.annotator, line.time, line.id))
+    return found
 
 
 def _line(document: Mapping[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _lines(held: Sealed, name: str) -> list[bytes]:
-    return [line for line in held.read(name).splitlines() if line.strip()]
+def _lines(held: Sealed, name: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(held.read(name).split(b"\n"), start=1):
+        if line.strip():
+            document = parse_json(line, f"{held.what}: {name}, line {number:,}", advice=ADVICE, finite=True)
+            if not isinstance(document, dict):
+                raise InputError(
+                    f"{held.what} is damaged: line {number:,} of {name} is {cut(document)}. {ADVICE}"
+                )
+            yield document

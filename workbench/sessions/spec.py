@@ -170,6 +170,9 @@ class RunSpec:
         unknown = sorted(set(document) - known)
         if unknown:
             raise InputError(f"A run has no {unknown[0]!r}. It has: {', '.join(sorted(known))}.")
+        from workbench.documents import Spec, checked
+
+        checked(Spec, dict(document), where, wrong="has another specification")
         try:
             given = from_file(dict(document), where, trust_code=trust_code)
             classifier = given.get("classifier", cls.classifier)

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.documents import Study, checked
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
 from workbench.exchange.files import csv_text, json_text
@@ -398,6 +399,7 @@ def study_from(
             raise InputError(f"A study has no setting {cut(key)}. It has: {', '.join(known)}.")
         if key in kinds and (not isinstance(value, kinds[key]) or isinstance(value, bool)):
             raise InputError(f"The setting {key} of a study cannot be {cut(value)}.")
+    checked(Study, given, where, wrong="cannot be used")
     named = {k: from_file(v, where, trust_code=trust_code) for k, v in given.items()}
     if stored and "large-margin" in named.get("classifiers", StudySpec.classifiers):
         named["options"] = with_choice("large-margin", named.get("options", {}), "fixed")

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from workbench.errors import InputError
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
@@ -69,6 +71,7 @@ def read(file: File, options: TableOptions) -> RawTable:
     frame, n_ragged = _parsed(data, names, delimiter, header_lines, name)
     check_cells(name, len(frame), len(names), options.max_cells, options.max_columns)
     lines.width, lines.header_lines = len(names), header_lines
+    frame, notes = _without_nothing(frame, renamed)
     return RawTable(
         name,
         "csv",
@@ -78,7 +81,8 @@ def read(file: File, options: TableOptions) -> RawTable:
         header_looks_like_data=looks_like_data and header is None,
         ragged=tuple(islice(lines.ragged(), 7)) if n_ragged else (),
         n_ragged=n_ragged,
-        renamed=tuple(renamed),
+        renamed=tuple(given for given in renamed if given in frame),
+        notes=notes,
         locate=lambda row: f"line {lines.line_of(row)}",
     )
 
@@ -92,6 +96,16 @@ def other_encoding(file: File, options: TableOptions, message: str) -> tuple[Fix
 
 
 READER = table_reader(read, other_encoding)
+
+
+def _without_nothing(frame: Any, unnamed: list[str]) -> tuple[Any, tuple[str, ...]]:
+    """A table without columns of neither a name nor a cell: the commas that a spreadsheet leaves."""
+    nothing = [given for given in unnamed if given in frame]
+    nothing = [nothing[i] for i in np.flatnonzero((frame[nothing].to_numpy() == "").all(axis=0))]
+    if not nothing or len(nothing) == len(frame.columns):
+        return frame, ()
+    of = "column" if len(nothing) == 1 else "columns"
+    return frame.drop(columns=nothing), (f"{len(nothing):,} {of} without a name or a cell left out.",)
 
 
 class _Lines:

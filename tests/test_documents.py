@@ -1,0 +1,90 @@
+"""One schema for each document that comes in: a field of another kind is named, and nothing is stored."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.trials import bundles
+from workbench import documents
+from workbench.documents import PAYLOADS, check_event, checked
+from workbench.errors import InputError
+from workbench.store.events import KINDS, Event
+
+
+def test_there_is_a_schema_for_every_kind_of_event() -> None:
+    assert set(PAYLOADS) == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Event.label("a", 3, seconds=1.5, round=None, policy="margin", utility=None, guess=[["a", 0.5]]),
+        Event.skip(0),
+        Event.unsure(1),
+        Event.flag(2, False),
+        Event.note(2, "x" * 2_000),
+        Event.undo(4),
+        Event.redo(),
+        Event.class_added("a"),
+        Event.class_renamed("a", "b"),
+        Event.class_merged("a", "b"),
+        Event.class_removed("a"),
+        Event.class_described("a", guidance="", colour="#ffffff"),
+        Event.classes_ordered(["a", "b"]),
+        Event.imported([(1, "a")], "a file"),
+        Event.confirmed([1], "a", [2], ["ask"]),
+        Event.relabelled([1], "a", "review", final=True),
+        Event.cleared([1]),
+        Event.wanted([1], "by hand", second=True),
+        Event.requeued([1]),
+        Event.resolved(1, "a"),
+        Event.asked([{"id": "x", "item": 1, "role": "policy", "guess": [["a", 1]]}], 12.5, first=True),
+        Event.released(["x"]),
+        Event.model_changed("large-margin", {"n_inducing": 16, "widths": [1, 2]}, "margin"),
+        Event.round({"number": 0, "n_labelled": 3, "error": None}),
+    ],
+    ids=lambda event: event.kind,
+)
+def test_what_the_program_records_fits(event: Event) -> None:
+    check_event(event.kind, dict(event.payload), "It")
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "says"),
+    [
+        ("label", {"item": -1, "class": "a"}, "'item' is -1"),
+        ("label", {"item": "7", "class": "a"}, "'item' is '7'"),
+        ("label", {"item": True, "class": "a"}, "'item' is True"),
+        ("label", {"item": 10**400, "class": "a"}, "'item' is 1000"),
+        ("label", {"item": 1}, "'class': field required"),
+        ("label", {"item": 1, "class": "a", "seconds": float("nan")}, "'seconds' is nan"),
+        ("imported", {"labels": [["a", 1]]}, "no item with the key of a class"),
+        ("asked", {"asks": [{"id": "x"}], "expires": 1.0}, r"'asks\.0\.item': field required"),
+        ("model-changed", {"classifier": "x", "options": {"a": float("inf")}, "policy": "y"}, "not finite"),
+        ("none", {}, "no event of kind 'none'"),
+    ],
+)
+def test_what_does_not_fit_is_named(kind: str, payload: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        check_event(kind, payload, "It")
+
+
+def test_a_document_that_is_nested_too_deeply_is_one_sentence() -> None:
+    deep: Any = {}
+    for _ in range(5_000):
+        deep = {"a": deep}
+    with pytest.raises(InputError, match="nested too deeply"):
+        checked(documents.Reference, {"name": "a", "options": deep}, "It")
+
+
+def test_some_mutations_of_every_document() -> None:
+    """The trial of docs/reliability.md, shortened."""
+    row = bundles.run(1, seed=3)
+    assert row.tried > 20 and row.failed == 0 and row.counts["files read outside"] == 0, row.failures
+
+
+@pytest.mark.slow
+def test_more_mutations_of_every_document() -> None:
+    """Shapes of damage that two of each document do not meet."""
+    row = bundles.run(40, seed=4)
+    assert row.failed == 0 and row.counts["files read outside"] == 0, row.failures
