@@ -24,9 +24,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import kept
+
 FILE = Path(__file__).resolve().parent / "results" / "history.jsonl"
 # a cost has grown where it is this many times its noise, and this share, above the last entry
 SIGMAS, SHARE = 3.0, 1.1
+NOISIEST = 0.15  # of a cost: what is noisier is not measured, and cannot be found slower
 
 
 def yardstick() -> None:
@@ -59,15 +62,32 @@ def costs(folder: Path) -> dict[str, Callable[[], Any]]:
     many = rng.normal(size=(100_000, 10))
 
     store = Store.open(folder / "labels.sqlite")
-    session = Session.create("digits", store=store, annotator="bench")
-    for _ in range(10):
-        for ask in session.ask(20):
-            session.tell(ask.id, digits.classes[y[ask.item]])
-    session.refit()
 
-    def answer() -> None:
-        for ask in session.ask(10):
-            session.tell(ask.id, digits.classes[y[ask.item]])
+    def project(labels: int, **options: Any) -> Any:
+        made = Session.create("digits", store=store, annotator="bench", options=options)
+        for _ in range(labels // 20):
+            for ask in made.ask(20):
+                made.tell(ask.id, digits.classes[y[ask.item]])
+        made.refit()
+        return made
+
+    session, fixed = project(200), project(200, choice="fixed")
+
+    def answer(of: Any = session) -> None:
+        """Ten answers, taken back again: the project is the same before every repetition."""
+        for ask in of.ask(10):
+            of.tell(ask.id, digits.classes[y[ask.item]])
+        for _ in range(10):
+            of.undo()
+
+    def refitted(of: Any) -> None:
+        """Ten answers of which one fit learns, taken back by another."""
+        for ask in of.ask(10):
+            of.tell(ask.id, digits.classes[y[ask.item]])
+        of.refit()
+        for _ in range(10):
+            of.undo()
+        of.refit()
 
     def opened() -> None:
         Session.open(session.id, store=store, annotator="bench").ask(1)
@@ -80,9 +100,10 @@ def costs(folder: Path) -> dict[str, Callable[[], Any]]:
             wide[:100], groups[:100]
         ),
         "score 100,000 rows": lambda: score_pool(many, model, top=100, threads=1),
-        "ten questions and answers": answer,
+        "ten questions, answers and undos": answer,
         "open a project of 200 labels": opened,
-        "refit a project of 200 labels": lambda: session.refit(),
+        "ten answers, two refits at 200 labels, the geometry chosen": lambda: refitted(session),
+        "ten answers, two refits at 200 labels, the geometry fixed": lambda: refitted(fixed),
         "import workbench": lambda: subprocess.run(
             [sys.executable, "-c", "import workbench.cli"], check=True
         ),
@@ -125,7 +146,7 @@ def grown(now: dict[str, tuple[float, float]], before: dict[str, Sequence[float]
     """Costs that are above the last entry by more than the noise of both: name -> how many times."""
     found = {}
     for name, (value, noise) in now.items():
-        if name in before:
+        if name in before and noise <= NOISIEST * value:
             last, last_noise = before[name]
             over = value - last > SIGMAS * np.hypot(noise, last_noise) and value > SHARE * last
             if over:
@@ -135,7 +156,7 @@ def grown(now: dict[str, tuple[float, float]], before: dict[str, Sequence[float]
 
 def shape() -> str:
     """Processors and kind of machine: entries of other shapes are not compared."""
-    return f"{os.cpu_count()} x {platform.machine()}, Python {platform.python_version()}"
+    return f"{os.cpu_count()} x {kept.processor()}, Python {platform.python_version()}"
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -154,14 +175,14 @@ def main(arguments: Sequence[str] = ()) -> int:
     slower = grown(now, last["ratios"])
     for name, (value, noise) in now.items():
         told = f"; {last['ratios'][name][0]:.2f} on {last['date']}" if name in last["ratios"] else ""
-        print(f"{name}: {value:.2f} ± {noise:.2f} yardsticks{told}{'  SLOWER' if name in slower else ''}")
+        print(
+            f"{name}: {value:.2f} ± {noise:.2f} yardsticks{told}{'  SLOWER' if name in slower else ''}"
+            f"{'  not measured: too noisy' if noise > NOISIEST * value else ''}"
+        )
     if not options.dry:
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True
-        ).stdout
         entry = {
             "date": datetime.now(UTC).date().isoformat(),
-            "commit": commit.strip(),
+            **kept.stamp(),
             "shape": shape(),
             "ratios": {name: [round(v, 4), round(n, 4)] for name, (v, n) in now.items()},
         }

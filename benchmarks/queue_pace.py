@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.queue_age import BUDGET, GOAL, SEEDS, interval, keep, labels_to, scope
+from benchmarks.queue_age import BUDGET, SEEDS, interval, keep, labels_to, scope
 
 AHEAD = 4  # cards in the browser, the one on screen among them
 POLL = 0.5  # seconds between two looks of a page while a fit is under way
@@ -164,7 +164,8 @@ def compared(*, quick: bool = False, kept: Path = KEPT, seeds: int = SEEDS) -> b
         seeds: how many; 0 computes nothing and says what is kept.
 
     Returns:
-        Whether the desk takes at most 2 % more labels to an error than the page before it, at every pace.
+        Whether the desk is shown to cost no more error than `queue_age.MORE` against the page before it, at
+        every pace.
     """
     pools, seeds, budget, done = scope(quick, kept, seeds)
     for seed in range(seeds):
@@ -178,7 +179,7 @@ def compared(*, quick: bool = False, kept: Path = KEPT, seeds: int = SEEDS) -> b
         for other, base in (("desk", "page"), ("desk", "waits"), ("page", "waits")):
             by_pool = []
             for pool in pools:
-                both = [s for s in range(SEEDS) if _key(pool, base, pace, s) in done]
+                both = [s for s in range(max(seeds, SEEDS)) if _key(pool, base, pace, s) in done]
                 old, new = (np.array([done[_key(pool, way, pace, s)] for s in both]) for way in (base, other))
                 by_pool.append((old, new))
                 if base == "page":
@@ -189,12 +190,9 @@ def compared(*, quick: bool = False, kept: Path = KEPT, seeds: int = SEEDS) -> b
                         f"{same} of {len(both)} curves the same; answers to {target:.3f}: "
                         f"{labels_to(old, target):.0f} and {labels_to(new, target):.0f}"
                     )
-            middle, low, high = interval(by_pool)
-            print(
-                f"  answers to an error, {other} / {base}: {middle:.3f} "
-                f"(95 % interval {low:.3f} to {high:.3f}, {sum(len(o) for o, _ in by_pool)} pairs)"
-            )
-            met = met and (base != "page" or middle <= GOAL)
+            cost = interval(by_pool)
+            print(f"  {other} against {base}: {cost}; {sum(len(o) for o, _ in by_pool)} pairs")
+            met = met and (base != "page" or cost.met)
     return met or quick
 
 
@@ -215,7 +213,7 @@ def _key(pool: str, way: str, pace: Pace, seed: int) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; the exit code says whether the desk costs at most 2 % more labels."""
+    """Run it; the exit code says whether the desk is shown to cost next to nothing."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks queue_pace", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one pool, two seeds, twenty answers")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how many; 0 says what is kept")

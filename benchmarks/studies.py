@@ -18,7 +18,7 @@ import os
 import pstats
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -144,13 +144,14 @@ def profile(spec: StudySpec, shown: int = 14) -> None:
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks studies", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="2 seeds and 20 labels")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--profile", action="store_true", help="only where a round's time goes")
     parser.add_argument("--only-workers", action="store_true", help="leave out the part in one process")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     prepare()
     seeds, budget = (2, 20) if given.quick else (10, 60)
     spec = StudySpec("bench", policies=POLICIES, seeds=seeds, budget=budget)

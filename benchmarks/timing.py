@@ -1,10 +1,15 @@
-"""Processor time of one piece of work, and of several in turn."""
+"""One meter for every ratio: the same warm-up, turns and repetitions for each side, or no ratio."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,10 +23,207 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
     return time.process_time() - began, result
 
 
+class NoRatioError(ValueError):
+    """Two sides that do not compare: the message says why."""
+
+
+class Ratio(NamedTuple):
+    """How many times the one side takes what the other takes.
+
+    Attributes:
+        value: median of the turns' ratios; exchanged sides give the inverse.
+        low: lower quartile.
+        high: upper quartile.
+        turns: how many.
+    """
+
+    value: float
+    low: float
+    high: float
+    turns: int
+
+    def __str__(self) -> str:
+        return f"{self.value:.3g}x ({self.low:.3g} to {self.high:.3g})"
+
+
+@dataclass
+class Sides:
+    """Work of several sides, measured in turn.
+
+    Args:
+        works: side -> what it does once.
+        warm: side -> what is done before anything is timed, so that imports, traces and first calls are
+            nobody's; the work itself unless given. Give the same for all sides, on other rows where a fit
+            keeps what it made.
+        arrived: (side, result) -> whether the side reached what it was asked for; unless given, all do.
+        clock: seconds; processor time of this process unless given.
+
+    Attributes:
+        seconds: side -> [turns].
+        results: side -> what each turn returned.
+        failed: side -> why there is no time of it.
+    """
+
+    works: Mapping[str, Callable[[], Any]]
+    warm: Mapping[str, Callable[[], Any]] | None = None
+    arrived: Callable[[str, Any], bool] = lambda side, result: True
+    clock: Callable[[], float] = time.process_time
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    results: dict[str, list[Any]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def run(self, turns: int) -> Sides:
+        """Warm all sides up, then measure them in turn, every other turn in the opposite order.
+
+        Args:
+            turns: of each side.
+        """
+        for side in self.works:
+            self.seconds[side], self.results[side] = [], []
+            self._once(side, (self.warm or self.works)[side])
+        for turn in range(turns):
+            for side in list(self.works) if turn % 2 == 0 else list(reversed(self.works)):
+                if side in self.failed:
+                    continue
+                began = self.clock()
+                result = self._once(side, self.works[side])
+                spent = self.clock() - began
+                if side not in self.failed:
+                    self.seconds[side].append(spent)
+                    self.results[side].append(result)
+                    if not self.arrived(side, result):
+                        self.failed[side] = "did not get there"
+        return self
+
+    def _once(self, side: str, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except Exception as error:
+            self.failed[side] = f"failed: {type(error).__name__}: {error}"
+            return None
+
+    def median(self, side: str) -> float:
+        """Median seconds of a side."""
+        return float(np.median(self.seconds[side]))
+
+    def ratio(self, of: str, to: str) -> Ratio:
+        """How many times `of` takes what `to` takes, turn by turn.
+
+        Raises:
+            NoRatioError: a side failed, never got there, or ran another number of times.
+        """
+        for side in (of, to):
+            if side in self.failed:
+                raise NoRatioError(f"{side} {self.failed[side]}")
+        one, other = (np.asarray(self.seconds[side]) for side in (of, to))
+        if len(one) != len(other) or not len(one):
+            raise NoRatioError(f"{of} was run {len(one)} times and {to} {len(other)} times")
+        low, value, high = np.exp(np.quantile(np.log(one / other), [0.25, 0.5, 0.75]))
+        return Ratio(float(value), float(low), float(high), len(one))
+
+    def told(self, of: str, to: str) -> str:
+        """The ratio in words, or why there is none."""
+        try:
+            return str(self.ratio(of, to))
+        except NoRatioError as error:
+            return f"no ratio: {error}"
+
+    def line(self, side: str) -> str:
+        """Median and quartiles of a side, in seconds."""
+        if not self.seconds[side]:
+            return self.failed.get(side, "not run")
+        low, value, high = np.quantile(self.seconds[side], [0.25, 0.5, 0.75])
+        return f"{value:.3g} s ({low:.3g} to {high:.3g})"
+
+
 def race(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median processor seconds of each side, taking turns."""
-    times: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(rounds):
-        for name, work in sides.items():
-            times[name].append(timed(work)[0])
-    return {name: float(np.median(held)) for name, held in times.items()}
+    """Median processor seconds of each side, warmed and in turn.
+
+    Raises:
+        NoRatioError: a side failed.
+    """
+    ran = Sides(sides).run(rounds)
+    for side, why in ran.failed.items():
+        raise NoRatioError(f"{side} {why}")
+    return {side: ran.median(side) for side in sides}
+
+
+def high_water(pid: int | str = "self") -> float:
+    """Peak resident memory of a process so far, in MB of 1e6 bytes: its own, without a parent's at the fork.
+
+    Args:
+        pid: of the process.
+
+    Raises:
+        RuntimeError: the system does not say (there is no /proc).
+    """
+    try:
+        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RuntimeError("Peak memory is read from /proc, which this system does not have.") from error
+    if found is None:
+        raise RuntimeError(f"Process {pid} has ended.")
+    return int(found[1]) * 1024 / 1e6
+
+
+def tree_memory(pid: int) -> float:
+    """Resident memory of a process and all its children, in MB of 1e6 bytes."""
+    import psutil
+
+    top = psutil.Process(pid)
+    total = 0
+    for one in (top, *top.children(recursive=True)):
+        try:
+            total += one.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return total / 1e6
+
+
+class Child(NamedTuple):
+    """What a process of its own gave.
+
+    Attributes:
+        peak: most resident memory of it and its children at one moment, or its own high-water mark, in MB.
+        output: what it printed.
+    """
+
+    peak: float
+    output: str
+
+
+_LAST = """
+import atexit, re
+def _peak():
+    status = open("/proc/self/status").read()
+    print("PEAK", int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) * 1024 / 1e6, flush=True)
+atexit.register(_peak)
+"""
+
+
+def in_child(code: str, *arguments: str) -> Child:
+    """Run Python code in a child of its own and give the peak of its process tree.
+
+    Args:
+        code: a program.
+        arguments: its `sys.argv[1:]`.
+
+    Raises:
+        RuntimeError: it failed; the message has what it wrote.
+    """
+    command = [sys.executable, "-W", "ignore", "-c", _LAST + code, *arguments]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    peak = 0.0
+    while True:
+        try:
+            output, errors = child.communicate(timeout=0.05)
+            break
+        except subprocess.TimeoutExpired:
+            try:
+                peak = max(peak, tree_memory(child.pid))
+            except Exception:  # it has just ended
+                continue
+    if child.returncode:
+        raise RuntimeError(errors[-2000:])
+    *lines, last = output.strip().splitlines()
+    return Child(max(peak, float(last.split()[1])), "\n".join(lines))

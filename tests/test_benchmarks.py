@@ -1,15 +1,31 @@
 """What the commands around the project decide."""
 
+import argparse
+import importlib
+import inspect
+import itertools
+import json
+import re
+import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks import packaging
+from benchmarks import __main__ as benchmark
+from benchmarks import kept, packaging
+from benchmarks.default import default
 from benchmarks.history import grown
+from benchmarks.label_efficiency import RESULTS as LABEL_EFFICIENCY
+from benchmarks.label_efficiency import compared
 from benchmarks.packaging import Tried
+from benchmarks.queue_age import more_error, share_of_labels
 from benchmarks.release import version
 from benchmarks.reports import keep
+from benchmarks.timing import NoRatioError, Sides
+from tests.test_architecture import ROOT
 
 
 def test_a_cost_has_grown_when_it_is_above_the_noise_of_both_entries() -> None:
@@ -78,3 +94,202 @@ def test_a_report_becomes_a_page_with_its_pictures(tmp_path: Path) -> None:
     assert page == "# Title\n\n![Some words](lsm-fig9-maps.png)\n\n## Notes\n"
     assert sorted(p.name for p in place.iterdir()) == ["lsm-fig9-maps.png", "lsm-fig9.md"]
     assert Image.open(place / "lsm-fig9-maps.png").size == (1200, 300)
+
+
+# the meter and the estimators: both sides the same gives 1, exchanged sides give the inverse
+
+
+class Clock:
+    """Seconds that pass only where a side says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def takes(self, *seconds: float) -> Callable[[], float]:
+        left = itertools.cycle(seconds)
+
+        def work() -> float:
+            spent = next(left)
+            self.now += spent
+            return spent
+
+        return work
+
+
+def test_a_ratio_is_the_inverse_of_the_exchanged_one_and_first_calls_are_nobodys() -> None:
+    clock = Clock()
+    # the first call of "slow" takes a hundred times as long: it is the warm-up
+    ran = Sides({"quick": clock.takes(1.0), "slow": clock.takes(300.0, 3.0, 4.0, 2.0, 3.0)}, clock=clock).run(
+        4
+    )
+    there, back = ran.ratio("slow", "quick"), ran.ratio("quick", "slow")
+    assert there.value == pytest.approx(3.0) and there.turns == 4
+    assert there.value * back.value == pytest.approx(1.0) and there.low * back.high == pytest.approx(1.0)
+    same = Sides({"a": clock.takes(2.0), "b": clock.takes(2.0)}, clock=clock).run(3)
+    assert same.ratio("a", "b") == pytest.approx((1.0, 1.0, 1.0, 3))
+
+
+def test_there_is_no_ratio_of_a_side_that_failed_or_never_arrived() -> None:
+    clock = Clock()
+
+    def broken() -> None:
+        raise ValueError("no such option")
+
+    ran = Sides({"ours": clock.takes(1.0), "peer": broken}, clock=clock).run(2)
+    with pytest.raises(NoRatioError, match="peer failed: ValueError: no such option"):
+        ran.ratio("peer", "ours")
+    assert ran.told("peer", "ours").startswith("no ratio: ") and ran.median("ours") == 1.0
+    never = Sides(
+        {"ours": clock.takes(1.0), "peer": clock.takes(60.0)},
+        arrived=lambda side, result: side == "ours",
+        clock=clock,
+    ).run(2)
+    with pytest.raises(NoRatioError, match="did not get there"):
+        never.ratio("peer", "ours")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_queue_costs_is_nothing_between_equals_and_turns_round_with_the_sides(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    falling = 0.1 + 0.4 * np.exp(-np.arange(61) / 15)
+    one, other = (falling + 0.03 * rng.standard_normal((5, 61)) for _ in range(2))
+    assert share_of_labels(one, one) == 1.0 and more_error(one, one) == 0.0
+    assert share_of_labels(one, other) * share_of_labels(other, one) == pytest.approx(1.0)
+    assert more_error(one, other) == pytest.approx(-more_error(other, one))
+
+
+def test_what_a_queue_costs_between_equals_is_no_more_on_the_one_side_than_on_the_other() -> None:
+    """Curves of one kind, drawn anew: the estimates lie about no difference (they lay 14 % above)."""
+    rng, logs = np.random.default_rng(0), []
+    falling = 0.1 + 0.4 * np.exp(-np.arange(61) / 15)
+    for _ in range(200):
+        one, other = (falling + 0.03 * rng.standard_normal((5, 61)) for _ in range(2))
+        logs.append(np.log(share_of_labels(one, other)))
+    assert abs(np.mean(logs)) < 3 * np.std(logs) / 200**0.5
+
+
+def test_sides_of_label_efficiency_are_the_inverse_when_exchanged() -> None:
+    rng = np.random.default_rng(0)
+    one, other = ({k: rng.integers(0, 40, 12) / 97 for k in ("area", "final")} for _ in range(2))
+    there, back, same = compared(one, other), compared(other, one), compared(one, one)
+    assert there.ratio * back.ratio == pytest.approx(1.0) and there.mean == pytest.approx(-back.mean)
+    assert there.below == back.above and there.p == back.p
+    assert same[:3] == (1.0, 0.0, 0.0) and same.below == same.above == (0, 0) and same.p == (1.0, 1.0)
+
+
+def test_compared_sides_differ_in_one_thing() -> None:
+    from benchmarks.label_efficiency import OURS, PAIRS
+
+    for one, other, _ in PAIRS:
+        assert sum(a != b for a, b in zip(OURS[one], OURS[other], strict=True)) == 1, (one, other)
+
+
+def test_default_is_what_a_new_project_has() -> None:
+    from benchmarks.label_efficiency import OURS
+    from workbench.sessions import simulate
+
+    new = default()
+    said = inspect.signature(simulate).parameters
+    assert (said["classifier"].default, said["policy"].default) == (new.classifier, new.policy)
+    assert OURS["auto"] == (new.policy, new.options["choice"])
+
+
+def test_kept_lines_say_what_code_they_are_of() -> None:
+    assert set(kept.stamp()) == {"commit", "code", "processor"} and len(kept.code_hash()) == 12
+    lines = [json.loads(line) for line in LABEL_EFFICIENCY.read_text().splitlines()]
+    assert all(line["commit"] and line["code"] for line in lines)
+    assert kept.origins([{"commit": "a", "code": "1"}] * 2) == "Lines: 2 of a (code 1)."
+    assert "several versions" in kept.origins([{"commit": "a", "code": "1"}, {"commit": "b", "code": "2"}])
+
+
+def test_the_code_has_another_hash_when_it_changes(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    before = kept.code_hash(tmp_path)
+    kept.code_hash.cache_clear()
+    (tmp_path / "a.py").write_text("x = 2\n")
+    assert kept.code_hash(tmp_path) != before
+
+
+@pytest.mark.parametrize("name", benchmark.names())
+def test_a_benchmark_takes_its_options_by_its_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        benchmark.main([name, "--help"])
+    assert ended.value.code == 0 and "usage" in capsys.readouterr().out
+
+
+def test_an_option_with_a_value_reaches_its_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import batches, desk
+
+    heard: list[Sequence[str]] = []
+    for module in (batches, desk):
+        monkeypatch.setattr(module, "main", heard.append)
+    assert benchmark.main(["batches", "--seeds", "1"]) == benchmark.main(["desk", "--kind", "photos"]) == 0
+    assert heard == [["--seeds", "1"], ["--kind", "photos"]]
+    assert benchmark.main(["timing"]) == benchmark.main(["own_projects"]) == 2
+    assert benchmark.main(["label_efficiency.rounds", "--seeds", "1"]) == 2
+
+
+def mentioned() -> list[tuple[str, str]]:
+    """(page, command) of every `python -m benchmarks...` with its options that a page prints."""
+    found = []
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        commands = re.findall(r"python -m (benchmarks[^`|]*?)(?=`|  |$)", text)
+        found += [(page.name, command.strip().rstrip(".,;:)")) for command in commands]
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize(("page", "command"), mentioned())
+def test_a_printed_benchmark_command_is_one_that_its_parser_takes(
+    page: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module, *words = shlex.split(command.replace("...", "digits").split(" | ")[0])
+    _, _, name = module.partition(".")
+    if name in ("", "trials"):
+        if not words:
+            return
+        if name == "trials":
+            pytest.skip("trials have names, which tests/test_trials.py reads")
+        name, words = words[0], words[1:]
+    file, _, function = name.partition(".")
+    path = ROOT / "benchmarks" / f"{file}.py"
+    assert path.is_file(), f"{page}: {command}"
+    if function:
+        work = getattr(importlib.import_module(f"benchmarks.{file}"), function, None)
+        assert callable(work) and set(words) <= {"--quick"}, f"{page}: {command}"
+        return
+    with pytest.raises(SystemExit):
+        importlib.import_module(f"benchmarks.{file}").main(["--help"])
+    known = capsys.readouterr().out
+    options = {word.partition("=")[0] for word in words if word.startswith("--")}
+    assert all(option in known for option in options), f"{page}: {command}"
+
+
+def test_figures_of_the_front_page_are_those_of_the_kept_lines() -> None:
+    """README, index and policies say what the command beside them prints."""
+    from benchmarks.label_efficiency import OTHERS, figures
+
+    given = argparse.Namespace(
+        out=LABEL_EFFICIENCY, sets=OTHERS, sides=("random", "auto"), first_seed=0, seeds=3, questions=100
+    )
+    found = figures(given)
+    assert list(found) == list(OTHERS)
+    sides = {
+        side: {what: np.array([found[name][side][what] for name in found]) for what in ("area", "final")}
+        for side in given.sides
+    }
+    c = compared(sides["auto"], sides["random"])
+    ends = {side: f"{100 * values['final'].mean():.1f} %" for side, values in sides.items()}
+    readme, index, policies, model = (
+        " ".join((ROOT / place).read_text(encoding="utf-8").split())
+        for place in ("README.md", "docs/index.md", "docs/policies.md", "docs/models/large-margin.md")
+    )
+    for page in (readme, index):
+        assert ends["auto"] in page and ends["random"] in page
+    for page in (readme, policies, model):
+        assert f"{c.ratio:.3f}" in page
+    assert f"lower on {c.below[0]} of the {len(found)}" in readme
+    assert f"{-100 * c.difference:.1f} points lower in the median" in policies
