@@ -244,11 +244,12 @@ def _labelling_round(n_classes: int, quick: bool) -> bool:
     each = {side: 100 * ran.median(side) for side in ran.works}  # milliseconds a round
     most = 1e3 * float(np.median([max(ten) for ten in ran.results["default"]]))
     met = ran.ratio("peer", "default").value >= 10
+    said = f"rounds from 91 to 100 labels, 10,000 x {X.shape[1]}, {len(pool.classes)} classes, {new.policy}"
+    peer = f"scikit-activeml over scikit-learn's GP {each['peer']:.0f} ms"
     print(
-        f"rounds from 91 to 100 labels, 10,000 x {X.shape[1]}, {len(pool.classes)} classes, {new.policy}: "
-        f"the default {each['default']:.0f} ms in the mean, {most:.0f} at most | scikit-activeml over "
-        f"scikit-learn's GP {each['peer']:.0f} ms | {ran.told('peer', 'default')} "
-        f"(goal 10x) {'met' if met else 'not met'}; no geometry chosen: {each['fixed']:.0f} ms, {ran.told('peer', 'fixed')}",
+        f"{said}: the default {each['default']:.0f} ms in the mean, {most:.0f} at most | {peer} | "
+        f"{ran.told('peer', 'default')} (goal 10x) {'met' if met else 'not met'}; "
+        f"no geometry chosen: {each['fixed']:.0f} ms, {ran.told('peer', 'fixed')}",
         flush=True,
     )
     return met
