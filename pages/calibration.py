@@ -39,7 +39,7 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
     )
     job = seeing.cross_validation(session, model)
     if job.status != "done":
-        widgets.job_panel(job, f"cross-{model.number}")
+        widgets.job_panel(job, f"cross-{model.number}", again=True)
         return None
     items, codes, p = job.result
     return items, codes, p, f"5-fold cross-validation on {plural(len(items), 'label')}"
@@ -153,7 +153,7 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
                 or "own"
             )
     code = None if which == 0 else int(which) - 1
-    shown = seeing.calibration(session.id, model, items, codes, version, bins, code, crossed)
+    shown = seeing.calibration(model, items, codes, version, bins, code, crossed)
     h = shown.histogram
     with verdict:
         event = "" if code is None else str(model.classes[code])
@@ -233,7 +233,7 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
         )
         rows = []
         for name, title in versions.items():
-            one = seeing.calibration(session.id, model, items, codes, name, bins, None, None)
+            one = seeing.calibration(model, items, codes, name, bins, None, None)
             beta = protocols.temperature_of(model.estimator)
             note = {
                 "own": "What the program uses."

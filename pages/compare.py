@@ -374,7 +374,7 @@ def when_to_stop(found: comparison.Comparison, results: StudyResult) -> None:
         )
         job = comparison.advice(found, policy, seed)
         if job.status != "done":
-            widgets.job_panel(job, "stop-advice")
+            widgets.job_panel(job, "stop-advice", again=True)
             return
         stopping.shown(*job.result)
 

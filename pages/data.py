@@ -70,6 +70,7 @@ def card(name: str) -> None:
                 with st.spinner("Opening the pool"):
                     forms.start(name, forms.Settings(name=entry.title))
             if st.button("Options", key=f"options-{name}", type="tertiary", icon=":material/tune:"):
+                ask_no_more()
                 options_of(name)
 
 
@@ -79,7 +80,7 @@ def own_card() -> None:
         st.caption(
             "Drop a file here: a table (CSV, Excel, Parquet, JSON), texts a line each, a zip of images, "
             "Label Studio's tasks, a Hugging Face folder, or a project's bundle.  \n"
-            f"up to {uploads.MAX_BYTES // 2**20} MB · stays on this machine"
+            f"up to {uploads.most_bytes() >> 20} MB · stays on this machine"
         )
         bringing.drop_zone()
 
@@ -92,7 +93,8 @@ def ago(time: str) -> str:
         then = datetime.fromisoformat(time)
     except ValueError:
         return "never"
-    minutes = (datetime.now(UTC) - then).total_seconds() / 60
+    # another server's clock may be ahead
+    minutes = max(0.0, (datetime.now(UTC) - then).total_seconds() / 60)
     for limit, size, word in ((60, 1, "minute"), (60 * 36, 60, "hour"), (60 * 24 * 60, 60 * 24, "day")):
         if minutes < limit:
             n = int(minutes // size)
@@ -167,6 +169,7 @@ def more_of(record: Any) -> None:
             current.choose(None)
         st.rerun()
     if st.button("Delete", key=f"delete-{record.id}", icon=":material/delete:", width="stretch"):
+        ask_no_more()
         delete(record)
 
 
@@ -195,7 +198,12 @@ def delete(record: Any) -> None:
             st.rerun()
 
 
-@st.dialog("There is a project on this data")
+def ask_no_more() -> None:
+    """The question about an existing project was closed, or another dialog takes its place."""
+    st.session_state.pop(forms.EXISTING, None)
+
+
+@st.dialog("There is a project on this data", on_dismiss=ask_no_more)
 def which_project() -> None:
     """Asked before a second project is made on the same data."""
     from workbench.store import Store
@@ -203,7 +211,7 @@ def which_project() -> None:
     found, source, chosen, options = st.session_state[forms.EXISTING]
     record = next((p for p in Store.open().projects() if p.id == found), None)
     if record is None:
-        st.session_state.pop(forms.EXISTING, None)
+        ask_no_more()
         st.rerun()
         return
     n_labelled = Store.open().n_labelled(record)
@@ -213,11 +221,11 @@ def which_project() -> None:
     )
     with st.container(horizontal=True):
         if st.button("Go on with it", type="primary", key="go-on-with-it"):
-            st.session_state.pop(forms.EXISTING, None)
+            ask_no_more()
             bringing.leave()
             go_on(record.id)
         if st.button("Start a new one", key="start-a-new-one"):
-            st.session_state.pop(forms.EXISTING, None)
+            ask_no_more()
             bringing.leave()
             with st.spinner("Opening the pool"):
                 forms.start(source, chosen, options=options, again=True)
@@ -279,6 +287,7 @@ def known_sets() -> None:
         if st.button("Start labelling", key="start-known"):
             start_known(name, forms.Settings(name=present[name].name.replace("_", " ")))
         if st.button("Options", key="options-known", type="tertiary", icon=":material/tune:"):
+            ask_no_more()
             options_of_known(present[name])
 
 
@@ -348,8 +357,6 @@ for grid in ("pools", "projects", "projects-older", "projects-archived"):
     )
 st.title("Data")
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
-if forms.EXISTING in st.session_state:
-    which_project()
 if bringing.PLACE in st.session_state:
     bringing.page()
 elif LEARNING in st.session_state:
@@ -358,4 +365,7 @@ else:
     projects()
     preferring.panel()
     pools()
+# last: whoever opened another dialog in this run does not want to be asked any more
+if forms.EXISTING in st.session_state:
+    which_project()
     known_sets()

@@ -15,6 +15,7 @@ from workbench.app import (
     exports,
     frame,
     history,
+    labelling_speed,
     login,
     review,
     seeing,
@@ -110,14 +111,14 @@ def fits_table(session: Any) -> None:
 def fits_curve(session: Any) -> None:
     from workbench.figures.curves import learning_curve, summarise
 
-    measured = [r for r in session.rounds if r.n_test]
+    measured = labelling_speed.latest_at_each([r for r in session.rounds if r.n_test])
     if len(measured) < 2:
         return
     at = [r.n_labelled for r in measured]
     fig = learning_curve(
         [summarise("error", [(at, [r.error for r in measured])])], measure="Error", height=280
     )
-    widgets.figure(fig, "fits-curve", "Error against labels, a point a fit")
+    widgets.figure(fig, "fits-curve", "Error against labels, the last fit at each number of labels")
 
 
 def remembered(key: str, stamp: Any, make: Callable[[], Any]) -> Any:
@@ -156,10 +157,13 @@ def doubts(rows: list[review.Decision], state: Any) -> dict[int, review.Opinion]
             st.markdown("Each label is being compared with a model that did not see it.")
         else:
             st.markdown(verbatim(job.error or "The comparison with a model was cancelled."))
-        again = not job.active and (newer or job.status == "cancelled")
-        if again and st.button("Look again", key="review-newer", type="tertiary", icon=":material/refresh:"):
+            widgets.try_again(job, "review-again-cross")
+        if (
+            not job.active
+            and newer
+            and st.button("Look again", key="review-newer", type="tertiary", icon=":material/refresh:")
+        ):
             st.session_state[key] = session.model or model
-            seeing.cross_validation(session, st.session_state[key], again=True)
             st.rerun()
     if job.active:
         widgets.job_panel(job, f"review-cross-{model.number}", height=64)
@@ -349,12 +353,12 @@ def gallery_view(shown: list[review.Decision], found: Any) -> None:
         shown = shown[:MOST_IN_GALLERY]
     chosen = [st.session_state.get(f"review-{name}") for name in ("kind", "class", "person")]
     # which decisions these are does not follow what is changed in them: they stay where they are
-    key, stamp = f"review-cards-{session.id}-{me.annotator}", repr((chosen, bool(found)))
-    kept = st.session_state.get(key)
-    if kept is None or kept[0] != stamp:
-        picture = desk.picture_address(me)
-        kept = st.session_state[key] = (stamp, review.gallery(session.pool, shown, found, picture))
-    desk.mount_gallery(me, kept[1], stamp)
+    # while this visit lasts; the address of the pictures runs out with the desk's token
+    picture = desk.picture_address(me)
+    key = f"review-cards-{session.id}-{me.annotator}"
+    stamp = repr((chosen, bool(found), st.session_state[frame.VISIT], crc32(picture.encode())))
+    cards = remembered(key, stamp, lambda: review.gallery(session.pool, shown, found, picture))
+    desk.mount_gallery(me, cards, stamp)
 
 
 def look_twice(state: Any) -> None:

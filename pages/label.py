@@ -96,11 +96,6 @@ def progress_line(session: Any) -> None:
         )
 
 
-def knows_all(pool: Any) -> bool:
-    """Whether every item that may be asked about has a class the pool knows."""
-    return pool.truth is not None and bool((pool.truth[pool.trainable] >= 0).all())
-
-
 def oracle_controls(session: Any) -> None:
     job = manager().get(session.id, "oracle")
     with st.container(border=True, key="oracle"):
@@ -157,16 +152,27 @@ def how_it_goes(session: Any) -> None:
     from workbench.figures.curves import learning_curve, summarise
 
     yours = summarise("you and the machine", [([r.n_labelled for r in rounds], [r.error for r in rounds])])
-    reach = oracle.budget_for(rounds[-1].n_labelled, len(session.classes))
-    runs, job = oracle.baseline(session, reach)
+    runs, job = oracle.baseline(session, oracle.reach_for(rounds[-1].n_labelled))
     curves = [yours, summarise("random questions", runs, baseline=True)]
     widgets.figure(
         learning_curve(curves, height=320, marks=labelling_speed.changes(session.events)),
         "error-curve",
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
     )
-    if job is not None:  # the fragment around this looks again by itself
-        st.caption(f"Random baseline: {percent(job.fraction, 0)} done")
+    rival_line(job)
+
+
+def rival_line(job: Any) -> None:
+    """How far random questions are; the fragment around this looks again by itself."""
+    if job is None:
+        return
+    if job.active:
+        st.caption(f"Random questions from the same start: {percent(job.fraction, 0)} done")
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="rival-again"):
+        why = f" could not be computed: {verbatim(job.error)}" if job.error else " were cancelled."
+        st.caption(f"Random questions{why}")
+        widgets.try_again(job, "rival-try-again")
 
 
 def kept_for_measuring(settings: Any) -> str:
@@ -276,7 +282,7 @@ def changed(change: Any) -> None:
 def taken_over(session: Any) -> str:
     """What came with the pool's own column, where it knows some of the classes."""
     pool = session.pool
-    if pool.truth is None or not pool.has_truth or knows_all(pool):
+    if pool.truth is None or not pool.has_truth or oracle.knows_all(pool):
         return ""
     learned = int((pool.truth[pool.trainable] >= 0).sum())
     measured = 0 if pool.test is None else len(pool.test.test)
@@ -330,5 +336,5 @@ if st.session_state.get(OPEN) == session.id:
 desk.mount(session)
 progress(session)
 curve(session)
-if session.pool.has_truth and knows_all(session.pool):
+if session.pool.has_truth and oracle.knows_all(session.pool):
     oracle_controls(session)

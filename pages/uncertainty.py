@@ -184,7 +184,7 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
 
 def waiting(job: Any, key: str) -> None:
     if job.active or job.status in ("failed", "cancelled"):
-        widgets.job_panel(job, key)
+        widgets.job_panel(job, key, again=True)
     else:
         st.rerun()
 

@@ -161,9 +161,9 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
 def test_what_is_measured_is_kept(wine: Session) -> None:
     model = view_of(wine).model
     items, codes = wine.held_out()
-    once = seeing.calibration(wine.id, model, items, codes, "own", 7, None, None)
-    assert seeing.calibration(wine.id, model, items, codes, "own", 7, None, None) is once
-    assert seeing.calibration(wine.id, model, items, codes, "own", 8, None, None) is not once
+    once = seeing.calibration(model, items, codes, "own", 7, None, None)
+    assert seeing.calibration(model, items, codes, "own", 7, None, None) is once
+    assert seeing.calibration(model, items, codes, "own", 8, None, None) is not once
 
 
 def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
@@ -171,14 +171,14 @@ def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
 
     model = view_of(wine).model
     items, codes = wine.held_out()
-    one = seeing.calibration(wine.id, model, items[codes == 1], codes[codes == 1], "own", 10, None, None)
+    one = seeing.calibration(model, items[codes == 1], codes[codes == 1], "own", 10, None, None)
     assert one.n == (codes == 1).sum() and np.isfinite([one.ece.value, one.nll, one.brier, one.maximum]).all()
     assert one.histogram.right.sum() + one.histogram.wrong.sum() == one.n
     drawn = reliability_diagram(one.table, band=one.band)
     assert len(drawn.data) == 2
     assert confidence_histogram(one.histogram).data
     with pytest.raises(InputError, match="nothing to measure"):
-        seeing.calibration(wine.id, model, items[:0], codes[:0], "own", 10, None, None)
+        seeing.calibration(model, items[:0], codes[:0], "own", 10, None, None)
 
 
 @pytest.mark.slow

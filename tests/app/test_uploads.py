@@ -95,7 +95,7 @@ def test_what_cannot_be_a_pool_is_refused(name: str, data: bytes, words: str) ->
 
 
 def test_size_is_checked_on_the_server_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "MAX_BYTES", 10)
+    monkeypatch.setattr(uploads, "most_bytes", lambda: 10)
     with pytest.raises(InputError, match="can be uploaded"):
         uploads.check("x.csv", b"x" * 11)
 

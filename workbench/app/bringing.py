@@ -12,6 +12,7 @@ import streamlit as st
 
 from workbench.app import auditing, current, forms, frame, login, opening, uploads
 from workbench.app.seeing import cached
+from workbench.app.stamps import stamp
 from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools.formats import endings_of, format_of
@@ -65,7 +66,7 @@ def drop_zone() -> None:
         type=list(endings_of()),
         key="upload",
         label_visibility="collapsed",
-        max_upload_size=uploads.MAX_BYTES >> 20,
+        max_upload_size=uploads.most_bytes() >> 20,
     )
     if file is not None:
         try:
@@ -77,11 +78,20 @@ def drop_zone() -> None:
     with st.popover("A folder on this machine", icon=":material/folder_open:", type="tertiary", key="folder"):
         path = st.text_input("Path", key="folder-path", placeholder="/home/me/photos", max_chars=4_000)
         if st.button("Open", key="open-folder", disabled=not path.strip()):
-            place = Path(path.strip()).expanduser()
-            if place.exists():
-                bring(str(place.resolve()))
+            found = place_of(path.strip())
+            if found is not None:
+                bring(found)
             else:
                 st.error(f"There is nothing at {verbatim(path, 200)}.", icon=":material/error:")
+
+
+def place_of(path: str) -> str | None:
+    """Where a path that was typed leads; None where nothing is, or it is no path at all."""
+    try:
+        place = Path(path).expanduser()
+        return str(place.resolve()) if place.exists() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
 
 
 def bring(path: str) -> None:
@@ -248,8 +258,8 @@ def looked_at(path: str, options: Mapping[str, Any], known: TableReport | None =
     """The table under these options; read once for the same ones, and not at all where it is known."""
     from workbench.pools import inspect_table
 
-    stamp = Path(path).stat().st_mtime_ns
-    return cached(("brought", path, stamp, repr(options)), lambda: known or inspect_table(path, **options))
+    key = ("brought", path, stamp(path, options), repr(options))
+    return cached(key, lambda: known or inspect_table(path, **options))
 
 
 def editor(report: TableReport, path: str) -> dict[str, Any]:
@@ -377,7 +387,7 @@ def folder_of_pictures(options: dict[str, Any]) -> None:
         st.markdown("**The pictures**: a zip of them, or their folder on this machine")
         file = st.file_uploader(
             "Pictures", type=["zip"], key="upload-pictures", label_visibility="collapsed",
-            max_upload_size=uploads.MAX_BYTES >> 20,
+            max_upload_size=uploads.most_bytes() >> 20,
         )  # fmt: skip
         path = ""
         if not login.required():
@@ -400,7 +410,7 @@ def own_vectors() -> str | None:
         "Vectors",
         type=["npz", "parquet", "pq"],
         key="upload-vectors",
-        max_upload_size=uploads.MAX_BYTES >> 20,
+        max_upload_size=uploads.most_bytes() >> 20,
     )
     return None if file is None else f"{PREFIX}{auditing.kept(file.name, file.getvalue())}"
 
@@ -428,8 +438,6 @@ def own_encoder(kind: str) -> str | None:
 
 def images(path: str, file: File) -> None:
     """Images: what the model sees of them, a look at them, and the start."""
-    from workbench.pools import load_pool
-
     features = st.selectbox(
         "Features", list(FEATURES), format_func=lambda key: FEATURES[key][0], key="images-features"
     )
@@ -457,7 +465,7 @@ def images(path: str, file: File) -> None:
                 return  # how far it is stands in its place
         else:
             with st.spinner("Reading the images"):
-                pool = cached(("upload", path, *sorted(options.items())), lambda: load_pool(path, **options))
+                pool = read_whole(path, options)
     except InputError as error:
         said(error)
         if "resize=" in str(error) or "mode=" in str(error):
@@ -469,15 +477,21 @@ def images(path: str, file: File) -> None:
 
 def whole(path: str, file: File) -> None:
     """A file whose columns need no decisions, such as arrays: it is opened, shown and started."""
-    from workbench.pools import load_pool
-
     with st.spinner("Reading the file"):
-        pool = cached(("upload", path), lambda: load_pool(path))
+        pool = read_whole(path, {})
     if pool.kind == "image":
         images(path, file)
         return
     preview(pool)
     start("own", pool.kind, file.stem, len(pool.classes), not pool.has_truth, "good\nbad", path, {})
+
+
+def read_whole(path: str, options: Mapping[str, Any]) -> Pool:
+    """The pool behind a file or a folder, read once while nothing in it changes."""
+    from workbench.pools import load_pool
+
+    key = ("upload", path, stamp(path, options), repr(sorted(options.items())))
+    return cached(key, lambda: load_pool(path, **options))
 
 
 def preview(pool: Any) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.app import login, sharing
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached
+from workbench.app.stamps import stamp
 from workbench.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
@@ -113,7 +114,15 @@ class Source:
             n_classes, known = len(pool.classes), int((pool.truth >= 0).sum())
             return replace(self, kind=pool.kind, n_classes=n_classes, n_asked=asked_of(known, n_classes))
 
-        return cached(("comparison-source", self.pool, repr(sorted(self.options.items()))), look)
+        return cached(
+            (
+                "comparison-source",
+                self.pool,
+                stamp(self.pool, self.options),
+                repr(sorted(self.options.items())),
+            ),
+            look,
+        )
 
 
 def asked_of(n_items: int, n_classes: int) -> int:

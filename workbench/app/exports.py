@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import streamlit as st
 
-from workbench.app import auditing
+from workbench.app import auditing, uploads
 from workbench.app.downloads import button
 from workbench.app.text import verbatim
 from workbench.errors import InputError
@@ -123,12 +123,18 @@ def _importer(session: Any) -> None:
     """Labels from a file."""
     st.caption("Labels made elsewhere, matched by id. One undo takes them all back.")
     kind = st.selectbox("Format", list(IMPORTS), format_func=lambda f: _NAMES.get(f, f), key="import-format")
-    file = st.file_uploader("File", key="import-file", label_visibility="collapsed", max_upload_size=200)
+    file = st.file_uploader(
+        "File",
+        key="import-file",
+        label_visibility="collapsed",
+        max_upload_size=uploads.most_bytes() >> 20,
+    )
     if file is not None and st.button("Import", key="import", type="primary"):
         try:
             if is_history(file.getvalue(), kind):
+                before = dict(session.state.labels)
                 session.take_history(read_history(file.getvalue(), session.pool, kind))
-                n = session.state.n_labelled
+                n = len(session.state.labels.items() - before.items())
             else:
                 pairs = import_labels(file.getvalue(), session.pool, kind, session.classes)
                 session.import_labels(pairs, file.name)

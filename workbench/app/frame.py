@@ -51,6 +51,10 @@ DARK = (
 )
 
 
+VISIT = "visit"
+"""In the session state: a number that grows whenever another page is entered."""
+
+
 class PageEndsError(Exception):
     """The page has said all it can; what the frame draws after it still comes."""
 
@@ -80,6 +84,9 @@ def run(pages: Sequence[Any]) -> None:
         refused = str(error)
     except InputError as error:
         problem = str(error)
+    if st.session_state.get("page-shown") != chosen.url_path:
+        st.session_state["page-shown"] = chosen.url_path
+        st.session_state[VISIT] = st.session_state.get(VISIT, 0) + 1
     named = [chosen.title, *([opened.project.name] if opened is not None else []), "Workbench"]
     st.set_page_config(page_title=" · ".join(named))
     side = st.sidebar.container(key="side")

@@ -8,10 +8,12 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal
+from hashlib import sha256
+from typing import Any, Literal, TypeVar
 
 from workbench.errors import Cancelled, InputError
 
+Inputs = TypeVar("Inputs")
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
 _ACTIVE = ("waiting", "running")
 _MAX_ENDED = 200
@@ -151,6 +153,37 @@ class JobManager:
         ).start()
         return job
 
+    def compute(
+        self,
+        owner: str,
+        inputs: Inputs,
+        work: Callable[[Job, Inputs], Any],
+        *,
+        title: str = "",
+        lane: str = "refit",
+    ) -> Job:
+        """The job that computes a value from its inputs and from nothing else; found again by them.
+
+        One that failed or was cancelled is a state that stays until it is let go of (`forget`), which
+        *Try again* of its panel does.
+
+        Args:
+            owner: whose it is.
+            inputs: a frozen dataclass with all that the value depends on. Its printed form is the key, so
+                what another field stands for (a pool, of its fingerprint) is left out of it (`repr=False`).
+            work: called with the job and the inputs; a function of a module, which sees nothing else.
+            title: for people.
+            lane: which queue it waits in.
+
+        Returns:
+            The job, running or ended.
+        """
+        kind = kind_of(inputs)
+        present = self.get(owner, kind)
+        if present is not None:
+            return present
+        return self.submit(owner, kind, lambda job: work(job, inputs), title=title, lane=lane)
+
     def get(self, owner: str, kind: str) -> Job | None:
         """The newest job of this owner and kind, running or ended."""
         with self._lock:
@@ -214,13 +247,18 @@ class JobManager:
             job.status = "cancelled"
         except InputError as error:
             job.error, job.status = str(error), "failed"
-        except Exception as error:
+        except BaseException as error:  # a thread of its own: code of a person's may end by SystemExit
             job.details = traceback.format_exc()
             job.error = f"{type(error).__name__}: {error}"
             job.status = "failed"
         else:
             job.fraction = 1.0
             job.status = "done"
+
+
+def kind_of(inputs: object) -> str:
+    """The kind of the job that computes a value from these inputs."""
+    return f"{type(inputs).__name__}-{sha256(repr(inputs).encode()).hexdigest()[:16]}"
 
 
 @cache

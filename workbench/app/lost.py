@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 def is_gone(record: ProjectSummary) -> bool:
     """Whether the pool was a file or folder that is not where it was."""
     name = str(record.pool["name"])
-    return name not in POOLS and Path(name).is_absolute() and not Path(name).exists()
+    place = Path(name)
+    if name in POOLS or not place.is_absolute():
+        return False
+    try:
+        return not place.exists()
+    except OSError:  # where the server may not look, or on a disk that is away
+        return True
 
 
 def is_kept(project: str) -> bool:

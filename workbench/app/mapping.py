@@ -230,7 +230,7 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
         learner = Learner(session.pool, classifier, seed=int(session.settings["seed"]), classes=model.classes)
         return learner.fit(model.items, model.codes, number=model.number)
 
-    return _made(session, ("kind", classifier, base.key), make, title, lambda m: title)
+    return _made(session, ("kind", classifier, base.model.uid), make, title, lambda m: title)
 
 
 def _made(
@@ -245,7 +245,7 @@ def _made(
     if job is not None and job.status == "done":
         # the newest models are kept with their jobs
         return View(job.result, key, name(job.result)), None
-    if job is None or job.status == "cancelled":
+    if job is None:
 
         def work(job: Job) -> FittedModel:
             job.report(0.1, "fitting on its labels")

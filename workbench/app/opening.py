@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -12,6 +11,7 @@ import streamlit as st
 from workbench.app import login, widgets
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached
+from workbench.app.stamps import stamp
 from workbench.errors import InputError
 from workbench.pools.features.vectors import is_vectors
 from workbench.progress import watched
@@ -71,11 +71,9 @@ def pool_of(path: str, options: Mapping[str, Any]) -> Pool | None:
 
 
 def _key(path: str, options: Mapping[str, Any]) -> str:
-    place = Path(path)
-    stamp = place.stat().st_mtime_ns if place.exists() else 0
     person = login.of_page() if login.required() else None
     who = "" if person is None else person.key
-    return sha256(repr((path, stamp, sorted(options.items()), who)).encode()).hexdigest()[:16]
+    return sha256(repr((path, stamp(path, options), sorted(options.items()), who)).encode()).hexdigest()[:16]
 
 
 def _submit(path: str, options: Mapping[str, Any], key: str) -> Job:

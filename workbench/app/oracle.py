@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from workbench.app.jobs import Job, manager
+from workbench.sessions.spec import with_choice
 from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
+    from workbench.pools import Pool
     from workbench.sessions import Session
 
 BASELINE_SEEDS = 3
@@ -54,55 +57,106 @@ def answer_by_oracle(session: Session, n: int) -> Job:
 Points = list[tuple[list[int], list[float]]]
 
 
-def baseline(session: Session, budget: int) -> tuple[Points, Job | None]:
-    """What random questions would have reached on the same test items: three runs, in the background.
+@dataclass(frozen=True)
+class Rival:
+    """What the curve of random questions depends on.
+
+    It is the person's own start, model and way of choosing what the model sees; only the questions differ.
+
+    Attributes:
+        pool: fingerprint.
+        classifier: registry name.
+        options: of the classifier, printed.
+        start: the items of the person's first fit, from which these runs begin too.
+        measured: test items the error is measured on; 0 for all.
+        seed: of the project: the same test items.
+        budget: labels asked for after the start.
+        of: the pool.
+        given: the options.
+    """
+
+    pool: str
+    classifier: str
+    options: str
+    start: tuple[int, ...]
+    measured: int
+    seed: int
+    budget: int
+    of: Pool = field(repr=False, compare=False)
+    given: Mapping[str, Any] = field(repr=False, compare=False)
+
+
+def knows_all(pool: Pool) -> bool:
+    """Whether every item that may be asked about has a class the pool knows."""
+    return pool.truth is not None and bool((pool.truth[pool.trainable] >= 0).all())
+
+
+def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
+    """What random questions to the same model would have reached from the same first labels: three runs.
 
     Args:
-        session: of a project whose pool has truth.
-        budget: labels asked for in each run.
+        session: of a project.
+        reach: labels to get to, the first ones counted.
 
     Returns:
-        (numbers of labels, errors) of each run as far as it got, and the job while it runs.
+        (numbers of labels, errors) of each run as far as it got, and the job unless it is done. Nothing where
+        the comparison would not be fair: before the first fit, of a pool that does not know the class of
+        every item, and where the first items are of one class by the pool's own account.
     """
-    kind = f"baseline-{budget}"
-    job = manager().get(session.id, kind)
-    if job is None:
-
-        def work(job: Job) -> Points:
-            from workbench.sessions import simulate
-            from workbench.sessions.spec import with_choice
-
-            runs: Points = []
-            classifier = session.settings["classifier"]
-            options = with_choice(classifier, session.settings["options"], "fixed")
-            for seed in range(BASELINE_SEEDS):
-                labels: list[int] = []
-                errors: list[float] = []
-                runs.append((labels, errors))
-                rounds = simulate(
-                    session.pool,
-                    classifier,
-                    "random",
-                    options=options,
-                    measured=int(session.settings.get("measured", 0)),
-                    budget=budget,
-                    batch=2,
-                    seed=seed,
-                )
-                for done in rounds:
-                    labels.append(done.n_labelled)
-                    errors.append(done.error)
-                    fraction = (seed + (done.n_labelled - labels[0]) / budget) / BASELINE_SEEDS
-                    # a copy: the page may read while the next point is added
-                    job.report(fraction, "random baseline", partial=[(list(a), list(b)) for a, b in runs])
-            return runs
-
-        job = manager().submit(session.id, kind, work, title="Random baseline", lane="study")
+    pool = session.pool
+    start = first_items(session)
+    if not start or not knows_all(pool) or pool.test is None:
+        return [], None
+    assert pool.truth is not None
+    if len(set(pool.truth[list(start)].tolist())) < 2 or reach <= len(start):
+        return [], None
+    chosen = session.settings
+    options = with_choice(chosen["classifier"], chosen["options"], "fixed")
+    rival = Rival(
+        pool.fingerprint, str(chosen["classifier"]), repr(sorted(options.items())), start,
+        int(chosen.get("measured", 0)), int(chosen["seed"]), reach - len(start), pool, options,
+    )  # fmt: skip
+    job = manager().compute(session.id, rival, _run_rival, title="Random questions", lane="study")
     found = job.result if job.status == "done" else job.partial
-    return found or [], job if job.active else None
+    return found or [], None if job.status == "done" else job
 
 
-def budget_for(n_labelled: int, n_classes: int) -> int:
-    """How far the baseline should reach beside a person: in steps, so that it is rarely run again."""
+def first_items(session: Session) -> tuple[int, ...]:
+    """The items that a project's first fit learnt from, in their order; none before it."""
+    rounds = session.rounds
+    return tuple(rounds[0].queried.tolist()) if rounds else ()
+
+
+def _run_rival(job: Job, rival: Rival) -> Points:
+    from workbench.sessions import simulate
+
+    runs: Points = []
+    for seed in range(BASELINE_SEEDS):
+        labels: list[int] = []
+        errors: list[float] = []
+        runs.append((labels, errors))
+        rounds = simulate(
+            rival.of,
+            rival.classifier,
+            "random",
+            options=rival.given,
+            initial=rival.start,
+            measured=rival.measured,
+            measured_by=rival.seed,
+            budget=rival.budget,
+            batch=2,
+            seed=seed,
+        )
+        for done in rounds:
+            labels.append(done.n_labelled)
+            errors.append(done.error)
+            fraction = (seed + (done.n_labelled - labels[0]) / rival.budget) / BASELINE_SEEDS
+            # a copy: the page may read while the next point is added
+            job.report(fraction, "random questions", partial=[(list(a), list(b)) for a, b in runs])
+    return runs
+
+
+def reach_for(n_labelled: int) -> int:
+    """How far the runs of random questions reach beside a person: in steps: they are rarely run again."""
     reach: Sequence[int] = (60, 120, 250, 500, 1000)
-    return next((b for b in reach if n_labelled <= n_classes + b), reach[-1])
+    return next((n for n in reach if n_labelled <= n), reach[-1])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,17 +20,37 @@ if TYPE_CHECKING:
     from workbench.sessions.insight import Calibration
     from workbench.sessions.model import FittedModel
 
+Inputs = TypeVar("Inputs", bound=Hashable)
 T = TypeVar("T")
 _CACHE: OrderedDict[Hashable, Any] = OrderedDict()
 _LOCK = threading.Lock()
 _KEPT = 64
 
 
+def digest(*arrays: Array) -> str:
+    """What stands for arrays in a key: of their bytes, not of how many they are."""
+    found = sha256()
+    for one in arrays:
+        found.update(repr((one.shape, one.dtype.str)).encode() + np.ascontiguousarray(one).tobytes())
+    return found.hexdigest()[:16]
+
+
+def computed(inputs: Inputs, make: Callable[[Inputs], T]) -> T:
+    """A value made once from its inputs, and from nothing else.
+
+    Args:
+        inputs: a frozen dataclass with all that the value depends on; what stands for another field (a
+            model beside its uid) is left out of the comparison (`compare=False`).
+        make: a function of a module; may run twice when two threads ask at once.
+    """
+    return cached(inputs, lambda: make(inputs))
+
+
 def cached(key: Hashable, make: Callable[[], T]) -> T:
     """A value made once for a key; the newest 64 are kept.
 
     Args:
-        key: must name everything the value depends on.
+        key: must name everything the value depends on; of more than a name or two, take `computed`.
         make: computes it; may run twice when two threads ask at once.
     """
     with _LOCK:
@@ -105,11 +126,11 @@ def why(session: Session, ask: Ask) -> Reason:
     state, settings = session.state, session.settings
     most = int(settings.get("asked_among", 0))
     looked = cached(
-        (session.id, model.number, "drawn", most),
+        (session.id, model.uid, "drawn", most),
         lambda: drawn(open_of(session.pool, state), int(settings["seed"]), model.number, most),
     )
     values = cached(
-        (session.id, model.number, "utilities", policy),
+        (session.id, model.uid, "utilities", policy, most),
         lambda: insight.utilities_or_none(model, policy, looked),
     )
     closed = np.array([*state.answered, *state.evaluation], dtype=np.int64)
@@ -174,8 +195,34 @@ def probability_versions(model: FittedModel) -> dict[str, str]:
     return insight.probability_versions(model)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What a calibration depends on.
+
+    Attributes:
+        uid: of the model.
+        version: of `probability_versions`.
+        bins: B.
+        code: the class whose probability is binned, or None for the prediction.
+        measured: of items, codes and probabilities.
+        model: to measure.
+        items: [n] it never trained on.
+        codes: [n] their classes.
+        crossed: [n, C] probabilities from cross-validation, which then replace the model's.
+    """
+
+    uid: str
+    version: str
+    bins: int
+    code: int | None
+    measured: str
+    model: FittedModel = field(repr=False, compare=False)
+    items: Ints = field(repr=False, compare=False)
+    codes: Ints = field(repr=False, compare=False)
+    crossed: Floats | None = field(repr=False, compare=False)
+
+
 def calibration(
-    owner: str,
     model: FittedModel,
     items: Ints,
     codes: Ints,
@@ -184,59 +231,72 @@ def calibration(
     code: int | None,
     crossed: Floats | None,
 ) -> Calibration:
-    """How honest a model's probabilities are, kept for the next look.
+    """How honest a model's probabilities are, kept for the next look; arguments as in `Reading`."""
+    arrays = [items, codes] if crossed is None else [items, codes, crossed]
+    inputs = Reading(
+        model.uid, version, bins, code, digest(*map(np.asarray, arrays)), model, items, codes, crossed
+    )
+    return computed(inputs, _calibration)
 
-    Args:
-        owner: id of the project.
-        model: to measure.
-        items: [n] it never trained on.
-        codes: [n] their classes.
-        version: of `probability_versions`.
-        bins: B.
-        code: the class whose probability is binned, or None for the prediction.
-        crossed: [n, C] probabilities from cross-validation, which then replace the model's.
+
+def _calibration(given: Reading) -> Calibration:
+    from workbench.sessions import insight
+
+    return insight.calibration(
+        given.model,
+        n_bins=given.bins,
+        class_name=None if given.code is None else given.model.classes[given.code],
+        held_out=(given.items, given.codes),
+        version=given.version,
+        probabilities=given.crossed,
+    )
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """What predictions of labels by models that did not see them depend on.
+
+    Attributes:
+        uid: of the model whose training set is predicted.
+        classifier: it was made with, not the one that was chosen since.
+        options: of the classifier, printed.
+        seed: of the project.
+        model: the one of this uid.
+        given: the options.
     """
 
-    def make() -> Calibration:
-        from workbench.sessions import insight
-
-        return insight.calibration(
-            model,
-            n_bins=bins,
-            class_name=None if code is None else model.classes[code],
-            held_out=(items, codes),
-            version=version,
-            probabilities=crossed,
-        )
-
-    measured = (len(items), crossed is None, hash(codes.tobytes()))
-    return cached((owner, model.number, "calibration", version, bins, code, *measured), make)
+    uid: str
+    classifier: str
+    options: str
+    seed: int
+    model: FittedModel = field(repr=False, compare=False)
+    given: Mapping[str, Any] = field(repr=False, compare=False)
 
 
-def cross_validation(session: Session, model: FittedModel, *, again: bool = False) -> Job:
+def cross_validation(session: Session, model: FittedModel) -> Job:
     """Predictions for the labelled items by models that did not see them; one job a model.
 
     Args:
         session: of a project without test labels.
         model: whose training set is predicted.
-        again: start it anew where it was cancelled.
 
     Returns:
-        The job; its result is (items [n], codes [n], probabilities [n, C]).
+        The job; its result is (items [n], codes [n], probabilities [n, C]). One that failed or was cancelled
+        stays until it is let go of.
     """
-    kind = f"cross-validation-{model.number}"
-    job = manager().get(session.id, kind)
-    if job is None or (again and job.status == "cancelled"):
+    made = session.made_with(model.number)
+    options = made["options"]
+    inputs = Crossing(
+        model.uid, str(made["classifier"]), repr(sorted(options.items())), int(session.settings["seed"]),
+        model, options,
+    )  # fmt: skip
+    return manager().compute(session.id, inputs, _crossed, title="Cross-validation")
 
-        def work(job: Job) -> Any:
-            from workbench.sessions import insight
-            from workbench.sessions.model import Learner
 
-            s = session.settings
-            learner = Learner(
-                session.pool, s["classifier"], s["options"], seed=s["seed"], classes=model.classes
-            )
-            return insight.cross_validated(model, learner)
+def _crossed(job: Job, given: Crossing) -> Any:
+    from workbench.sessions import insight
+    from workbench.sessions.model import Learner
 
-        job = manager().submit(session.id, kind, work, title="Cross-validation")
-    return job
+    model = given.model
+    learner = Learner(model.pool, given.classifier, given.given, seed=given.seed, classes=model.classes)
+    return insight.cross_validated(model, learner)

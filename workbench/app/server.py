@@ -267,11 +267,13 @@ def serve(
         secrets: the file that says how people log in (docs/teams.md); where Streamlit looks unless given.
 
     Raises:
-        InputError: a port outside 1..65535, or one already taken; another address without a log-in or
-            `share`; a name that is none; a log-in that cannot work.
+        InputError: a port outside 1..65535, or one already taken; an upload of less than a megabyte; another
+            address without a log-in or `share`; a name that is none; a log-in that cannot work.
     """
     if not 1 <= port <= 65535:
         raise InputError(f"The port must lie between 1 and 65535; got {port}.")
+    if max_upload_mb is not None and max_upload_mb < 1:
+        raise InputError(f"The largest upload is at least 1 megabyte; got {max_upload_mb}.")
     local = address in {"127.0.0.1", "localhost", "::1"}
     log_in = login.file_of(secrets)
     if not local and not share and log_in is None:

@@ -75,7 +75,7 @@ def of_project(session: Session) -> None:
         if not box.open:
             return
         job = project_advice(session)
-        if job is None or job.status == "cancelled" or (not job.active and job.about != n):
+        if job is None or job.status in ("cancelled", "failed") or (not job.active and job.about != n):
             fits = min(n, MOST_ROUNDS)
             st.caption(
                 f"Four rules look at what changed from fit to fit. {plural(fits, 'fit')} of the past are "

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import current, desk, login, lost, oracle, widgets
-from workbench.app.text import percent, plural
+from workbench.app import current, desk, labelling_speed, login, lost, oracle, widgets
+from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,14 +95,17 @@ def curve(shared: Session, *, large: bool = False) -> None:
             soon = "The first fit is on its way." if two else "The curve starts with labels of two classes."
             st.markdown(f"{words}. {soon}")
             return
-        runs, job = oracle.baseline(shared, oracle.budget_for(rounds[-1].n_labelled, len(shared.classes)))
+        runs, job = oracle.baseline(shared, oracle.reach_for(rounds[-1].n_labelled))
     st.markdown(f"{words}; error **{percent(rounds[-1].error)}**{random_words(runs, rounds[-1].n_labelled)}.")
     fig = drawn(rounds, runs)
     if large:
         fig.update_layout(font_size=18, legend_font_size=17)
     widgets.figure(fig, "together-curve", "Test error against labels: the class beside random questions")
-    if job is not None:
-        st.caption(f"Random questions: {job.fraction:.0%} computed")
+    if job is not None and job.active:
+        st.caption(f"Random questions: {percent(job.fraction, 0)} computed")
+    elif job is not None:
+        st.caption(f"Random questions could not be computed: {verbatim(job.error)}")
+        widgets.try_again(job, "rival-try-again")
 
 
 def random_words(runs: Any, labels: int) -> str:
@@ -119,5 +122,6 @@ def drawn(rounds: Any, runs: Any) -> Any:
     """The class's curve beside random's."""
     from workbench.figures.curves import learning_curve, summarise
 
+    rounds = labelling_speed.latest_at_each(rounds)
     ours = summarise("this class", [([r.n_labelled for r in rounds], [r.error for r in rounds])])
     return learning_curve([ours, summarise("random questions", runs, baseline=True)], height=420)

@@ -10,7 +10,12 @@ from workbench.errors import InputError
 from workbench.pools.formats import endings_of
 from workbench.pools.formats.files import File
 
-MAX_BYTES = 200 * 1024 * 1024
+
+def most_bytes() -> int:
+    """Largest upload: what the server was started with (`--max-upload-mb`)."""
+    import streamlit as st
+
+    return int(st.get_option("server.maxUploadSize")) << 20
 
 
 def is_of_images(pool: Mapping[str, Any]) -> bool:
@@ -36,10 +41,9 @@ def check(name: str, data: bytes) -> None:
     if not File(data, name).plain_name.endswith(endings_of()):
         kinds = ", ".join(ending.removeprefix(".") for ending in endings_of())
         raise InputError(f"{name!r} is not one of the kinds that can be read: {kinds}.")
-    if len(data) > MAX_BYTES:
-        raise InputError(
-            f"{name!r} has {len(data) / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB can be uploaded."
-        )
+    most = most_bytes()
+    if len(data) > most:
+        raise InputError(f"{name!r} has {len(data) / 2**20:.0f} MB; at most {most >> 20} MB can be uploaded.")
     if not data:
         raise InputError(f"{name!r} is empty.")
 

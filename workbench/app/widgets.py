@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app.jobs import Job
+from workbench.app.jobs import Job, manager
 from workbench.app.text import verbatim
 
 POLL_SECONDS = 0.4
 
 
-def job_panel(job: Job, key: str, *, height: int = 96) -> None:
+def job_panel(job: Job, key: str, *, height: int = 96, again: bool = False) -> None:
     """A job's progress and a button to cancel it; looks again by itself while it runs.
 
     The panel keeps its height, so that nothing below jumps. When the job ends the whole page runs
@@ -23,12 +23,13 @@ def job_panel(job: Job, key: str, *, height: int = 96) -> None:
         job: to watch.
         key: makes widget keys unique.
         height: in pixels.
+        again: offer *Try again* where it failed or was cancelled; the page then asks for the job anew.
     """
     watch = _running_panel if job.active else _panel
-    watch(job, key, height)
+    watch(job, key, height, again)
 
 
-def _panel(job: Job, key: str, height: int) -> None:
+def _panel(job: Job, key: str, height: int, again: bool) -> None:
     with st.container(height=height, border=False, key=f"{key}-panel"):
         if job.active:
             words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
@@ -37,10 +38,22 @@ def _panel(job: Job, key: str, height: int) -> None:
                 if st.button("Cancel", key=f"{key}-cancel", icon=":material/stop:", disabled=job.cancelling):
                     job.cancel()
                     st.rerun(scope="fragment") if _in_fragment() else st.rerun()
-        elif job.status == "failed":
-            st.error(f"{verbatim(job.title)}: {verbatim(job.error)}", icon=":material/error:")
-        elif job.status == "cancelled":
-            st.info(f"{verbatim(job.title)}: cancelled. What was finished is kept.", icon=":material/stop:")
+        elif job.status in ("failed", "cancelled"):
+            with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+                if job.status == "failed":
+                    st.error(f"{verbatim(job.title)}: {verbatim(job.error)}", icon=":material/error:")
+                else:
+                    st.info(
+                        f"{verbatim(job.title)}: cancelled. What was finished is kept.",
+                        icon=":material/stop:",
+                    )
+                if again:
+                    try_again(job, f"{key}-again")
+
+
+def try_again(job: Job, key: str) -> None:
+    """A button that lets go of a job that has ended, so that the page's next run asks for it anew."""
+    st.button("Try again", key=key, icon=":material/replay:", on_click=manager().forget, args=(job,))
 
 
 def _in_fragment() -> bool:
@@ -51,8 +64,8 @@ def _in_fragment() -> bool:
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _running_panel(job: Job, key: str, height: int) -> None:
-    _panel(job, key, height)
+def _running_panel(job: Job, key: str, height: int, again: bool) -> None:
+    _panel(job, key, height, again)
     if not job.active:
         st.rerun()
 

@@ -273,7 +273,9 @@ def _in_range(images: Array) -> tuple[Array, float]:
             f"Pixels run from {low:g} to {high:g}; they must lie in 0 to 255 (or 0 to 1). Rescale the images."
         )
     if images.dtype.kind in "iu":
-        return images.astype(np.uint8), 255.0
+        # 0 and 1 alone are black and white, as they are of bool and of fractions
+        white = np.uint8(255 if high <= 1 else 1)
+        return images.astype(np.uint8) * white, 255.0
     return np.asarray(images, dtype=np.float32), 1.0 if high <= 1.0 else 255.0
 
 

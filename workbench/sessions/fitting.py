@@ -236,6 +236,14 @@ class Fits:
                 return model
         return learner.fit(items, codes, number=int(record.get("stream", number)))
 
+    def made_with(self, number: int) -> Mapping[str, Any]:
+        """See `Session.made_with`."""
+        project = self._project
+        record = project.store.round(project.id, number)
+        if record is None:
+            raise InputError(f"Project {project.record.name!r} has no round {number}.")
+        return self._chosen_in(record)
+
     # --- inside -------------------------------------------------------------------------------
 
     def _training(self, state: ProjectState) -> Mapping[int, int]:

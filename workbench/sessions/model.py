@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from secrets import token_hex
 from time import perf_counter
 from typing import Any
 
@@ -41,6 +42,7 @@ class FittedModel:
         codes: [n] their class codes.
         seconds: wall time of the fit.
         latents: of the pool, shared by the models of one run; None for a model that stands alone.
+        uid: of this fit in this process: what was computed from another model has another.
     """
 
     pool: Pool
@@ -52,6 +54,7 @@ class FittedModel:
     seconds: float = 0.0
     utilities: Floats | None = field(default=None)
     latents: PoolLatents | None = None
+    uid: str = field(default_factory=lambda: token_hex(8))
 
     @property
     def n_labelled(self) -> int:

@@ -134,6 +134,14 @@ class Opened:
         """
         return self._fits.model_at(number)
 
+    def made_with(self, number: int) -> Mapping[str, Any]:
+        """Classifier, options and policy of the fit of a round, which may have been changed since.
+
+        Raises:
+            InputError: there is no such round.
+        """
+        return self._fits.made_with(number)
+
     @property
     def evaluation(self) -> Evaluation:
         """The published model's error on items it never trained on, with its 95 % interval.

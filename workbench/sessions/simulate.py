@@ -23,7 +23,7 @@ from workbench.sessions.model import FittedModel, Learner, check_policy
 from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec, check_asked_among, check_measured, with_choice
-from workbench.sessions.start import answerable, initial_items
+from workbench.sessions.start import answerable, given_items, initial_items
 
 STATE_EVERY = 1.0
 """Seconds of fitting after which another posterior is stored."""
@@ -53,11 +53,12 @@ def simulate(
     options: Mapping[str, Any] | None = None,
     budget: int = 60,
     batch: int = 1,
-    initial: str = "one-per-class",
+    initial: str | Sequence[int] = "one-per-class",
     seed: int = 0,
     test_fraction: float = 0.2,
     uniform_share: float = 0.0,
     measured: int = 0,
+    measured_by: int | None = None,
     asked_among: int = 0,
     selector: str | Selector = "auto",
     progress: Checkpoint | None = None,
@@ -76,12 +77,13 @@ def simulate(
             `choice="fixed"`.
         budget: labels asked for, the initial ones not counted.
         batch: how many at a time.
-        initial: as in `RunSpec`.
+        initial: as in `RunSpec`; or the items themselves, of which the pool must know the classes.
         seed: of everything random.
         test_fraction: share of items kept for measuring.
         uniform_share: share of the questions drawn uniformly, whatever the policy; their utilities are
             NaN in the rounds.
         measured: how many test items the error is measured on, at most, always the same ones; 0: all.
+        measured_by: the seed that draws them, the run's own unless given.
         asked_among: how many open items the questions are chosen among, at most, drawn anew in each
             round; 0: all.
         selector: how a batch is chosen; "auto" is the best item for one, diverse for more.
@@ -110,7 +112,8 @@ def simulate(
     options = with_choice(classifier, options or {})
     # what is measured on all test items, as every run once was, computes as it did then
     learner = Learner(pool, classifier, options, seed=seed, cached=LARGE_BYTES if measured else None)
-    test = measured_items(pool.test.test[truth[pool.test.test] >= 0], seed, measured)
+    drawn_by = seed if measured_by is None else measured_by
+    test = measured_items(pool.test.test[truth[pool.test.test] >= 0], drawn_by, measured)
     unanswerable = np.setdiff1d(pool.trainable, known)
 
     if progress is not None and progress.rounds:
@@ -127,7 +130,9 @@ def simulate(
             ).state
     else:
         number, state = 0, None
-        items = start = initial_items(pool, initial, seed)
+        items = start = (
+            initial_items(pool, initial, seed) if isinstance(initial, str) else given_items(initial, known)
+        )
         codes = start_codes = truth[start]
 
     def ask(model: FittedModel) -> Query | None:

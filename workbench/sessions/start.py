@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from workbench.arrays import Array, Ints
@@ -43,6 +45,24 @@ def initial_items(pool: Pool, initial: str, seed: int) -> Ints:
     if kind == "random":
         return rng.choice(known, n, replace=False).astype(np.int64)
     return diverse_items(pool, known, n, seed)
+
+
+def given_items(items: Sequence[int], known: Ints) -> Ints:
+    """[n] the items to start from.
+
+    Args:
+        items: as given.
+        known: those that an oracle can answer.
+
+    Raises:
+        InputError: one of them is not among those, or none is given.
+    """
+    chosen = np.asarray(list(items), dtype=np.int64)
+    bad = chosen[~np.isin(chosen, known)]
+    if bad.size or not chosen.size:
+        what = f"item {bad[0]} is not among those" if bad.size else "no item is given"
+        raise InputError(f"A run starts from items whose class is known and that may be asked: {what}.")
+    return chosen
 
 
 def answerable(pool: Pool) -> Ints:
