@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from tests.cli.calls import call
-from workbench.app import auditing, current, downloads, login
+from workbench.app import auditing, current, downloads, login, together
 from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.store import Store
@@ -125,6 +125,20 @@ def test_one_person_may_have_so_many_projects(guarded: dict[str, Any]) -> None:
     page = AppTest.from_function(start).run()
     assert not page.exception and "one person may have" in page.error[0].value
     assert len(Store.open().projects()) == before
+
+
+def test_a_room_is_of_whoever_began_it_and_open_to_all(
+    guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, str] = {}
+    monkeypatch.setattr("workbench.app.together.st.query_params", given)
+    together.begin()
+    found = Store.open().summary(given["room"])
+    assert found is not None and (found.owner, found.access) == (ANN.key, "open") and found.lets_in(BOB.key)
+    assert done(found.id) == [("made", "Ann", "a room of a class")]
+    guarded["workbench"]["projects"] = 1
+    with pytest.raises(InputError, match="one person may have 1"):
+        together.begin()
 
 
 def test_one_person_may_upload_so_much(guarded: dict[str, Any]) -> None:

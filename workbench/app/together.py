@@ -30,11 +30,21 @@ LOOK = (
 def begin() -> None:
     """A new room, for a button: a project of handwritten digits, in the address from now on.
 
-    It belongs to nobody, so whoever may use this server may join.
+    Whoever may use this server may join; with a log-in it belongs to whoever began it.
+
+    Raises:
+        InputError: they have as many projects as one person may have.
     """
     from workbench.sessions import Session
+    from workbench.store import Store
 
-    made = Session.create(POOL, name="A class labels digits")
+    auditing.room_for_project()
+    person = login.of_page() if login.required() else None
+    owner = "" if person is None else person.key
+    made = Session.create(POOL, name="A class labels digits", owner=owner)
+    if owner:
+        Store.open().share_project(made.id, owner, "open")
+    auditing.record("made", project=made.id, called=made.project.name, detail="a room of a class")
     current.keep(made)
     st.query_params[ROOM] = made.id
 
