@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import current, desk, labelling_speed, login, lost, oracle, widgets
+from workbench.app import auditing, current, desk, labelling_speed, login, lost, oracle, widgets
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
 
