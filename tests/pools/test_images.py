@@ -10,8 +10,9 @@ from PIL import Image
 
 from tests.pools.helpers import needs
 from workbench.errors import InputError
-from workbench.pools import feature_map_from_json, load_pool
+from workbench.pools import decoding, feature_map_from_json, load_pool
 from workbench.pools.decoding import decode_image
+from workbench.pools.formats import images as images_room
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, size=(12, 6, 5), dtype=np.uint8)
@@ -274,3 +275,34 @@ def test_fashion_mnist_is_whole():
     pool = load_pool("images:fashion-mnist")
     assert len(pool) == 70_000 and pool.test.test[0] == 60_000 and pool.features.dtype == np.float32
     assert (np.bincount(pool.truth) == 7000).all() and pool.classes[9] == "ankle boot" and not pool.notes
+
+
+@pytest.mark.parametrize(("kind", "mode"), [("JPEG", "RGB"), ("PNG", "RGBA"), ("PNG", "I;16"), ("PNG", "P")])
+def test_photos_above_the_limit_of_images_are_decoded_at_reduced_size(
+    kind: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoding, "MAX_PIXELS", 10_000)
+    stream = io.BytesIO()
+    Image.new(mode, (300, 200), {"RGB": (200, 10, 30), "RGBA": (0, 0, 0, 0)}.get(mode, 7)).save(stream, kind)
+    shown = decode_image(stream.getvalue(), "x", max_pixels=60_000, upright=True)
+    assert shown.shape[0] * shown.shape[1] <= 10_000 and shown.shape[0] >= 50
+    copy = decode_image(stream.getvalue(), "x", max_pixels=60_000, side=48, upright=True)
+    assert copy.shape[:2] == (32, 48)
+    if mode == "RGBA":
+        assert (shown == 255).all(), "transparency is white"
+    with pytest.raises(InputError, match="300 x 200 pixels; the limit is 59,999"):
+        decode_image(stream.getvalue(), "x", max_pixels=59_999, side=48)
+
+
+def test_a_pool_of_photos_takes_one_above_the_limit_of_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    for room in (decoding, images_room):
+        monkeypatch.setattr(room, "MAX_PIXELS", 10_000)
+    rng = np.random.default_rng(0)
+    large = rng.integers(0, 255, (160, 240, 3), dtype=np.uint8)
+    files = zipped(
+        {"a/0.png": png(large), **{f"{'ab'[i % 2]}/{i}.png": png(large[:40, :40]) for i in range(1, 6)}}
+    )
+    pool = load_pool(files, file_name="p.zip", features="shapes")
+    assert len(pool) == 6 and pool.items.show(0).image.size <= 3 * 10_000
+    with pytest.raises(InputError, match="the limit is 10,000 pixels an image"):
+        load_pool(files, file_name="p.zip", resize=8, max_pixels=10_000)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,12 @@ from workbench.reading import cut, reading
 # Pillow's others may start programs (EPS) or read files an image names
 _PILLOW_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 MAX_PIXELS = 25_000_000
+"""Most pixels of an image that is learnt from as it is, and of what is shown of a photo."""
+MAX_PHOTO_PIXELS = 100_000_000
+"""Most pixels of a photo; those above `MAX_PIXELS` are decoded at reduced size, one at a time."""
 MAX_NUMBERS = 100_000_000
 """Most pixels x colours of all images together: their features take four bytes each."""
+_LARGE = Lock()  # one large image at a time: some are held whole for a moment
 _ORIENTATION = 0x0112  # of EXIF
 _OF_FEATURES = 256  # longest side of copies that features are made of, at most
 
@@ -54,6 +60,7 @@ def decode_image(
     with (
         reading(label, "an image", 'Leave it out, or say corrupt="drop".'),
         opened(data, label) as picture,
+        _LARGE if picture.width * picture.height > MAX_PIXELS else nullcontext(),
     ):
         width, height = picture.size
         if width * height > max_pixels:
@@ -62,13 +69,18 @@ def decode_image(
                 "Make it smaller, or leave it out."
             )
         image: Any = picture
-        if side is not None:
+        if width * height > MAX_PIXELS:
+            image = _reduced(picture, side or max(size or (0,)))
+            if side is None and size is None:
+                width, height = image.size
+        elif side is not None:
             # JPEG: an eighth of the work; large copies are looked at, not learnt from
             enough = 4 * side if side <= _OF_FEATURES else side
             picture.draft(None, (enough, enough))
         if upright and picture.getexif().get(_ORIENTATION, 1) != 1:
-            image = ImageOps.exif_transpose(picture)
-            if image.size != picture.size:
+            before = image.size
+            image = ImageOps.exif_transpose(image)
+            if image.size != before:
                 width, height = height, width
         if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
             image = image.convert("RGBA")
@@ -87,6 +99,36 @@ def decode_image(
         return np.asarray(image, dtype=np.uint8)
 
 
+def _reduced(picture: Any, side: int) -> Any:
+    """A large image at a size that fits in memory several times over; a JPEG is never decoded whole.
+
+    Args:
+        picture: of which only the head was read.
+        side: longest side that is wanted of it; 0 for as much as may be shown.
+
+    Returns:
+        The image, of at most `MAX_PIXELS`, and of at least 2 x `side` where it is that large.
+    """
+    from PIL import Image
+
+    def fraction(size: tuple[int, int]) -> int:
+        """By what whole number an image of a size may be divided."""
+        found = max(1, max(size) // (2 * side)) if side else 1
+        while size[0] * size[1] > found * found * MAX_PIXELS:
+            found += 1
+        return found
+
+    factor = fraction(picture.size)
+    # a JPEG has scales of its own, 1/2, 1/4 and 1/8: the largest that is no smaller than what is wanted
+    picture.draft(None, (picture.width // factor, picture.height // factor))
+    left = fraction(picture.size)
+    if left == 1:
+        return picture
+    if picture.mode.startswith("I;"):
+        return Image.fromarray(np.ascontiguousarray(np.asarray(picture)[::left, ::left]))
+    return (picture.convert("RGBA") if picture.mode in ("P", "PA") else picture).reduce(left)
+
+
 def opened(data: bytes, label: str) -> Any:
     """Pillow's picture of an image file, of which only the head was read.
 
@@ -99,6 +141,8 @@ def opened(data: bytes, label: str) -> Any:
     """
     from PIL import Image
 
+    # Pillow's own limit is lower than ours, which is checked before a pixel is decoded
+    Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, MAX_PHOTO_PIXELS)
     try:
         return Image.open(io.BytesIO(data), formats=_PILLOW_FORMATS)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:

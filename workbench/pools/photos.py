@@ -13,7 +13,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import shapes_pool
-from workbench.pools.decoding import MAX_NUMBERS, MAX_PIXELS, decode_image, opened, stack_images
+from workbench.pools.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, decode_image, opened, stack_images
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap
 from workbench.pools.features.vectors import is_vectors, without_features
@@ -57,7 +57,7 @@ class Photos(Sequence[Array]):
 
     folder: PhotoSource
     paths: Sequence[str]
-    max_pixels: int = MAX_PIXELS
+    max_pixels: int = MAX_PHOTO_PIXELS
     side: int | None = None
 
     def __len__(self) -> int:

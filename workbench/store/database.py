@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import InputError, StorageError
 from workbench.reading import checked_texts, cut, reason
 from workbench.store.places import private_file, workbench_home
+from workbench.store.pool_files import FOLDER
 from workbench.store.retry import retried, was_cut_off
 from workbench.store.trouble import said_plainly
 
@@ -99,6 +100,10 @@ class Database:
             time.sleep(0.02)
 
 
+_BEGUN = 1.0
+"""Seconds in which a database that another program has begun is more than nothing."""
+
+
 def tables() -> Any:
     """The tables; SQLAlchemy is imported when they are first asked for."""
     from workbench.store import schema
@@ -119,6 +124,24 @@ def address_of(url: str | Path | None) -> str:
         )
     path = Path(url).expanduser().resolve()
     return f"sqlite:///{path}"
+
+
+def _check_not_emptied(path: Path) -> None:
+    """Refuse a database of no bytes beside uploads: it was a database once, and a new one would hide that.
+
+    Raises:
+        StorageError: says what to do.
+    """
+    uploads = path.parent / FOLDER
+    log = path.with_name(f"{path.name}-wal")
+    deadline = time.monotonic() + _BEGUN
+    while path.is_file() and not path.stat().st_size and not log.exists() and any(uploads.glob("*/*")):
+        if time.monotonic() > deadline:  # another program may be making it just now
+            raise StorageError(
+                f"The database {path} is empty (0 bytes), and uploads of its projects lie beside it: it was "
+                "damaged. Move it away and put back a copy (workbench restore COPY)."
+            )
+        time.sleep(0.02)
 
 
 def _json(document: Any) -> str:
@@ -153,6 +176,7 @@ def _connect(address: str) -> Engine:
                 raise InputError(
                     "Give the SQLite database a file: one in memory would not outlive the program."
                 )
+            _check_not_emptied(Path(url.database))
             private_file(Path(url.database))  # SQLite gives its log the same permissions
         elif url.drivername == "postgresql":
             url = url.set(drivername="postgresql+psycopg")

@@ -15,6 +15,11 @@ from workbench.writing import short_name, write_whole
 
 FOLDER = "uploads"
 _LONGEST = 100  # bytes
+_UPLOAD = re.compile(
+    r"(?P<before>(?:embeddings:)?)"
+    rf"(?P<path>.*[/\\]{FOLDER}[/\\](?P<hash>[0-9a-f]{{16}})[/\\](?P<name>[^/\\#]+))(?P<after>#.*)?",
+    re.DOTALL,
+)
 _HASH = re.compile(r"[0-9a-f]{16}")
 # JSON of these columns may name the files; what a run was is part of its record and stays.
 _NAMED_IN = (("projects", "pool"), ("studies", "spec"))
@@ -42,6 +47,27 @@ def keep_upload(name: str, data: bytes) -> Path:
     if not path.is_file() or path.stat().st_size != len(data):
         write_whole(path, data, private=True)
     return path
+
+
+def found_here(document: Any) -> Any:
+    """A stored document whose texts name uploads of another home, naming those of this one.
+
+    A home that was copied or moved holds the same files under another path.
+
+    Args:
+        document: such as a project's pool; what it names is looked for only where it is not there.
+    """
+    if isinstance(document, dict):
+        return {key: found_here(value) for key, value in document.items()}
+    if isinstance(document, list):
+        return [found_here(value) for value in document]
+    if not isinstance(document, str) or FOLDER not in document:
+        return document
+    parts = _UPLOAD.fullmatch(document)
+    if parts is None or Path(parts["path"]).exists():
+        return document
+    here = workbench_home() / FOLDER / parts["hash"] / parts["name"]
+    return f"{parts['before']}{here}{parts['after'] or ''}" if here.is_file() else document
 
 
 def put_in(copy: sqlite3.Connection) -> int:

@@ -19,6 +19,7 @@ from workbench.store.database import tables
 from workbench.store.events import Event, now
 from workbench.store.fold import fold
 from workbench.store.log import Log, insert_event
+from workbench.store.pool_files import found_here
 from workbench.store.records import ACCESS, ProjectRecord, ProjectSummary
 from workbench.store.retry import retried
 from workbench.store.rounds import Rounds, insert_round
@@ -115,7 +116,12 @@ class Projects(Log, Rounds):
         query = select(*columns, c.owner, c.access, c.members, octets).where(*conditions)
         with self._read() as connection:
             rows = connection.execute(query.order_by(c.created.desc(), c.id)).all()
-        return [ProjectSummary(*row[:6], **_shown_to(row), n_items=int(row.octets) // 8) for row in rows]
+        return [
+            ProjectSummary(
+                *row[:2], found_here(row.pool), *row[3:6], **_shown_to(row), n_items=int(row.octets) // 8
+            )
+            for row in rows
+        ]
 
     @retried
     def count_labelled(self, project_id: str, n_labelled: int) -> None:
@@ -351,7 +357,7 @@ def _project(row: Any) -> ProjectRecord:
     return ProjectRecord(
         row.id,
         row.name,
-        row.pool,
+        found_here(row.pool),
         row.settings,
         row.created,
         row.n_labelled,

@@ -10,6 +10,7 @@ from typing import Any
 from workbench.errors import InputError
 from workbench.store.database import Database, tables
 from workbench.store.events import now
+from workbench.store.pool_files import found_here
 from workbench.store.processes import is_alive, this_process
 from workbench.store.records import RUN_STATES, RunRecord, StudyRecord
 from workbench.store.retry import retried
@@ -163,7 +164,8 @@ class Runs(Database):
         t = tables()
         query = t.studies.select().order_by(t.studies.c.created.desc(), t.studies.c.id)
         with self._read() as connection:
-            return [StudyRecord(*row) for row in connection.execute(query)]
+            rows = connection.execute(query).all()
+        return [StudyRecord(row[0], found_here(row[1]), *row[2:]) for row in rows]
 
 
 def _run(row: Any) -> RunRecord:

@@ -14,7 +14,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import check_image_features, image_pool
-from workbench.pools.decoding import MAX_NUMBERS, MAX_PIXELS, decode_image, stack_images
+from workbench.pools.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, MAX_PIXELS, decode_image, stack_images
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import Reader
 from workbench.pools.formats.files import MAX_BYTES, File, check_size
@@ -58,7 +58,8 @@ def load(
             shapes and embeddings images are decoded when they are shown, never held together.
         n_components: of "pca".
         max_bytes: most bytes of the files once unpacked, and of all images once decoded.
-        max_pixels: most pixels of one image, before resizing.
+        max_pixels: most pixels of one image, before resizing; photos whose features are shapes or vectors may
+            have four times as many, and are decoded at reduced size.
         max_cells: most pixels x colours of all images together, after resizing; for features of pixels.
 
     Returns:
@@ -82,7 +83,8 @@ def load(
                 "resize= and mode= are for features of pixels; shapes take images as they are. Leave them "
                 'out, or say features="pixels".'
             )
-        pool = _photo_pool(folder, file, name, labelled, corrupt, max_pixels, features)
+        most = MAX_PHOTO_PIXELS if max_pixels == MAX_PIXELS else max_pixels
+        pool = _photo_pool(folder, file, name, labelled, corrupt, most, features)
         if pool is not None:
             return pool
     decoded, paths, dropped = _decode_all(folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes))
@@ -142,7 +144,7 @@ def _photo_pool(
 def rows(file: File) -> Photos:
     """The images by path, decoded when asked for; as an array [N, H, W(, 3)] where they are of one size."""
     folder = ImageFolder(file, MAX_PHOTO_BYTES)
-    return Photos(folder, folder.paths, MAX_PIXELS)
+    return Photos(folder, folder.paths)
 
 
 READER = Reader(load, rows)

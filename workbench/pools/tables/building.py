@@ -12,7 +12,7 @@ from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import image_pool
 from workbench.pools.cells import Numbers, plain_text, read_numbers, read_texts
-from workbench.pools.decoding import MAX_NUMBERS, MAX_PIXELS, stack_images
+from workbench.pools.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, stack_images
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
 from workbench.pools.features.table import (
@@ -234,7 +234,7 @@ def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
         rows = np.array([i for i in rows.tolist() if pictures.names[i] not in failed], dtype=np.int64)
     names = [pictures.names[i] for i in rows]
     with part(0.0, 0.3):
-        read = read_photos(pictures, names, options.corrupt, MAX_PIXELS)
+        read = read_photos(pictures, names, options.corrupt, MAX_PHOTO_PIXELS)
     if read.dropped:
         dropped = [names[i] for i in read.dropped]
         notes = (
