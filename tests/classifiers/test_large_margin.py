@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import train_test_split
 
 from tests.engine.problems import overlapping
@@ -214,8 +214,9 @@ def test_a_class_added_later_starts_from_the_others():
         model.fit(X, words)
     finally:
         LargeMarginClassifier._start = original
-    assert start.mean[:, 1:] == pytest.approx(before)
-    assert start.mean[:, 0] == pytest.approx(0)
+    assert list(model.classes_) == ["a", "b", "c"]
+    assert start.mean[:, :2] == pytest.approx(before)
+    assert start.mean[:, 2] == pytest.approx(0)
     assert model.score(X, words) > 0.75
 
 
@@ -295,7 +296,7 @@ def test_learnt_features_of_unit_length_have_a_wide_mean_from_fewer_labels():
     assert len(model.fit(unit, y).wide_mean_) == 0
 
 
-def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noise():
+def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noise(monkeypatch):
     from workbench.pools import load_pool
 
     taken = {}
@@ -304,16 +305,34 @@ def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noi
         X, y = np.asarray(pool.features, dtype=float)[:1500], pool.truth[:1500]
         model = large_margin(random_state=0, common_scale=pool.common_scale)
         fits = []
-        original = model._judged
-        model._judged = lambda found, codes, original=original, fits=fits: (
-            fits.append(original(found, codes)) or fits[-1]
-        )
-        model.fit(X, y)
+        original = LargeMarginClassifier._judged
+
+        def judged(self, found, codes, fits=fits, original=original):
+            fits.append(original(self, found, codes))
+            return fits[-1]
+
+        with monkeypatch.context() as patched:
+            patched.setattr(LargeMarginClassifier, "_judged", judged)
+            model.fit(X, y)
         small, wide = fits[:2]
         assert len(small.wide) == 0 and len(wide.wide) > 0
         taken[name] = len(model.wide_mean_) > 0
         assert taken[name] or wide.left_out.brier.mean() > small.left_out.brier.mean()
     assert taken == {"overlapping": False, "digits": True}
+
+
+@pytest.mark.parametrize("rate", [1.5, 2.0, float("inf")])
+def test_steps_longer_than_the_whole_way_are_refused(rate):
+    X, y = overlapping(40, 3)
+    with pytest.raises(InputError, match=r"learning_rate of natural gradients must lie in \(0, 1\]"):
+        LargeMarginClassifier(solver="natural-gradient", learning_rate=rate).fit(X, y)
+
+
+def test_the_temperatures_prior_knows_the_learnt_variance():
+    X, y = load_iris(return_X_y=True)
+    model = LargeMarginClassifier(hyperparameters="type-II", calibration=None, n_mean=0).fit(X, y)
+    assert abs(np.log(model.kernel_.variance / 10.0)) > 0.5
+    assert model.beta_ == pytest.approx(1.5 * (model.kernel_.variance / 10.0) ** -0.4)
 
 
 def test_what_was_left_out_is_there_after_a_fit_and_says_more_with_more_labels():

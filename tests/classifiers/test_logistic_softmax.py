@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import train_test_split
 
 from workbench.classifiers import Geometry, make_classifier
@@ -258,3 +258,29 @@ def test_gibbs_chains_agree_on_wine(wine):
     model = LogisticSoftmaxGibbsClassifier(n_samples=4000, burn_in=300, n_chains=4, random_state=0).fit(X, y)
     assert model.diagnostics_.r_hat < 1.05
     assert model.diagnostics_.effective_sample_size > 150
+
+
+def test_class_batches_of_many_rows_are_shuffled():
+    """Rows sorted by class, more than a block of them: the last step must not see the last classes alone."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 5000)
+    X = 1.5 * np.random.default_rng(9).standard_normal((4, 2))[y] + 0.7 * rng.standard_normal((20_000, 2))
+    options = {"class_batch": 2, "epochs": 3, "n_inducing": 8, "random_state": 0}
+    order = rng.permutation(len(y))
+    geometry = Geometry.of(X, 8, 0)
+    by_class, mixed = (
+        make_classifier("logistic-softmax", geometry=geometry, **options).fit(X[rows], y[rows])
+        for rows in (np.arange(len(y)), order)
+    )
+    assert by_class.objective_ == pytest.approx(mixed.objective_, rel=0.05)
+
+
+def test_a_fixed_prior_mean_is_the_options_after_a_warm_start():
+    X, y = load_iris(return_X_y=True)
+    geometry = Geometry.of(X, 16, 0)
+    two = y < 2
+    model = make_classifier("logistic-softmax", prior_mean="log-classes", warm_start=True, geometry=geometry)
+    model.fit(X[two], y[two]).fit(X, y)
+    cold = make_classifier("logistic-softmax", prior_mean="log-classes", geometry=geometry).fit(X, y)
+    np.testing.assert_allclose(model.prior_mean_, cold.prior_mean_)
+    np.testing.assert_allclose(model.predict_proba(X), cold.predict_proba(X), atol=5e-3)

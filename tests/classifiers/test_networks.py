@@ -81,7 +81,9 @@ def test_a_labelling_round_refits_the_head_alone(digits):
     X, y = digits[:2]
     model = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(X[:300], y[:300])
     weights, before = model.weights_, model.predict_latent(digits[2])
+    beta = model.beta_
     model.fit(X[:310], y[:310])
+    assert model.beta_ == beta  # of rows the network never saw; the head alone would be too sure
     assert model.weights_ is weights and model.trained_rows_ == 300
     after = model.predict_latent(digits[2])
     assert np.abs(after.mean - before.mean).max() > 1e-3

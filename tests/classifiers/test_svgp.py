@@ -238,3 +238,9 @@ def test_registry_describes_them():
     for name in NAMES:
         assert CLASSIFIERS[name].has_latent
         assert CLASSIFIERS[name].load() is SVGPClassifier
+
+
+def test_an_objective_that_is_no_number_is_an_error():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InputError, match=r"objective that is no number .*float64"):
+        SVGPClassifier(likelihood="heaviside", variance=3000.0, dtype="float32").fit(X, y)

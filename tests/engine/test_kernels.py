@@ -79,7 +79,9 @@ def test_gpflows_exponential_halves_its_distance() -> None:
 def test_any_other_gpflow_kernel_is_evaluated_by_gpflow(theirs) -> None:
     kernel = as_kernel(theirs)
     assert isinstance(kernel, GPflowKernel)
-    assert to_gpflow(kernel) is theirs
+    assert as_kernel(theirs) is kernel is as_kernel(kernel)  # traced once for all fits
+    for mine in (kernel.kernel, to_gpflow(kernel)):  # copies both ways: what either side alters stays there
+        assert mine is not theirs and mine is not to_gpflow(kernel)
     np.testing.assert_allclose(kernel(X, Z), theirs(X, Z), atol=1e-12)
     np.testing.assert_allclose(kernel.diagonal(X), theirs(X, full_cov=False), atol=1e-12)
     with pytest.raises(InputError, match="cannot be saved"):

@@ -4,9 +4,10 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from sklearn.datasets import load_digits
 
 from tests.engine.problems import overlapping, projected
-from workbench.classifiers import make_classifier
+from workbench.classifiers import LargeMarginClassifier, make_classifier
 from workbench.engine import large_margin as lm
 from workbench.engine import large_margin_training as training
 from workbench.engine.kernels import StationaryKernel, to_gpflow
@@ -157,3 +158,15 @@ def test_learning_the_kernel_raises_the_objective(blobs):
     free = training.learn_kernel(X, X[:12], codes, q, bound)
     held = training.learn_kernel(X, X[:12], codes, q, bound, prior_spread=0.01)
     assert abs(np.log(held.length_scale)) < abs(np.log(free.length_scale))
+
+
+def test_a_fit_of_a_model_with_a_wide_mean_is_what_it_predicts():
+    X, y = load_digits(return_X_y=True)
+    X = X / 16.0
+    model = LargeMarginClassifier(choice="fixed", common_scale=True, random_state=0).fit(X[:400], y[:400])
+    assert len(model.wide_mean_) > 0
+    theirs = model.gpflow_model_
+    scaled, moved = model.geometry_.transform(X[:400]), (y[:400] + 1) % 10
+    theirs.fit((scaled, moved), warm_start=False)
+    assert (theirs.predict_f(scaled)[0].numpy().argmax(axis=1) == moved).mean() > 0.9
+    assert (model.predict(X[:400]) == y[:400]).mean() > 0.9

@@ -19,6 +19,7 @@ from workbench.errors import InputError
 from workbench.progress import FitCallback
 
 _PARAMETERS: dict[type, list[str]] = {}
+_FREE = ("classes", "warm_start", "random_state")  # what may change between two fits of one warm model
 _BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
 
 
@@ -37,6 +38,12 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     * `_state()` and `_set_state(state)`: its own part of `get_state`/`set_state`. By default
       both walk `_state_names`, attributes that are arrays or numbers, and `geometry_`.
 
+    A fit is a value. `fit` works on a draft, an estimator of the same class with its own copy of the
+    options and, on a warm start, the former fit's attributes; when it is whole it is published at once.
+    Everything that predicts, the latent functions and `get_state` read that value and nothing else: an
+    interrupted fit leaves the old model whole, and options that are set later count for the next fit.
+    The fitted attributes of the estimator itself are for readers.
+
     It is never called with no rows or with a single class: this class answers those itself.
     Helpers for it: `_numpy_dtype()`, `_seed()`, `_resolve_geometry(...)`, `_warm()`.
     """
@@ -45,6 +52,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     binary_only: ClassVar[bool] = False
     _state_names: ClassVar[tuple[str, ...]] = ()
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model",)
+    _unpublished: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor")
 
     classes: Any = None
     random_state: Any = None
@@ -104,12 +112,13 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         check_options(self)
         known = None if self.classes is None else _as_classes(self.classes)
         empty_ok = known is not None
+        draft = self._draft()
         if empty_ok and len(y) == 0:
-            X = self._validated(X, ensure_min_samples=0)
+            X = draft._validated(X, ensure_min_samples=0)
             codes: Ints = np.empty(0, dtype=np.int64)
             classes = known
         else:
-            X, y = self._validated(X, y)
+            X, y = draft._validated(X, y)
             if y.dtype.kind not in "iub":  # whole numbers are classes, and asking costs half a millisecond
                 check_classification_targets(y)
             classes, codes = _encode(np.asarray(y), known)
@@ -119,24 +128,71 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__}: only binary classification is supported; got "
                 f"{len(classes)} classes. Use a model for several classes."
             )
-        previous = getattr(self, "classes_", None)
-        self._previous_classes = previous if getattr(self, "n_rows_", 0) else None
-        self.classes_ = classes
-        self.n_rows_ = len(codes)
-        for name in self._transient_names:
-            self.__dict__.pop(name, None)
-        if self._trivial():
-            self.objective_trace_ = np.zeros(0)
-            self.objective_ = 0.0
-            self.n_iter_ = 1
+        draft.classes_ = np.array(classes)
+        draft.n_rows_ = len(codes)
+        if draft._trivial():
+            draft.objective_trace_ = np.zeros(0)
+            draft.objective_ = 0.0
+            draft.n_iter_ = 1
         else:
-            self._fit_codes(X, codes, callback)
+            former = self.__dict__.get("_fit")
+            if former is not None and former._leads_to(draft):
+                draft._previous_classes = former.classes_
+                kept = former._fitted()
+                draft.__dict__ |= {name: kept[name] for name in kept if name not in draft.__dict__}
+            draft._fit_codes(X, codes, callback)
+            if not np.isfinite(getattr(draft, "objective_", 0.0)):
+                raise InputError(
+                    f"The fit of {type(self).__name__} ended in an objective that is no number "
+                    f"({draft.objective_}). Take dtype='float64', a smaller variance or learning rate."
+                )
+        self._publish(draft)
         return self
+
+    def _draft(self) -> Self:
+        """What a fit works on: the options of now, kernels of one's own as they are now, and no fit."""
+        draft = object.__new__(type(self))
+        draft.__dict__.update({name: getattr(self, name) for name in self._get_param_names()})
+        kernel = draft.__dict__.get("kernel")
+        if kernel is not None and not isinstance(kernel, str):
+            from workbench.engine.kernels import as_kernel
+
+            draft.__dict__["kernel"] = as_kernel(kernel)
+        draft._previous_classes = None
+        return draft
+
+    def _fitted(self) -> dict[str, Any]:
+        """Attributes of a draft that its fit left behind."""
+        options = {*self._get_param_names(), *self._transient_names, "_previous_classes", "feature_names_in_"}
+        return {name: value for name, value in self.__dict__.items() if name not in options}
+
+    def _leads_to(self, draft: Self) -> bool:
+        """Whether a warm start of the draft may go on from this fit: the same model of the same columns."""
+        if self._trivial() or not getattr(draft, "warm_start", False):
+            return False
+        if self.n_features_in_ != draft.n_features_in_:
+            return False
+        names = [name for name in self._get_param_names() if name not in _FREE]
+        return all(same_value(self.__dict__[name], draft.__dict__[name]) for name in names)
+
+    def _publish(self, draft: Self) -> None:
+        """Become the fitted model that the draft is."""
+        options = set(self._get_param_names())
+        former = self.__dict__.get("_fit")
+        before = (
+            [] if former is None else [k for k in former.__dict__ if k not in options and k in self.__dict__]
+        )
+        after = {name: value for name, value in draft.__dict__.items() if name not in options}
+        after.pop("_previous_classes")
+        draft._previous_classes = None
+        for name in before:
+            self.__dict__.pop(name, None)
+        self.__dict__.update({k: v for k, v in after.items() if k not in self._unpublished}, _fit=draft)
 
     def predict(self, X: Any) -> Array:
         """[N] the most probable class of each row of X [N, D]."""
         probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+        return self._value().classes_[probabilities.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> Floats:
         """[N, C] class probabilities, columns as in `classes_`, for X [N, D].
@@ -144,10 +200,11 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         Without any labels they are uniform.
         """
         X = self._checked(X)
-        n_classes = len(self.classes_)
-        if self._trivial():
+        fit = self._value()
+        n_classes = len(fit.classes_)
+        if fit._trivial():
             return np.full((len(X), n_classes), 1.0 / n_classes)
-        return self._probabilities(X)
+        return fit._probabilities(X)
 
     def predict_latent(self, X: Any) -> Latent:
         """q(f(x)) for X [N, D].
@@ -161,10 +218,11 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         if not self.has_latent:
             raise InputError(f"{type(self).__name__} has no latent functions; ask for predict_proba.")
         X = self._checked(X)
-        if self._trivial():
-            shape = (len(X), len(self.classes_))
-            return Latent(np.zeros(shape), np.full(shape, self._prior_variance()))
-        return self._latent(X)
+        fit = self._value()
+        if fit._trivial():
+            shape = (len(X), len(fit.classes_))
+            return Latent(np.zeros(shape), np.full(shape, fit._prior_variance()))
+        return fit._latent(X)
 
     # ------------------------------------------------------------------ state
 
@@ -175,6 +233,9 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             name -> array; `set_state` on an unfitted clone makes it equal to this one.
         """
         check_is_fitted(self, "classes_")
+        return self._value()._whole_state()
+
+    def _whole_state(self) -> dict[str, Array]:
         classes = np.asarray(self.classes_)
         state: dict[str, Array] = {
             "classes_": _plain(classes),
@@ -209,26 +270,25 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         missing = [k for k in _BASE_KEYS if k not in state and k != "feature_names_in_"]
         if missing:
             raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
-        classes = np.asarray(state["classes_"])
-        self.classes_ = classes.astype(object) if bool(state["classes_object"]) else classes
-        self.n_features_in_ = int(state["n_features_in_"])
-        self.n_rows_ = int(state["n_rows_"])
+        draft = self._draft()
+        classes = np.array(state["classes_"])
+        draft.classes_ = classes.astype(object) if bool(state["classes_object"]) else classes
+        draft.n_features_in_ = int(state["n_features_in_"])
+        draft.n_rows_ = int(state["n_rows_"])
         if "feature_names_in_" in state:
-            self.feature_names_in_ = np.asarray(state["feature_names_in_"]).astype(object)
+            draft.feature_names_in_ = np.asarray(state["feature_names_in_"]).astype(object)
         if "objective_" in state:
-            self.objective_ = float(state["objective_"])
+            draft.objective_ = float(state["objective_"])
         if "objective_trace_" in state:
-            self.objective_trace_ = np.asarray(state["objective_trace_"])
+            draft.objective_trace_ = np.asarray(state["objective_trace_"])
         if "n_iter_" in state:
-            self.n_iter_ = int(state["n_iter_"])
-        for name in self._transient_names:
-            self.__dict__.pop(name, None)
-        if self._trivial():
-            return self
-        geometry = {k.removeprefix("geometry."): v for k, v in state.items() if k.startswith("geometry.")}
-        if geometry:
-            self.geometry_ = Geometry.from_arrays(geometry)
-        self._set_state(state)
+            draft.n_iter_ = int(state["n_iter_"])
+        if not draft._trivial():
+            geometry = {k.removeprefix("geometry."): v for k, v in state.items() if k.startswith("geometry.")}
+            if geometry:
+                draft.geometry_ = Geometry.from_arrays(geometry)
+            draft._set_state(state)
+        self._publish(draft)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -245,6 +305,11 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     # ------------------------------------------------------------------ helpers
+
+    def _value(self) -> Self:
+        """The fit; within a fit, the draft itself."""
+        fit: Self = self.__dict__.get("_fit", self)
+        return fit
 
     def _trivial(self) -> bool:
         """Nothing to learn: no rows, or a single possible class."""
@@ -310,6 +375,28 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return self.geometry_
 
 
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two options are the same: numbers, texts, arrays, geometries, kernels.
+
+    Args:
+        one: an option's value.
+        other: another.
+    """
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(same_value, one, other))
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(same_value(one[k], other[k]) for k in one)
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if hasattr(one, "__dataclass_fields__"):
+        return same_value(vars(one), vars(other))
+    return bool(one == other)
+
+
 def check_finite(X: Floats, names: Array | None = None) -> None:
     """Refuse features that are not finite.
 
@@ -333,7 +420,7 @@ def check_finite(X: Floats, names: Array | None = None) -> None:
 
 
 def _as_classes(classes: Any) -> Array:
-    known = np.asarray(classes)
+    known = np.array(classes)
     if known.ndim != 1 or known.size == 0:
         raise InputError("classes must be a non-empty list of labels.")
     if known.dtype == object and not all(isinstance(label, str) for label in known):
@@ -341,7 +428,7 @@ def _as_classes(classes: Any) -> Array:
     values, counts = np.unique(known, return_counts=True)
     if (counts > 1).any():
         raise InputError(f"classes names {values[counts > 1][0]!r} more than once.")
-    return known
+    return values
 
 
 def _encode(y: Array, known: Array | None) -> tuple[Array, Ints]:

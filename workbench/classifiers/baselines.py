@@ -108,7 +108,7 @@ class CalibratedSVMClassifier(Baseline):
     same probabilities): then probabilities are the softmax of the decision values.
 
     Args:
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         C: penalty.
         gamma: of the kernel exp(-gamma |x - x'|^2), or "scale" or "auto" as in `sklearn.svm.SVC`.
         geometry: of the pool, for its scaling; None standardises by X.
@@ -155,7 +155,7 @@ class LogisticRegressionClassifier(Baseline):
     """Multinomial logistic regression on standardised features.
 
     Args:
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         C: inverse strength of the squared penalty.
         max_iter: of L-BFGS.
         geometry: of the pool, for its scaling; None standardises by X.
@@ -188,7 +188,7 @@ class LaplaceGPClassifier(Baseline):
     """Gaussian process classifier by the Laplace approximation, one class against the rest.
 
     Args:
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         length_scale_factor: times the median distance of the pool (the geometry's, or X's).
         variance: of the squared exponential.
         hyperparameters: "fixed", or "learned" (type-II likelihood by L-BFGS: many cubic fits).

@@ -94,7 +94,7 @@ class BayesianSVMClassifier(_SVMClassifier, KernelClassifier):
     """Bayesian SVM with inducing points; one-vs-rest by itself for more than two classes.
 
     Args:
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         n_inducing: P; None is 64, 128 from 1,000 labels. A `geometry` decides where one is given.
         geometry: of the pool; None measures one on X.
         inducing: "k-means++" or "random", where the geometry is measured on X.
@@ -142,7 +142,7 @@ class LinearBayesianSVMClassifier(_SVMClassifier):
     """The Bayesian SVM on the features themselves: f = w'x + b; cost grows with D^2, not N^2.
 
     Args:
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         geometry: of the pool, for its scaling; None measures one on X.
         variance: prior variance of each weight and of the intercept, for scaled features.
         hyperparameters: "fixed", or "learned": the variance by type-II maximum likelihood.
@@ -215,7 +215,7 @@ class BatchBayesianSVMClassifier(KernelClassifier):
     """The Bayesian SVM without inducing points: O(N^3) a sweep, for small data.
 
     Args:
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         geometry: of the pool, for its scaling and median distance; None measures one on X.
         kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`.
         length_scale_factor: times the pool's median distance.

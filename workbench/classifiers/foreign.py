@@ -27,7 +27,7 @@ class ForeignClassifier(Baseline):
 
     Args:
         estimator: unfitted, with `fit` and `predict_proba`.
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         random_state: passed on, if the estimator has the option and it is None.
 
     Attributes:

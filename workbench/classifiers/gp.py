@@ -59,13 +59,14 @@ class WithGPflowModel:
 
         It is a `gpflow.models.SVGP`, or `workbench.engine.large_margin_model.LargeMarginGP`.
         """
-        check_is_fitted(self, "predictor_")
-        if "_gpflow_model" not in self.__dict__:
+        fit: Any = self._value()  # type: ignore[attr-defined]
+        check_is_fitted(fit, "predictor_")
+        if "_gpflow_model" not in fit.__dict__:
             from workbench.engine.runtime import prepare
 
             prepare()
-            self._gpflow_model = self._gpflow_model_of()
-        return self._gpflow_model
+            fit._gpflow_model = fit._gpflow_model_of()
+        return fit._gpflow_model
 
 
 @estimator
@@ -270,6 +271,8 @@ class SparseGPClassifier(GPClassifier):
             same = self._n_functions() == self.mean_.shape[1] == 1 and pairs == [(0, 0), (1, 1)]
             pairs = [(0, 0)] if same else []
         for name, new in zip(self._posterior_names, fresh, strict=True):
+            if name == "prior_mean_" and self._mean_prior.variance is None:
+                continue  # no parameter of the fit: what the options say, of the classes there are now
             old = np.asarray(getattr(self, name), dtype=dtype)
             for c, b in pairs:
                 if name in ("mean_", "totals_"):
@@ -402,10 +405,11 @@ class ClosedFormClassifier(SparseGPClassifier):
         from workbench.engine import natural_gradient as engine
 
         n, kernel = len(data.scaled), self._make_kernel(hyper.length_scale, hyper.variance)
-        shuffle = rng if self.batch_size is not None else None
-        rows = engine.ProjectedRows(data.scaled, data.targets, self._basis(hyper), kernel, shuffle)
         whole = self.batch_size is None or self.batch_size >= n
-        if whole and self._class_batch() >= self._n_functions():
+        sweeps = whole and self._class_batch() >= self._n_functions()
+        shuffle = None if sweeps else rng  # a block then stands for all rows
+        rows = engine.ProjectedRows(data.scaled, data.targets, self._basis(hyper), kernel, shuffle)
+        if sweeps:
             return engine.ascend(
                 self._likelihood(), rows, state, self._mean_prior, callback=callback,
                 sweeps=20 if brief else self.max_sweeps, tol=1e-4 if brief else self.tol,

@@ -21,7 +21,7 @@ from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.engine import projection, wide_mean
 from workbench.engine.fitting import Progress
-from workbench.engine.kernels import KERNELS, GPflowKernel, Kernel, StationaryKernel, kernel_from_arrays
+from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel, kernel_from_arrays
 from workbench.engine.projection import Basis
 from workbench.engine.wide_mean import enough_labels
 from workbench.errors import InputError
@@ -86,7 +86,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     softmax(beta * mean) with one beta from leave-one-out means.
 
     Args:
-        classes: all classes there can be, in the order of the columns; from y unless given.
+        classes: all classes there can be, sorted in the columns; from y unless given.
         choice: "auto": every ten labels, from two a class on, the model chooses how columns are written
             (numbers, categories, ranks), how features are stretched, its smoothness, a linear part, an
             intercept and whether labelled items join the inducing points, by the leave-one-out
@@ -272,6 +272,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         return self.choice == "auto"
 
     def _check_kernel(self) -> None:
+        rate = self.learning_rate
+        if self.solver == "natural-gradient" and rate is not None and not rate <= 1:
+            raise InputError(f"learning_rate of natural gradients must lie in (0, 1]; got {rate}.")
         if isinstance(self.inducing, str) and self.inducing not in ("k-means++", "random"):
             raise InputError(f"inducing must be one of 'k-means++', 'random'; got {self.inducing!r}.")
         needing = ("select_length_scale", "hyperparameters", "input_scaling", "ard")
@@ -297,7 +300,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
 
     def _first_kernel(self, scaled: Floats, codes: Ints) -> Kernel:
         if not isinstance(self.kernel, str):
-            return GPflowKernel(self.kernel)
+            return as_kernel(self.kernel)
         length: Any = self.length_scale_factor * self.geometry_.length_scale
         if self.input_scaling == "anova-f" and len(np.unique(codes)) > 1 and len(codes) > 2:
             length = lengths_by_f(length, f_statistics(scaled, codes), self.geometry_.inducing)
@@ -520,7 +523,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
 
     def _prior_log_beta(self, fit: _KernelFit) -> float:
         variance = float(self.variance)
-        if isinstance(fit.kernel, GPflowKernel):
+        if isinstance(fit.kernel, StationaryKernel):
+            variance = float(fit.kernel.variance)  # as learnt
+        if not isinstance(self.kernel, str):
             variance = float(np.mean(fit.kernel.diagonal(self.geometry_.inducing)))
         return cal.prior_log_beta(variance, self.wide_spread if len(fit.wide) else 1.0)
 
@@ -556,9 +561,10 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     @property
     def predictor_(self) -> Predictor:
         """Latents in NumPy."""
-        made: Predictor | None = self.__dict__.get("_predictor")
+        fit = self._value()
+        made: Predictor | None = fit.__dict__.get("_predictor")
         if made is None:  # a state just loaded: where it only starts a fit, nobody asks
-            made = self._predictor = self._folded()
+            made = fit._predictor = fit._folded()
         return made
 
     def _folded(self) -> Predictor:

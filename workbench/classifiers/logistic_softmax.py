@@ -50,7 +50,7 @@ class LogisticSoftmaxClassifier(ClosedFormClassifier, KernelClassifier):
     Args:
         bound: "joint" (tighter at the same cost), "mean-field" (the paper's: under-confident), or
             "plain" (no augmentation: the most accurate of the three, several times slower).
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         n_inducing: P; None is 64, 128 from 1,000 labels. A `geometry` decides where one is given.
         geometry: of the pool; None measures one on X.
         inducing: "k-means++" or "random", where the geometry is measured on X.
@@ -123,7 +123,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
     Galy-Fajou et al. 2019, section 4.3. Look at `diagnostics_` before trusting the result.
 
     Args:
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         geometry: of the pool, for its scaling and median distance; None measures one on X.
         kernel: a name in `workbench.engine.kernels.KERNELS` or a `gpflow.kernels.Kernel`.
         length_scale_factor: times the pool's median distance.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from copy import copy
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -67,7 +68,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
         X = self._checked(X)
         if self._trivial():
             raise InputError(f"{type(self).__name__} has no network yet: it needs labels of two classes.")
-        return self._features(X).copy()
+        return self._value()._features(X).copy()
 
     def feature_map(self, pool: Pool) -> NetworkFeatureMap:
         """The network as a feature map that runs and models save and replay; it needs no TensorFlow.
@@ -109,7 +110,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
             geometry = Geometry.of(X, 1, 0)
         shift: Floats = np.full(X.shape[1], X.mean(dtype=np.float64))  # pixels: one scale for all
         scale: Floats = np.full(X.shape[1], float(X.std(dtype=np.float64)) or 1.0)
-        if geometry is not None and np.ptp(geometry.scale) > 0:
+        if geometry is not None and len(self.input_shape_) == 1:
             shift, scale = geometry.shift, geometry.scale
         self.shift_, self.scale_ = shift.astype(np.float32), scale.astype(np.float32)
 
@@ -216,7 +217,7 @@ class SoftmaxNetClassifier(_NetworkClassifier):
     def decision_function(self, X: Any) -> Floats:
         """[N, C] logits of X [N, D]; one column for two classes, as scikit-learn has it."""
         X = self._checked(X)
-        logits = self._logits(X) if not self._trivial() else np.zeros((len(X), len(self.classes_)))
+        logits = self._value()._logits(X) if not self._trivial() else np.zeros((len(X), len(self.classes_)))
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def _logits(self, X: Floats) -> Floats:
@@ -265,7 +266,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     """
 
     has_latent: ClassVar[bool] = True
-    _state_names: ClassVar[tuple[str, ...]] = ("trained_rows_", "beta_")
+    _state_names: ClassVar[tuple[str, ...]] = ("trained_rows_", "beta_", "held_out_")
 
     n_inducing: int = option(64, at_least=1)
     length_scale_factor: float = option(1.0, above=0.0)
@@ -281,6 +282,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
 
     head_: LargeMarginClassifier = fitted()
     trained_rows_: int = fitted()
+    held_out_: bool = fitted()
     beta_: float = fitted()
 
     # ------------------------------------------------------------------ fitting
@@ -302,8 +304,9 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         before = self._previous_classes
         if before is None or not np.array_equal(before, self.classes_):
             self.head_ = self._new_head(self.head_.geometry_)
-        self.head_.fit(self._features(X).astype(np.float64), codes, callback)
-        self.beta_ = self.head_.beta_
+        self.head_ = self._copied_head().fit(self._features(X).astype(np.float64), codes, callback)
+        if not self.held_out_:  # rows the network never saw set it once; the head's own would be too sure
+            self.beta_ = self.head_.beta_
         self.objective_trace_ = self.head_.objective_trace_
         self.n_iter_ = self.head_.n_iter_
 
@@ -349,7 +352,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
             self.objective_trace_ = self.head_.objective_trace_
             self.n_iter_ = started.steps
         self.trained_rows_ = len(codes)
-        self.beta_ = self.head_.beta_
+        self.beta_, self.held_out_ = self.head_.beta_, len(held_out) > 0
         if len(held_out):
             means = self.head_.predict_latent(self._features(X[held_out]).astype(np.float64)).mean
             self.beta_ = cal.fit_beta(means, codes[held_out], cal.prior_log_beta(self.variance))
@@ -394,6 +397,10 @@ class LargeMarginNetClassifier(_NetworkClassifier):
             random_state=0,
         )
 
+    def _copied_head(self) -> LargeMarginClassifier:
+        """The head as it was, for a fit that may not end."""
+        return copy(self.head_)
+
     def _place(self, head: Any) -> None:
         """Put the posterior that joint training ended with into the head."""
         covariance = head.covariance
@@ -410,7 +417,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     @property
     def gpflow_model_(self) -> Any:
         """The head as a GPflow model; its inputs are the network's features (`network_features`)."""
-        return self.head_.gpflow_model_
+        return self._value().head_.gpflow_model_
 
     def _probabilities(self, X: Floats) -> Floats:
         return cal.softmax(self._latent(X).mean, self.beta_)

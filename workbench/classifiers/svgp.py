@@ -62,7 +62,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
     Args:
         likelihood: "softmax"; "robust-max" (1 - epsilon for the largest latent: over-confident on
             overlapping classes); or "heaviside" on latents with unit noise (multinomial probit).
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         n_inducing: P; None is 64, 128 from 1,000 labels, 256 from 4,000. A `geometry` decides
             instead where one is given.
         geometry: of the pool; None measures one on X.

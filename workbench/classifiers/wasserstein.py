@@ -36,7 +36,7 @@ class WassersteinClassifier(GPClassifier):
         network: a name in `workbench.engine.networks.NETWORKS`, or "package.module:function" of
             your own (seeds -> Keras layers).
         input_shape: (height, width[, channels]) for networks of images; None for plain columns.
-        classes: labels known up front, in the order of the columns; None takes those of y.
+        classes: labels known up front, sorted in the columns; None takes those of y.
         n_inducing: P; None is 64. A `geometry` decides instead where one is given.
         geometry: of the pool; None measures one on X.
         length_scale_factor: times the pool's median distance.

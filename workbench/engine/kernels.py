@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -305,21 +306,35 @@ def as_kernel(kernel: Any) -> DescribedKernel | GPflowKernel:
     """What the engine evaluates for a GPflow kernel.
 
     Args:
-        kernel: a `gpflow.kernels.Kernel`.
+        kernel: a `gpflow.kernels.Kernel`, or what this gave for one.
 
     Returns:
-        Plain numbers where the kernel is one the engine knows; otherwise the object, traced.
+        Plain numbers where the kernel is one the engine knows; otherwise a copy of the object, traced: the
+        same one as long as the kernel's parameters have the same values.
 
     Raises:
         InputError: not a GPflow kernel.
     """
+    if isinstance(kernel, GPflowKernel | DescribedKernel):
+        return kernel
     import gpflow
 
     if not isinstance(kernel, gpflow.kernels.Kernel):
         raise InputError(
             f"kernel must be one of {', '.join(KERNELS)}, or a gpflow.kernels.Kernel; got {kernel!r}."
         )
-    return _described(kernel) or GPflowKernel(kernel)
+    described = _described(kernel)
+    if described is not None:
+        return described
+    values = {name: np.array(p) for name, p in gpflow.utilities.parameter_dict(kernel).items()}
+    kept = _COPIES.get(kernel)
+    if kept is None or any(not np.array_equal(value, kept[0][name]) for name, value in values.items()):
+        kept = _COPIES[kernel] = values, GPflowKernel(gpflow.utilities.deepcopy(kernel))
+    return kept[1]
+
+
+# kernel object of one's own -> (its values, the copy that the engine evaluates); gone when the object is
+_COPIES: WeakKeyDictionary[Any, tuple[dict[str, Array], GPflowKernel]] = WeakKeyDictionary()
 
 
 def _described(kernel: Any) -> StationaryKernel | LinearKernel | OffsetKernel | None:
@@ -334,17 +349,21 @@ def _described(kernel: Any) -> StationaryKernel | LinearKernel | OffsetKernel | 
             return None
         offset = float(constant.variance.numpy())
         if type(inner) is gpflow.kernels.Linear and inner.variance.shape == ():
-            same = inner.active_dims == slice(None) and float(inner.variance.numpy()) == offset
+            same = _all_columns(inner) and float(inner.variance.numpy()) == offset
             return LinearKernel(offset) if same else None
         found = _described(inner)
         return OffsetKernel(found, offset) if isinstance(found, StationaryKernel) else None
     for name, theirs in _GPFLOW_NAMES.items():
-        if type(kernel) is getattr(gpflow.kernels, theirs) and kernel.active_dims == slice(None):
+        if type(kernel) is getattr(gpflow.kernels, theirs) and _all_columns(kernel):
             length = kernel.lengthscales.numpy()
             return StationaryKernel(
                 name, length if length.ndim else float(length), float(kernel.variance.numpy())
             )
     return None
+
+
+def _all_columns(kernel: Any) -> bool:
+    return isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None)
 
 
 def to_gpflow(kernel: Kernel) -> Any:
@@ -359,7 +378,7 @@ def to_gpflow(kernel: Kernel) -> Any:
     import gpflow
 
     if isinstance(kernel, GPflowKernel):
-        return kernel.kernel
+        return gpflow.utilities.deepcopy(kernel.kernel)
     if isinstance(kernel, OffsetKernel):
         return to_gpflow(kernel.inner) + gpflow.kernels.Constant(kernel.offset)
     if isinstance(kernel, SlopedKernel):

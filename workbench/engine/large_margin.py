@@ -11,7 +11,7 @@ the same G faster. The formulas are those of `workbench.engine.augmentation`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from workbench.engine.augmentation import (
     tempered_shares,
 )
 from workbench.engine.fitting import minibatches
-from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
+from workbench.engine.large_margin_state import KEPT, Data, Posterior, compiled, signature
 from workbench.engine.projection import ALIGNMENT
 from workbench.engine.whitened import gram, inverse_root, kl, row_squares, variances
 from workbench.engine.wide_mean import others
@@ -289,7 +289,7 @@ def _concrete(make: Callable[..., Any], *key: Any) -> Any:
         return _traced(make, *key)
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def _traced(make: Callable[..., Any], *key: Any) -> Any:
     return make(*key).get_concrete_function()
 
@@ -434,7 +434,7 @@ def _moved(q: Posterior, precision: Any, gradient: Any, rho: Any) -> Posterior:
     return Posterior(M - tf.reduce_mean(M, 1, keepdims=True), Lam, R)
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def _solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     """The compiled sweeps: one trace a process for C classes in one precision."""
     dtype = tf.as_dtype(dtype_name)
@@ -486,7 +486,7 @@ def _solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     return solve
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def _stochastic(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     """One compiled natural-gradient step on a minibatch."""
     dtype = tf.as_dtype(dtype_name)

@@ -107,7 +107,7 @@ class LargeMarginGP(gpflow.models.GPModel):
             rivals, sweeps, tolerance, callback: as in `workbench.engine.large_margin.fit`.
 
         Returns:
-            The fit, also stored in `q_mu` and `q_sqrt`.
+            The fit, also stored in `q_mu` and `q_sqrt`. A wide mean, of the rows before, is dropped.
         """
         X, Y = data
         phi, residual = self._project(
@@ -119,6 +119,7 @@ class LargeMarginGP(gpflow.models.GPModel):
             tolerance=tolerance, callback=callback,
         )  # fmt: skip
         self.assign(found.posterior.mean, found.posterior.covariance)
+        self.wide_variable = None  # its mean was of other rows: the small basis has it now
         return found
 
     def prior_kl(self) -> tf.Tensor:

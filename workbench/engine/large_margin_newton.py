@@ -15,7 +15,7 @@ damped to a quarter, and takes two to four times the work for the same G.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -31,7 +31,7 @@ from workbench.engine.augmentation import (
     tempered_shares,
     without_own,
 )
-from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
+from workbench.engine.large_margin_state import KEPT, Data, Posterior, compiled, signature
 from workbench.engine.whitened import gram, half_squares, inverse_root, kl_of_roots, variances
 
 _STEPS = 5  # of the means under one factor
@@ -129,7 +129,7 @@ def _target(data: Data, at: _Rows, own: Any, blocked: bool) -> Any:
     return _precisions(data.phi, W + own * tf.reduce_sum(W, 1, keepdims=True), blocked)
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     """The compiled sweeps: one trace a process for C classes in one precision.
 

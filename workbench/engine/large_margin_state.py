@@ -68,6 +68,9 @@ class Posterior(NamedTuple):
         return moved
 
 
+KEPT = 12  # traced solvers of one kind that are kept: a trace is of one number of classes, and of megabytes
+
+
 class Signature(NamedTuple):
     """Shapes for compiled functions of C classes in one precision; all other sizes are open."""
 
