@@ -57,7 +57,7 @@ def one_step(Phi, kt, codes, C, state, rho=1.0, scale=1.0, k=None, tau=TAU):
     step = lm._stochastic(C, "float64", False)
     k = C - 1 if k is None else k
     scalars = np.float64(rho), np.float64(scale), np.float64(tau), np.int32(k)
-    q, G = step(Phi, kt, codes.astype(np.int32), *state, *scalars)
+    q, G = step(Phi, kt, codes.astype(np.int32), np.zeros((len(Phi), C)), *state, *scalars)
     return [part.numpy() for part in (*q, G)]
 
 

@@ -50,6 +50,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     has_latent: ClassVar[bool] = False
     binary_only: ClassVar[bool] = False
+    takes_mean: ClassVar[bool] = False
     _state_names: ClassVar[tuple[str, ...]] = ()
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model",)
     _unpublished: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor")
@@ -59,6 +60,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     classes_: Array = fitted()
     n_features_in_: int = fitted()
+    mean_weights_: Floats = fitted()
+    _mean: ClassVar[Floats | None] = None  # of a draft: the guesses [J, N, C] at the rows it is fitted to
 
     # ------------------------------------------------------------------ for subclasses to write
 
@@ -70,6 +73,14 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _latent(self, X: Floats) -> Latent:
         raise NotImplementedError
+
+    def _probabilities_with(self, X: Floats, mean: Floats) -> Floats:
+        """As `_probabilities`, with the guess's mean [N, C] added to the latents; where `takes_mean`."""
+        raise NotImplementedError
+
+    def _prior_beta(self) -> float:
+        """Temperature of a guess that no label has spoken about."""
+        return 1.0
 
     def _prior_variance(self) -> float:
         """Latent variance where nothing was seen."""
@@ -93,7 +104,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             _PARAMETERS[cls] = super()._get_param_names()
         return list(_PARAMETERS[cls])
 
-    def fit(self, X: Any, y: Any, callback: FitCallback | None = None) -> Self:
+    def fit(self, X: Any, y: Any, callback: FitCallback | None = None, mean: Any = None) -> Self:
         """Fit.
 
         Args:
@@ -101,6 +112,10 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             y: [N] labels, of any type scikit-learn accepts as classes.
             callback: called now and then with (fraction, objective); returning True stops the
                 fit, which then keeps its best state.
+            mean: [N, C] a guess at the rows, or [J, N, C] several: the prior mean of the latents is
+                sum_j a_j mean_j, columns in the order of `classes_` (sorted). The weights a_j >= 0 are
+                chosen from the labels (`mean_weights_`). Give standardised guesses
+                (`workbench.guesses.standardised`). Only where `takes_mean`.
 
         Returns:
             self.
@@ -113,6 +128,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         known = None if self.classes is None else _as_classes(self.classes)
         empty_ok = known is not None
         draft = self._draft()
+        if mean is not None and not self.takes_mean:
+            raise InputError(_NO_MEAN.format(type(self).__name__))
         if empty_ok and len(y) == 0:
             X = draft._validated(X, ensure_min_samples=0)
             codes: Ints = np.empty(0, dtype=np.int64)
@@ -130,7 +147,11 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             )
         draft.classes_ = np.array(classes)
         draft.n_rows_ = len(codes)
+        if mean is not None:
+            draft.__dict__["_mean"] = _sources(mean, len(codes), len(classes), "the rows of X")
         if draft._trivial():
+            if draft._mean is not None:
+                draft.mean_weights_ = draft._prior_weights(len(draft._mean))
             draft.objective_trace_ = np.zeros(0)
             draft.objective_ = 0.0
             draft.n_iter_ = 1
@@ -146,6 +167,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
                     f"The fit of {type(self).__name__} ended in an objective that is no number "
                     f"({draft.objective_}). Take dtype='float64', a smaller variance or learning rate."
                 )
+        draft.__dict__.pop("_mean", None)  # of the rows, not of the fit
         self._publish(draft)
         return self
 
@@ -189,25 +211,41 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         self.__dict__.update({k: v for k, v in after.items() if k not in self._unpublished}, _fit=draft)
 
-    def predict(self, X: Any) -> Array:
-        """[N] the most probable class of each row of X [N, D]."""
-        probabilities = self.predict_proba(X)
+    def predict(self, X: Any, mean: Any = None) -> Array:
+        """[N] the most probable class of each row of X [N, D]; `mean` as in `predict_proba`."""
+        probabilities = self.predict_proba(X) if mean is None else self.predict_proba(X, mean=mean)
         return self._value().classes_[probabilities.argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> Floats:
-        """[N, C] class probabilities, columns as in `classes_`, for X [N, D].
+    def predict_proba(self, X: Any, mean: Any = None) -> Floats:
+        """Class probabilities.
 
-        Without any labels they are uniform.
+        Args:
+            X: [N, D].
+            mean: [N, C] or [J, N, C] the same guesses at these rows that the fit was given; a row of
+                zeros, or none at all, leaves the guess out.
+
+        Returns:
+            [N, C], columns as in `classes_`. Without any labels they are those of the guess, or uniform.
+
+        Raises:
+            InputError: a guess that the fit did not have.
         """
         X = self._checked(X)
         fit = self._value()
         n_classes = len(fit.classes_)
+        m = fit._mean_at(mean, len(X))
+        if m is not None and n_classes > 1:
+            if not fit._trivial():
+                return fit._probabilities_with(X, m)
+            scores = np.exp(fit._prior_beta() * (m - m.max(axis=1, keepdims=True)))
+            result: Floats = scores / scores.sum(axis=1, keepdims=True)
+            return result
         if fit._trivial():
             return np.full((len(X), n_classes), 1.0 / n_classes)
         return fit._probabilities(X)
 
-    def predict_latent(self, X: Any) -> Latent:
-        """q(f(x)) for X [N, D].
+    def predict_latent(self, X: Any, mean: Any = None) -> Latent:
+        """q(f(x)) for X [N, D]; `mean` as in `predict_proba`.
 
         Returns:
             Latent with mean and variance [N, C].
@@ -219,10 +257,12 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"{type(self).__name__} has no latent functions; ask for predict_proba.")
         X = self._checked(X)
         fit = self._value()
+        m = fit._mean_at(mean, len(X))
         if fit._trivial():
             shape = (len(X), len(fit.classes_))
-            return Latent(np.zeros(shape), np.full(shape, fit._prior_variance()))
-        return fit._latent(X)
+            return Latent(np.zeros(shape) if m is None else m, np.full(shape, fit._prior_variance()))
+        latent = fit._latent(X)
+        return latent if m is None else Latent(latent.mean + m, latent.variance)
 
     # ------------------------------------------------------------------ state
 
@@ -245,7 +285,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         }
         if hasattr(self, "feature_names_in_"):
             state["feature_names_in_"] = np.asarray(self.feature_names_in_, dtype=np.str_)
-        for name in ("objective_", "objective_trace_", "n_iter_"):
+        for name in ("objective_", "objective_trace_", "n_iter_", "mean_weights_"):
             if hasattr(self, name):
                 state[name] = np.asarray(getattr(self, name))
         if self._trivial():
@@ -283,6 +323,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             draft.objective_trace_ = np.asarray(state["objective_trace_"])
         if "n_iter_" in state:
             draft.n_iter_ = int(state["n_iter_"])
+        if "mean_weights_" in state:
+            draft.mean_weights_ = np.asarray(state["mean_weights_"], dtype=np.float64)
         if not draft._trivial():
             geometry = {k.removeprefix("geometry."): v for k, v in state.items() if k.startswith("geometry.")}
             if geometry:
@@ -310,6 +352,25 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         """The fit; within a fit, the draft itself."""
         fit: Self = self.__dict__.get("_fit", self)
         return fit
+
+    def _mean_at(self, mean: Any, n: int) -> Floats | None:
+        """[n, C] the weighted guess at n rows, or None where none was given."""
+        if mean is None:
+            return None
+        weights = self.__dict__.get("mean_weights_")
+        if weights is None:
+            raise InputError("This model was fitted without a guess; give `mean=` to `fit` as well.")
+        sources = _sources(mean, n, len(self.classes_), "the rows of X")
+        if len(sources) != len(weights):
+            raise InputError(f"This model knows {len(weights)} guesses and mean holds {len(sources)}.")
+        result: Floats = np.tensordot(weights, sources, axes=1)
+        return result
+
+    def _prior_weights(self, n_sources: int) -> Floats:
+        """[J] weights of guesses that no label has spoken about."""
+        from workbench.classifiers.guess_weights import prior_weight
+
+        return np.full(n_sources, prior_weight(len(self.classes_)))
 
     def _trivial(self) -> bool:
         """Nothing to learn: no rows, or a single possible class."""
@@ -373,6 +434,23 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         elif not (self._warm() and present is not None and present.n_features == X.shape[1]):
             self.geometry_ = Geometry.of(X, n_inducing, self._seed(), n_mean=n_mean, method=method)
         return self.geometry_
+
+
+_NO_MEAN = "{} cannot start from a guess (`mean=`). Use large-margin, or leave the guess out."
+
+
+def _sources(mean: Any, n: int, n_classes: int, rows: str) -> Floats:
+    """Guesses [J, n, C] from one [n, C] or several."""
+    found: Floats = np.asarray(mean, dtype=np.float64)
+    found = found[None] if found.ndim == 2 else found
+    if found.ndim != 3 or found.shape[1:] != (n, n_classes):
+        raise InputError(
+            f"mean must have the shape [{n}, {n_classes}] or [J, {n}, {n_classes}]: {rows} and the classes; "
+            f"got {list(np.shape(mean))}."
+        )
+    if not np.isfinite(found).all():
+        raise InputError("mean holds numbers that are not finite; a row without a guess is a row of zeros.")
+    return found
 
 
 def same_value(one: Any, other: Any) -> bool:

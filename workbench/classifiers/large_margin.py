@@ -11,6 +11,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import calibration as cal
 from workbench.classifiers import choice as choosing
+from workbench.classifiers import guess_weights as guessing
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.choice import Candidate, Choice
 from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
@@ -60,6 +61,7 @@ class _KernelFit(NamedTuple):
         phi: [n, B or P] features in the basis of the mean; let go once `left_out` is there.
         rows: [n] which rows of the data phi holds.
         left_out: how well it foretells rows it did not see.
+        offset: [N, C] the guess's mean at the rows of the data, or None.
     """
 
     kernel: Kernel
@@ -68,6 +70,7 @@ class _KernelFit(NamedTuple):
     phi: Floats
     rows: Ints
     left_out: cal.LeftOut | None = None
+    offset: Floats | None = None
 
     @property
     def mean(self) -> Floats:
@@ -136,7 +139,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         kernel_: the kernel in use, on scaled features.
         geometry_: the scaling and centres in use.
         predictor_: latents in NumPy.
-        gpflow_model_: the same model in GPflow, on scaled features.
+        gpflow_model_: the same model in GPflow, on scaled features; without the guess, as `predictor_`.
+        mean_weights_: [J] weights of the guesses given as `mean=`, where one was.
+        mean_weighed_: labels there were when the weights were last chosen.
         left_out_: `calibration.LeftOut`: how well the fit foretells rows it did not see, and at what beta;
             not there with `calibration=None`, nor in a state.
         stopped_: whether a callback ended the fit early.
@@ -146,8 +151,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     """
 
     has_latent: ClassVar[bool] = True
+    takes_mean: ClassVar[bool] = True
     _state_names: ClassVar[tuple[str, ...]] = (
-        "beta_", "mean_", "precision_", "root_", "wide_mean_", "stopped_",
+        "beta_", "mean_", "precision_", "root_", "wide_mean_", "stopped_", "mean_weighed_",
     )  # fmt: skip
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "left_out_")
 
@@ -188,6 +194,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     left_out_: cal.LeftOut = fitted()
     stopped_: bool = fitted()
     choices_: tuple[Choice, ...] = fitted()
+    mean_weighed_: int = fitted()
 
     # ------------------------------------------------------------------ geometry
 
@@ -244,7 +251,10 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
                 start = self._start()  # nothing moved: go on as if there had been no look
         else:
             kernel, start = self.kernel_ if chosen else self._first_kernel(scaled, codes), self._start()
-        best = self._fit_at(kernel, scaled, codes, start, report.part(0.0, 0.8))
+        self._weigh(kernel, scaled, codes)
+        best = self._fit_at(
+            kernel, scaled, codes, start, report.part(0.0, 0.8), offset=self._offset(slice(None))
+        )
         if self.select_length_scale and not report.stopped and self._enough(codes):
             best = self._select(best, scaled, codes, report)
         self.kernel_ = best.kernel
@@ -348,7 +358,8 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             if candidate.labelled:
                 geometry = with_points(geometry, self._uncovered(kernel, geometry, scaled))
             self.geometry_ = geometry
-            fit = self._fit_at(kernel, scaled, few_codes, None, Progress(None), rough=True)
+            offset = self._offset(rows)
+            fit = self._fit_at(kernel, scaled, few_codes, None, Progress(None), rough=True, offset=offset)
             fit = self._judged(fit, few_codes)
             assert fit.left_out is not None
             fits[candidate] = geometry, fit
@@ -375,11 +386,11 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
 
     def _fit_at(
         self, kernel: Kernel, scaled: Floats, codes: Ints, start: Any, report: Progress, learn: bool = True,
-        rough: bool = False,
+        rough: bool = False, offset: Floats | None = None,
     ) -> _KernelFit:  # fmt: skip
         """Everything but calibration, at one kernel (which is learnt on the way if asked)."""
         if learn := learn and self.hyperparameters is not None and isinstance(kernel, StationaryKernel):
-            kernel, start = self._learn(kernel, scaled, codes, start, report.part(0.0, 0.5))
+            kernel, start = self._learn(kernel, scaled, codes, start, report.part(0.0, 0.5), offset)
         basis, wide = self._basis(kernel), self._wide_basis(kernel) if self._carry_wide(scaled) else None
         # the wide mean takes over from there, or the fit that follows
         tol = self.tol if wide is None and not rough else 50.0 * self.tol
@@ -391,8 +402,8 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             residual = np.maximum(kernel.diagonal(scaled) - np.einsum("np,np->n", phi, phi), 0.0)
         else:
             phi, residual = projection.project(scaled, basis, kernel)
-        fit = self._solve(phi, residual, codes, start, tol, report.part(0.5 if learn else 0.0, 0.8))
-        small = _KernelFit(kernel, fit, np.zeros((0, len(self.classes_))), phi, rows)
+        fit = self._solve(phi, residual, codes, start, tol, report.part(0.5 if learn else 0.0, 0.8), offset)
+        small = _KernelFit(kernel, fit, np.zeros((0, len(self.classes_))), phi, rows, offset=offset)
         if wide is None or report.stopped:
             return small
         small = self._judged(small, codes)
@@ -406,12 +417,13 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         part = fit._replace(rivals=fit.rivals[rows], margin=fit.margin[rows], second=fit.second[rows])
         found = wide_mean.widen(
             phi_wide, residual[rows], codes[rows], part, self.temperature, self.wide_spread,
-            report.part(0.8, 1.0).callback,
+            report.part(0.8, 1.0).callback, None if offset is None else offset[rows],
         )  # fmt: skip
         at_wide = fit._replace(rivals=found.rivals, margin=found.margin, second=found.second)
         mean: Floats = found.mean.astype(self._numpy_dtype())
         widened = self._judged(
-            _KernelFit(kernel, at_wide, mean, phi_wide.astype(np.float32, copy=False), rows), codes
+            _KernelFit(kernel, at_wide, mean, phi_wide.astype(np.float32, copy=False), rows, offset=offset),
+            codes,
         )
         assert small.left_out is not None and widened.left_out is not None
         # where classes overlap the wide mean follows the noise, and the small basis alone knows better
@@ -419,12 +431,15 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         return small if worse and not report.stopped else widened
 
     def _solve(
-        self, phi: Floats, residual: Floats, codes: Ints, start: Any, tol: float, report: Progress
-    ) -> Any:
+        self, phi: Floats, residual: Floats, codes: Ints, start: Any, tol: float, report: Progress,
+        offset: Floats | None,
+    ) -> Any:  # fmt: skip
         from workbench.engine import large_margin as engine
 
         data = phi, residual, codes, len(self.classes_)
-        shared: dict[str, Any] = {"start": start, "tau": self.temperature, "callback": report.callback}
+        shared: dict[str, Any] = {
+            "start": start, "tau": self.temperature, "callback": report.callback, "offset": offset,
+        }  # fmt: skip
         if self.solver == "sweeps":
             return engine.fit(*data, rivals=self.rivals, sweeps=self.max_sweeps, tolerance=tol, **shared)
         shared |= {"batch_size": self.batch_size, "seed": self._draw}
@@ -441,14 +456,15 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         )  # fmt: skip
 
     def _learn(
-        self, kernel: StationaryKernel, scaled: Floats, codes: Ints, start: Any, report: Progress
-    ) -> tuple[StationaryKernel, Any]:
+        self, kernel: StationaryKernel, scaled: Floats, codes: Ints, start: Any, report: Progress,
+        offset: Floats | None,
+    ) -> tuple[StationaryKernel, Any]:  # fmt: skip
         """Alternate sweeps with steps in the kernel's values at fixed whitened q."""
         from workbench.engine import large_margin as engine
         from workbench.engine import large_margin_training as training
 
         centre = kernel
-        shared: dict[str, Any] = {"tau": self.temperature, "rivals": self.rivals}
+        shared: dict[str, Any] = {"tau": self.temperature, "rivals": self.rivals, "offset": offset}
         for number in range(1, _LEARNING_ROUNDS + 1):
             basis = self._basis(kernel)
             data = *projection.project(scaled, basis, kernel), codes, len(self.classes_)
@@ -472,7 +488,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
                 continue
             kernel = StationaryKernel(base.name, np.asarray(base.length_scale)[()] * factor, base.variance)
             low = 0.8 + 0.15 * number / len(CANDIDATES)
-            fit = self._fit_at(kernel, scaled, codes, first.fit.posterior, report.part(low, low + 0.03))
+            fit = self._fit_at(
+                kernel, scaled, codes, first.fit.posterior, report.part(low, low + 0.03), offset=first.offset
+            )
             if report.stopped:
                 break
             found.append(self._judged(fit, codes))
@@ -484,7 +502,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         if self.calibration is None:
             return float(np.exp(self._prior_log_beta(fit)))
         if self.calibration == "cross-validated" and not report.stopped and len(codes) >= FOLDS:
-            means = self._cross_validated(fit, scaled, codes)
+            means = self._cross_validated(fit.kernel, scaled, codes, fit.offset)
             left_out = cal.judge(means, codes, np.arange(len(codes)), self._prior_log_beta(fit))
         else:
             left_out = self._judged(fit, codes).left_out  # type: ignore[assignment]
@@ -507,19 +525,27 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             fit.phi[rows], fit.mean, codes[sampled], fit.fit.rivals[rows], at, sample, weight=n / len(sampled)
         )
         chosen = sampled[sample]
+        if fit.offset is not None:
+            means = means + fit.offset[chosen]
         return fit._replace(left_out=cal.judge(means, codes[chosen], chosen, self._prior_log_beta(fit)))
 
-    def _cross_validated(self, fit: _KernelFit, scaled: Floats, codes: Ints) -> Floats:
-        """[N, C] means of five-fold cross-validation at the fitted kernel."""
+    def _cross_validated(
+        self, kernel: Kernel, scaled: Floats, codes: Ints, offset: Floats | None, rough: bool = False
+    ) -> Floats:
+        """[N, C] means of five-fold cross-validation at a kernel."""
         fold = np.random.default_rng([self._draw, 3]).permutation(len(codes)) % FOLDS
         means = np.zeros((len(codes), len(self.classes_)))
         for number in range(FOLDS):
             inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            part = self._fit_at(fit.kernel, scaled[inside], codes[inside], None, Progress(None), learn=False)
-            wide = self._wide_basis(fit.kernel) if len(part.wide) else None
-            phi, _ = projection.project(scaled[outside], wide or self._basis(fit.kernel), fit.kernel)
+            moved = None if offset is None else offset[inside]
+            part = self._fit_at(
+                kernel, scaled[inside], codes[inside], None, Progress(None), learn=False, rough=rough,
+                offset=moved,
+            )  # fmt: skip
+            wide = self._wide_basis(kernel) if len(part.wide) else None
+            phi, _ = projection.project(scaled[outside], wide or self._basis(kernel), kernel)
             means[outside] = phi @ part.mean
-        return means
+        return means if offset is None else means + offset
 
     def _prior_log_beta(self, fit: _KernelFit) -> float:
         variance = float(self.variance)
@@ -603,10 +629,61 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         model.assign(self.mean_, covariance, None if wide is None else self.wide_mean_)
         return model
 
+    # ------------------------------------------------------------------ the guess
+
+    def _weigh(self, kernel: Kernel, scaled: Floats, codes: Ints) -> None:
+        """Choose the weights of the guesses, if it is time to.
+
+        By the likelihood of labels left out, each weight with its own temperature and fits (math.md, 13).
+        """
+        sources = self._mean
+        if sources is None:
+            self.__dict__.pop("mean_weights_", None)
+            self.__dict__.pop("mean_weighed_", None)
+            return
+        weights = self.__dict__.get("mean_weights_")
+        if weights is None or len(weights) != len(sources):
+            self.mean_weights_, self.mean_weighed_ = self._prior_weights(len(sources)), 0
+        n, last = len(codes), int(self.__dict__.get("mean_weighed_", 0))
+        if not guessing.due(n, last):
+            return
+        rows: Any = slice(None)
+        most = max(guessing.ENTRIES // len(self.classes_), FOLDS)
+        if n > most:
+            rows = np.sort(np.random.default_rng([self._draw, 5]).choice(n, most, replace=False))
+        few, few_codes = scaled[rows], codes[rows]
+        centre = cal.prior_log_beta(float(self.variance))
+
+        def judge(weights: Floats) -> cal.LeftOut:
+            offset = self._offset(rows, weights)
+            means = self._cross_validated(kernel, few, few_codes, offset, rough=True)
+            return cal.judge(means, few_codes, np.arange(len(few_codes)), centre)
+
+        start = self._prior_weights(len(sources)) if last == 0 else self.mean_weights_
+        self.mean_weights_ = guessing.weigh(judge, start, len(self.classes_), centre)
+        self.mean_weighed_ = n
+
+    def _offset(self, rows: Any, weights: Floats | None = None) -> Floats | None:
+        """[n, C] the guess's mean at rows of the data, or None where no guess was given."""
+        sources = self._mean
+        if sources is None:
+            return None
+        if weights is None:
+            weights = self.__dict__.get("mean_weights_")
+            if weights is None or len(weights) != len(sources):
+                weights = self._prior_weights(len(sources))
+        return np.tensordot(weights, sources[:, rows], axes=1).astype(self._numpy_dtype(), copy=False)
+
+    def _prior_beta(self) -> float:
+        return float(np.exp(cal.prior_log_beta(float(self.variance))))
+
     # ------------------------------------------------------------------ predicting
 
     def _probabilities(self, X: Floats) -> Floats:
         return cal.softmax(self.predictor_.mean(X), self.beta_)
+
+    def _probabilities_with(self, X: Floats, mean: Floats) -> Floats:
+        return cal.softmax(self.predictor_.mean(X) + mean, self.beta_)
 
     def _latent(self, X: Floats) -> Latent:
         return self.predictor_(X)

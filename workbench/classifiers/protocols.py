@@ -63,6 +63,21 @@ class SupportsCallback(Classifier, Protocol):
         """Fit; `callback(fraction, objective)` returning True stops it."""
 
 
+class SupportsMean(Classifier, Protocol):
+    """Latents with a prior mean a row: `fit`, `predict*` take `mean=` [N, C] or [J, N, C], and weigh it.
+
+    Attributes:
+        takes_mean: True.
+        mean_weights_: [J] weights of the guesses; there once fitted with some.
+    """
+
+    takes_mean: ClassVar[bool]
+    mean_weights_: Floats
+
+    def fit(self, X: Array, y: Array, callback: FitCallback | None = None, mean: Any = None) -> Any:
+        """Fit with guesses at the rows."""
+
+
 class SupportsMeasuring(Classifier, Protocol):
     """An estimator that decides itself what it takes from a pool."""
 
@@ -136,6 +151,17 @@ def is_fitted(model: Any) -> TypeGuard[Classifier]:
 def has_learnt(model: Any) -> bool:
     """Whether a fitted classifier saw a label, and has two classes to tell apart."""
     return len(model.classes_) > 1 and getattr(model, "n_rows_", 1) > 0
+
+
+def supports_mean(model: Any) -> TypeGuard[SupportsMean]:
+    """Whether it can start from a guess: a prior mean of its latents, a value a row."""
+    return bool(getattr(model, "takes_mean", False))
+
+
+def mean_weights_of(model: Any) -> Floats | None:
+    """[J] weights of the guesses a fit was given, as `mean_weights_`; None where it had none."""
+    found: Floats | None = getattr(model, "mean_weights_", None)
+    return found
 
 
 def supports_latent(model: Any) -> TypeGuard[SupportsLatent]:
@@ -227,8 +253,12 @@ def options_of(estimator: Any) -> dict[str, Any]:
     return dict(estimator.get_params(deep=False))
 
 
-def fit(estimator: Any, X: Array, y: Array, callback: FitCallback | None = None) -> Any:
-    """Fit, reporting where the estimator does."""
+def fit(
+    estimator: Any, X: Array, y: Array, callback: FitCallback | None = None, mean: Floats | None = None
+) -> Any:
+    """Fit, reporting where the estimator does; with a guess [N, C] or [J, N, C] where one is given."""
+    if mean is not None:
+        return estimator.fit(X, y, callback=callback, mean=mean)
     if callback is not None and supports_callback(estimator):
         return estimator.fit(X, y, callback=callback)
     return estimator.fit(X, y)

@@ -86,6 +86,7 @@ def fit(
     rivals: int | None = None,
     sweeps: int = SWEEPS,
     tolerance: float = TOLERANCE,
+    offset: Floats | None = None,
     callback: FitCallback | None = None,
     sweeps_per_call: int = 1,
 ) -> LargeMarginFit:
@@ -102,6 +103,7 @@ def fit(
         sweeps: at most this many.
         tolerance: the fit ends when it expects to gain less than this share of |G|; with few rivals,
             after two sweeps in a row that gain less.
+        offset: [N, C] mean function at the rows, added to F; none unless given.
         callback: called with (fraction, G) every `sweeps_per_call` sweeps; True stops.
         sweeps_per_call: between two callbacks.
 
@@ -111,10 +113,10 @@ def fit(
     dtype = phi.dtype
     k = rival_count(len(phi), n_classes, rivals)
     if start is None and rivals != 1 and k < n_classes - 1:
-        start = _first_look(phi, residual, codes, n_classes, tau)
+        start = _first_look(phi, residual, codes, n_classes, tau, offset)
     every = k == n_classes - 1 and len(phi) * k <= ALL_RIVALS
     run = _concrete(newton.solver if every else _solver, n_classes, dtype.name, phi.shape[1] >= _BLOCKED)
-    data = data_of(phi, residual, codes)
+    data = data_of(phi, residual, codes, n_classes, offset)
     q = _posterior_of(start, phi.shape[1], n_classes, dtype)
     sizes: Any
     if every:
@@ -151,7 +153,9 @@ def fit(
     return LargeMarginFit(posterior, np.concatenate(traces), listed, d, a, stopped)
 
 
-def _first_look(phi: Floats, residual: Floats, codes: Ints, n_classes: int, tau: float) -> Posterior:
+def _first_look(
+    phi: Floats, residual: Floats, codes: Ints, n_classes: int, tau: float, offset: Floats | None
+) -> Posterior:
     """A posterior from a part of the rows against every rival.
 
     At the prior all rivals tie, and a step against the few that happen to be listed only makes the
@@ -160,7 +164,8 @@ def _first_look(phi: Floats, residual: Floats, codes: Ints, n_classes: int, tau:
     n = max(ALL_RIVALS // (n_classes - 1), 1)
     rows = np.sort(np.random.default_rng(0).choice(len(phi), min(n, len(phi)), replace=False))
     part = phi[rows], residual[rows], codes[rows]
-    return fit(*part, n_classes, tau=tau, rivals=n_classes - 1, sweeps=_FIRST).posterior
+    mean = None if offset is None else offset[rows]
+    return fit(*part, n_classes, tau=tau, rivals=n_classes - 1, sweeps=_FIRST, offset=mean).posterior
 
 
 def fit_minibatch(
@@ -177,6 +182,7 @@ def fit_minibatch(
     rho_start: float = 0.3,
     rho_end: float = 0.02,
     seed: int = 0,
+    offset: Floats | None = None,
     callback: FitCallback | None = None,
 ) -> LargeMarginFit:
     """Stochastic natural-gradient ascent, for data that come in pieces.
@@ -185,7 +191,7 @@ def fit_minibatch(
     holds every row and rho_start = 1 the first step is a sweep of `fit`.
 
     Args:
-        phi, residual, codes, n_classes, start, tau, rivals, callback: as in `fit`; the callback comes
+        phi, residual, codes, n_classes, start, tau, rivals, offset, callback: as in `fit`; the callback comes
             after every epoch.
         batch_size: B rows a step.
         epochs: passes over the rows.
@@ -207,7 +213,8 @@ def fit_minibatch(
         total = 0.0
         for rows in batches:
             rho = max(rho_end, rho_start * (1.0 + 0.2 * t) ** -0.7)
-            part = data_of(phi[rows], residual[rows], codes[rows])
+            mean = None if offset is None else offset[rows]
+            part = data_of(phi[rows], residual[rows], codes[rows], n_classes, mean)
             scalars = (dtype.type(rho), dtype.type(n / len(rows)), dtype.type(tau), k)
             q, G = step(*part, *q, *_tensors(*scalars))
             total += float(G) / len(batches)
@@ -216,7 +223,7 @@ def fit_minibatch(
 
     trace, stopped = in_epochs(epoch, n, batch_size, epochs, seed, callback)
     posterior = Posterior(*(part.numpy() for part in q))
-    return closing(posterior, trace, phi, residual, codes, n_classes, tau, rivals, stopped)
+    return closing(posterior, trace, phi, residual, codes, n_classes, tau, rivals, stopped, offset)
 
 
 def in_epochs(
@@ -236,16 +243,24 @@ def in_epochs(
 
 def closing(
     posterior: Posterior, trace: Floats, phi: Floats, residual: Floats, codes: Ints, n_classes: int,
-    tau: float, rivals: int | None, stopped: bool,
+    tau: float, rivals: int | None, stopped: bool, offset: Floats | None = None,
 ) -> LargeMarginFit:  # fmt: skip
     """A fit with margins at the given posterior: no sweep, one look at the data."""
-    look = fit(phi, residual, codes, n_classes, start=posterior, tau=tau, rivals=rivals, sweeps=0)
+    look = fit(
+        phi, residual, codes, n_classes, start=posterior, tau=tau, rivals=rivals, sweeps=0, offset=offset
+    )
     return look._replace(posterior=posterior, trace=trace if len(trace) else look.trace, stopped=stopped)
 
 
-def data_of(phi: Floats, residual: Floats, codes: Ints) -> Data:
-    """Rows as tensors, in the precision of phi."""
-    return Data(*_tensors(phi, residual.astype(phi.dtype, copy=False), codes.astype(np.int32)))
+def data_of(phi: Floats, residual: Floats, codes: Ints, n_classes: int, offset: Floats | None = None) -> Data:
+    """Rows as tensors, in the precision of phi; an offset of zeros where there is none."""
+    moved = np.zeros((len(phi), n_classes), phi.dtype) if offset is None else offset
+    return Data(
+        *_tensors(
+            phi, residual.astype(phi.dtype, copy=False), codes.astype(np.int32),
+            moved.astype(phi.dtype, copy=False),
+        )
+    )  # fmt: skip
 
 
 def _posterior_of(start: Posterior | None, n_inducing: int, n_classes: int, dtype: Any) -> Posterior:
@@ -341,7 +356,7 @@ def _look(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> _Look:
 def _moments(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> tuple[Any, Any, Any, Any]:
     """Rivals, d and a of a chunk, and its share of G."""
     C, dtype = q.root.shape[0], data.phi.dtype
-    F, own = data.phi @ q.mean, data.codes[:, None]
+    F, own = data.phi @ q.mean + data.offset, data.codes[:, None]
     every = k == C - 1
 
     def largest() -> Any:

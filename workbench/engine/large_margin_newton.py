@@ -150,7 +150,7 @@ def solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
         one = tf.cast(1.0, dtype)
         # centring, which only the KL sees; a look alone leaves the start as it is
         M -= tf.cast(sweeps > 0, dtype) * tf.reduce_mean(M, 1, keepdims=True)
-        F = data.phi @ M
+        F = data.phi @ M + data.offset
         s, kl = _spread(data, own, R, blocked), kl_of_roots(R)
         at = _rows(F, s, own, tau)
         G = at.value - kl - half_squares(M)

@@ -18,11 +18,14 @@ class Data(NamedTuple):
         phi: [N, P] whitened features.
         residual: [N] variance the inducing points leave open.
         codes: [N] true classes, int32.
+        offset: [N, C] mean function at the rows: F = Phi M + offset, so that of a rival the margin
+            1 + m_t - m_y is asked.
     """
 
     phi: Any
     residual: Any
     codes: Any
+    offset: Any
 
 
 class Posterior(NamedTuple):
@@ -101,7 +104,10 @@ def signature(n_classes: int, dtype: Any) -> Signature:
     cube = tf.TensorSpec([n_classes, None, None], dtype)
     return Signature(
         Data(
-            tf.TensorSpec([None, None], dtype), tf.TensorSpec([None], dtype), tf.TensorSpec([None], tf.int32)
+            tf.TensorSpec([None, None], dtype),
+            tf.TensorSpec([None], dtype),
+            tf.TensorSpec([None], tf.int32),
+            tf.TensorSpec([None, n_classes], dtype),
         ),
         Posterior(tf.TensorSpec([None, n_classes], dtype), cube, cube),
         tf.TensorSpec([], dtype),

@@ -28,6 +28,7 @@ def fit_adam(
     start: Posterior | None = None,
     tau: float = TAU,
     rivals: int = 1,
+    offset: Floats | None = None,
     learning_rate: float = 5e-4,
     batch_size: int = 256,
     epochs: int = 1000,
@@ -37,7 +38,7 @@ def fit_adam(
     """The papers' own training: Adam on minus the objective over (m, chol S).
 
     Args:
-        phi, residual, codes, n_classes, start, tau, callback: as in `large_margin.fit`; the callback
+        phi, residual, codes, n_classes, start, tau, offset, callback: as in `large_margin.fit`; the callback
             comes after every epoch.
         rivals: 1 is the papers' objective, the rival being the largest other mean at each step.
         learning_rate: of Adam.
@@ -53,7 +54,7 @@ def fit_adam(
     begin = start or Posterior.prior(phi.shape[1], n_classes, dtype)
     moving: Any = (begin.mean.astype(dtype), np.linalg.cholesky(begin.covariance).astype(dtype))
     state = AdamState.start(moving)
-    run, data = _adam(n_classes, dtype.name), data_of(phi, residual, codes)
+    run, data = _adam(n_classes, dtype.name), data_of(phi, residual, codes, n_classes, offset)
 
     def epoch(batches: Ints) -> float:
         nonlocal moving, state
@@ -64,7 +65,7 @@ def fit_adam(
     mean, lower = (part.numpy() if hasattr(part, "numpy") else part for part in moving)
     lower = lower.astype(np.float64)
     posterior = Posterior.of_covariance(mean, lower @ lower.transpose(0, 2, 1))
-    return closing(posterior, trace, phi, residual, codes, n_classes, tau, rivals, stopped)
+    return closing(posterior, trace, phi, residual, codes, n_classes, tau, rivals, stopped, offset)
 
 
 def learn_kernel(
@@ -79,6 +80,7 @@ def learn_kernel(
     centre: StationaryKernel | None = None,
     tau: float = TAU,
     rivals: int | None = None,
+    offset: Floats | None = None,
     iterations: int = 10,
 ) -> StationaryKernel:
     """Raise G in the kernel's length scale and variance at fixed whitened q.
@@ -93,6 +95,7 @@ def learn_kernel(
         prior_spread: standard deviation of normal priors on the logarithms (MAP); None for none.
         centre: where those priors are centred; `kernel` unless given.
         tau, rivals: of the objective.
+        offset: [N, C] mean function at the rows; none unless given.
         iterations: of L-BFGS.
 
     Returns:
@@ -103,8 +106,9 @@ def learn_kernel(
     n_classes, dtype = posterior.mean.shape[1], X.dtype
     run = _kernel_gradient(n_classes, dtype.name, kernel.name)
     k = np.int32(rival_count(len(X), n_classes, rivals))
+    moved = np.zeros((len(X), n_classes), dtype) if offset is None else offset.astype(dtype, copy=False)
     fixed = [tf.convert_to_tensor(part) for part in
-             (X, Z.astype(dtype), codes.astype(np.int32), posterior.mean, posterior.root)]  # fmt: skip
+             (X, Z.astype(dtype), codes.astype(np.int32), moved, posterior.mean, posterior.root)]  # fmt: skip
     size = X.shape[1] if ard else 1
 
     def logs(which: StationaryKernel) -> Floats:
@@ -139,7 +143,7 @@ def learn_kernel(
 
 def _objective(data: Data, M: Any, R: Any, tau: Any, k: Any) -> Any:
     """The data term of G against the k largest other means, differentiable in everything but the choice."""
-    F, own = data.phi @ M, data.codes[:, None]
+    F, own = data.phi @ M + data.offset, data.codes[:, None]
     mine = tf.one_hot(data.codes, R.shape[0], on_value=True, off_value=False)
     # the rivals are fixed while the gradient is taken, as the papers do
     fixed = tf.where(mine, tf.cast(-np.inf, F.dtype), tf.stop_gradient(F))
@@ -187,15 +191,15 @@ def _kernel_gradient(n_classes: int, dtype_name: str, kernel: str) -> Any:
     """G and its gradient in (log length scales, log variance) at fixed whitened q, compiled."""
     dtype = tf.as_dtype(dtype_name)
     data_spec, posterior, scalar, integer = signature(n_classes, dtype)
-    matrix, vector, codes = data_spec
+    matrix, vector, codes, moved = data_spec
     numbers = (vector, scalar, scalar, scalar, integer)
 
-    @tf.function(input_signature=[matrix, matrix, codes, posterior.mean, posterior.root, *numbers])
-    def gradient(X, Z, y, M, R, log_length, log_variance, jitter, tau, k):  # type: ignore[no-untyped-def]
+    @tf.function(input_signature=[matrix, matrix, codes, moved, posterior.mean, posterior.root, *numbers])
+    def gradient(X, Z, y, m, M, R, log_length, log_variance, jitter, tau, k):  # type: ignore[no-untyped-def]
         with tf.GradientTape() as tape:
             tape.watch([log_length, log_variance])
             phi, residual = project(kernel, X, Z, tf.exp(log_length), tf.exp(log_variance), jitter)
-            value = _objective(Data(phi, residual, y), M, R, tau, k)
+            value = _objective(Data(phi, residual, y, m), M, R, tau, k)
         slopes = tape.gradient(value, [log_length, log_variance])
         return value, slopes[0], slopes[1]
 

@@ -121,7 +121,7 @@ class WideFit(NamedTuple):
 
 def widen(
     phi: Floats, residual: Floats, codes: Ints, small: Any, tau: float, share: float,
-    callback: FitCallback | None = None,
+    callback: FitCallback | None = None, offset: Floats | None = None,
 ) -> WideFit:  # fmt: skip
     """The mean in a wide basis, from the small one's, against every rival.
 
@@ -133,6 +133,7 @@ def widen(
         tau: temperature.
         share: of the small basis's spread that the mean is fitted with.
         callback: as in `fit_mean`.
+        offset: [N, C] mean function at the rows; none unless given.
     """
     C, rows = small.posterior.mean.shape[1], np.arange(len(codes))
     # float32 is enough for steps that stop at a thousandth, and takes half the time
@@ -149,12 +150,15 @@ def widen(
     spread = np.maximum(spread * np.float32(share), 1e-6).astype(np.float32)
     rivals = others(codes, C)
     F = phi[:, :P] @ mean
+    if offset is not None:
+        offset = offset.astype(np.float32, copy=False)
+        F += offset
     d, s = (np.take_along_axis(part, rivals, axis=1) for part in (1.0 + F - F[rows, codes][:, None], spread))
     at = derivatives(d, d * d + s, tau)
     curvature = by_class(at.curvature, at.own_curvature, rivals, codes, C)
     start = np.zeros((phi.shape[1], C), dtype=phi.dtype)
     start[:P] = mean
-    found, d = fit_mean(phi, codes, spread, start, roots, curvature, tau, callback=callback)
+    found, d = fit_mean(phi, codes, spread, start, roots, curvature, tau, callback=callback, offset=offset)
     d = np.take_along_axis(d, rivals, axis=1)
     return WideFit(found, rivals, d, d * d + s)
 
@@ -170,6 +174,7 @@ def fit_mean(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
     callback: FitCallback | None = None,
+    offset: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Maximise over the mean in the wide basis by preconditioned L-BFGS, against every rival.
 
@@ -184,6 +189,7 @@ def fit_mean(
         iterations: at most this many.
         tolerance: an iteration that gains less than this share of the objective is the last.
         callback: called with (fraction, objective) after each iteration; True stops.
+        offset: [N, C] mean function at the rows, added to F; none unless given.
 
     Returns:
         The mean [B, C] and d [N, C] there.
@@ -202,6 +208,8 @@ def fit_mean(
 
     def margins(M: Floats) -> Floats:
         d = phi @ M
+        if offset is not None:
+            d += offset
         d += 1.0 - d[rows, codes][:, None]
         return d
 
