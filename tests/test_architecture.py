@@ -31,6 +31,7 @@ FLOORS = {
     "engine": 2,
     "work": 2.5,
     "classifiers": 3,
+    "guesses": 3.5,
     "policies": 4,
     "attacks": 4,
     "store": 5,

@@ -474,7 +474,7 @@ def cross_validated(model: FittedModel, learner: Learner, *, folds: int = 5) -> 
     for part in np.unique(fold):
         away = fold == part
         other = learner.fit(items[~away], codes[~away], number=model.number)
-        p[away] = other.estimator.predict_proba(model.pool.features[items[away]])
+        p[away] = other.predict_proba(items[away])
     return items, codes, p
 
 

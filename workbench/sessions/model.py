@@ -43,6 +43,7 @@ class FittedModel:
         seconds: wall time of the fit.
         latents: of the pool, shared by the models of one run; None for a model that stands alone.
         uid: of this fit in this process: what was computed from another model has another.
+        mean: [J, N, C] the guesses at every item that it was fitted with, or None.
     """
 
     pool: Pool
@@ -55,6 +56,7 @@ class FittedModel:
     utilities: Floats | None = field(default=None)
     latents: PoolLatents | None = None
     uid: str = field(default_factory=lambda: token_hex(8))
+    mean: Floats | None = None
 
     @property
     def n_labelled(self) -> int:
@@ -67,8 +69,29 @@ class FittedModel:
         if not protocols.supports_latent(self.estimator):
             return None
         found = None if self.latents is None else self.latents.of(self.estimator)
-        latent: Latent = self.estimator.predict_latent(self.pool.features) if found is None else found
-        return latent
+        if found is None:
+            latent: Latent = self.estimator.predict_latent(self.pool.features, **self._guess())
+            return latent
+        moved = self._moved
+        return found if moved is None else Latent(found.mean + moved, found.variance)
+
+    @cached_property
+    def _moved(self) -> Floats | None:
+        """[N, C] what the guesses add to the latents' means, or None."""
+        weights = protocols.mean_weights_of(self.estimator)
+        if self.mean is None or weights is None:
+            return None
+        return np.tensordot(weights, self.mean, axes=1)
+
+    def _guess(self, items: Any = slice(None)) -> dict[str, Floats]:
+        """The guesses at some items, as the estimator takes them; nothing where it had none."""
+        if self.mean is None or protocols.mean_weights_of(self.estimator) is None:
+            return {}
+        return {"mean": self.mean[:, items]}
+
+    def predict_proba(self, items: Ints) -> Floats:
+        """[n, C] class probabilities of some items, computed anew."""
+        return np.asarray(self.estimator.predict_proba(self.pool.features[items], **self._guess(items)))
 
     @cached_property
     def latent_mean(self) -> Floats | None:
@@ -76,14 +99,15 @@ class FittedModel:
         if "latent" not in self.__dict__ and self.latents is not None:
             found = self.latents.mean_of(self.estimator)
             if found is not None:
-                return found
+                moved = self._moved
+                return found if moved is None else found + moved
         latent = self.latent
         return None if latent is None else latent.mean
 
     @cached_property
     def probabilities(self) -> Floats:
         """[N, C] class probabilities of every item of the pool."""
-        return np.asarray(self.estimator.predict_proba(self.pool.features))
+        return np.asarray(self.estimator.predict_proba(self.pool.features, **self._guess()))
 
     def probabilities_of(self, item: int) -> Floats:
         """[C] class probabilities of one item; of a very large pool they are not made of all for its sake."""
@@ -96,14 +120,14 @@ class FittedModel:
         if "probabilities" in self.__dict__:
             return self.probabilities[items]
         if items.size < _WORTH_KEEPING:
-            return np.asarray(self.estimator.predict_proba(self.pool.features[items]))
+            return self.predict_proba(items)
         # what tells how a fit goes is asked again of this one when the next is there
         key = items.tobytes()
         kept: tuple[tuple[bytes, Floats], ...] = self.__dict__.get("_kept", ())
         for known, p in kept:
             if known == key:
                 return p
-        made: Floats = np.asarray(self.estimator.predict_proba(self.pool.features[items]))
+        made = self.predict_proba(items)
         # replaced whole: another thread may be reading it
         self.__dict__["_kept"] = (*kept[-1:], (key, made))
         return made
@@ -161,8 +185,14 @@ class FittedModel:
         known = np.isin(rows, self.items).nonzero()[0]
         code = dict(zip(self.items.tolist(), self.codes.tolist(), strict=True))
         labels = np.array([code[item] for item in rows[known].tolist()], dtype=np.int64)
+        guess = self._guess(rows)
+        latent: Any = None
+        if guess and protocols.supports_latent(self.estimator):
+            latent = cache(lambda: self.estimator.predict_latent(X, **guess))
         return belief_of(
-            self.estimator, X, labelled=known, labels=labels, latent_mean=_mean_at(self.estimator, X),
+            self.estimator, X, labelled=known, labels=labels, latent=latent,
+            latent_mean=None if guess else _mean_at(self.estimator, X),
+            probabilities=(lambda: self.predict_proba(rows)) if guess else None,
             scaled=None if protocols.geometry_of(self.estimator) is not None else lambda: self.scaled[rows],
             ids=IdsAt(self.pool.items.ids, rows),
         )  # fmt: skip
@@ -187,9 +217,10 @@ class Learner:
         seed: of the run or project.
         classes: names of the classes; the pool's unless given.
         cached: bytes that may be kept of what the pool looks like to the model; little unless given.
+        mean: [J, N, C] guesses at every item of the pool (`workbench.guesses.stacked`), or None.
 
     Raises:
-        InputError: no such classifier or option, or a classifier that cannot take this pool.
+        InputError: no such classifier or option, or a classifier that cannot take this pool or a guess.
     """
 
     def __init__(
@@ -201,8 +232,10 @@ class Learner:
         seed: int = 0,
         classes: tuple[str, ...] | None = None,
         cached: int | None = None,
+        mean: Floats | None = None,
     ) -> None:
         self.pool = pool
+        self.mean = mean
         self.classifier = classifier
         self.options = dict(options or {})
         self.seed = seed
@@ -215,7 +248,10 @@ class Learner:
             )
         if entry is not None and entry.image_only and pool.kind != "image":
             raise InputError(f"{classifier} is for images and pool {pool.name!r} is a {pool.kind}.")
-        self.estimator(0)
+        made = self.estimator(0)
+        if mean is not None and not protocols.supports_mean(made):
+            name = classifier if isinstance(classifier, str) else type(made).__name__
+            raise InputError(f"{name} cannot start from a guess. Use large-margin, or leave the guess out.")
 
     def estimator(self, number: int) -> Any:
         """An unfitted classifier for a round."""
@@ -271,7 +307,8 @@ class Learner:
         estimator = self.restored(previous, number) if previous is not None else self._prepared(number)
         began = perf_counter()
         with self._explaining():
-            protocols.fit(estimator, self.pool.features[items], codes, callback)
+            mean = None if self.mean is None else self.mean[:, items]
+            protocols.fit(estimator, self.pool.features[items], codes, callback, mean)
         return FittedModel(
             self.pool,
             self.classes,
@@ -281,6 +318,7 @@ class Learner:
             np.asarray(codes, dtype=np.int64),
             perf_counter() - began,
             latents=self.latents,
+            mean=self.mean,
         )
 
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
@@ -297,6 +335,7 @@ class Learner:
             np.asarray(items, dtype=np.int64),
             np.asarray(codes, dtype=np.int64),
             latents=self.latents,
+            mean=self.mean,
         )
 
     @contextmanager

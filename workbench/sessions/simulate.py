@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
+from workbench.guesses import Guess, guesses_of, stacked
 from workbench.policies import query
 from workbench.policies.belief import Belief, PolicyFn, Query, Selector
 from workbench.policies.effective import DEFAULT_POLICY, check_share, mix_uniform
@@ -61,6 +62,7 @@ def simulate(
     measured_by: int | None = None,
     asked_among: int = 0,
     selector: str | Selector = "auto",
+    guess: Sequence[str | Guess] | None = None,
     progress: Checkpoint | None = None,
     callback: FitCallback | None = None,
 ) -> Iterator[Round]:
@@ -77,7 +79,8 @@ def simulate(
             `choice="fixed"`.
         budget: labels asked for, the initial ones not counted.
         batch: how many at a time.
-        initial: as in `RunSpec`; or the items themselves, of which the pool must know the classes.
+        initial: as in `RunSpec`; or the items themselves, of which the pool must know the classes; or "none",
+            with a guess: then the first questions are asked by what that says.
         seed: of everything random.
         test_fraction: share of items kept for measuring.
         uniform_share: share of the questions drawn uniformly, whatever the policy; their utilities are
@@ -87,6 +90,8 @@ def simulate(
         asked_among: how many open items the questions are chosen among, at most, drawn anew in each
             round; 0: all.
         selector: how a batch is chosen; "auto" is the best item for one, diverse for more.
+        guess: what is known of the items before any label: "names", "column:llm_label", "columns:p_*" (as in
+            `workbench.guesses.guess_of`), or guesses made already. The classifier must be able to take one.
         progress: of an interrupted run with the same arguments, to go on from; its rounds are not
             given again, and the ones that follow are what they would have been.
         callback: (fraction, objective) -> True, called during each fit, to stop that fit early.
@@ -108,10 +113,15 @@ def simulate(
     if batch < 1 or budget < 0:
         raise InputError(f"The batch must be at least 1 and the budget not negative; got {batch}, {budget}.")
     assert pool.truth is not None and pool.test is not None
+    if initial == "none" and not guess:
+        raise InputError("A run without first labels (initial='none') needs a guess to ask its questions by.")
+    mean = stacked(guesses_of(guess, pool)) if guess else None
     truth = np.asarray(pool.truth)
     options = with_choice(classifier, options or {})
     # what is measured on all test items, as every run once was, computes as it did then
-    learner = Learner(pool, classifier, options, seed=seed, cached=LARGE_BYTES if measured else None)
+    learner = Learner(
+        pool, classifier, options, seed=seed, cached=LARGE_BYTES if measured else None, mean=mean
+    )
     drawn_by = seed if measured_by is None else measured_by
     test = measured_items(pool.test.test[truth[pool.test.test] >= 0], drawn_by, measured)
     unanswerable = np.setdiff1d(pool.trainable, known)
@@ -155,7 +165,7 @@ def simulate(
             number=number,
             previous=state,
             held_out=(test, truth[test]),
-            probabilities=lambda model, rows: np.asarray(model.estimator.predict_proba(pool.features[rows])),
+            probabilities=lambda model, rows: model.predict_proba(rows),
             ask=ask,
             callback=callback,
         )

@@ -209,9 +209,12 @@ def parse_initial(initial: str) -> tuple[str, int | None]:
         InputError: an unknown kind, or a number below 1.
     """
     kind, colon, number = initial.partition(":")
-    if kind not in ("one-per-class", "diverse", "random") or (colon and kind == "one-per-class"):
+    if kind not in ("one-per-class", "none", "diverse", "random") or (
+        colon and kind in ("one-per-class", "none")
+    ):
         raise InputError(
-            f"Unknown initial labels {initial!r}. Known: one-per-class, diverse, diverse:N, random, random:N."
+            f"Unknown initial labels {initial!r}. Known: one-per-class, diverse, diverse:N, random, "
+            "random:N; and none, with a guess."
         )
     if not colon:
         return kind, None

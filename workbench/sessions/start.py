@@ -38,6 +38,8 @@ def initial_items(pool: Pool, initial: str, seed: int) -> Ints:
             f"Pool {pool.name!r} has {present.size} class(es) among the items that may be asked; "
             "a run needs at least two."
         )
+    if kind == "none":
+        return np.empty(0, dtype=np.int64)
     rng = generator(seed, 0, INITIAL)
     if kind == "one-per-class":
         return np.asarray([rng.choice(known[pool.truth[known] == code]) for code in present], dtype=np.int64)

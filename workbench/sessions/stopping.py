@@ -94,7 +94,7 @@ def observe(
         error: on held-out items.
         n_test: how many those were.
     """
-    p = np.asarray(model.estimator.predict_proba(model.pool.features[watched]))
+    p = model.predict_proba(watched)
     names = np.asarray(model.classes)
     return Observation(
         model.number,

@@ -1,0 +1,31 @@
+"""Guesses at the classes of a pool, from before any label: names, columns, older models.
+
+A `Guess` is a prior mean (docs/math.md, 13): how much it counts is learnt from the labels. Everything here
+is a function of a pool's items and of what is given; nothing is stored.
+"""
+
+from __future__ import annotations
+
+from workbench.guesses.columns import of_cells, of_classes, of_json, of_probabilities, suggested_columns
+from workbench.guesses.guess import Agreement, Guess, stacked, standardised
+from workbench.guesses.models import of_model
+from workbench.guesses.names import cleaned, names_say_something, of_names
+from workbench.guesses.sources import guess_of, guesses_of
+
+__all__ = [
+    "Agreement",
+    "Guess",
+    "cleaned",
+    "guess_of",
+    "guesses_of",
+    "names_say_something",
+    "of_cells",
+    "of_classes",
+    "of_json",
+    "of_model",
+    "of_names",
+    "of_probabilities",
+    "stacked",
+    "standardised",
+    "suggested_columns",
+]

@@ -1,0 +1,283 @@
+"""Guesses in a table: a class, with or without its confidence; numbers for each class; JSON cells."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Floats
+from workbench.errors import InputError
+from workbench.guesses.guess import Guess, standardised
+
+FLOOR = 0.001  # of a probability
+_NAMES = ("prediction", "predicted", "pred", "llm_label", "suggestion", "suggested", "guess")
+_PREFIXES = ("p_", "prob_", "proba_", "probability_", "score_")
+_SHOWN = 8
+_EMPTY = ("", "nan", "none", "null", "<na>")
+
+
+def of_classes(
+    values: Sequence[Any],
+    classes: Sequence[str],
+    *,
+    confidence: Sequence[Any] | None = None,
+    mapping: Mapping[str, str] | None = None,
+    source: str = "column",
+) -> Guess:
+    """A column that names a class.
+
+    Args:
+        values: [N] names; empty, None or NaN where there is no guess.
+        classes: names of the C classes, by code.
+        confidence: [N] how sure it is, 0 to 1 (or per cent, where some exceed 1); without one, a name alone
+            counts the same in every row.
+        mapping: names of the column -> names of classes, for those that differ; "" leaves a name out.
+        source: what the guess is called.
+
+    Raises:
+        InputError: no name is one of the classes; the message lists them for a mapping.
+    """
+    code = {_key(name): number for number, name in enumerate(classes)}
+    mapped = {_key(name): _key(value) for name, value in (mapping or {}).items()}
+    found = np.full(len(values), -1, dtype=np.int64)
+    strange: dict[str, int] = {}
+    for row, value in enumerate(values):
+        if is_empty(value):
+            continue
+        name = _key(value)
+        name = mapped.get(name, name)
+        if name in code:
+            found[row] = code[name]
+        elif name:
+            strange[str(value).strip()] = strange.get(str(value).strip(), 0) + 1
+    said = ", ".join(f"{name!r} ({count})" for name, count in sorted(strange.items(), key=_most)[:_SHOWN])
+    more = ", ..." if len(strange) > _SHOWN else ""
+    if not (found >= 0).any():
+        why = f"its values are {said}{more}" if strange else "it is empty"
+        raise InputError(
+            f"{source} names none of the classes ({', '.join(map(str, classes[:_SHOWN]))}): {why}. "
+            "Say which class each value stands for."
+        )
+    notes = [f"Unknown classes, left out: {said}{more}."] if strange else []
+    known = found >= 0
+    C = len(classes)
+    scores = np.zeros((len(values), C))
+    if confidence is None:
+        scores[known, found[known]] = 1.0
+        if C > 1 and len(np.unique(found[known])) == 1:
+            notes.append("It names the same class in every row.")
+    else:
+        sure, note = _shares(confidence, len(values), source)
+        notes += note
+        known &= np.isfinite(sure)
+        if not known.any():
+            raise InputError(f"{source}: no row has both a class and a confidence.")
+        k = np.clip(sure[known], FLOOR, 1.0 - FLOOR)
+        scores[known] = np.log((1.0 - k) / max(C - 1, 1))[:, None]
+        scores[known, found[known]] = np.log(k)
+    return Guess(source, standardised(scores, known), (*notes, *_missing(known)))
+
+
+def of_probabilities(
+    scores: Any, classes: Sequence[str], *, given: Sequence[str] | None = None, source: str = "columns"
+) -> Guess:
+    """Numbers for each class: probabilities, or scores where some are negative or all are large.
+
+    Args:
+        scores: [N, K]; a row with a NaN or empty cell has no guess.
+        classes: names of the C classes, by code.
+        given: [K] the class of each column; the classes themselves, in order, unless given.
+        source: what the guess is called.
+
+    Raises:
+        InputError: no column is of a known class, or a cell is no number.
+    """
+    try:
+        table = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        try:
+            table = np.array([[_number(cell) for cell in row] for row in scores])
+        except ValueError as error:
+            raise InputError(f"{source}: {error}.") from error
+    given = list(classes) if given is None else list(given)
+    if table.ndim != 2 or table.shape[1] != len(given):
+        raise InputError(
+            f"{source} must have one column a class ({len(given)}); got the shape {list(table.shape)}."
+        )
+    code = {_key(name): number for number, name in enumerate(classes)}
+    place = [code.get(_key(name), -1) for name in given]
+    kept = [column for column, number in enumerate(place) if number >= 0]
+    notes = []
+    strange = [str(name) for name, number in zip(given, place, strict=True) if number < 0]
+    if not kept:
+        raise InputError(
+            f"{source}: none of its columns ({', '.join(map(str, given[:_SHOWN]))}) is a class. "
+            f"Classes: {', '.join(map(str, classes[:_SHOWN]))}."
+        )
+    if strange:
+        notes.append(f"Columns of no class, left out: {', '.join(strange[:_SHOWN])}.")
+    table = table[:, kept]
+    known = np.asarray(np.isfinite(table).all(axis=1))
+    part = table[known]
+    sums = part.sum(axis=1)
+    negative = bool((part < 0).any())
+    if negative or bool((part > 1.0 + 1e-6).any() and not _per_cent(part)):
+        notes.append("Taken as scores, not as probabilities: some lie outside 0 to 1.")
+        low = part.min(axis=1, keepdims=True)
+    else:
+        off = np.abs(sums - 1.0) > 0.01
+        if off.any() and not strange:
+            notes.append(f"{int(off.sum())} rows do not sum to one; they were normalised.")
+        empty = sums <= 0
+        known[np.flatnonzero(known)[empty]] = False
+        part, sums = part[~empty], sums[~empty]
+        part = np.log(np.maximum(part / sums[:, None], FLOOR))
+        low = np.full((len(part), 1), math.log(FLOOR))
+    whole = np.zeros((len(table), len(classes)))
+    whole[known] = low  # a class without a column is the least likely
+    columns = np.array([place[column] for column in kept])
+    whole[np.flatnonzero(known)[:, None], columns] = part
+    without = [str(name) for number, name in enumerate(classes) if number not in place]
+    if without:
+        notes.append(f"No column for: {', '.join(without[:_SHOWN])}.")
+    return Guess(source, standardised(whole, known), (*notes, *_missing(known)))
+
+
+def of_json(cells: Sequence[Any], classes: Sequence[str], *, source: str = "column") -> Guess:
+    """Cells such as {"cat": 0.8, "dog": 0.2}: a class that a cell does not name has 0.
+
+    Args:
+        cells: [N] JSON texts or mappings; empty where there is no guess.
+        classes: names of the C classes, by code.
+        source: what the guess is called.
+
+    Raises:
+        InputError: a cell is no JSON object of numbers, or no class is named.
+    """
+    rows: list[Mapping[str, Any] | None] = []
+    names: dict[str, None] = {}
+    for number, cell in enumerate(cells):
+        if is_empty(cell):
+            rows.append(None)
+            continue
+        try:
+            made = cell if isinstance(cell, Mapping) else json.loads(str(cell))
+            row = {str(name): float(value) for name, value in made.items()}
+        except (TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f'{source}: row {number + 1} holds {str(cell)[:60]!r}, not an object such as {{"cat": 0.8}}.'
+            ) from error
+        rows.append(row)
+        names.update(dict.fromkeys(row))
+    given = list(names)
+    if not given:
+        raise InputError(f"{source} is empty.")
+    table = np.full((len(rows), len(given)), np.nan)
+    for number, cells_of_row in enumerate(rows):
+        if cells_of_row is not None:
+            table[number] = [cells_of_row.get(name, 0.0) for name in given]
+    return of_probabilities(table, classes, given=given, source=source)
+
+
+def of_cells(
+    values: Sequence[Any], classes: Sequence[str], *, confidence: Sequence[Any] | None = None,
+    mapping: Mapping[str, str] | None = None, source: str = "column",
+) -> Guess:  # fmt: skip
+    """A column of class names, or of JSON objects: by what its first filled cell looks like.
+
+    Args:
+        values, classes, confidence, mapping, source: as in `of_classes`.
+    """
+    first = next((value for value in values if not is_empty(value)), None)
+    if isinstance(first, Mapping) or str(first).lstrip().startswith("{"):
+        return of_json(values, classes, source=source)
+    return of_classes(values, classes, confidence=confidence, mapping=mapping, source=source)
+
+
+def suggested_columns(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
+    """Sources among the columns of a table that look like guesses, to be asked about: never taken silently.
+
+    Args:
+        columns: names.
+        classes: names of the classes.
+
+    Returns:
+        Texts such as "column:prediction" and "columns:p_*".
+    """
+    keys = {_key(name) for name in classes}
+    found = [f"column:{name}" for name in columns if _key(name).replace(" ", "_") in _NAMES]
+    for prefix in _PREFIXES:
+        of_class = [
+            name for name in columns
+            if str(name).lower().startswith(prefix) and _key(str(name)[len(prefix) :]) in keys
+        ]  # fmt: skip
+        if len(of_class) > 1:
+            found.append(f"columns:{of_class[0][: len(prefix)]}*")
+    return found
+
+
+def columns_like(pattern: str, columns: Sequence[str]) -> dict[str, str]:
+    """Columns that a pattern such as "p_*" means, each with the class its name ends in."""
+    stem = pattern.partition("*")[0]
+    return {name: str(name)[len(stem) :] for name in columns if fnmatchcase(str(name), pattern)}
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a cell holds nothing."""
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or (
+            not isinstance(value, Mapping)
+            and str(value).strip().lower() in ("", "nan", "none", "null", "<na>")
+        )
+    )
+
+
+def _key(name: Any) -> str:
+    """Names are compared without regard to case, spaces, and the .0 of whole numbers."""
+    if isinstance(name, float) and name.is_integer():
+        name = int(name)
+    return " ".join(str(name).replace("_", " ").split()).casefold()
+
+
+def _most(pair: tuple[str, int]) -> tuple[int, str]:
+    return -pair[1], pair[0]
+
+
+def _number(cell: Any) -> float:
+    if is_empty(cell):
+        return math.nan
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        raise ValueError(f"{str(cell)[:60]!r} is not a number") from None
+
+
+def _shares(values: Sequence[Any], n: int, source: str) -> tuple[Floats, list[str]]:
+    try:
+        sure = np.array([_number(value) for value in values])
+    except ValueError as error:
+        raise InputError(f"{source}, its confidence: {error}.") from error
+    if len(sure) != n:
+        raise InputError(f"{source} has {n} rows and its confidence {len(sure)}.")
+    there = sure[np.isfinite(sure)]
+    if (there < 0).any() or (there > 100).any():
+        raise InputError(f"{source}: a confidence lies between 0 and 1 (or 0 and 100 per cent).")
+    if (there > 1).any():
+        return sure / 100.0, ["Confidences above 1 were taken as per cent."]
+    return sure, []
+
+
+def _per_cent(part: Floats) -> bool:
+    return bool(np.abs(part.sum(axis=1) - 100.0).max(initial=0.0) < 1.5)
+
+
+def _missing(known: Any) -> tuple[str, ...]:
+    n = int((~np.asarray(known)).sum())
+    return (f"{n} of {len(known)} rows have no guess.",) if n else ()

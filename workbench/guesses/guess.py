@@ -1,0 +1,131 @@
+"""What a guess is: scores of every class for every item, on one scale for all sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
+
+_ENOUGH = 10  # labels that tell a column of labels from a good guess
+
+
+class Agreement(NamedTuple):
+    """How a guess does on items whose class is known.
+
+    Attributes:
+        right: how many it names rightly.
+        n: of how many that it says something of.
+        low: of the 95 % interval (Wilson) of the share.
+        high: its other end; 0 and 1 where n is 0.
+        mixed: the pairs (true code, guessed code, how often) it takes for each other, most frequent first.
+    """
+
+    right: int
+    n: int
+    low: float
+    high: float
+    mixed: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Scores of every class for every item.
+
+    Attributes:
+        source: where it comes from: "names", "column:llm_label", "columns:p_*", "model:FOLDER".
+        values: [N, C] standardised, columns by class code; a row of zeros is an item without a guess.
+        notes: what was seen to on the way, for people.
+    """
+
+    source: str
+    values: Floats
+    notes: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> Array:
+        """[N] which items it says something of."""
+        return np.asarray((self.values != 0).any(axis=1))
+
+    @property
+    def codes(self) -> Ints:
+        """[N] the class it names, -1 where it names none."""
+        return np.where(self.known, self.values.argmax(axis=1), -1)
+
+    def agreement(self, items: Ints, codes: Ints) -> Agreement:
+        """How it does on labelled items.
+
+        Args:
+            items: [n] places in the pool.
+            codes: [n] their class codes.
+        """
+        said, truth = self.codes[items], np.asarray(codes, dtype=np.int64)
+        there = said >= 0
+        said, truth = said[there], truth[there]
+        n, right = len(said), int((said == truth).sum())
+        low, high = 0.0, 1.0
+        if n:
+            from scipy.stats import binomtest
+
+            interval = binomtest(right, n).proportion_ci(method="wilson")
+            low, high = float(interval.low), float(interval.high)
+        wrong = said != truth
+        pairs, counts = np.unique(
+            np.stack([truth[wrong], said[wrong]], axis=1).reshape(-1, 2), axis=0, return_counts=True
+        )
+        order = np.argsort(-counts, kind="stable")
+        mixed = tuple((int(pairs[i][0]), int(pairs[i][1]), int(counts[i])) for i in order)
+        return Agreement(right, n, low, high, mixed)
+
+    def suspicion(self, items: Ints, codes: Ints) -> str:
+        """A sentence where the guess equals the label of every labelled item, else an empty text."""
+        found = self.agreement(items, codes)
+        if found.n < _ENOUGH or found.right < found.n:
+            return ""
+        return f"{self.source} equals the label of all {found.n} labelled items: this may be your labels."
+
+
+def standardised(scores: Floats, known: Array | None = None) -> Floats:
+    """Scores on the scale that weights are for: minus each row's mean, over the deviation of everything.
+
+    Args:
+        scores: [N, C], higher for the likelier class.
+        known: [N] rows that hold a guess; those whose scores are all finite unless given.
+
+    Returns:
+        [N, C] float64; rows of zeros where there is no guess.
+
+    Raises:
+        InputError: all classes have the same scores in every row: it guesses nothing.
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 2:
+        raise InputError(
+            f"Scores are a table of items and classes [N, C]; got the shape {list(scores.shape)}."
+        )
+    there = np.asarray(np.isfinite(scores).all(axis=1) if known is None else known, dtype=bool)
+    out: Floats = np.zeros(scores.shape)
+    out[there] = scores[there] - scores[there].mean(axis=1, keepdims=True)
+    deviation = float(out[there].std()) if there.any() else 0.0
+    if len(out) and deviation <= 1e-12:
+        raise InputError("This guess says the same of every class in every row, which is nothing.")
+    return out / deviation if deviation else out
+
+
+def stacked(guesses: Sequence[Guess]) -> Floats:
+    """[J, N, C] the values of guesses at one pool, as `mean=` takes them.
+
+    Raises:
+        InputError: none is given, or they are of different pools or classes.
+    """
+    if not guesses:
+        raise InputError("There is no guess to start from.")
+    shapes = {guess.values.shape for guess in guesses}
+    if len(shapes) > 1:
+        said = "; ".join(f"{guess.source}: {list(guess.values.shape)}" for guess in guesses)
+        raise InputError(f"Guesses must be of the same items and classes; got {said}.")
+    return np.stack([guess.values for guess in guesses])

@@ -1,0 +1,127 @@
+"""What the classes' names say of a text: how alike they are, in words and pieces of words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
+from workbench.guesses.guess import Guess, standardised
+
+_TEXTS = 20_000  # that the weights of words are learnt from
+_LONGEST = 2000  # characters of a text
+_CHUNK = 2000
+_EMPTY_WORDS = {"class", "label", "category", "type", "group", "kind", "cluster", "other", "none", "unknown"}
+_LEAST = 3  # letters of a word that says something, in scripts with letters
+
+
+def cleaned(name: str) -> str:
+    """A class's name as words: no underscores, no camel case, no numbers.
+
+    Args:
+        name: such as "card_lost", "cardLost" or "12_card-lost".
+    """
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return " ".join(re.sub(r"[\W_\d]+", " ", apart).split()).lower()
+
+
+def names_say_something(classes: Sequence[str]) -> list[bool]:
+    """[C] whether each name has a word in it; "1", "A" and "class 3" have none."""
+    return [
+        any(
+            word not in _EMPTY_WORDS and (len(word) >= _LEAST or not word.isascii())
+            for word in cleaned(name).split()
+        )
+        for name in classes
+    ]
+
+
+def of_names(
+    texts: Sequence[str],
+    classes: Sequence[str],
+    guidance: Mapping[str, str] | None = None,
+    *,
+    vectors: tuple[Array, Array] | None = None,
+    source: str = "names",
+) -> Guess:
+    """How alike a text is to each class's "name: guidance".
+
+    Args:
+        texts: [N] of the pool.
+        classes: names of the C classes, by code.
+        guidance: class -> what belongs to it, where somebody wrote that.
+        vectors: features of an encoder, of the texts [N, D] and of `descriptions` [C, D]; TF-IDF of words
+            and pieces of words of this pool unless given.
+        source: what the guess is called.
+
+    Raises:
+        InputError: fewer than two names say anything.
+    """
+    described = descriptions(classes, guidance)
+    telling = np.array([bool(text) for text in described])
+    if telling.sum() < 2:
+        raise InputError(
+            "The names of the classes say nothing about texts "
+            f"({', '.join(map(str, classes[:8]))}). Give them names of words, or write guidance for them."
+        )
+    likeness = _likeness(*vectors) if vectors is not None else _alike(texts, described)
+    mean = likeness[:, telling].mean(axis=1)
+    likeness[:, ~telling] = mean[:, None]  # a name that says nothing speaks neither for nor against
+    known = likeness.std(axis=1) > 1e-12
+    silent = [str(name) for name, tells in zip(classes, telling, strict=True) if not tells]
+    notes = [f"Names that say nothing: {', '.join(silent[:8])}."] if silent else []
+    without = int((~known).sum())
+    if without:
+        notes.append(f"{without} texts share no word or piece of a word with any name.")
+    return Guess(source, standardised(likeness, known), tuple(notes))
+
+
+def descriptions(classes: Sequence[str], guidance: Mapping[str, str] | None = None) -> list[str]:
+    """[C] what each class is compared by; empty where neither name nor guidance says anything."""
+    guidance = guidance or {}
+    made = []
+    for name, tells in zip(classes, names_say_something(classes), strict=True):
+        parts = [cleaned(name) if tells else "", str(guidance.get(name, "")).strip()]
+        made.append(": ".join(part for part in parts if part))
+    return made
+
+
+def _alike(texts: Sequence[str], described: Sequence[str]) -> Floats:
+    """[N, C] cosines of TF-IDF: words and pairs of words, and pieces of words, half each."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = [str(text)[:_LONGEST] for text in texts]
+    step = max(1, -(-len(texts) // _TEXTS))
+    kinds: list[dict[str, Any]] = [
+        {"analyzer": "word", "ngram_range": (1, 2), "max_features": 20_000},
+        {"analyzer": "char_wb", "ngram_range": (2, 5), "max_features": 30_000},
+    ]
+    total = np.zeros((len(texts), len(described)))
+    for kind in kinds:
+        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2 if len(texts) > 20 else 1, **kind)
+        try:
+            vectorizer.fit(texts[::step])
+        except ValueError:  # no word occurs in two texts; pieces may
+            continue
+        names = vectorizer.transform(described).T
+        for start in range(0, len(texts), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            total[part] += (vectorizer.transform(texts[part]) @ names).toarray()
+    return total
+
+
+def _likeness(items: Array, described: Array) -> Floats:
+    """[N, C] cosines of vectors."""
+    X, Y = np.asarray(items, dtype=np.float64), np.asarray(described, dtype=np.float64)
+    if X.ndim != 2 or Y.ndim != 2 or X.shape[1] != Y.shape[1]:
+        raise InputError(
+            "Vectors of items and of classes must come from one model; "
+            f"got {list(X.shape)} and {list(Y.shape)}."
+        )
+    lengths = [np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in (X, Y)]
+    cosines: Floats = (X / lengths[0]) @ (Y / lengths[1]).T
+    return cosines

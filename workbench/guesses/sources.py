@@ -1,0 +1,121 @@
+"""Guesses by a short text: "names", "column:NAME", "columns:p_*"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.guesses.columns import columns_like, of_cells, of_probabilities
+from workbench.guesses.guess import Guess
+from workbench.guesses.names import descriptions, of_names
+from workbench.pools.features.pieces import PiecesFeatureMap
+from workbench.pools.features.texts import TextFeatureMap
+from workbench.pools.pool import Pool
+
+KNOWN = "names, column:NAME, column:NAME:CONFIDENCE, columns:PREFIX*"
+
+
+def guesses_of(
+    sources: Sequence[str | Guess], pool: Pool, classes: Sequence[str] | None = None
+) -> tuple[Guess, ...]:
+    """Guesses at a pool; texts as in `guess_of`."""
+    if isinstance(sources, str | Guess):
+        sources = [sources]
+    return tuple(guess_of(source, pool, classes) for source in sources)
+
+
+def guess_of(
+    source: str | Guess,
+    pool: Pool,
+    classes: Sequence[str] | None = None,
+    *,
+    guidance: Mapping[str, str] | None = None,
+    mapping: Mapping[str, str] | None = None,
+) -> Guess:
+    """A guess at a pool from what its items hold.
+
+    Args:
+        source: "names" (texts: the classes' names), "column:NAME" (classes or JSON cells of a table),
+            "column:NAME:CONFIDENCE", "columns:p_*" (a column of numbers a class), or a guess made already.
+        pool: of N items.
+        classes: names of the C classes, by code; the pool's unless given.
+        guidance: class -> what belongs to it, for names.
+        mapping: names in the column -> names of classes.
+
+    Raises:
+        InputError: no such source, or one that says nothing of this pool.
+    """
+    classes = list(pool.classes if classes is None else classes)
+    if isinstance(source, Guess):
+        if source.values.shape != (len(pool), len(classes)):
+            raise InputError(
+                f"{source.source} is a guess at {list(source.values.shape)} items and classes; the pool has "
+                f"{[len(pool), len(classes)]}."
+            )
+        return source
+    kind, _, name = str(source).partition(":")
+    if source == "names":
+        return _by_names(pool, classes, guidance)
+    if kind == "column" and name:
+        values = _cells(pool, [name], missing_ok=True)
+        confidence = None
+        if not values and ":" in name:
+            name, _, by = name.rpartition(":")
+            values = _cells(pool, [name, by])
+            confidence = values[by]
+        if not values:
+            values = _cells(pool, [name])
+        return of_cells(
+            values[name], classes, confidence=confidence, mapping=mapping, source=f"column:{name}"
+        )
+    if kind == "columns" and name:
+        found = columns_like(name, _columns(pool))
+        if len(found) < 1:
+            raise InputError(f"No column is like {name!r}. Columns: {', '.join(_columns(pool)[:12])}.")
+        cells = _cells(pool, list(found))
+        table = list(zip(*(cells[column] for column in found), strict=True))
+        return of_probabilities(table, classes, given=list(found.values()), source=str(source))
+    raise InputError(f"Unknown guess {source!r}. Known: {KNOWN}.")
+
+
+def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | None) -> Guess:
+    if pool.kind != "text":
+        raise InputError(f"The names of classes say something of texts; pool {pool.name!r} is a {pool.kind}.")
+    given = getattr(pool.items, "texts", None)
+    texts = given if given is not None else [pool.items.show(i).text or "" for i in range(len(pool))]
+    vectors = None
+    if not isinstance(pool.feature_map, TextFeatureMap | PiecesFeatureMap):
+        try:  # an encoder of texts says more than words do
+            vectors = pool.features, np.asarray(pool.feature_map.transform(descriptions(classes, guidance)))
+        except (InputError, TypeError, ValueError, AttributeError):
+            vectors = None
+        if vectors is not None and vectors[1].shape[1:] != pool.features.shape[1:]:
+            vectors = None
+    return of_names(texts, classes, guidance, vectors=vectors)
+
+
+def _columns(pool: Pool) -> list[str]:
+    row = pool.items.show(0).row if len(pool) else None
+    return [str(name) for name in row or {}]
+
+
+def _cells(pool: Pool, names: Sequence[str], missing_ok: bool = False) -> dict[str, list[Any]]:
+    """Cells of columns, by name."""
+    columns = _columns(pool)
+    missing = [name for name in names if name not in columns]
+    if missing:
+        if missing_ok:
+            return {}
+        raise InputError(
+            f"Pool {pool.name!r} has no column {missing[0]!r}. "
+            + (f"Columns: {', '.join(columns[:12])}." if columns else "Its items are no rows of a table.")
+        )
+    out: dict[str, list[Any]] = {name: [] for name in names}
+    for i in range(len(pool)):
+        row = pool.items.show(i).row or {}
+        for name in names:
+            out[name].append(row.get(name))
+    return out
