@@ -120,6 +120,7 @@ def test_what_ann_did_is_never_sent_as_bobs(page: Any, server: Server) -> None:
     visit(page, f"{server.url}/label?project={project}")
     at_the_desk(page)
     sit_down(page, "Ann")
+    at_the_desk(page)
     sent: list[Any] = []
     away = True
 
@@ -154,11 +155,18 @@ def test_what_ann_did_is_never_sent_as_bobs(page: Any, server: Server) -> None:
 
 
 def sit_down(page: Any, name: str) -> None:
+    """Take a place under a name: the desk is theirs when this ends, its card may still be on its way."""
+    field = page.get_by_label("Your name")
     page.locator("[data-testid=stPopover] button").first.click()
-    page.get_by_label("Your name").fill(name)
+    # the field of the one before stays in the page until the script has run
+    page.wait_for_function(
+        "() => document.querySelectorAll('[data-testid=stPopoverBody] input[type=text]').length === 1"
+    )
+    field.fill(name)
     page.get_by_role("button", name="Use this name").click()
     page.locator("[data-testid=stPopover] button", has_text=name).wait_for()
-    page.get_by_label("Your name").wait_for(state="hidden")
+    page.wait_for_function("() => !document.querySelector('[data-testid=stPopoverBody]')")
+    page.wait_for_function(f"name => {DESK}?.querySelector('.desk')?.dataset.person === name", arg=name)
 
 
 def waiting(project: str, person: str, operations: list[dict[str, Any]], raw: str = "") -> str:

@@ -59,6 +59,7 @@ class Desk extends Speaker {
       this.say("");
       this.pump();
     }
+    this.node.dataset.person = data.person;
   }
 
   get card() {
