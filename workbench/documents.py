@@ -107,6 +107,7 @@ class Spec(Closed):
     uniform_share: float = 0.0
     measured: Whole = 0
     asked_among: Whole = 0
+    guess: Annotated[list[Name] | tuple[Name, ...], Field(max_length=100)] = ()
 
 
 class Study(Closed):
@@ -127,6 +128,7 @@ class Study(Closed):
     test_fraction: float = 0.2
     measured: Whole = 0
     asked_among: Whole = 0
+    guess: Annotated[list[Name] | tuple[Name, ...], Field(max_length=100)] = ()
 
 
 class RoundRecord(Document):
@@ -162,6 +164,7 @@ class ProjectRound(RoundRecord):
     stream: Count = 0
     events: Count = 0
     training: Word = ""
+    guess: Options = {}
     queue: list[Item] = []
     queue_utilities: list[Measure] = []
 
@@ -239,6 +242,15 @@ class Overlap(Closed):
     people: Annotated[int, Field(ge=2, le=1_000)]
 
 
+class GuessSource(Closed):
+    """Where a guess at the classes comes from."""
+
+    source: Name
+    on: bool = True
+    mapping: dict[str, Word] = {}
+    checksum: Word = ""
+
+
 class Settings(Document):
     """A project's settings."""
 
@@ -255,6 +267,7 @@ class Settings(Document):
     asked_among: Count = 0
     overlap: Overlap | None = None
     archived: bool = False
+    guesses: Annotated[list[GuessSource], Field(max_length=1_000)] = []
 
 
 class Project(Document):
@@ -418,6 +431,12 @@ class Chosen(Payload):
     policy: Name
 
 
+class Guesses(Payload):
+    """What fits start from."""
+
+    sources: Annotated[list[GuessSource], Field(max_length=1_000)]
+
+
 PAYLOADS: Mapping[str, type[BaseModel]] = {
     "label": Label,
     "skip": OfItem,
@@ -443,6 +462,7 @@ PAYLOADS: Mapping[str, type[BaseModel]] = {
     "released": Released,
     "round": Fit,
     "model-changed": Chosen,
+    "guesses-changed": Guesses,
 }
 """Kind of an event -> what it holds."""
 

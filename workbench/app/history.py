@@ -32,6 +32,7 @@ _WORDS = {
     "confirmed": "confirmed",
     "requeued": "to be asked again",
     "model-changed": "model changed",
+    "guesses-changed": "guesses changed",
     "round": "fit",
 }
 _QUESTIONS = ("asked", "released")
@@ -89,6 +90,9 @@ def _change(event: Any, state: Any) -> str:
         return plural(len(payload["items"]), "item")
     if kind == "model-changed":
         return f"{payload['classifier']}, {payload['policy']}"
+    if kind == "guesses-changed":
+        used = [str(one["source"]) for one in payload["sources"] if one.get("on", True)]
+        return ", ".join(used) or "none"
     if kind == "note":
         return str(payload["text"])
     if kind == "round":

@@ -29,7 +29,17 @@ Selector = Annotated[
     str, typer.Option(help="How a batch is chosen: auto, a name or package.module:function.")
 ]
 Initial = Annotated[
-    str, typer.Option(help="First labels: one-per-class, diverse, diverse:N, random or random:N.")
+    str,
+    typer.Option(
+        help="First labels: one-per-class, diverse, diverse:N, random or random:N; none, with a guess."
+    ),
+]
+Guess = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SOURCE",
+        help="Start from a guess: names, column:NAME, column:NAME:CONFIDENCE, columns:PREFIX*; or several.",
+    ),
 ]
 Budget = Annotated[int, typer.Option(help="Labels to ask for, the first ones not counted.")]
 Batch = Annotated[int, typer.Option(help="Labels to ask for at a time.")]
@@ -100,6 +110,7 @@ def run(
     policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
     selector: Selector = "auto",
     initial: Initial = "one-per-class",
+    guess: Guess = None,
     budget: Budget = 60,
     batch: Batch = 1,
     uniform_share: Annotated[
@@ -145,6 +156,7 @@ def run(
         test_fraction=test_fraction,
         measured=measured,
         asked_among=asked_among,
+        guess=tuple(guess or ()),
     )
     run_once(spec, out=out, keep=keep, quiet=quiet)
 
@@ -160,6 +172,7 @@ def compare(
     policy: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
     selector: Selector = "auto",
     initial: Initial = "one-per-class",
+    guess: Guess = None,
     budget: Budget = 60,
     batch: Batch = 1,
     seeds: Annotated[int, typer.Option(help="How many: 0, 1, ...")] = 10,
@@ -210,6 +223,7 @@ def compare(
         budget=budget,
         batch=batch,
         test_fraction=test_fraction,
+        guess=tuple(guess or ()),
     )
     run_comparison(spec, out=out, quiet=quiet, workers=workers, scheduler=scheduler)
 
@@ -323,6 +337,7 @@ def new_project(
         float, typer.Option(help="Share of the items that several people label, to see how far they agree.")
     ] = 0.0,
     people: Annotated[int, typer.Option(help="How many people label each of these.")] = 2,
+    guess: Guess = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
 ) -> None:
     """Start a project that people label in the app."""
@@ -343,6 +358,7 @@ def new_project(
         policy=policy or DEFAULT_POLICY,
         overlap=overlap,
         people=people,
+        guess=tuple(guess or ()),
         seed=seed,
     )
 

@@ -199,7 +199,7 @@ class Questions:
         for item in self._second_opinions(state, annotator):
             if len(chosen) < k and item not in taken:
                 add(item, "overlap")
-        if len(state.trained_classes) < 2:
+        if len(state.trained_classes) < 2 and (published is None or published.model.mean is None):
             published = None
         share = self.share_to_measure(state)
         left = self._left_to_measure(state, taken | {ask.item for ask in chosen}) if share else []

@@ -21,6 +21,7 @@ from workbench.progress import FitCallback
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
 from workbench.sessions.drawing import drawn, query_among, without
+from workbench.sessions.guessing import Guesses
 from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.model import FittedModel, Learner, asking_policy
@@ -126,11 +127,13 @@ class Fits:
 
     Attributes:
         problem: why the last stored fit could not be taken up; "" where it could.
+        guesses: what is known of the pool before any label.
     """
 
     def __init__(self, project: OpenProject, questions: Questions) -> None:
         self._project = project
         self._questions = questions
+        self.guesses = Guesses(project.pool)
         self._published: Published | None = None
         self._tried = -1
         self._restoring = threading.Lock()
@@ -150,7 +153,10 @@ class Fits:
             if newest > max(self._tried, -1 if present is None else present.model.number):
                 self._tried = newest
                 self._restore()
-            return self._published
+            found = self._published
+        if found is not None and len(state.trained_classes) < 2 and not self._chosen(state)["guess"]:
+            return None  # what it started from was switched off, and labels alone make no model yet
+        return found
 
     @property
     def present(self) -> Published | None:
@@ -160,11 +166,13 @@ class Fits:
     def is_stale(self) -> bool:
         """Whether a refit would see labels, classes or settings that the published model has not seen."""
         state = self._project.state()
-        training = self._training(state)
-        if len(set(training.values())) < 2:
+        training, chosen = self._training(state), self._chosen(state)
+        if len(set(training.values())) < 2 and (
+            not chosen["guess"] or self.guesses.known_to_be_empty(chosen["guess"], state.classes)
+        ):
             return False
         published = self.published(state)
-        return published is None or not published.is_of(state, training, self._chosen(state))
+        return published is None or not published.is_of(state, training, chosen)
 
     def refit(self, annotator: str, callback: FitCallback | None = None) -> Round | None:
         """See `Session.refit`."""
@@ -172,9 +180,11 @@ class Fits:
             project = self._project
             state = project.state()
             training = self._training(state)
-            if len(set(training.values())) < 2:
-                return None
             chosen = self._chosen(state)
+            learner = self._learner_of(chosen, state.classes)
+            # a guess will do until there are labels of two classes
+            if len(set(training.values())) < 2 and learner.mean is None:
+                return None
             items = np.fromiter(training, dtype=np.int64, count=len(training))
             codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
             before = self.published(state)
@@ -184,7 +194,7 @@ class Fits:
                 warm = before.model.state
             looked = self._looked_at()
             turn = fit_measure_query(
-                self._learner_of(chosen, state.classes),
+                learner,
                 items,
                 codes,
                 number=number,
@@ -267,17 +277,19 @@ class Fits:
 
     def _chosen(self, state: ProjectState) -> dict[str, Any]:
         settings = self._project.settings(state)
-        return {name: settings[name] for name in ("classifier", "options", "policy")}
+        chosen = {name: settings[name] for name in ("classifier", "options", "policy")}
+        return chosen | {"guess": self.guesses.chosen(settings, state)}
 
     def _chosen_in(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """What a round was made with; version 0.1.0 could not change it."""
         first = self._project.record.settings
         where = f"Project {self._project.record.name!r}"
         names = ("classifier", "options", "policy")
-        return {name: from_file(record.get(name, first[name]), where) for name in names}
+        chosen = {name: from_file(record.get(name, first[name]), where) for name in names}
+        return chosen | {"guess": dict(record.get("guess") or {})}
 
     def _learner_of(self, chosen: Mapping[str, Any], classes: tuple[str, ...]) -> Learner:
-        key = (chosen["classifier"], chosen["options"], classes)
+        key = (chosen["classifier"], chosen["options"], classes, chosen["guess"])
         if self._learner is None or self._learner[0] != key:
             settings = self._project.record.settings
             made = Learner(
@@ -287,6 +299,7 @@ class Fits:
                 seed=int(settings["seed"]),
                 classes=classes,
                 cached=LARGE_BYTES,
+                mean=self.guesses.mean(chosen["guess"], classes),
             )
             self._learner = (key, made)
         return self._learner[1]
@@ -316,6 +329,7 @@ class Fits:
             "classes": list(state.classes),
             "keys": list(state.keys),
             **{name: published.chosen[name] for name in ("classifier", "options", "policy")},
+            **({"guess": published.chosen["guess"]} if published.chosen["guess"] else {}),
             "stream": finished.number,
             "events": state.last_event,
             "training": _digest(items, codes),
@@ -447,4 +461,4 @@ def _theirs(arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _same_model(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    return one["classifier"] == two["classifier"] and one["options"] == two["options"]
+    return all(one[name] == two[name] for name in ("classifier", "options", "guess"))

@@ -21,6 +21,7 @@ from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
 from workbench.sessions.drawing import spread
+from workbench.sessions.guessing import run_mean
 from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.randomness import MEASURE, generator
 from workbench.sessions.rounds import Round, labelled_at
@@ -185,7 +186,8 @@ def run_model(spec: RunSpec, pool: Pool, rounds: Sequence[Round], number: int) -
     found = next((r for r in rounds if r.number == number), None)
     if found is None:
         raise InputError(f"The run has no round {number}; it has {len(rounds)}.")
-    learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed)
+    mean = run_mean(pool, spec.guess)
+    learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed, mean=mean)
     items, codes = labelled_at(rounds, number)
     if found.state is not None:
         return learner.model(found.state, number, items, codes)

@@ -384,8 +384,8 @@ def asking_policy(model: FittedModel, policy: Any, settings: Mapping[str, Any]) 
         policy: the project's.
         settings: of the project; one of version 0.1.0 does not look for classes.
     """
-    if not settings.get("seeks_missing"):
-        return Effective(policy)
+    if not settings.get("seeks_missing") or model.mean is not None:
+        return Effective(policy)  # with a guess a class is predicted before anybody has seen it
     has_latent = protocols.supports_latent(model.estimator)
     return effective_policy(policy, model.classes, model.codes, has_latent=has_latent)
 

@@ -12,6 +12,7 @@ from workbench.pools.pool import Pool
 from workbench.sessions.answering import Answers
 from workbench.sessions.asking import Questions
 from workbench.sessions.fitting import Fits, held_out
+from workbench.sessions.guessing import SourceNow
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.model import FittedModel
@@ -112,6 +113,12 @@ class Opened:
         """Classifier, options and policy of the published fit; the present settings before the first."""
         published = self._fits.published()
         return self.settings if published is None else published.chosen
+
+    @property
+    def guesses(self) -> list[SourceNow]:
+        """The sources of guesses of this project with what each says of its pool now."""
+        state = self.state
+        return self._fits.guesses.now(self._project.settings(state), state)
 
     @property
     def stale(self) -> bool:

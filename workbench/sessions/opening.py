@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.classifiers.protocols import supports_mean
 from workbench.errors import InputError
 from workbench.policies.effective import check_share
 from workbench.pools import compare_fingerprints, load_pool
@@ -17,6 +18,7 @@ from workbench.pools.features.cache import saved_map
 from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.replay import with_saved_map
 from workbench.sessions.drawing import ASKED_AMONG
+from workbench.sessions.guessing import checked_sources
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
@@ -42,6 +44,7 @@ def create_project(
     uniform_share: float,
     overlap: float,
     people: int,
+    guess: Sequence[str | Mapping[str, Any]],
     owner: str,
     store: Store,
 ) -> tuple[ProjectRecord, Pool]:
@@ -68,7 +71,10 @@ def create_project(
     check_policy(policy, classifier)
     names = class_names(loaded.classes if classes is None else classes)
     options = with_choice(classifier, options)
-    Learner(loaded, classifier, options, seed=seed, classes=names)
+    made = Learner(loaded, classifier, options, seed=seed, classes=names)
+    guesses = checked_sources(guess, loaded, names)
+    if guesses and not supports_mean(made.estimator(0)):
+        raise InputError(f"{classifier} cannot start from a guess. Use large-margin, or leave the guess out.")
     settings: dict[str, Any] = {
         "classifier": classifier,
         "options": dict(options),
@@ -86,6 +92,8 @@ def create_project(
         settings["asked_among"] = ASKED_AMONG
     if overlap:
         settings["overlap"] = {"share": overlap, "people": people}
+    if guesses:
+        settings["guesses"] = guesses
     events = [replace(Event.class_added(c), annotator="source") for c in names]
     if loaded.truth is not None and (loaded.truth < 0).any() and loaded.has_truth:
         # Rows that come with a class need not be asked about: the person labels the others.

@@ -20,7 +20,7 @@ class Published:
         model: the fitted one.
         training: item -> code of what it was fitted on.
         keys: of the classes behind the codes.
-        chosen: classifier, options and policy.
+        chosen: classifier, options, policy and what it starts from ("guess").
         queue: items to ask next, best first.
         utilities: [N] the policy's, NaN where it gave none.
     """

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
+from workbench.sessions.guessing import checked_sources, takes_guess
 from workbench.sessions.labelling import Labelling
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
@@ -59,6 +61,7 @@ class Session(Labelling, Classes):
         uniform_share: float = UNIFORM_SHARE,
         overlap: float = 0.0,
         people: int = 2,
+        guess: Sequence[str | Mapping[str, Any]] = (),
         owner: str = "",
         annotator: str | None = None,
         store: Store | None = None,
@@ -85,6 +88,8 @@ class Session(Labelling, Classes):
                 are trained on.
             overlap: share of items that several people label; else two are never asked about one.
             people: how many label each of these.
+            guess: what is known of the items before any label: "names", "column:llm_label",
+                "columns:p_*" (as in `workbench.guesses.guess_of`), or {"source", "on", "mapping"}.
             owner: key of the person it belongs to, who alone may open it at first; open to all without.
             annotator: the user's login name unless given.
             store: the default database unless given.
@@ -109,6 +114,7 @@ class Session(Labelling, Classes):
             uniform_share=uniform_share,
             overlap=overlap,
             people=people,
+            guess=guess,
             owner=owner,
             store=store,
         )
@@ -180,6 +186,33 @@ class Session(Labelling, Classes):
         trust_typed(classifier or "", policy or "", dict(options or {}))
         return self._record(Event.model_changed(name, given, chooses))
 
+    def change_guesses(self, sources: Sequence[str | Mapping[str, Any]]) -> Event | None:
+        """Start from these guesses and no others, from the next refit on.
+
+        Args:
+            sources: all of them, as `guess` of `create`; {"source", "on": False} keeps one unused.
+
+        Returns:
+            The recorded event, or None when nothing changes.
+
+        Raises:
+            InputError: a source that says nothing of this pool, or a classifier that takes no guess.
+        """
+        now = self.settings
+        known = {one["source"]: one for one in now.get("guesses") or ()}
+        given = [
+            {**known.get(one["source"], {}), **one} if isinstance(one, Mapping) else known.get(one, {}) | {
+                "source": one, "on": True
+            }
+            for one in sources
+        ]  # fmt: skip
+        made = checked_sources(given, self.pool, self.classes)
+        if any(one["on"] for one in made) and not takes_guess(now["classifier"]):
+            raise InputError(f"{now['classifier']} cannot start from a guess. Use large-margin.")
+        if made == list(now.get("guesses") or ()):
+            return None
+        return self._record(Event.guesses_changed(made))
+
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
 
@@ -190,8 +223,8 @@ class Session(Labelling, Classes):
             callback: (fraction, objective) -> True to stop the fit early.
 
         Returns:
-            The round, or None when there are no labels of two classes yet. Its number is the next one
-            at the moment it is stored, also when another program stored one during the fit.
+            The round, or None when there are no labels of two classes yet and no guess. Its number is the
+            next one at the moment it is stored, also when another program stored one during the fit.
         """
         return self._fits.refit(self.annotator, callback)
 

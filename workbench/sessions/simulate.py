@@ -220,6 +220,7 @@ def simulate_spec(
         measured=spec.measured,
         asked_among=spec.asked_among,
         selector=spec.selector,
+        guess=spec.guess or None,
         progress=progress,
         callback=callback,
     )

@@ -61,7 +61,7 @@ class RunSpec:
         policy: a registry name or "package.module:function".
         selector: how a batch is chosen: a registry name, "package.module:function" or "auto".
         initial: the labels before round 0: "one-per-class", "diverse", "diverse:N", "random" or
-            "random:N" (N items; twice the number of classes unless said).
+            "random:N" (N items; twice the number of classes unless said); "none", with a guess.
         budget: how many labels are asked for, the initial ones not counted.
         batch: how many are asked for at a time.
         seed: of everything random.
@@ -71,6 +71,7 @@ class RunSpec:
             by the seed. 0: all of them.
         asked_among: how many open items the questions are chosen among, at most, drawn anew in each round.
             0: all of them.
+        guess: what is known of the items before any label, as in `simulate`.
     """
 
     pool: str = "digits"
@@ -88,6 +89,7 @@ class RunSpec:
     uniform_share: float = 0.0
     measured: int = 0
     asked_among: int = 0
+    guess: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.budget < 0:
@@ -102,6 +104,8 @@ class RunSpec:
         check_measured(self.measured)
         check_asked_among(self.asked_among)
         parse_initial(self.initial)
+        check_guess(self.guess, self.initial)
+        object.__setattr__(self, "guess", tuple(self.guess))
         try:
             json.dumps([dict(self.pool_options), dict(self.options)], allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -150,6 +154,9 @@ class RunSpec:
             del document["measured"]
         if not self.asked_among:
             del document["asked_among"]
+        document["guess"] = list(self.guess)
+        if not self.guess:
+            del document["guess"]
         return document
 
     @classmethod
@@ -180,6 +187,20 @@ class RunSpec:
             return cls(**given | {"options": options})
         except TypeError as error:
             raise InputError(f"This is not a run's specification: {error}.") from error
+
+
+def check_guess(guess: Any, initial: str = "") -> None:
+    """Refuse guesses that are no list of texts, and a run without first labels that has none.
+
+    Raises:
+        InputError: says so.
+    """
+    if isinstance(guess, str) or not all(isinstance(one, str) and one for one in guess):
+        raise InputError(f"Guesses are a list of texts such as names or column:llm_label; got {guess!r}.")
+    if len(set(guess)) != len(guess):
+        raise InputError(f"A guess is named twice: {', '.join(guess)}.")
+    if initial == "none" and not guess:
+        raise InputError("A run without first labels (initial none) needs a guess to ask its questions by.")
 
 
 def check_measured(measured: int) -> None:

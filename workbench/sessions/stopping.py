@@ -19,6 +19,7 @@ from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import Entry, Registry, load_own
+from workbench.sessions.guessing import run_mean
 from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
@@ -120,7 +121,8 @@ def replay(
     Yields:
         A round's observation, of the same posterior as in the run.
     """
-    learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed)
+    mean = run_mean(pool, spec.guess)
+    learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed, mean=mean)
     watched = stop_set(len(pool), spec.seed, None if pool.test is None else pool.test.test)
     state = None
     for one in rounds:

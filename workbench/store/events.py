@@ -26,7 +26,7 @@ UNDOABLE = (
     "wanted",
     "resolved",
 )
-KINDS = (*UNDOABLE, "undo", "redo", "asked", "released", "round", "model-changed")
+KINDS = (*UNDOABLE, "undo", "redo", "asked", "released", "round", "model-changed", "guesses-changed")
 _KNOWN = frozenset(KINDS)
 # What may be said of a class.
 ABOUT = ("guidance", "shortcut", "colour")
@@ -215,6 +215,11 @@ class Event:
     def model_changed(cls, classifier: str, options: Mapping[str, Any], policy: str) -> Event:
         """From here on this classifier learns and this policy chooses."""
         return cls("model-changed", {"classifier": classifier, "options": dict(options), "policy": policy})
+
+    @classmethod
+    def guesses_changed(cls, sources: Sequence[Mapping[str, Any]]) -> Event:
+        """From here on fits start from these guesses, all of them: {"source", "on", ...} each."""
+        return cls("guesses-changed", {"sources": [dict(one) for one in sources]})
 
     @classmethod
     def round(cls, record: Mapping[str, Any]) -> Event:

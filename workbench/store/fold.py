@@ -195,7 +195,10 @@ class EventFold:
                     self._unwait(asks[id_])
         elif kind == "model-changed":
             known = ("classifier", "options", "policy")
-            self._model = {name: event.payload[name] for name in known if name in event.payload}
+            chosen = {name: event.payload[name] for name in known if name in event.payload}
+            self._model = {**self._model, **chosen}
+        elif kind == "guesses-changed":
+            self._model = {**self._model, "guesses": list(event.payload["sources"])}
 
     def _about_items(self, position: int, event: Event) -> None:
         for index, (item, key) in enumerate(_said(event)):

@@ -110,7 +110,7 @@ class ProjectState:
         waiting: annotator -> ids of their asks that no answer closed, oldest first.
         operations: id of a client's operation -> id of the event that records it.
         rounds: payloads of the finished fits, oldest first.
-        model: classifier, options and policy where they were changed since the project was made.
+        model: classifier, options, policy and guesses where they were changed since the project was made.
         wanted: annotator -> items they want to be asked about and nobody has answered, in order.
         second: annotator -> items of theirs they want to look at again.
         reopened: annotator -> items whose answer they took back and that have none now, latest first.

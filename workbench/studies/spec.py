@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.registry import typed
-from workbench.sessions.spec import RunSpec, with_choice
+from workbench.sessions.spec import RunSpec, check_guess, with_choice
 
 MAX_RUNS = 100_000
 
@@ -34,6 +34,7 @@ class StudySpec:
         batch: as in `RunSpec`.
         test_fraction: as in `RunSpec`.
         measured: as in `RunSpec`.
+        guess: as in `RunSpec`.
     """
 
     name: str
@@ -50,6 +51,7 @@ class StudySpec:
     batch: int = 1
     test_fraction: float = 0.2
     measured: int = 0
+    guess: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for what, values in (
@@ -68,6 +70,8 @@ class StudySpec:
             raise InputError(f"A comparison has at most {MAX_RUNS:,} runs; got {min(runs, 10**18):,}.")
         if "large-margin" in self.classifiers:
             object.__setattr__(self, "options", with_choice("large-margin", self.options))
+        check_guess(self.guess, self.initial)
+        object.__setattr__(self, "guess", tuple(self.guess))
         for name in ("classifiers", "policies", "selector", "options"):
             object.__setattr__(self, name, typed(getattr(self, name)))
         self.runs()
@@ -89,6 +93,7 @@ class StudySpec:
                 seed=seed,
                 test_fraction=self.test_fraction,
                 measured=self.measured,
+                guess=self.guess,
             )
             for seed in range(self.seeds)
             for pool in self.pools

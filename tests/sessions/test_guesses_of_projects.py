@@ -1,0 +1,122 @@
+"""Projects and runs that begin with a guess: a model before any label, sources that come and go."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from workbench.errors import InputError
+from workbench.sessions import RunSpec, Session, guessing
+from workbench.store import Store
+from workbench.studies import StudySpec
+
+PETS = ["cat", "dog", "owl"]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A table without a class for most rows, and a column of a language model that is mostly right."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=200)
+    X = 1.2 * np.array([[0, 0], [2, 0], [0, 2]])[y] + rng.standard_normal((200, 2))
+    said = np.where(rng.random(200) < 0.85, y, rng.integers(3, size=200))
+    names = np.array(PETS)
+    frame = pd.DataFrame(
+        {"x": X[:, 0], "z": X[:, 1], "llm": names[said], "noise": names[rng.integers(3, size=200)]}
+    )
+    frame["truth"] = names[y]
+    file = tmp_path_factory.mktemp("projects") / "pets.csv"
+    frame.to_csv(file, index=False)
+    return file
+
+
+@pytest.fixture
+def session(path, tmp_path):
+    store = Store.open(tmp_path / "projects.sqlite")
+    return Session.create(
+        str(path), pool_options={"exclude": ["llm", "noise", "truth"]}, classes=PETS, evaluation_share=0.0,
+        uniform_share=0.0, guess=["column:llm"], annotator="ann", store=store,
+    )  # fmt: skip
+
+
+def truth_of(path):
+    return pd.read_csv(path)["truth"].tolist()
+
+
+def test_a_project_asks_from_its_guess_before_any_label(session, path):
+    assert session.stale and session.refit() is not None and not session.stale
+    truth = np.array([PETS.index(name) for name in truth_of(path)])
+    model = session.model
+    assert model.n_labelled == 0 and (model.probabilities.argmax(axis=1) == truth).mean() > 0.8
+    [ask] = session.ask()
+    assert ask.role == "policy" and ask.guess and ask.guess[0][0] in PETS
+    assert session.ask_grid("owl", 4)
+    session.tell(ask.id, truth_of(path)[ask.item])  # one label, of one class
+    assert session.refit().n_labelled == 1
+    again = Session.open(session.id, annotator="ann", store=session.store)
+    assert not again.stale
+    np.testing.assert_array_equal(again.model.probabilities, session.model.probabilities)
+    assert again.made_with(0)["guess"] == {"sources": [{"source": "column:llm"}]}
+    assert again.model_at(0).probabilities.shape == (200, 3)
+
+
+def test_sources_are_switched_off_and_on(session, path):
+    session.refit()
+    [before] = session.guesses
+    assert before.on and before.guess.codes.shape == (200,)
+    event = session.change_guesses([{"source": "column:llm", "on": False}, "column:noise"])
+    assert event.kind == "guesses-changed" and session.stale
+    assert session.change_guesses([{"source": "column:llm", "on": False}, "column:noise"]) is None
+    session.refit()
+    off, on = session.guesses
+    assert (off.on, on.on) == (False, True)
+    assert (session.model.mean[0] == on.guess.values).all()
+    session.change_guesses([])
+    assert not session.stale  # nothing to fit: no label, no guess
+    assert session.model is None and session.ask()[0].role == "cold-start"
+    with pytest.raises(InputError, match="no column 'gone'"):
+        session.change_guesses(["column:gone"])
+    with pytest.raises(InputError, match="given twice"):
+        session.change_guesses(["column:llm", "column:llm"])
+
+
+def test_a_source_that_is_gone_lets_the_project_open(session, monkeypatch):
+    session.refit()
+
+    def gone(*given, **more):
+        raise InputError("Pool 'pets' has no column 'llm'.")
+
+    monkeypatch.setattr(guessing, "guess_of", gone)
+    again = Session.open(session.id, store=session.store)
+    [source] = again.guesses
+    assert source.guess is None and "no column 'llm'" in source.problem
+    assert again.refit() is None and not again.stale
+    assert again.ask()
+
+
+def test_a_classifier_that_takes_none(session, path, tmp_path):
+    with pytest.raises(InputError, match="svgp-softmax cannot start from a guess"):
+        Session.create(
+            str(path), pool_options={"exclude": ["llm", "noise", "truth"]}, classes=PETS,
+            guess=["column:llm"], classifier="svgp-softmax", store=session.store,
+        )  # fmt: skip
+    session.change_model(classifier="svgp-softmax", policy="margin")
+    assert not session.stale  # it waits for labels, as without a guess
+    with pytest.raises(InputError, match="cannot start from a guess"):
+        session.change_guesses(["column:noise"])
+
+
+def test_guesses_of_runs_are_part_of_their_spec(path):
+    spec = RunSpec(pool=str(path), target="truth", guess=("column:llm",), initial="none")
+    document = spec.to_json()
+    assert document["guess"] == ["column:llm"] and RunSpec.from_json(document) == spec
+    assert "guess" not in RunSpec().to_json()
+    assert StudySpec("", guess=("names",)).runs()[0].guess == ("names",)
+    for bad, said in (
+        ({"initial": "none"}, "needs a guess"),
+        ({"guess": ("a", "a")}, "twice"),
+        ({"guess": "names"}, "list"),
+    ):
+        with pytest.raises(InputError, match=said):
+            RunSpec(**bad)
+        with pytest.raises(InputError, match=said):
+            StudySpec("", **bad)
