@@ -1,6 +1,7 @@
 """The state is a pure function of the events; undo and redo are each other's inverse."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -110,6 +111,67 @@ def test_redo_undoes_undo(before: list[Event], person: str, n: int) -> None:
     again = fold(numbered([*events, *redone]))
     assert content(again) == content(start)
     assert again.undoable == start.undoable
+
+
+def in_order(state: ProjectState) -> dict[str, Any]:
+    """Everything of a state, its maps as sequences; of what is a set of items the order says nothing."""
+    names = [f.name for f in fields(state)]
+    found = {name: getattr(state, name) for name in names} | {"counts": state.counts, "keys": state.keys}
+    return {n: list(v.items()) if isinstance(v, Mapping) else v for n, v in found.items()} | {
+        "each": [list(votes.items()) for votes in state.votes.values()]
+    }
+
+
+@given(histories, st.lists(st.booleans(), min_size=25, max_size=25))
+def test_a_state_does_not_depend_on_when_it_was_looked_at(events: list[Event], looks: list[bool]) -> None:
+    """Also as sequences: a round's digest and the order of its rows stand on that of the training set."""
+    pieces = EventFold(numbered([]))
+    for event, look in zip(numbered(events)[len(START) :], looks, strict=False):
+        pieces.extend([event])
+        if look:
+            pieces.state()
+    whole = fold(numbered(events))
+    assert in_order(pieces.state()) == in_order(whole)
+    assert list(whole.training) == [i for i in whole.votes if i in whole.training]
+
+
+def test_a_tie_that_ends_is_learnt_from_at_its_place() -> None:
+    pieces = EventFold(numbered([]))
+    steps = [
+        by("ann", Event.label("a", 0)),
+        by("ann", Event.label("b", 1)),
+        by("bob", Event.label("b", 0)),
+        by("ann", Event.resolved(0, "b")),
+    ]
+    seen = []
+    for event in numbered(steps)[len(START) :]:
+        pieces.extend([event])
+        seen.append(list(pieces.state().training.items()))
+    assert seen == [[(0, 0)], [(0, 0), (1, 1)], [(1, 1)], [(0, 1), (1, 1)]]
+    assert list(fold(numbered(steps)).training.items()) == seen[-1]
+
+
+def test_two_classes_never_show_one_name() -> None:
+    steps = [
+        by("ann", Event.class_renamed("a", "new")),
+        by("bob", Event.class_added("a#2", "a")),
+        by("ann", Event.undo()),
+    ]
+    state = fold(numbered(steps))
+    assert state.class_names == {"a": "a", "b": "b", "c": "c", "a#2": "a (2)"}
+    assert state.counts == dict.fromkeys(state.classes, 0)
+
+
+def test_a_class_that_was_removed_comes_back_bare() -> None:
+    steps = [
+        by("ann", Event.class_described("b", guidance="with a tail", shortcut="t")),
+        by("ann", Event.class_removed("b")),
+    ]
+    assert fold(numbered(steps)).removed == {"b": "b"}
+    again = fold(numbered([*steps, by("bob", Event.class_added("b"))]))
+    assert again.class_about == {} and again.removed == {} and again.classes == ("a", "b", "c")
+    # whoever undoes the removal has it as it was
+    assert fold(numbered([*steps, by("ann", Event.undo())])).class_about["b"]["guidance"] == "with a tail"
 
 
 @given(histories)

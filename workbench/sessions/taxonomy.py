@@ -65,9 +65,12 @@ def new_name(state: ProjectState, name: str) -> str:
 
 
 def new_key(state: ProjectState, name: str) -> str:
-    """The name itself, or where an earlier class took that as its key, the name with a number."""
-    taken = {*state.class_names, *state.merged}
+    """The name itself, or where an earlier class took that as its key, the name with a number.
+
+    A class that was removed under this very name gives its key back.
+    """
     key, number = name.strip(), 2
+    taken = {*state.class_names, *state.merged, *(k for k, last in state.removed.items() if last != key)}
     while key in taken:
         key, number = f"{name.strip()}#{number}", number + 1
     return key

@@ -279,6 +279,7 @@ class EventFold:
             if key in self._removed:  # as if it had never been there
                 self._removed.discard(key)
                 self._names[key] = str(event.payload["name"])
+                self._about = {k: said for k, said in self._about.items() if k != key}
             self._names.setdefault(key, str(event.payload["name"]))
         elif event.kind == "class-removed":
             self._removed.add(key)
@@ -409,14 +410,26 @@ class EventFold:
         elif self._maps[name].get(item) != value:
             self._own(name)[item] = value
 
+    def _remark(self, name: str, item: int, value: Any) -> None:
+        """What is said of an item beside its class; few have any, so these maps are in the items' order."""
+        new = value is not None and item not in self._maps[name]
+        self._value(name, item, value)
+        if new:
+            self._maps[name] = dict(sorted(self._maps[name].items()))
+
     def _settle(self) -> None:
-        """Bring the maps up to the items that were touched."""
+        """Bring the maps up to the items that were touched.
+
+        However often a state was looked at, what it maps is in one order: labelled items in that of the
+        events that their labels began with, a model's training set among them, remarks by item.
+        """
         items = list(self._touched)
         if len(items) > 1:
             items.sort(key=lambda i: self._items[i].since)
         self._count_uses(items)
         last = next(reversed(self._placed.values())) if self._placed else -1
-        sort = False
+        last_learnt = self._placed[next(reversed(self._maps["training"]))] if self._maps["training"] else -1
+        sort = mixed = False
         code_of = self._code_of()
         for item in items:
             found = self._items[item]
@@ -424,8 +437,8 @@ class EventFold:
             self._member("unsure", item, found.unsure)
             self._member("requeued", item, found.requeued)
             self._member("answered", item, bool(found.votes) or found.skipped or found.unsure)
-            self._value("flagged", item, found.flag)
-            self._value("notes", item, found.notes or None)
+            self._remark("flagged", item, found.flag)
+            self._remark("notes", item, found.notes or None)
             if self._placed.get(item, found.since) != found.since or not found.votes:
                 self._placed.pop(item, None)
                 for name in ("votes", "standing", "codes", "training"):
@@ -444,6 +457,10 @@ class EventFold:
                 code = code_of[standing.key]
                 self._value("codes", item, code)
                 learnt = item not in self._maps["evaluation"] and item not in self._maps["undecided"]
+                if learnt and item not in self._maps["training"]:
+                    # one that was a tie, or came back: its place may be before others
+                    mixed = mixed or found.since < last_learnt
+                    last_learnt = max(last_learnt, found.since)
                 self._value("training", item, code if learnt else None)
         self._touched.clear()
         if self._recode:
@@ -455,7 +472,7 @@ class EventFold:
                 present = self._maps[name]
                 self._maps[name] = {item: present[item] for item in self._placed}
                 self._shared.discard(name)
-        if self._recode or sort:
+        if self._recode or sort or mixed:
             closed = self._maps["evaluation"] | self._maps["undecided"]
             codes = {item: code_of[vote.key] for item, vote in self._maps["standing"].items()}
             self._maps["codes"] = codes
@@ -514,7 +531,8 @@ class EventFold:
         wanted, second = self._chosen()
         names = {k: n for k, n in self._names.items() if k not in self._merged and k not in self._gone}
         return ProjectState(
-            class_names=names,
+            class_names=_told_apart(names),
+            removed={key: self._names.get(key, key) for key in sorted(self._gone)},
             class_about=self._about,
             class_order=self._order,
             merged=dict(self._merged),
@@ -530,6 +548,21 @@ class EventFold:
             n_events=len(self.events),
             last_event=self.last_event,
         )
+
+
+def _told_apart(names: dict[str, str]) -> dict[str, str]:
+    """The names of classes, each once: an undone renaming may give one back that another took meanwhile."""
+    if len(set(names.values())) == len(names):
+        return names
+    taken: set[str] = set()
+    found = {}
+    for key, name in names.items():
+        shown, number = name, 2
+        while shown in taken:
+            shown, number = f"{name} ({number})", number + 1
+        found[key] = shown
+        taken.add(shown)
+    return found
 
 
 def _is_drawn(ask: AskRecord) -> bool:

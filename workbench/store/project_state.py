@@ -89,6 +89,7 @@ class ProjectState:
 
     Attributes:
         class_names: key -> name of the classes that stand (added, not merged away and not removed), in order.
+        removed: key -> the last name of the classes that were removed and are not back.
         class_about: key -> what is said of the class: "guidance", "shortcut", "colour".
         class_order: keys in the order in which they are shown, as far as somebody chose one.
         merged: key -> key it was merged into.
@@ -123,6 +124,7 @@ class ProjectState:
     """
 
     class_names: Mapping[str, str]
+    removed: Mapping[str, str]
     class_about: Mapping[str, Mapping[str, str]]
     class_order: tuple[str, ...]
     merged: Mapping[str, str]
@@ -190,10 +192,7 @@ class ProjectState:
     def counts(self) -> Mapping[str, int]:
         """Class name -> number of labelled items."""
         found = Counter(self.codes.values())
-        counts = dict.fromkeys(self.classes, 0)
-        for code, name in enumerate(self.classes):
-            counts[name] += found[code]  # an undone renaming may leave two classes of one name
-        return counts
+        return {name: found[code] for code, name in enumerate(self.classes)}
 
     @cached_property
     def trained_classes(self) -> AbstractSet[int]:
