@@ -28,7 +28,7 @@ RUN = ("run", "--pool", "digits", "--policy", "margin", "--budget", "5", "--seed
 SHOWN = ("numpy", "tensorflow", "gpflow", "streamlit", "pandas", "scikit-learn", "sqlalchemy", "dask")
 TESTERS = ("pytest>=8.4", "pytest-timeout>=2.4", "hypothesis>=6.130")
 # what answers within a few minutes and does not need a browser
-TESTS = ("tests/test_fixtures.py", "tests/metrics", "tests/policies", "tests/exchange", "tests/store")
+TESTS = ("tests/metrics", "tests/policies", "tests/exchange", "tests/store")
 
 
 @dataclass

@@ -161,6 +161,7 @@ class ProjectRound(RoundRecord):
     classifier: Name
     options: Options
     policy: Name
+    merged: dict[Name, Name] = {}
     stream: Count = 0
     events: Count = 0
     training: Word = ""

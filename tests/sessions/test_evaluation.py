@@ -70,6 +70,29 @@ def test_no_share_no_evaluation(start: Start, unknown: Pool, iris: Pool) -> None
         start(unknown, evaluation_share=1.0)
 
 
+def test_a_change_of_classes_makes_no_error(start: Start, iris: Pool) -> None:
+    """The model stays as it is until the next fit, so what it was measured to be does too."""
+    session = start()
+    answer(session, iris, 20)
+    session.refit()
+    measured, items = session.evaluation, session.held_out()
+    assert measured.n and measured.error == session.rounds[-1].error
+    first, second, third = session.classes
+    session.merge_class(second, third)
+    session.rename_class(first, "other")
+    for _ in range(2):
+        assert session.stale and session.evaluation == measured
+        assert all((a == b).all() for a, b in zip(session.held_out(), items, strict=True))
+        session = Session.open(session.id, store=session.store, annotator="ann")
+    session.refit()
+    merged = session.evaluation
+    assert merged.error == session.rounds[-1].error and set(session.held_out()[1].tolist()) == {0, 1}
+    # back in its own class, it is one that the model does not know apart
+    session.undo()
+    session.undo()
+    assert session.classes == (first, second, third) and session.evaluation == merged
+
+
 def test_the_interval_of_an_error() -> None:
     few = Evaluation.of(10, 1, "evaluation set")
     many = Evaluation.of(100, 10, "evaluation set")

@@ -176,24 +176,3 @@ def test_refits_merges_and_undos_of_three_processes_lose_no_fit(start: Start, st
         assert again.model_at(number).n_labelled == n
     again.refit()
     assert not again.stale
-
-
-def test_rounds_that_two_programs_of_version_010_muddled_are_stale_and_the_project_opens(
-    start: Start, store: Store, iris: Pool
-) -> None:
-    session = start()
-    answer(session, iris, 8)
-    session.refit()
-    record = dict(store.rounds(session.id)[0].record)
-    state = store.round_state(session.id)
-    assert state is not None
-    arrays = {name: value for name, value in state[1].items() if not name.startswith("session.")}
-    for gone in ("events", "training", "stream"):
-        del record[gone]
-    # the class of one label was merged away by the other program, whose round this one overwrote
-    record["delta"] = {"set": [[i, "gone"] for i in range(8)], "removed": []}
-    store.save_round(session.id, 0, record, arrays)
-    again = Session.open(session.id, store=store)
-    assert again.model is None and again.stale and "cannot be told" in again.fit_problem
-    assert again.state.n_labelled == 8
-    assert again.refit() is not None and not again.stale

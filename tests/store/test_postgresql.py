@@ -278,17 +278,6 @@ def test_a_copy_of_a_server_opens_as_a_file_and_goes_back(store: Store, tmp_path
         other.close()
 
 
-def test_what_version_010_kept_goes_into_a_server(store: Store) -> None:
-    old = Path(__file__).resolve().parents[1] / "fixtures" / "v010" / "workbench.sqlite"
-    assert store.restore(old) is None
-    assert len(store.projects()) == 2
-    for summary in store.projects():
-        session = Session.open(summary.id, annotator="ann", store=store)
-        assert session.model is not None and summary.lets_in("")
-        before = len(session.events)
-        assert session.undo() is not None and len(session.events) == before + 1
-
-
 def test_a_server_restored_over_puts_aside_what_it_held(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,5 @@
 """The database keeps what it acknowledged, in order, for threads and processes alike."""
 
-import json
 import subprocess
 import sys
 import threading
@@ -13,12 +12,13 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from tests.databases import written_meanwhile
-from workbench.errors import InputError
-from workbench.sessions import Session
+from workbench.errors import InputError, StorageError
 from workbench.store import Event, Store
+from workbench.store.log import News
 from workbench.store.migrations import HEAD, config
 from workbench.store.schema import metadata
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+from workbench.store.turns import Turns
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,32 +52,6 @@ def test_a_database_of_a_newer_version_is_refused(store: Store) -> None:
     store.close()
     with pytest.raises(InputError, match="version 9999, which this version"):
         Store.open(url)
-
-
-def test_comparisons_of_an_older_database_move_to_their_table(store: Store) -> None:
-    from alembic import command
-
-    spec = {"name": "app", "pools": ["wine"]}
-    store.save_study("ab12", spec, workers=2, project="p")
-    runs = [store.start_run({"a": i}, "print", project="p", study="ab12").id for i in range(2)]
-    other = [store.start_run({"a": 3}, "print", study=name).id for name in ("mine", "{not json")]
-    with store._write() as connection:
-        settings = config()
-        settings.attributes["connection"] = connection
-        command.downgrade(settings, "0001")
-        texts = set(connection.execute(text("SELECT study FROM runs WHERE project = 'p'")).scalars())
-        assert len(texts) == 1 and json.loads(texts.pop()) == {"id": "ab12", "spec": spec, "workers": 2}
-    url = store.url
-    store.close()
-    again = Store.open(url)
-    (study,) = again.studies()
-    assert (study.id, study.spec, study.workers, study.project) == ("ab12", spec, 2, "p")
-    assert again.study("ab12") == study and study.created == min(again.run(r).created for r in runs)
-    assert sorted(r.id for r in again.runs(study="ab12")) == sorted(runs)
-    assert [again.run(r).study for r in other] == ["mine", "{not json"]
-    with pytest.raises(InputError, match="no study 'zz'"):
-        again.study("zz")
-    again.close()
 
 
 @pytest.mark.parametrize(
@@ -148,6 +122,93 @@ def test_the_database_itself_refuses_a_second_answer(store: Store) -> None:
     assert len(store.events(id_)) == 1
 
 
+def test_events_are_numbered_within_their_project(store: Store) -> None:
+    first, second = project(store), project(store)
+    for id_, n in ((first, 1), (second, 1), (first, 2), (second, 2)):
+        with store.recording(id_) as recorder:
+            assert recorder.add(Event.label("a", n)).id == n
+    with pytest.raises(RuntimeError), store.recording(first) as recorder:
+        assert recorder.add(Event.label("a", 3)).id == 3
+        raise RuntimeError
+    one, two = store.events(first)
+    with store.recording(first, two) as recorder:
+        assert [recorder.add(Event.label("a", n)).id for n in (3, 4)] == [3, 4]
+        assert recorder.missed == News([])
+    assert [e.id for e in store.news(first, one).events] == [2, 3, 4]
+    other = replace(one, time="2020")
+    assert store.news(first, other) == News(store.events(first), afresh=True)
+    whole = store.whole_project(first)
+    assert [e.id for e in whole.events] == [1, 2, 3, 4] and whole.record.id == first
+    copy = store.restore_project(whole)
+    assert store.events(copy.id) == list(whole.events)
+    with pytest.raises(InputError, match="without a gap"):
+        store.restore_project(replace(whole, events=whole.events[1:]))
+
+
+def test_a_duplicate_is_of_one_moment(store: Store) -> None:
+    """Of a project that is written to meanwhile, each transaction is in the copy whole or not at all."""
+    id_ = project(store)
+    with written_meanwhile(store, id_):
+        copies = [store.duplicate_project(id_, f"copy {n}").id for n in range(5)]
+    for copy in copies:
+        assert len(store.events(copy)) % 2 == 0
+
+
+def test_those_who_wait_to_write_keep_no_reader_waiting(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty wait for one who writes, more than there are connections; the reader is there at once."""
+    id_ = project(store)
+    monkeypatch.setattr(store._engine.pool, "_timeout", 0.0)  # a read that finds no connection is an error
+    begun, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with store.recording(id_) as recorder:
+            recorder.add(Event.label("a", 1))
+            begun.set()
+            assert end.wait(60)
+
+    def write(n: int) -> None:
+        with store.recording(id_) as recorder:
+            recorder.add(Event.note(n, "x"))
+
+    writers = [threading.Thread(target=hold), *(threading.Thread(target=write, args=(n,)) for n in range(20))]
+    writers[0].start()
+    assert begun.wait(60)
+    for writer in writers[1:]:
+        writer.start()
+    while len(store._turns._waiting) < 12:
+        assert all(writer.is_alive() for writer in writers)
+    assert store.events(id_) == [] and store.project(id_).name == "p"
+    end.set()
+    for writer in writers:
+        writer.join()
+    assert len(store.events(id_)) == 21
+
+
+def test_a_lock_that_is_never_let_go_ends_in_a_sentence(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.store.database.LOCKED_SECONDS", 0.05)
+    id_ = project(store)
+    other = type(store)(store.url)  # another program
+    said = pytest.raises(StorageError, match=r"locked all this time.*do it again")
+    with store.recording(id_), said, other.recording(id_):
+        pass
+    turns = Turns(1, 0.01)
+    with turns.taken(), pytest.raises(StorageError, match="do it again"), turns.taken():
+        pass
+    with turns.taken():
+        pass
+    other.close()
+
+
+def test_a_store_that_is_closed_has_let_go_of_its_connections(store: Store) -> None:
+    project(store)
+    store.close()
+    assert store._engine.pool.checkedin() == 0
+
+
 def test_recording_in_a_project_that_is_not_there(store: Store) -> None:
     with pytest.raises(InputError, match="There is no project"), store.recording("nope"):
         pass
@@ -170,7 +231,9 @@ def test_threads_lose_nothing_and_see_events_in_order(store: Store) -> None:
     def work(name: str) -> None:
         for i in range(10):
             with store.recording(id_) as recorder:
-                recorder.add(Event("note", {"item": i, "text": str(len(recorder.missed))}, annotator=name))
+                recorder.add(
+                    Event("note", {"item": i, "text": str(len(recorder.missed.events))}, annotator=name)
+                )
 
     threads = [threading.Thread(target=work, args=(f"t{t}",)) for t in range(6)]
     for thread in threads:
@@ -326,34 +389,17 @@ def test_a_round_gets_the_next_number_when_it_is_written(store: Store) -> None:
     assert len(store.rounds(id_)) == 3
 
 
-def test_a_database_of_version_010_is_brought_up_to_date(tmp_path: Path) -> None:
-    import shutil
-
-    shutil.copy(ROOT / "tests" / "fixtures" / "v010" / "workbench.sqlite", tmp_path / "w.sqlite")
-    opened = Store.open(tmp_path / "w.sqlite")
-    for summary in opened.projects():
-        events = opened.events(summary.id)
-        assert summary.n_labelled is None and opened.n_labelled(summary) > 0
-        assert summary.changed == max(e.time for e in events)
-        assert opened.item_ids(summary.id) is None
-        assert (summary.owner, summary.access) == ("", "open") and summary.lets_in("")
-        counted = opened.n_labelled(summary)
-        Session.open(summary.id, store=opened)
-        (again,) = [p for p in opened.projects() if p.id == summary.id]
-        assert again.n_labelled == counted and opened.item_ids(summary.id)
-    opened.close()
-
-
 def test_a_duplicate_keeps_the_last_rounds_model_and_no_other(store: Store) -> None:
     first = project(store)
     for n in range(2):
         store.save_round(first, n, {"n": n}, {"x": np.full(2, n)})
+    store.archive_project(first)
     second = store.duplicate_project(first, "again").id
     found = store.round_state(second)
     assert found is not None and found[0] == 1
     np.testing.assert_array_equal(found[1]["x"], [1, 1])
     assert [r.record for r in store.rounds(second)] == [{"n": 0}, {"n": 1}]
-    assert store.round_state(second, 0) is None
+    assert store.round_state(second, 0) is None and not store.project(second).archived
     listed = {p.id: p.n_items for p in store.projects()}
     assert listed[second] == 3 and isinstance(listed[second], int)
 

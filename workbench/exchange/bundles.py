@@ -37,6 +37,7 @@ from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.spec import RunSpec
 from workbench.sessions.taxonomy import code_book
+from workbench.store.events import Event
 from workbench.store.fold import EventFold
 from workbench.store.processes import is_alive, this_process
 from workbench.store.project_state import ProjectState
@@ -44,7 +45,7 @@ from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import alone_in, sweep, sync_folder, write_whole
 
 if TYPE_CHECKING:
-    from workbench.sessions.session import Session
+    pass
 
 FORMAT = 1
 _PARTIAL = ".partial"
@@ -460,17 +461,22 @@ def timings_csv(rounds: Sequence[Round]) -> str:
     return csv_text(("round", *parts), rows)
 
 
-def project_events_csv(session: Session) -> str:
-    """Every event of a project, as people read them: names of classes, ids of items."""
-    state, ids = session.state, session.pool.items.ids
-    active = EventFold(session.events).standing
+def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequence[Any]) -> str:
+    """Every event of a project, as people read them.
+
+    Args:
+        state: what the events add up to; it names the classes.
+        events: all of them, oldest first.
+        ids: [N] of the items.
+    """
+    active = EventFold(events).standing
 
     def shown(key: object) -> str:
         resolved = state.resolve(str(key))
         return state.class_names.get(resolved, str(key))
 
     rows = []
-    for event in session.events:
+    for event in events:
         item = event.item
         key = event.payload.get("class")
         more = {k: v for k, v in event.payload.items() if k not in ("item", "class")}

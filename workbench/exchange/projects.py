@@ -44,12 +44,13 @@ from workbench.pools.tables.pictures import Pictures
 from workbench.reading import cut, parse_json, reading
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.rounds import Round
-from workbench.store import Event, ProjectRecord, Store
+from workbench.store import Event, ProjectRecord, RoundRecord, Store, WholeProject, fold
 from workbench.store.pool_files import keep_upload
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import sweep, write_whole
 
 if TYPE_CHECKING:
+    from workbench.sessions.model import FittedModel
     from workbench.sessions.session import Session
 
 MAX_POOL = 200 << 20
@@ -78,13 +79,15 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     sweep(place)
-    state, rounds, model, record = session.state, session.rounds, session.model, session.project
+    whole, model = _as_of_now(session)
+    record, events, stored = whole.record, whole.events, whole.state
+    state, rounds = fold(events), [Round.from_json(r.record) for r in whole.rounds]
     if model is not None:
         save_model(
             place / "model",
             model.state,
-            classifier=session.fitted_with["classifier"],
-            options=session.fitted_with["options"],
+            classifier=session.made_with(model.number)["classifier"],
+            options=session.made_with(model.number)["options"],
             classes=model.classes,
             feature_map=session.pool.feature_map,
             n_labelled=model.n_labelled,
@@ -92,15 +95,14 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
         )
     # for people and for `workbench predict`
     write_whole(place / "rounds.csv", rounds_csv(rounds))
-    write_whole(place / "events.csv", project_events_csv(session))
+    write_whole(place / "events.csv", project_events_csv(state, events, session.pool.items.ids))
     write_whole(place / CODE_BOOK, code_book_csv(state))
     write_whole(place / "timings.csv", timings_csv(rounds))
     write_whole(place / "environment.json", json_text(environment()))
     # for opening it again
-    write_whole(place / _EVENTS, "".join(_line(_event_json(event)) for event in session.events))
-    records = session.store.rounds(session.id)
-    write_whole(place / _ROUNDS, "".join(_line({"number": r.number, "record": r.record}) for r in records))
-    stored = session.store.round_state(session.id)
+    write_whole(place / _EVENTS, "".join(_line(_event_json(event)) for event in events))
+    lines = (_line({"number": r.number, "record": r.record}) for r in whole.rounds)
+    write_whole(place / _ROUNDS, "".join(lines))
     if stored is not None:
         write_whole(place / _STATE, arrays_to_bytes(stored[1]))
     ids = np.asarray([str(key) for key in session.pool.items.ids], dtype=np.str_)
@@ -116,7 +118,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
         "state_of": None if stored is None else stored[0],
     }
     write_whole(place / _PROJECT, json_text(about))
-    settings = {k: v for k, v in session.settings.items() if k != "test"}
+    settings = {k: v for k, v in {**record.settings, **state.model}.items() if k != "test"}
     document = {
         "format": FORMAT,
         "kind": "project",
@@ -126,13 +128,25 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
         "classes": list(state.classes),
         "n_rounds": len(rounds),
         "n_labelled": state.n_labelled,
-        "n_events": len(session.events),
+        "n_events": len(events),
     }
     files = ["rounds.csv", "events.csv", CODE_BOOK, "timings.csv", "environment.json", *_HISTORY]
     files += [_STATE] if stored is not None else []
     files += [*_MODEL] if model is not None else []
     files += inside
     write_whole(place / "run.json", json_text(sealed(document, place, files)))
+
+
+def _as_of_now(session: Session) -> tuple[WholeProject, FittedModel | None]:
+    """All of a project as of one moment, and the model of its last fit then; None where it has none."""
+    while True:
+        whole, model = session.store.whole_project(session.id), session.model
+        kept = -1 if whole.state is None else whole.state[0]
+        if model is None or model.number == kept:
+            return whole, model
+        if model.number < kept:
+            return whole, None  # the last fit cannot be read
+        # a fit ended in between
 
 
 def is_project_bundle(source: Path | str | bytes) -> bool:
@@ -272,12 +286,12 @@ def _opened(
         arrays = bytes_to_arrays(held.read(_ITEMS))
         events = _events(held)
         state = None if said.state_of is None else bytes_to_arrays(held.read(_STATE))
-        rounds: list[tuple[int, Mapping[str, Any], Mapping[str, Array] | None]] = []
+        rounds = []
         for entry in _lines(held, _ROUNDS):
             at = f"{held.what}: {_ROUNDS}, round {cut(entry.get('number'))}"
             number = checked(documents.StoredRound, entry, at, ADVICE).number
             Round.from_json(entry["record"])
-            rounds.append((number, entry["record"], state if number == said.state_of else None))
+            rounds.append(RoundRecord(number, entry["record"]))
         record = ProjectRecord(
             "",
             str(name or said.name)[:200],
@@ -290,30 +304,25 @@ def _opened(
         ids = [str(key) for key in _array(arrays, "ids", "U")]
         if len(ids) != len(record.fingerprints):
             raise InputError(f"{held.what} is damaged: {_ITEMS} holds other ids than items. {ADVICE}")
-    _check_items(events, [r for _, r, _ in rounds], len(record.fingerprints), held.what)
+    _check_items(events, [r.record for r in rounds], len(record.fingerprints), held.what)
     found = _pool_of(held, record.pool, pool, pool_options)
     loaded = load_pool(found["name"], **found["options"])
     compare_fingerprints(record.fingerprints, loaded.fingerprints, name=Path(found["name"]).name)
-    record = replace(record, pool=found)
+    last = None if said.state_of is None or state is None else (said.state_of, state)
+    whole = WholeProject(replace(record, pool=found), tuple(events), tuple(rounds), last, tuple(ids))
     with reading(held.what, advice=ADVICE):
-        _rehearse(record, events, rounds, ids, loaded)
-        return store.restore_project(record, events, rounds, ids, owner)
+        _rehearse(whole, loaded)
+        return store.restore_project(whole, owner)
 
 
-def _rehearse(
-    record: ProjectRecord,
-    events: Sequence[Event],
-    rounds: Sequence[tuple[int, Mapping[str, Any], Mapping[str, Array] | None]],
-    ids: Sequence[str],
-    pool: Pool,
-) -> None:
+def _rehearse(whole: WholeProject, pool: Pool) -> None:
     """Open the project in a database of its own, so that what cannot be opened is never stored."""
     from workbench.sessions import Session
 
     with TemporaryDirectory() as folder:
         store = Store.open(Path(folder) / "rehearsal.sqlite")
         try:
-            made = store.restore_project(record, events, rounds, ids)
+            made = store.restore_project(whole)
             session = Session.open(made.id, store=store, pool=pool)
             named = [str(session.settings[name]) for name in ("classifier", "policy")]
             if not any(":" in name for name in named):  # code of somebody's own may not be here

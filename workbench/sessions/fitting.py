@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from time import perf_counter
@@ -36,7 +36,7 @@ from workbench.work.memory import give_back
 QUEUE = 10
 _ROUNDS_BETWEEN = 50  # fits after which free memory goes back to the system
 
-# Of the arrays stored with a fit. Version 0.1.0 wrote none (0); another number is another version's.
+# Of the arrays stored with a fit; another number is another version's.
 STATE_FORMAT = 1
 _OURS = "session."
 
@@ -95,26 +95,40 @@ def fit_measure_query(
     return Turn(model, figures, answer, seconds)
 
 
-def held_out(pool: Pool, state: ProjectState, settings: Mapping[str, Any]) -> tuple[Ints, Ints]:
-    """Items of a project to measure on and their codes among its classes; never trained on.
+def held_out(
+    pool: Pool, state: ProjectState, settings: Mapping[str, Any], published: Published | None = None
+) -> tuple[Ints, Ints]:
+    """Items of a project to measure on and the codes of their classes; never trained on.
 
     Those of the pool's test split (where it is large, a sample drawn by the project's seed), else of the
     evaluation set. Items that were confirmed in a grid are
     the model's surest, so they are not among them.
+
+    Args:
+        pool: of the project.
+        state: of the project.
+        settings: of the project.
+        published: the fit that is measured: codes are its own, whatever became of the classes since, and
+            items of classes that it does not know are left out. None means the codes of `state`.
     """
+    position = {key: code for code, key in enumerate(state.keys)}
+
+    def code_of(key: str) -> int:
+        return position.get(state.resolve(key), -1) if published is None else published.code_of(key, state)
+
     if pool.test is not None and pool.truth is not None:
-        position = {key: code for code, key in enumerate(state.keys)}
-        by_code = [position.get(state.resolve(name), -1) for name in pool.classes]
+        by_code = [code_of(name) for name in pool.classes]
         items = measured_items(pool.test.test, int(settings["seed"]), int(settings.get("measured", 0)))
         truth = pool.truth[items]
         codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
         return items[codes >= 0], codes[codes >= 0]
     pairs = [
-        (item, state.codes[item])
+        (item, code_of(state.standing[item].key))
         for item in state.evaluation
         if item in state.codes and item not in state.undecided and state.standing[item].role != "confirmed"
     ]
     both = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    both = both[both[:, 1] >= 0]
     return both[:, 0], both[:, 1]
 
 
@@ -136,6 +150,7 @@ class Fits:
         self.guesses = Guesses(project.pool)
         self._published: Published | None = None
         self._tried = -1
+        self._epoch = project.epoch
         self._restoring = threading.Lock()
         self._refitting = threading.Lock()
         self._learner: tuple[Any, Learner] | None = None
@@ -149,10 +164,12 @@ class Fits:
         state = self._project.state() if state is None else state
         newest = int(state.rounds[-1]["number"]) if state.rounds else -1
         with self._restoring:
+            if self._epoch != self._project.epoch:  # what was fitted to another log
+                self._published, self._tried, self._epoch = None, -1, self._project.epoch
             present = self._published
             if newest > max(self._tried, -1 if present is None else present.model.number):
-                self._tried = newest
                 self._restore()
+                self._tried = newest  # not where the database was out of reach: it is looked at again
             found = self._published
         if found is not None and len(state.trained_classes) < 2 and not self._chosen(state)["guess"]:
             return None  # what it started from was switched off, and labels alone make no model yet
@@ -226,7 +243,7 @@ class Fits:
                 queue, utilities = turn.answer.indices, turn.answer.utilities
             return self._publish(
                 finished,
-                Published(turn.model, training, state.keys, chosen, queue, utilities),
+                Published(turn.model, training, state.keys, chosen, queue, utilities, state.merged),
                 state,
                 annotator,
             )
@@ -244,7 +261,7 @@ class Fits:
             model = self._stored(learner, found[1], number, items, codes)
             if model is not None:
                 return model
-        return learner.fit(items, codes, number=int(record.get("stream", number)))
+        return learner.fit(items, codes, number=int(record["stream"]))
 
     def made_with(self, number: int) -> Mapping[str, Any]:
         """See `Session.made_with`."""
@@ -281,11 +298,10 @@ class Fits:
         return chosen | {"guess": self.guesses.chosen(settings, state)}
 
     def _chosen_in(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What a round was made with; version 0.1.0 could not change it."""
-        first = self._project.record.settings
+        """What a round was made with."""
         where = f"Project {self._project.record.name!r}"
         names = ("classifier", "options", "policy")
-        chosen = {name: from_file(record.get(name, first[name]), where) for name in names}
+        chosen = {name: from_file(record[name], where) for name in names}
         return chosen | {"guess": dict(record.get("guess") or {})}
 
     def _learner_of(self, chosen: Mapping[str, Any], classes: tuple[str, ...]) -> Learner:
@@ -328,6 +344,7 @@ class Fits:
         record = finished.to_json() | {
             "classes": list(state.classes),
             "keys": list(state.keys),
+            "merged": dict(state.merged),
             **{name: published.chosen[name] for name in ("classifier", "options", "policy")},
             **({"guess": published.chosen["guess"]} if published.chosen["guess"] else {}),
             "stream": finished.number,
@@ -386,7 +403,8 @@ class Fits:
         utilities[queue] = np.asarray(given, dtype=np.float64)
         training = dict(zip(items.tolist(), codes.tolist(), strict=True))
         self.problem = ""
-        self._published = Published(model, training, tuple(record["keys"]), chosen, queue, utilities)
+        keys, merged = tuple(record["keys"]), record["merged"]
+        self._published = Published(model, training, keys, chosen, queue, utilities, merged)
 
     def _stored(
         self, learner: Learner, arrays: Mapping[str, Array], number: int, items: Ints, codes: Ints
@@ -396,7 +414,7 @@ class Fits:
         That a state is another version's is said by its number alone. Any other failure is a fault of
         this program or of the disk: it is logged in full, and the fit is made again.
         """
-        if _format_of(arrays) not in (0, STATE_FORMAT):
+        if _format_of(arrays) != STATE_FORMAT:
             self.problem = "The last fit was stored by another version of the program."
             return None
         try:
@@ -413,9 +431,6 @@ class Fits:
         if arrays is not None and f"{_OURS}items" in arrays:
             return np.asarray(arrays[f"{_OURS}items"]), np.asarray(arrays[f"{_OURS}codes"])
         project = self._project
-        if "events" not in record:
-            earlier = project.store.rounds(project.id, until=int(record["number"]))
-            return _training_of_deltas([r.record for r in earlier])
         last = int(record["events"])
         state = fold(e for e in project.events() if e.id <= last)
         training = {item: code for item, code in state.training.items() if item not in self._test}
@@ -424,26 +439,6 @@ class Fits:
         if _digest(items, codes) != record["training"]:
             raise InputError(f"The labels of round {record['number']} are not those it was fitted on.")
         return items, codes
-
-
-def _training_of_deltas(records: Sequence[Mapping[str, Any]]) -> tuple[Ints, Ints]:
-    """What version 0.1.0 stored: each round as what it changed of the one before."""
-    standing: dict[int, str] = {}
-    for record in records:
-        delta = record.get("delta")
-        if delta is None:
-            continue
-        for item in delta["removed"]:
-            standing.pop(int(item), None)
-        standing.update((int(item), str(key)) for item, key in delta["set"])
-    position = {key: code for code, key in enumerate(records[-1]["keys"])}
-    if not set(standing.values()) <= set(position) or len(standing) != int(records[-1]["n_labelled"]):
-        raise InputError(
-            f"The training set of round {records[-1]['number']} cannot be told: two programs stored rounds "
-            "at once under version 0.1.0."
-        )
-    items = np.fromiter(standing, dtype=np.int64, count=len(standing))
-    return items, np.asarray([position[key] for key in standing.values()], dtype=np.int64)
 
 
 def _digest(items: Ints, codes: Ints) -> str:

@@ -157,10 +157,11 @@ class Opened:
         `.enough` is False and the error says nothing.
         """
         source = "test split" if self.pool.test is not None else "evaluation set"
-        model = self.model
-        if model is None:
+        published = self._fits.published()
+        if published is None:
             return Evaluation.of(0, 0, source)
-        items, truth = self.held_out()
+        model = published.model
+        items, truth = held_out(self.pool, self.state, self._project.record.settings, published)
         if not items.size:
             return Evaluation.of(0, 0, source)
         drawn = self.pool.test is not None and "measured" in self._project.record.settings
@@ -171,13 +172,16 @@ class Opened:
         return Evaluation.of(int(items.size), wrong, source, int(among) if drawn else 0)
 
     def held_out(self, state: ProjectState | None = None) -> tuple[Ints, Ints]:
-        """Items to measure on and their codes among the project's classes; never trained on.
+        """Items to measure on and their codes among the classes of `model`; never trained on.
+
+        A merge or a new class since the fit changes none of the codes; items of classes that the model does
+        not know are left out until it does. Before the first fit they are the project's codes.
 
         Args:
-            state: to take classes and evaluation set from; the present one unless given.
+            state: to take the evaluation set from; the present one unless given.
         """
-        settings = self._project.record.settings
-        return held_out(self.pool, self.state if state is None else state, settings)
+        state = self.state if state is None else state
+        return held_out(self.pool, state, self._project.record.settings, self._fits.published(state))
 
     # --- inside -------------------------------------------------------------------------------
 

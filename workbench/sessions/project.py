@@ -13,7 +13,7 @@ from workbench.pools.pool import Pool
 from workbench.registry import from_file
 from workbench.sessions.rounds import Round
 from workbench.store import Event, EventFold, ProjectRecord, ProjectState, Store
-from workbench.store.log import Recorder
+from workbench.store.log import News, Recorder
 
 
 class OpenProject:
@@ -23,12 +23,16 @@ class OpenProject:
         store: the database.
         record: the project as stored.
         pool: with its test split where there is one.
+
+    Attributes:
+        epoch: how many times another log was found in the place of the one that was known.
     """
 
     def __init__(self, store: Store, record: ProjectRecord, pool: Pool) -> None:
         self.store = store
         self.record = record
         self.pool = pool
+        self.epoch = 0
         self.lock = threading.RLock()
         self._fold = EventFold()
         self._rounds: list[Round] = []
@@ -92,8 +96,8 @@ class OpenProject:
         with self.lock:
             transaction = None
             try:
-                with self.store.recording(self.id, self._fold.last_event) as recorder:
-                    self._fold.extend(recorder.missed)
+                with self.store.recording(self.id, self._known) as recorder:
+                    self._learn(recorder.missed)
                     self._pinned.read = True
                     transaction = Transaction(recorder, self._fold)
                     yield transaction
@@ -105,6 +109,18 @@ class OpenProject:
                     self._fold = EventFold()
                 raise
 
+    @property
+    def _known(self) -> Event | None:
+        return self._fold.events[-1] if self._fold.events else None
+
+    def _learn(self, news: News) -> None:
+        if news.afresh and self._fold.events:
+            # Another database was put in the place of this one: nothing that was known counts.
+            self._fold, self._rounds, self._rounds_read = EventFold(), [], 0
+            self.record = self.store.project(self.id)
+            self.epoch += 1
+        self._fold.extend(news.events)
+
     def _sync(self) -> None:
         first = not self._fold.events
         if getattr(self._pinned, "on", False) and self._pinned.read and not first:
@@ -114,7 +130,7 @@ class OpenProject:
         if first and collecting:
             gc.disable()  # nothing of what is read is garbage, and looking for it takes a third of the time
         try:
-            self._fold.extend(self.store.events(self.id, self._fold.last_event))
+            self._learn(self.store.news(self.id, self._known))
             if first:
                 self._fold.state()
         finally:

@@ -7,7 +7,14 @@ from workbench.store.events import KINDS, Event
 from workbench.store.fold import EventFold, fold
 from workbench.store.places import workbench_home
 from workbench.store.project_state import AskRecord, Note, ProjectState, Vote
-from workbench.store.records import ProjectRecord, ProjectSummary, RoundRecord, RunRecord, StudyRecord
+from workbench.store.records import (
+    ProjectRecord,
+    ProjectSummary,
+    RoundRecord,
+    RunRecord,
+    StudyRecord,
+    WholeProject,
+)
 from workbench.store.store import Store
 
 __all__ = [
@@ -24,6 +31,7 @@ __all__ = [
     "Store",
     "StudyRecord",
     "Vote",
+    "WholeProject",
     "fold",
     "workbench_home",
 ]

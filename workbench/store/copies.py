@@ -101,7 +101,7 @@ class Copies(Projects):
                 pool_files.take_out(taken)
             aside = None
             if n:
-                moment = now().replace(":", "").replace("-", "")[:15]
+                moment = now().partition("+")[0].replace(":", "").replace("-", "").replace(".", "-")
                 home = workbench_home() / "workbench"
                 database = Path(str(self._engine.url.database)) if self._is_file else home
                 aside = database.with_name(f"{database.stem}-before-{moment}.sqlite")
@@ -118,10 +118,12 @@ class Copies(Projects):
         """All rows as of one moment, into an SQLite file."""
         path.unlink(missing_ok=True)
         private_file(path)
-        with closing(Database(address_of(path))) as copy, self._engine.connect() as plain:
-            source = plain.execution_options(isolation_level="REPEATABLE READ", yield_per=_ROWS)
-            with copy._write() as target, source.begin():
-                _copy_rows(source, target)
+        with (
+            closing(Database(address_of(path))) as copy,
+            self._snapshot() as source,
+            copy._write() as target,
+        ):
+            _copy_rows(source.execution_options(yield_per=_ROWS), target)
         with closing(sqlite3.connect(path)) as database:
             database.execute("PRAGMA journal_mode = DELETE")
 
@@ -135,10 +137,6 @@ class Copies(Projects):
             for table in reversed(ours):
                 target.execute(table.delete())
             _copy_rows(plain.execution_options(yield_per=_ROWS), target)
-            target.exec_driver_sql(
-                "SELECT setval(pg_get_serial_sequence('events', 'id'), "
-                "(SELECT COALESCE(MAX(id), 0) + 1 FROM events), false)"
-            )
 
     @contextmanager
     def _raw(self) -> Iterator[sqlite3.Connection]:

@@ -21,9 +21,12 @@ from workbench.store.places import private_file, workbench_home
 from workbench.store.pool_files import FOLDER
 from workbench.store.retry import retried, was_cut_off
 from workbench.store.trouble import said_plainly
+from workbench.store.turns import Turns
 
 # How long a write waits for another program's.
 LOCKED_SECONDS = 30.0
+WRITERS = 8
+"""Threads of a process that write to a server at once; of its 15 connections the others are for reading."""
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -35,6 +38,8 @@ class Database:
     def __init__(self, address: str) -> None:
         self._engine = _connect(address)
         self.url = address
+        # whoever waits to write holds no connection: reads need them
+        self._turns = Turns(1 if self._is_file else WRITERS, 2 * LOCKED_SECONDS)
 
     def close(self) -> None:
         """Let go of the connections; the object must not be used afterwards."""
@@ -58,9 +63,19 @@ class Database:
             yield connection
 
     @contextmanager
+    def _snapshot(self) -> Iterator[Connection]:
+        """A connection whose reads all show the database as of one moment."""
+        with said_plainly(self._file), self._engine.connect() as plain:
+            # SQLite's transactions show one moment as they are
+            level = {} if self._is_file else {"isolation_level": "REPEATABLE READ"}
+            connection = plain.execution_options(**level)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
     def _write(self) -> Iterator[Connection]:
         """A transaction; whatever is raised, nothing of it is stored."""
-        with said_plainly(self._file), self._engine.connect() as plain:
+        with self._turns.taken(), said_plainly(self._file), self._engine.connect() as plain:
             connection = plain.execution_options(workbench_write=True)
             transaction = connection.begin()
             try:
@@ -205,6 +220,8 @@ def _connect(address: str) -> Engine:
     if url.get_backend_name() == "sqlite":
         event.listen(engine, "connect", _sqlite_settings)
         event.listen(engine, "begin", _sqlite_begin)
+    else:
+        event.listen(engine, "connect", _server_settings)
     try:
         with said_plainly(Path(str(url.database)) if url.get_backend_name() == "sqlite" else None):
             upgrade(engine)
@@ -228,6 +245,12 @@ def _sqlite_settings(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA fullfsync = ON")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _server_settings(connection: Any, _record: Any) -> None:
+    connection.autocommit = True  # so that no rollback takes it back
+    connection.execute(f"SET lock_timeout = '{int(1000 * LOCKED_SECONDS)}ms'")
+    connection.autocommit = False
 
 
 def _sqlite_begin(connection: Any) -> None:

@@ -49,7 +49,7 @@ class Event:
         payload: JSON; what each kind holds is said by its constructor.
         annotator: who did it.
         time: UTC, ISO 8601; set when recorded.
-        id: position in the log; 0 before it is recorded.
+        id: its number within the project, from 1; 0 before it is recorded.
     """
 
     kind: str

@@ -1,15 +1,15 @@
 """The log: events of a project, added in one transaction and never changed.
 
-Writes to one project are serialised by a lock on its row, so that event ids of a project grow in the
-order of commits also on PostgreSQL.
+Writes to one project are serialised by a lock on its row. Events are numbered within their project, from
+1 without a gap, in the order of commits.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.reading import checked_texts, valid_text
 from workbench.store.database import Database, tables
-from workbench.store.events import UNDOABLE, Event, now
+from workbench.store.events import ANSWERS, UNDOABLE, Event, now
 from workbench.store.retry import retried
 from workbench.store.rounds import insert_round
 from workbench.store.state import arrays_to_bytes
@@ -29,6 +29,20 @@ _MANY = 1000
 _RECURRING = frozenset(("class", "classifier", "policy", "role"))  # of events, whose values are few
 
 
+@dataclass(frozen=True)
+class News:
+    """Events that somebody does not know yet.
+
+    Attributes:
+        events: oldest first.
+        afresh: these are all there are, and whatever was known before does not count: nothing was known, or
+            the log is another one.
+    """
+
+    events: list[Event]
+    afresh: bool = False
+
+
 class Log(Database):
     """Events of projects."""
 
@@ -36,15 +50,21 @@ class Log(Database):
     def events(self, project_id: str, after: int = 0) -> list[Event]:
         """The project's events with an id above `after`, oldest first."""
         with self._read() as connection:
-            return _events(connection, project_id, after)
+            return events_of(connection, project_id, after)
+
+    @retried
+    def news(self, project_id: str, known: Event | None = None) -> News:
+        """The project's events after the last one that the caller knows."""
+        with self._read() as connection:
+            return _news(connection, project_id, known)
 
     @contextmanager
-    def recording(self, project_id: str, after: int = 0) -> Iterator[Recorder]:
+    def recording(self, project_id: str, known: Event | None = None) -> Iterator[Recorder]:
         """A transaction that alone may add events to the project; committed when the block ends.
 
         Args:
             project_id: the project.
-            after: the recorder's `missed` holds events with ids above this one.
+            known: the last event that the caller knows; the recorder's `missed` has what came after.
 
         Yields:
             The recorder. An exception in the block rolls everything back; so does a server that ends the
@@ -57,7 +77,9 @@ class Log(Database):
             lock = select(t.projects.c.id).where(t.projects.c.id == project_id).with_for_update()
             if connection.execute(lock).one_or_none() is None:
                 raise InputError(f"There is no project {project_id!r} in {self._shown}.")
-            recorder = Recorder(connection, project_id, _events(connection, project_id, after))
+            missed = _news(connection, project_id, known)
+            last = missed.events[-1].id if missed.events else known.id if known and not missed.afresh else 0
+            recorder = Recorder(connection, project_id, missed, last)
             yield recorder
             if recorder.added:
                 values = {"n_labelled": recorder.n_labelled, "changed": recorder.added[-1].time}
@@ -82,13 +104,14 @@ class Recorder:
     """Adds events to one project inside one transaction; made by `Store.recording`.
 
     Attributes:
-        missed: events others recorded since the caller's last look, oldest first.
+        missed: what others recorded since the caller's last look.
         added: events recorded through this object, with id and time.
         n_labelled: items with a label after them, for the list of projects; None where nobody counted.
     """
 
-    def __init__(self, connection: Connection, project_id: str, missed: list[Event]) -> None:
+    def __init__(self, connection: Connection, project_id: str, missed: News, last: int) -> None:
         self._connection = connection
+        self._last = last
         self._project_id = project_id
         self.missed = missed
         self.added: list[Event] = []
@@ -96,7 +119,8 @@ class Recorder:
 
     def add(self, event: Event) -> Event:
         """Record an event (durable once the transaction ends); returns it with id and time."""
-        recorded = insert_event(self._connection, self._project_id, event)
+        (recorded,) = insert_events(self._connection, self._project_id, [event], self._last)
+        self._last = recorded.id
         self.added.append(recorded)
         return recorded
 
@@ -121,34 +145,63 @@ class Recorder:
         return number
 
 
-def insert_event(connection: Connection, project_id: str, event: Event) -> Event:
-    """Record an event of a project inside a transaction; returns it with id and time."""
-    t = tables()
-    recorded = replace(event, time=event.time or now(), annotator=valid_text(event.annotator))
-    payload = _parsed(json.dumps(dict(event.payload), allow_nan=False))
-    answered = payload.get("ask") if event.kind in ("label", "skip", "unsure") else None
-    result = connection.execute(
-        t.events.insert().values(
-            project=project_id,
-            kind=event.kind,
+def insert_events(
+    connection: Connection, project_id: str, events: Iterable[Event], after: int = 0
+) -> list[Event]:
+    """Record events of a project inside a transaction that alone may.
+
+    Args:
+        connection: of the transaction.
+        project_id: the project.
+        events: in order.
+        after: number of the project's last event.
+
+    Returns:
+        The same with number, and with time where they had none.
+    """
+    recorded, rows = [], []
+    for number, event in enumerate(events, start=after + 1):
+        payload = _parsed(json.dumps(dict(event.payload), allow_nan=False))
+        made = replace(
+            event,
+            id=number,
             payload=payload,
-            annotator=recorded.annotator,
-            time=recorded.time,
-            answers=answered,
-            operation=replace(recorded, payload=payload).operation,
+            time=event.time or now(),
+            annotator=valid_text(event.annotator),
         )
-    )
-    key = result.inserted_primary_key
-    assert key is not None
-    return replace(recorded, id=int(key[0]), payload=payload)
+        recorded.append(made)
+        rows.append(
+            {
+                "project": project_id,
+                "id": number,
+                "kind": made.kind,
+                "payload": payload,
+                "annotator": made.annotator,
+                "time": made.time,
+                "answers": payload.get("ask") if made.kind in ANSWERS else None,
+                "operation": made.operation,
+            }
+        )
+    if rows:
+        connection.execute(tables().events.insert(), rows)
+    return recorded
 
 
-def _events(connection: Connection, project_id: str, after: int) -> list[Event]:
-    from sqlalchemy import Text, cast, select
+def events_of(connection: Connection, project_id: str, after: int = 0) -> list[Event]:
+    """The project's events with an id above `after`, oldest first."""
+    return events_since(connection, project_id, after, None)
+
+
+def events_since(connection: Connection, project_id: str, after: int, known: Event | None) -> list[Event]:
+    """The project's events from `after` on, oldest first; of `known` its payload is not read again."""
+    from sqlalchemy import Text, case, cast, select
 
     c = tables().events.c
     # The payloads as texts, parsed all at once: half the time of one by one.
-    query = select(c.id, c.kind, cast(c.payload, Text), c.annotator, c.time)
+    payload: Any = cast(c.payload, Text)
+    if known is not None:
+        payload = case((c.id == known.id, "{}"), else_=payload)
+    query = select(c.id, c.kind, payload, c.annotator, c.time)
     query = query.where(c.project == project_id, c.id > after).order_by(c.id)
     rows = connection.execute(query).all()
     text = f"[{','.join([row[2] for row in rows])}]"
@@ -158,6 +211,15 @@ def _events(connection: Connection, project_id: str, after: int) -> list[Event]:
         Event(intern(kind), payload, intern(annotator), time, int(number))
         for (number, kind, _, annotator, time), payload in zip(rows, payloads, strict=True)
     ]
+
+
+def _news(connection: Connection, project_id: str, known: Event | None) -> News:
+    if known is not None:
+        found = events_since(connection, project_id, known.id - 1, known)
+        if found and replace(found[0], payload=known.payload) == known:
+            return News(found[1:])
+        # The last event that is known is not there: a copy of the database was put in its place.
+    return News(events_of(connection, project_id), afresh=True)
 
 
 def _parsed(text: str) -> Any:

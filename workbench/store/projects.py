@@ -18,11 +18,11 @@ from workbench.reading import cut, valid_text
 from workbench.store.database import tables
 from workbench.store.events import Event, now
 from workbench.store.fold import fold
-from workbench.store.log import Log, insert_event
+from workbench.store.log import Log, events_of, insert_events
 from workbench.store.pool_files import found_here
-from workbench.store.records import ACCESS, ProjectRecord, ProjectSummary
+from workbench.store.records import ACCESS, ProjectRecord, ProjectSummary, WholeProject
 from workbench.store.retry import retried
-from workbench.store.rounds import Rounds, insert_round
+from workbench.store.rounds import Rounds, insert_round, round_state_of, rounds_of
 from workbench.store.state import arrays_to_bytes
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ class Projects(Log, Rounds):
         )
         with self._write() as connection:
             _insert_project(connection, record, item_ids)
-            for event in events:
-                insert_event(connection, record.id, event)
+            insert_events(connection, record.id, events)
         return record
 
     @retried
@@ -213,47 +212,59 @@ class Projects(Log, Rounds):
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
 
     @retried
-    def restore_project(
-        self,
-        record: ProjectRecord,
-        events: Sequence[Event],
-        rounds: Sequence[tuple[int, Mapping[str, Any], Mapping[str, Array] | None]] = (),
-        item_ids: Sequence[str] | None = None,
-        owner: str = "",
-    ) -> ProjectRecord:
-        """Store a project with a history that was recorded elsewhere, or under another id.
+    def whole_project(self, project_id: str) -> WholeProject:
+        """All that is stored of a project, as of one moment.
+
+        Raises:
+            InputError: there is none with this id.
+        """
+        from sqlalchemy import select
+
+        t = tables()
+        with self._snapshot() as connection:
+            row = connection.execute(select(t.projects).where(t.projects.c.id == project_id)).one_or_none()
+            if row is None:
+                raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+            events = events_of(connection, project_id)
+            rounds = rounds_of(connection, project_id)
+            state = round_state_of(connection, project_id)
+        ids = None if row.item_ids is None else tuple(_unpack_ids(row.item_ids))
+        return WholeProject(_project(row), tuple(events), tuple(rounds), state, ids)
+
+    @retried
+    def restore_project(self, whole: WholeProject, owner: str = "") -> ProjectRecord:
+        """Store a project that was recorded elsewhere, or under another id: all of it, in one transaction.
 
         Args:
-            record: the project; it gets a new id.
-            events: all of them, oldest first; each keeps its time and who did it, and gets a new id.
-            rounds: (number, record, posterior or None) of the finished fits.
-            item_ids: [N] the source's ids.
+            whole: the project; its record gets a new id, and its events keep number, time and person.
             owner: key of the person it belongs to; it is private then, and open without one.
 
         Returns:
             The project with its new id.
+
+        Raises:
+            InputError: its events are not numbered from 1 without a gap.
         """
+        events = whole.events
+        if [event.id for event in events] != list(range(1, len(events) + 1)):
+            raise InputError("The events of a project are numbered from 1 without a gap; these are not.")
         new = replace(
-            record,
+            whole.record,
             id=secrets.token_hex(6),
             owner=owner,
             access="private" if owner else "open",
             members=(),
             n_labelled=fold(events).n_labelled,
-            changed=events[-1].time if events else record.created,
-            has_item_ids=item_ids is not None,
+            changed=events[-1].time if events else whole.record.created,
+            has_item_ids=whole.item_ids is not None,
         )
-        ids: dict[int, int] = {}
+        state_of, state = whole.state or (-1, {})
         with self._write() as connection:
-            _insert_project(connection, new, item_ids)
-            for event in events:
-                payload = dict(event.payload)
-                if event.kind == "undo" and "of" in payload:
-                    payload["of"] = ids.get(int(payload["of"]), 0)
-                ids[event.id] = insert_event(connection, new.id, replace(event, payload=payload)).id
-            for number, document, state in rounds:
-                blob = None if state is None else arrays_to_bytes(state)
-                insert_round(connection, new.id, number, document, blob)
+            _insert_project(connection, new, whole.item_ids)
+            insert_events(connection, new.id, events)
+            for stored in whole.rounds:
+                blob = arrays_to_bytes(state) if stored.number == state_of else None
+                insert_round(connection, new.id, stored.number, stored.record, blob)
         return new
 
     def duplicate_project(self, project_id: str, name: str, owner: str = "") -> ProjectRecord:
@@ -262,14 +273,10 @@ class Projects(Log, Rounds):
         Raises:
             InputError: there is none with this id.
         """
-        record = self.project(project_id)
-        last = self.round_state(project_id)
-        rounds = [
-            (r.number, r.record, last[1] if last is not None and last[0] == r.number else None)
-            for r in self.rounds(project_id)
-        ]
-        copy = replace(record, name=name, created=now())
-        return self.restore_project(copy, self.events(project_id), rounds, self.item_ids(project_id), owner)
+        whole = self.whole_project(project_id)
+        settings = {key: value for key, value in whole.record.settings.items() if key != "archived"}
+        copy = replace(whole.record, name=name, created=now(), settings=settings)
+        return self.restore_project(replace(whole, record=copy), owner)
 
     def archive_project(self, project_id: str, on: bool = True) -> None:
         """Put a project aside, or take it back into the list."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
+from workbench.store.events import Event
 
 ACCESS = ("private", "shared", "open")
 RUN_STATES = ("running", "finished", "interrupted", "cancelled", "failed")
@@ -129,3 +130,22 @@ class RoundRecord:
 
     number: int
     record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class WholeProject:
+    """All that is stored of a project, as of one moment.
+
+    Attributes:
+        record: what it is.
+        events: all of them, oldest first.
+        rounds: the finished fits, in order.
+        state: number of the fit whose posterior is kept, and its arrays; None where there is none.
+        item_ids: [N] the source's ids, where they are stored.
+    """
+
+    record: ProjectRecord
+    events: tuple[Event, ...]
+    rounds: tuple[RoundRecord, ...] = ()
+    state: tuple[int, Mapping[str, Array]] | None = None
+    item_ids: tuple[str, ...] | None = None

@@ -57,17 +57,8 @@ class Rounds(Database):
     @retried
     def rounds(self, owner: str, after: int = -1, *, until: int | None = None) -> list[RoundRecord]:
         """The rounds of a run or a project with numbers above `after` and up to `until`, in order."""
-        from sqlalchemy import select
-
-        t = tables()
-        query = select(t.rounds.c.number, t.rounds.c.record).where(
-            t.rounds.c.owner == owner, t.rounds.c.number > after
-        )
-        if until is not None:
-            query = query.where(t.rounds.c.number <= until)
         with self._read() as connection:
-            rows = connection.execute(query.order_by(t.rounds.c.number)).all()
-        return [RoundRecord(int(row.number), row.record) for row in rows]
+            return rounds_of(connection, owner, after, until)
 
     @retried
     def round_state(self, owner: str, number: int | None = None) -> tuple[int, dict[str, Array]] | None:
@@ -80,17 +71,35 @@ class Rounds(Database):
         Returns:
             (number, arrays), or None where no such state is stored.
         """
-        from sqlalchemy import select
-
-        t = tables()
-        query = select(t.rounds.c.number, t.rounds.c.state).where(
-            t.rounds.c.owner == owner, t.rounds.c.state.is_not(None)
-        )
-        if number is not None:
-            query = query.where(t.rounds.c.number == number)
         with self._read() as connection:
-            row = connection.execute(query.order_by(t.rounds.c.number.desc()).limit(1)).one_or_none()
-        return None if row is None else (int(row.number), bytes_to_arrays(row.state))
+            return round_state_of(connection, owner, number)
+
+
+def rounds_of(
+    connection: Connection, owner: str, after: int = -1, until: int | None = None
+) -> list[RoundRecord]:
+    """See `Rounds.rounds`."""
+    from sqlalchemy import select
+
+    c = tables().rounds.c
+    query = select(c.number, c.record).where(c.owner == owner, c.number > after)
+    if until is not None:
+        query = query.where(c.number <= until)
+    return [RoundRecord(int(row.number), row.record) for row in connection.execute(query.order_by(c.number))]
+
+
+def round_state_of(
+    connection: Connection, owner: str, number: int | None = None
+) -> tuple[int, dict[str, Array]] | None:
+    """See `Rounds.round_state`."""
+    from sqlalchemy import select
+
+    c = tables().rounds.c
+    query = select(c.number, c.state).where(c.owner == owner, c.state.is_not(None))
+    if number is not None:
+        query = query.where(c.number == number)
+    row = connection.execute(query.order_by(c.number.desc()).limit(1)).one_or_none()
+    return None if row is None else (int(row.number), bytes_to_arrays(row.state))
 
 
 def insert_round(

@@ -20,9 +20,6 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-# SQLite counts by itself only in a column called INTEGER.
-_Id = BigInteger().with_variant(Integer, "sqlite")
-
 projects = Table(
     "projects",
     metadata,
@@ -38,7 +35,7 @@ projects = Table(
     # How far it is, for lists: NULL where whoever recorded last did not say.
     Column("n_labelled", Integer, nullable=True),
     Column("changed", String(40), nullable=True),
-    # Who may open it: keys of people; an older project, or one made without a log-in, has no owner.
+    # Who may open it: keys of people; one made without a log-in has no owner.
     Column("owner", String(255), nullable=True),
     Column("access", String(16), nullable=False, server_default=text("'open'")),
     Column("members", JSON, nullable=True),
@@ -74,8 +71,10 @@ audit = Table(
 events = Table(
     "events",
     metadata,
-    Column("id", _Id, primary_key=True, autoincrement=True),
-    Column("project", String(32), ForeignKey("projects.id"), nullable=False),
+    # Its number within the project, from 1: whatever refers to an event says this one, so that a project
+    # is copied, bundled and restored as it is.
+    Column("project", String(32), ForeignKey("projects.id"), primary_key=True),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", String(32), nullable=False),
     Column("payload", JSON, nullable=False),
     Column("annotator", Text, nullable=False),
@@ -86,8 +85,6 @@ events = Table(
     Column("operation", String(64), nullable=True),
     UniqueConstraint("project", "answers", name="one_answer_per_ask"),
     Index("one_event_per_operation", "project", "operation", unique=True),
-    Index("events_of_project", "project", "id"),
-    sqlite_autoincrement=True,
 )
 
 runs = Table(

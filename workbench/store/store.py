@@ -39,6 +39,7 @@ class Store(Copies, Runs, Audit):
         """Let go of the connections; the Store must not be used afterwards."""
         with _OPEN_LOCK:
             _OPEN.pop(self.url, None)
+        super().close()
 
 
 _OPEN: dict[str, Store] = {}

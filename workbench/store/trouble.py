@@ -10,12 +10,13 @@ from pathlib import Path
 
 from workbench.errors import StorageError
 
+_NO_LOCK = "55P03"  # of PostgreSQL: a lock was waited for too long
 _SMALL = 1 << 20  # bytes; SQLite says "disk I/O error" where its index of the log does not fit any more
 
 
 @contextmanager
 def said_plainly(path: Path | None) -> Iterator[None]:
-    """Turn an error of SQLite's about the place of the database into one sentence.
+    """Turn an error of the database's about its place, or a lock, into one sentence.
 
     Args:
         path: of the database; None for one that is no file, whose errors pass.
@@ -26,6 +27,10 @@ def said_plainly(path: Path | None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if getattr(getattr(error, "orig", None), "sqlstate", None) == _NO_LOCK:
+            raise StorageError(
+                "Somebody else has kept the project locked all this time. Nothing was saved: do it again."
+            ) from error
         driver = error if isinstance(error, sqlite3.Error) else getattr(error, "orig", None)
         words = trouble(driver, path) if path is not None and isinstance(driver, sqlite3.Error) else ""
         if not words:

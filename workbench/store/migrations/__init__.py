@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 # The newest file under versions/; a test asserts that Alembic agrees.
-HEAD = "0006"
+HEAD = "0007"
 
 
 def upgrade(engine: Engine) -> None:
@@ -64,7 +64,7 @@ def _migrate(connection: Connection) -> None:
         except CommandError as error:
             raise InputError(
                 f"The database is at version {present}, which this version of Workbench does not know. "
-                "Update Workbench, or point WORKBENCH_HOME at another folder."
+                "Use the version of Workbench that wrote it, or point WORKBENCH_HOME at another folder."
             ) from error
     settings.attributes["connection"] = connection
     command.upgrade(settings, "head")
