@@ -72,7 +72,7 @@ def progress_line(session: Any) -> None:
     state, model = session.state, session.model
     learned = 0 if model is None else model.n_labelled
     given = len(state.training)
-    waiting = len(state.trained_classes) < 2
+    waiting = len(state.trained_classes) < 2 and model is None
     parts = [f"Model: **{plural(learned, 'label')}**, given: **{given:,}**"]
     if waiting:
         parts.append(frame.first_fit(session))
@@ -81,6 +81,8 @@ def progress_line(session: Any) -> None:
     if state.evaluation:
         measured = labelling_speed.measured(state)
         parts.append(f"evaluation set: {measured:,} of {len(state.evaluation):,} answered")
+    if model is not None and model.mean is not None and learned < 10:
+        parts.append("beginning with a guess")
     came = taken_over(session)
     st.markdown(" · ".join([*parts, came] if came else parts))
     quiet = labelling_speed.line(
@@ -206,6 +208,7 @@ def early_signs(session: Any) -> None:
 
 
 OPEN = "classes-open"
+GUESSES_OPEN = "guesses-open"
 
 
 def classes_closed() -> None:
@@ -266,6 +269,14 @@ def classes_dialog(session: Any) -> None:
                 st.session_state.pop("classes-shown", None)
                 changed(lambda: session.merge_class(gone, into))
             st.caption("The first one disappears. Undo takes the merge back.")
+
+
+@st.dialog("Guesses", width="large", on_dismiss=lambda: st.session_state.pop(GUESSES_OPEN, None))
+def guesses_dialog(session: Any) -> None:
+    """What the model begins with, how far each is trusted, and which are used."""
+    from workbench.app import guessing
+
+    guessing.dialog(session)
 
 
 def changed(change: Any) -> None:
@@ -330,6 +341,10 @@ with st.container(
             for name in ("classes-shown", "classes-editor", "classes-problems"):
                 st.session_state.pop(name, None)
             st.session_state[OPEN] = session.id
+        if st.button("Guesses", icon=":material/lightbulb:", key="guesses"):
+            st.session_state[GUESSES_OPEN] = session.id
+if st.session_state.get(GUESSES_OPEN) == session.id and st.session_state.get(OPEN) != session.id:
+    guesses_dialog(session)
 if st.session_state.get(OPEN) == session.id:
     # the page is drawn anew when a fit ends; what is being typed here must not go with it
     classes_dialog(session)

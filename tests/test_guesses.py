@@ -7,7 +7,9 @@ import pytest
 from workbench.errors import InputError
 from workbench.guesses import (
     Guess,
+    classes_in,
     cleaned,
+    columns_of,
     guess_of,
     names_say_something,
     of_cells,
@@ -16,6 +18,7 @@ from workbench.guesses import (
     of_model,
     of_names,
     of_probabilities,
+    sources_of_columns,
     stacked,
     standardised,
     suggested_columns,
@@ -127,6 +130,31 @@ def test_columns_that_look_like_guesses():
     columns = ["id", "Prediction", "text", "p_cat", "p_dog", "p_value", "weight"]
     assert suggested_columns(columns, PETS) == ["column:Prediction", "columns:p_*"]
     assert suggested_columns(["p_value", "age"], PETS) == []
+
+
+def test_marked_columns_make_sources():
+    marked = ["llm", "llm_confidence", "p_cat", "p_dog", "rule", "p_alone_no"]
+    assert sources_of_columns(["llm", "llm_confidence", "p_cat", "p_dog", "rule"]) == [
+        "column:llm:llm_confidence", "columns:p_*", "column:rule",
+    ]  # fmt: skip
+    assert sources_of_columns(["p_cat"]) == ["column:p_cat"] and sources_of_columns([]) == []
+    assert columns_of("column:llm:llm_confidence", marked) == ["llm", "llm_confidence"]
+    assert columns_of("column:llm", marked) == ["llm"] and columns_of("names", marked) == []
+    assert columns_of("columns:p_*", marked) == ["p_cat", "p_dog", "p_alone_no"]
+
+
+def test_a_guess_names_the_classes_where_nobody_did(table):
+    assert classes_in("column:llm", table) == sorted(PETS) == classes_in("columns:p_*", table)
+    assert classes_in("names", table) == [] and classes_in("column:llm", table, most=2) == []
+
+
+def test_texts_keep_the_other_columns_of_their_table(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("text,llm,y\n" + "".join(f"my {p} number {i},{p},{p}\n" for i in range(9) for p in PETS))
+    pool = load_pool(path, target="y", text_column="text", exclude=["llm"])
+    assert (
+        pool.kind == "text" and guess_of("column:llm", pool).agreement(np.arange(27), pool.truth).right == 27
+    )
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,10 @@ import pandas as pd
 import pytest
 
 from workbench.errors import InputError
+from workbench.exchange import label_table
 from workbench.sessions import RunSpec, Session, guessing
+from workbench.sessions.guessing import said_of, weight_words
+from workbench.sessions.operations import Operation
 from workbench.store import Store
 from workbench.studies import StudySpec
 
@@ -120,3 +123,36 @@ def test_guesses_of_runs_are_part_of_their_spec(path):
             RunSpec(**bad)
         with pytest.raises(InputError, match=said):
             StudySpec("", **bad)
+
+
+def test_what_sources_are_worth(session, path):
+    truth = truth_of(path)
+    session.change_guesses(["column:llm", "column:noise"])
+    session.label_items([i for i in range(120) if truth[i] == "cat"], "cat")
+    session.label_items([i for i in range(120) if truth[i] == "dog"], "dog")
+    session.label_items([i for i in range(120) if truth[i] == "owl"], "owl")
+    session.refit()
+    good, bad = session.guess_report()
+    assert good.agreement.n == 120 and good.agreement.low > bad.agreement.high
+    assert good.weight > bad.weight and bad.weight < 0.3 and bad.mixed[0][2] > 5
+    assert weight_words(good.weight, 120).startswith("counts")
+    assert "outvoted" in weight_words(0.0, 120) and weight_words(None, 5) == "not used"
+    assert "on trust" in weight_words(0.5, 3)
+    assert "column:llm" in session.guesses_offered() and "column:truth" in session.guesses_offered()
+    item = next(i for i in range(200) if pd.read_csv(path)["llm"][i] != truth[i])
+    said = said_of(session.guesses, item, session.model, session.fitted_with)
+    assert said[0][:2] == ("column:llm", pd.read_csv(path)["llm"][item])
+
+
+def test_exports_say_what_the_guess_was(session, path):
+    session.refit()
+    [ask] = session.ask()
+    session.tell_many(
+        [Operation("op1", "label", ask=ask.id, item=ask.item, label="owl", more={"guess_shown": False})]
+    )
+    session.label_items([3], "cat")
+    rows = {row["item"]: row for row in label_table(session, "everything")}
+    llm = pd.read_csv(path)["llm"]
+    assert [rows[i]["guess"] for i in range(200)] == llm.tolist()
+    assert {row["guess_source"] for row in rows.values()} == {"column:llm"}
+    assert rows[ask.item]["guess_shown"] is False and rows[3]["guess_shown"] is None

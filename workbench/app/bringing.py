@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from workbench.pools.tables.report import TableReport
 
 PLACE, CHOICES, VERSION = "brought", "brought-options", "brought-version"
+GUESSES = "brought-guesses"
 MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
+A_GUESS = "a guess"
+"""A use of a column: what somebody or something else takes the class for."""
 EMPTY = {"median": "median / commonest", "own": "kept as empty", "drop": "leave row out"}
 KEPT = "—"
 LIKELY_CLASSES = 200
@@ -103,7 +107,7 @@ def bring(path: str) -> None:
 
 def leave() -> None:
     """Forget what was brought."""
-    for name in (PLACE, CHOICES, VERSION, "start-own-wanted"):
+    for name in (PLACE, CHOICES, VERSION, GUESSES, "start-own-wanted"):
         st.session_state.pop(name, None)
 
 
@@ -183,6 +187,9 @@ def table(path: str, file: File) -> None:
         report = looked_at(path, options)
         with head:
             summary(report)
+        guesses = guessed_columns(report)
+    else:
+        guesses = []
     problems(report, options)
     pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
     if any(problem.code in ("folder", "files") for problem in report.problems) or options.get("folder"):
@@ -206,7 +213,10 @@ def table(path: str, file: File) -> None:
         st.caption("Decide the points above to go on.")
         return
     kind = "image" if pictured else "text" if of_text else "table"
-    start("own", kind, file.stem, len(report.classes), "class" not in uses, "good\nbad", path, options)
+    start(
+        "own", kind, file.stem, len(report.classes), "class" not in uses, "good\nbad", path, options,
+        guesses=guesses,
+    )  # fmt: skip
 
 
 def _numeric(uses: list[str]) -> bool:
@@ -268,10 +278,11 @@ def editor(report: TableReport, path: str) -> dict[str, Any]:
 
     from workbench.pools.tables.uses import USES
 
+    likely = likely_guesses(report)
     rows = [
         {
             "Column": column.name,
-            "Use as": "" if column.use is None else column.use.use,
+            "Use as": A_GUESS if column.name in likely else "" if column.use is None else column.use.use,
             "Empty cells": EMPTY.get("" if column.use is None else column.use.empty, KEPT),
             "Empty": column.n_missing,
             "Different": column.n_unique,
@@ -297,7 +308,13 @@ def editor(report: TableReport, path: str) -> dict[str, Any]:
             column_config={
                 **fixed,
                 **numbers,
-                "Use as": st.column_config.SelectboxColumn(options=list(USES), required=True, width="small"),
+                "Use as": st.column_config.SelectboxColumn(
+                    options=[*USES, A_GUESS],
+                    required=True,
+                    width="small",
+                    help="“a guess” is what somebody or something else takes the class for: the model begins "
+                    "with it and trusts it as far as your labels bear it out.",
+                ),
                 "Empty cells": st.column_config.SelectboxColumn(
                     options=[*EMPTY.values(), KEPT],
                     required=True,
@@ -307,7 +324,9 @@ def editor(report: TableReport, path: str) -> dict[str, Any]:
                 ),
             },
         )
-    return uses_of_rows(edited.to_dict("records"), report)
+    chosen = edited.to_dict("records")
+    st.session_state[GUESSES] = [str(row["Column"]) for row in chosen if row["Use as"] == A_GUESS]
+    return uses_of_rows(chosen, report)
 
 
 def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict[str, Any]:
@@ -322,12 +341,44 @@ def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict
     uses: dict[str, Any] = {}
     for row in rows:
         name, use = str(row["Column"]), row["Use as"]
+        use = "leave out" if use == A_GUESS else use
         chosen = {"use": use, "empty": known.get(row["Empty cells"], "")}
         was = before.get(name)
         if use == "date" and was is not None and was.use == "date":
             chosen["format"] = was.format
         uses[name] = {key: value for key, value in chosen.items() if value}
     return uses
+
+
+def likely_guesses(report: TableReport) -> set[str]:
+    """Columns whose names say that they hold predictions; the table shows them as guesses, to be changed."""
+    from workbench.guesses import columns_of, suggested_columns
+
+    names = [column.name for column in report.columns if column.use is None or column.use.use != "class"]
+    found = {
+        name for one in suggested_columns(names, list(report.classes)) for name in columns_of(one, names)
+    }
+    for name, after in pairwise(names):  # the confidence stands beside what it is of
+        if name in found and "confiden" in after.lower():
+            found.add(after)
+    return found
+
+
+def guessed_columns(report: TableReport) -> list[str]:
+    """The sources that the columns marked as guesses make, with a line that says so."""
+    from workbench.guesses import sources_of_columns
+
+    marked = st.session_state.get(GUESSES, [])
+    if marked:
+        likely = likely_guesses(report)
+        found = [name for name in marked if name in likely]
+        words = ", ".join(f"**{verbatim(name, 40)}**" for name in marked)
+        st.caption(
+            f":material/lightbulb: {words}: a guess at the class, neither the class nor a feature. The model "
+            "begins with it, and your labels decide how far it is trusted."
+            + (" Taken for one by its name; if it is none, change it under *Use as*." if found else "")
+        )
+    return sources_of_columns(marked)
 
 
 def summary(report: TableReport) -> None:
@@ -523,7 +574,7 @@ def preview(pool: Any) -> None:
 
 def start(
     key: str, kind: Any, stem: str, n_classes: int, ask_classes: bool, example: str, path: str,
-    options: dict[str, Any], pool: Pool | None = None,
+    options: dict[str, Any], pool: Pool | None = None, guesses: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """The last part: class names where the data has none, settings, and the one green button."""
     wanted = f"start-{key}-wanted"
@@ -547,8 +598,17 @@ def start(
             placeholder=example,
             height=120,
             max_chars=20_000,
-            help="May stay empty: classes can be named while labelling, and more can be added then.",
+            help="May stay empty: classes can be named while labelling, and more can be added then."
+            + (" Left empty, they are those that the guess names." if guesses else ""),
         )
+    named = kind == "text" and st.checkbox(
+        "Begin with the names of the classes as a guess",
+        value=True,
+        key="names-guess",
+        width="stretch",
+        help="How alike a text is to each class's name and guidance. Your labels decide how far it is "
+        "trusted; it can be switched off on the Label page.",
+    )
     with st.expander("Model, policy and seed", icon=":material/tune:"):
         settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
     if st.button("Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"):
@@ -556,7 +616,8 @@ def start(
             classes = None
             if ask_classes:
                 classes = forms.class_names(typed) if typed.strip() else ()
-            chosen = replace(settings, classes=classes)
+            sources = [*guesses, *(["names"] if named and speaking(classes, path, options) else [])]
+            chosen = replace(settings, classes=classes, guess=guesses_for(settings.classifier, sources))
             if pool is None and opening.learns(options):
                 st.session_state[wanted] = (chosen, path, options)
                 st.rerun()
@@ -564,6 +625,22 @@ def start(
                 forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave)
         except InputError as error:
             failed(error, options)
+
+
+def speaking(classes: Sequence[str] | None, path: str, options: Mapping[str, Any]) -> bool:
+    """Whether at least two of the classes have names that say something; of none named yet, it may come."""
+    from workbench.guesses import names_say_something
+
+    names = list(looked_at(path, options).classes) if classes is None else classes
+    return len(names) < 2 or sum(names_say_something(names)) >= 2
+
+
+def guesses_for(classifier: str, sources: Sequence[str]) -> tuple[str, ...]:
+    """The sources, where the classifier takes any; names are no reason not to start with another."""
+    from workbench.sessions.guessing import takes_guess
+
+    asked = [source for source in sources if source != "names"]
+    return tuple(sources if asked or takes_guess(classifier) else ())
 
 
 def failed(error: InputError, options: dict[str, Any]) -> None:

@@ -40,6 +40,7 @@ class Settings:
         early_share: see there.
         overlap: share of the items that several people label.
         people: how many label each of these.
+        guess: sources of guesses, as `Session.create` takes them.
     """
 
     classifier: str = "large-margin"
@@ -52,6 +53,7 @@ class Settings:
     early_share: float = 0.25
     overlap: float = 0.0
     people: int = 2
+    guess: tuple[str, ...] = ()
 
 
 @cache
@@ -263,6 +265,8 @@ def start(
             now("Reading the data and learning what the model sees of it")
             pool = load_pool(source, **given)
         now(f"Starting the project: {len(pool):,} items")
+        if chosen.classes == () and chosen.guess:  # nobody named classes, and a guess does
+            chosen = replace(chosen, classes=_classes_guessed(chosen.guess, pool))
         made = Session.create(
             pool,
             source=source,
@@ -278,7 +282,11 @@ def start(
             overlap=chosen.overlap,
             people=chosen.people,
             classes=chosen.classes,
+            guess=chosen.guess,
         )
+        if chosen.guess:
+            now("Beginning with the guess")
+            made.refit()  # so that the first question is chosen already
         draw(made.id, pool)
     except InputError as error:
         if stages is not None:
@@ -291,6 +299,13 @@ def start(
     current.choose(made.id)
     then()
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
+
+
+def _classes_guessed(sources: Sequence[str], pool: Pool) -> tuple[str, ...]:
+    """The classes of the first guess that names any."""
+    from workbench.guesses import classes_in
+
+    return next((tuple(names) for one in sources if (names := classes_in(one, pool))), ())
 
 
 def existing(source: Any, options: Mapping[str, Any]) -> str | None:

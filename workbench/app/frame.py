@@ -172,7 +172,7 @@ def first_fit(session: Any) -> str:
     """What the first fit waits for, in a sentence: labels of two classes, of which one may be there."""
     state = session.state
     named, n = sorted(state.trained_classes), len(state.training)
-    if len(named) > 1:
+    if len(named) > 1 or session.stale:
         return "The first fit is under way."
     if not named:
         return "The first fit comes with labels of two classes."

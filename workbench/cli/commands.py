@@ -133,12 +133,12 @@ def run(
     """Label a pool with its own truth as the oracle, and print how the error falls."""
     from workbench.classifiers import sees_pixels
     from workbench.cli.runs import run_once
-    from workbench.cli.values import feature_sets, parse_settings, typed
+    from workbench.cli.values import feature_sets, parse_settings, typed, without_guesses
     from workbench.pools import with_learnt_features
     from workbench.sessions.spec import RunSpec
 
     options = parse_settings(settings or [])
-    of_pool = parse_settings(pool_set or [], "--pool-set")
+    of_pool = without_guesses(pool, parse_settings(pool_set or [], "--pool-set"), guess)
     typed(classifier, policy, selector, options, feature_sets(of_pool))
     spec = RunSpec(
         pool=pool,
@@ -195,12 +195,14 @@ def compare(
 ) -> None:
     """Run several policies on the same splits and first labels, seed by seed."""
     from workbench.cli.runs import run_comparison
-    from workbench.cli.values import feature_sets, given, parse_settings, typed
+    from workbench.cli.values import feature_sets, given, parse_settings, typed, without_guesses
     from workbench.errors import InputError
     from workbench.studies import StudySpec, load_study
 
     options = parse_settings(settings or [])
     of_pool = parse_settings(pool_set or [], "--pool-set")
+    for one in pool or ():
+        of_pool = without_guesses(one, of_pool, guess)
     typed(classifier, policy, selector, options, feature_sets(of_pool), trust_code=trust_code)
     if study is not None:
         free = ("study", "workers", "scheduler", "out", "quiet", "trust_code")
@@ -342,11 +344,12 @@ def new_project(
 ) -> None:
     """Start a project that people label in the app."""
     from workbench.cli.labels import start_project
-    from workbench.cli.values import feature_sets, parse_settings, typed
+    from workbench.cli.values import feature_sets, parse_settings, typed, without_guesses
     from workbench.policies.effective import DEFAULT_POLICY
 
     options = parse_settings(settings or [])
     of_pool = parse_settings(pool_set or [], "--pool-set") | ({"target": target} if target else {})
+    of_pool = without_guesses(pool, of_pool, guess)
     typed(classifier, policy, options, feature_sets(of_pool))
     start_project(
         pool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,40 @@ def given(context: Any) -> list[str]:
         for name in context.params
         if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
     ]
+
+
+def without_guesses(pool: str, options: Mapping[str, Any], guess: Sequence[str] | None) -> dict[str, Any]:
+    """Options of a pool of which the columns that are guesses are no features.
+
+    Args:
+        pool: a name or a file.
+        options: as they were given; what they say of a column stands.
+        guess: sources, as in `workbench.guesses.guess_of`.
+    """
+    made = dict(options)
+    if (
+        not any(source.startswith("column") for source in guess or ())
+        or not Path(pool).expanduser().is_file()
+    ):
+        return made
+    from workbench.guesses import columns_of
+    from workbench.pools import inspect_table
+
+    try:
+        names = [column.name for column in inspect_table(pool, columns="auto").columns]
+    except InputError:
+        return made  # no table; the guess says what it lacks
+    found = [name for source in guess or () for name in columns_of(source, names)]
+    uses = made.get("columns")
+    if isinstance(uses, Mapping):
+        made["columns"] = {**{name: "leave out" for name in found}, **uses}
+    elif uses == "auto":
+        made["columns"] = {name: "leave out" for name in found}
+    else:
+        out = made.get("exclude", ())
+        out = (out,) if isinstance(out, str) else tuple(out)
+        made["exclude"] = [*out, *(name for name in dict.fromkeys(found) if name not in out)]
+    return made
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.arrays import Floats
+from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
 from workbench.pools.items import ArrayItems, RowItems
 from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS, TAKEN
 from workbench.reading import cut, valid_text, valid_texts
+from workbench.sessions.guessing import weights_of
 from workbench.store import Event, EventFold, ProjectState, Store, fold
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class LabelRows:
         self._held_out = frozenset() if split is None else frozenset(split.test.tolist())
         self._events = _standing(self._events)
         self._changed = _changed_from(self._events, self.state)
+        self._guesses = [] if isinstance(session, StoredLabels) else _heaviest_first(session)
         self._aside = _set_aside(self._events, self.state)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -153,11 +155,16 @@ class LabelRows:
                 "round": None if rounds is None or rounds < 0 else int(rounds),
                 "seconds": payload.get("seconds"),
                 "model_labels": payload.get("n_labelled"),
+                "guess_shown": payload.get("guess_shown"),
                 "changed_from": self._changed.get(item, ""),
                 "probabilities_when_asked": self._when_asked(item, payload),
                 "label_by_person": self._by_person(item),
             }
         self._predict(item, row)
+        for source, guess in self._guesses:
+            if (code := int(guess[item])) >= 0:
+                row["guess"], row["guess_source"] = state.classes[code], source
+                break
         return {name: valid_texts(value) for name, value in row.items()}
 
     def _by_person(self, item: int) -> dict[str, str] | None:
@@ -215,8 +222,10 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         classes, by the model that chose the question; none where no model had, and for labels of earlier
         versions); probabilities_now and confidence by the present model, and which; seconds the person took;
         time; the class it was changed from; note; flag; what each person said where several labelled the
-        item (label_by_person); labels the model had seen; set ("evaluation" for
-        items never trained on); item (position). Of skipped and unsure items person and time say who said so.
+        item (label_by_person); what the most trusted guess of the project says of the item (guess), which
+        (guess_source) and whether a guess was shown when the label was given; labels the model had seen;
+        set ("evaluation" for items never trained on); item (position). Of skipped and unsure items
+        person and time say who said so.
     """
     return list(LabelRows(session, what))
 
@@ -228,6 +237,14 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
         **row,
         **{name: None if p is None else json.dumps(p, ensure_ascii=False) for name, p in said.items()},
     }
+
+
+def _heaviest_first(session: Session) -> list[tuple[str, Ints]]:
+    """(source, [N] the class codes it says, -1 for none) of the guesses in use, the most trusted first."""
+    weights = weights_of(session.model, session.fitted_with)
+    used = [(one.source, one.guess) for one in session.guesses if one.on and one.guess is not None]
+    used.sort(key=lambda pair: -weights.get(pair[0], 0.0))
+    return [(source, guess.codes) for source, guess in used]
 
 
 def _own_cells(pool: Any) -> dict[str, Any]:

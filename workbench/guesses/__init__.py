@@ -10,12 +10,14 @@ from workbench.guesses.columns import of_cells, of_classes, of_json, of_probabil
 from workbench.guesses.guess import Agreement, Guess, stacked, standardised
 from workbench.guesses.models import of_model
 from workbench.guesses.names import cleaned, names_say_something, of_names
-from workbench.guesses.sources import guess_of, guesses_of
+from workbench.guesses.sources import classes_in, columns_of, guess_of, guesses_of, sources_of_columns
 
 __all__ = [
     "Agreement",
     "Guess",
+    "classes_in",
     "cleaned",
+    "columns_of",
     "guess_of",
     "guesses_of",
     "names_say_something",
@@ -25,6 +27,7 @@ __all__ = [
     "of_model",
     "of_names",
     "of_probabilities",
+    "sources_of_columns",
     "stacked",
     "standardised",
     "suggested_columns",

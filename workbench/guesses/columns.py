@@ -16,7 +16,7 @@ from workbench.guesses.guess import Guess, standardised
 
 FLOOR = 0.001  # of a probability
 _NAMES = ("prediction", "predicted", "pred", "llm_label", "suggestion", "suggested", "guess")
-_PREFIXES = ("p_", "prob_", "proba_", "probability_", "score_")
+PREFIXES = ("p_", "prob_", "proba_", "probability_", "score_")
 _SHOWN = 8
 _EMPTY = ("", "nan", "none", "null", "<na>")
 
@@ -211,7 +211,7 @@ def suggested_columns(columns: Sequence[str], classes: Sequence[str]) -> list[st
     """
     keys = {_key(name) for name in classes}
     found = [f"column:{name}" for name in columns if _key(name).replace(" ", "_") in _NAMES]
-    for prefix in _PREFIXES:
+    for prefix in PREFIXES:
         of_class = [
             name for name in columns
             if str(name).lower().startswith(prefix) and _key(str(name)[len(prefix) :]) in keys

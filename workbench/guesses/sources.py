@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.guesses.columns import columns_like, of_cells, of_probabilities
+from workbench.guesses.columns import PREFIXES, columns_like, is_empty, of_cells, of_probabilities
 from workbench.guesses.guess import Guess
 from workbench.guesses.names import descriptions, of_names
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.texts import TextFeatureMap
+from workbench.pools.items import plain
 from workbench.pools.pool import Pool
 
+_CONFIDENCE = re.compile("conf|score|certain|prob", re.IGNORECASE)
 KNOWN = "names, column:NAME, column:NAME:CONFIDENCE, columns:PREFIX*"
 
 
@@ -81,6 +84,74 @@ def guess_of(
     raise InputError(f"Unknown guess {source!r}. Known: {KNOWN}.")
 
 
+def columns_of(source: str, columns: Sequence[str]) -> list[str]:
+    """The columns of a table that a source reads.
+
+    Args:
+        source: as in `guess_of`.
+        columns: names of the table's.
+    """
+    kind, _, name = source.partition(":")
+    if kind == "columns":
+        return list(columns_like(name, columns))
+    if kind != "column" or not name:
+        return []
+    if name in columns:
+        return [name]
+    return [part for part in (name.rpartition(":")[0], name.rpartition(":")[2]) if part in columns]
+
+
+def sources_of_columns(names: Sequence[str]) -> list[str]:
+    """The sources that columns marked as guesses make: "column:A", "column:A:CONFIDENCE", "columns:p_*".
+
+    Columns of one prefix are one guess; a column named as a confidence belongs to the class before it.
+
+    Args:
+        names: of the marked columns, in the order of the table.
+    """
+    found: list[str] = []
+    for name in names:
+        prefix = next((p for p in PREFIXES if name.lower().startswith(p)), "")
+        mates = [other for other in names if prefix and other.lower().startswith(prefix)]
+        source = f"columns:{name[: len(prefix)]}*" if len(mates) > 1 else f"column:{name}"
+        last = found[-1] if found else ""
+        if (
+            len(mates) < 2
+            and _CONFIDENCE.search(name)
+            and last.startswith("column:")
+            and last.count(":") == 1
+        ):
+            found[-1] = f"{last}:{name}"
+        elif source not in found:
+            found.append(source)
+    return found
+
+
+def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = None) -> list[str]:
+    """The classes that a column names, where nobody named any: sorted; none where there are too many.
+
+    Args:
+        source: as in `guess_of`.
+        pool: of N items.
+        most: more different values than these are no classes.
+        among: rows looked at, the first ones; all unless given.
+
+    Raises:
+        InputError: no such column.
+    """
+    kind, _, name = source.partition(":")
+    if kind == "columns":
+        return sorted(set(columns_like(name, _columns(pool)).values()))
+    if kind != "column":
+        return []
+    column = columns_of(source, _columns(pool))
+    if not column:
+        raise InputError(f"Pool {pool.name!r} has no column {name!r}.")
+    values = {str(v).strip() for v in _cells(pool, column[:1])[column[0]][:among] if not is_empty(v)}
+    plain_names = values and not any(v.startswith("{") for v in values) and len(values) <= most
+    return sorted(values) if plain_names else []
+
+
 def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | None) -> Guess:
     if pool.kind != "text":
         raise InputError(f"The names of classes say something of texts; pool {pool.name!r} is a {pool.kind}.")
@@ -98,6 +169,9 @@ def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | 
 
 
 def _columns(pool: Pool) -> list[str]:
+    cells = getattr(pool.items, "cells", None)
+    if cells is not None:
+        return [str(name) for name in cells]
     row = pool.items.show(0).row if len(pool) else None
     return [str(name) for name in row or {}]
 
@@ -113,6 +187,10 @@ def _cells(pool: Pool, names: Sequence[str], missing_ok: bool = False) -> dict[s
             f"Pool {pool.name!r} has no column {missing[0]!r}. "
             + (f"Columns: {', '.join(columns[:12])}." if columns else "Its items are no rows of a table.")
         )
+    cells = getattr(pool.items, "cells", None)
+    if cells is not None:
+        by_name = {str(name): values for name, values in cells.items()}
+        return {name: [plain(value) for value in by_name[name]] for name in names}
     out: dict[str, list[Any]] = {name: [] for name in names}
     for i in range(len(pool)):
         row = pool.items.show(i).row or {}

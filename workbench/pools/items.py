@@ -137,10 +137,12 @@ class TextItems:
     Attributes:
         ids: [N] ids.
         texts: [N].
+        cells: column name -> [N] values, of a table that has more than the text; not shown with it.
     """
 
     ids: Sequence[str]
     texts: Sequence[str]
+    cells: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -6,19 +6,25 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.arrays import Floats
 from workbench.classifiers import protocols
 from workbench.errors import InputError
-from workbench.guesses import Guess, guess_of, guesses_of, stacked
+from workbench.guesses import Agreement, Guess, classes_in, guess_of, guesses_of, sources_of_columns, stacked
 from workbench.pools.pool import Pool
 from workbench.store import ProjectState
 
+if TYPE_CHECKING:
+    from workbench.sessions.model import FittedModel
+
 MOST = 20
 """Sources of one project."""
+_LOOKED_AT = 500  # rows, to see whether a column names classes
+FEW = 10
+"""Labels before which a guess is called one, without a percentage."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,135 @@ class SourceNow:
     on: bool
     guess: Guess | None
     problem: str = ""
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What a source is worth in a project.
+
+    Attributes:
+        source: "names", "column:llm_label", "columns:p_*".
+        on: whether fits start from it.
+        weight: what it counts in the present model, in margins; None where that was not fitted with it.
+        agreement: on the labels that people gave; None where it says nothing.
+        mixed: (class, what it says instead, how often), most frequent first.
+        n_known: items it says something of.
+        notes: what was seen to, what is suspicious, what is missing.
+    """
+
+    source: str
+    on: bool
+    weight: float | None
+    agreement: Agreement | None
+    mixed: tuple[tuple[str, str, int], ...]
+    n_known: int
+    notes: tuple[str, ...]
+
+
+def report(
+    now: Sequence[SourceNow], state: ProjectState, model: FittedModel | None, fitted: Mapping[str, Any]
+) -> list[SourceReport]:
+    """What each source of a project is worth.
+
+    Args:
+        now: the sources with what they say.
+        state: of the project.
+        model: the published one, or None.
+        fitted: what that was fitted with, as `Session.fitted_with`.
+    """
+    weights = weights_of(model, fitted)
+    items = np.fromiter(state.codes, dtype=np.int64, count=len(state.codes))
+    codes = np.fromiter(state.codes.values(), dtype=np.int64, count=len(state.codes))
+    found = []
+    for one in now:
+        notes, agreement, known = [one.problem] if one.problem else [], None, 0
+        mixed: tuple[tuple[str, str, int], ...] = ()
+        if one.guess is not None:
+            agreement = one.guess.agreement(items, codes)
+            mixed = tuple((state.classes[a], state.classes[b], n) for a, b, n in agreement.mixed)
+            suspicion = one.guess.suspicion(items, codes)
+            notes = [*one.guess.notes, *([suspicion] if suspicion else [])]
+            known = int(one.guess.known.sum())
+        weight = weights.get(one.source) if one.on else None
+        found.append(SourceReport(one.source, one.on, weight, agreement, mixed, known, tuple(notes)))
+    return found
+
+
+def weights_of(model: FittedModel | None, fitted: Mapping[str, Any]) -> dict[str, float]:
+    """Source -> what it counts in a model, in margins; empty where it started from none."""
+    weights = None if model is None or model.mean is None else protocols.mean_weights_of(model.estimator)
+    sources = (fitted.get("guess") or {}).get("sources") or ()
+    if weights is None or len(weights) != len(sources):
+        return {}
+    return {str(one["source"]): float(w) for one, w in zip(sources, weights, strict=True)}
+
+
+def weight_words(weight: float | None, n_labelled: int) -> str:
+    """How far a source is trusted, for people.
+
+    Args:
+        weight: in margins, as `SourceReport.weight`.
+        n_labelled: labels of the model it is of.
+    """
+    if weight is None:
+        return "not used"
+    if n_labelled < FEW:
+        return "taken on trust: too few labels to judge it"
+    if weight < 0.05:
+        return "outvoted: the labels disagree, it counts nothing"
+    if weight < 0.35:
+        return "counts a little"
+    return "counts" if weight < 0.85 else "counts a lot"
+
+
+def offered(pool: Pool, classes: Sequence[str]) -> list[str]:
+    """Sources that a pool's items hold: the names of the classes of texts, columns that name some class.
+
+    Args:
+        pool: of the project.
+        classes: of the project.
+    """
+    cells = getattr(pool.items, "cells", None) or {}
+    made_of = getattr(pool.feature_map, "sources", None)
+    used = set(map(str, made_of)) if made_of is not None else set()
+    left = [str(name) for name in cells if str(name) not in used]
+    names = {name.casefold() for name in classes}
+    found = []
+    for source in sources_of_columns(left):
+        said = classes_in(source, pool, among=_LOOKED_AT)
+        if any(one.casefold() in names for one in said):
+            found.append(source)
+    return [*(["names"] if pool.kind == "text" else []), *found]
+
+
+def source_words(source: str) -> str:
+    """A source as people call it: "the names", "column llm_label"."""
+    kind, _, name = source.partition(":")
+    if source == "names":
+        return "the classes' names"
+    return f"columns {name}" if kind == "columns" else f"column {name}" if kind == "column" else source
+
+
+def said_of(
+    now: Sequence[SourceNow], item: int, model: FittedModel, fitted: Mapping[str, Any]
+) -> list[tuple[str, str, float]]:
+    """What the sources in use say of one item: (source, class, its weight); none where they say nothing.
+
+    Args:
+        now: the sources of the project.
+        item: index into the pool.
+        model: the published one.
+        fitted: what it was fitted with.
+    """
+    weights = weights_of(model, fitted)
+    found = []
+    for one in now:
+        if one.guess is None or one.source not in weights or one.guess.values.shape[1] != len(model.classes):
+            continue
+        row = one.guess.values[item]
+        if row.any():
+            found.append((one.source, model.classes[int(row.argmax())], weights[one.source]))
+    return found
 
 
 def checked_sources(given: Any, pool: Pool, classes: Sequence[str]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from workbench.pools.pool import Pool
 from workbench.sessions.answering import Answers
 from workbench.sessions.asking import Questions
 from workbench.sessions.fitting import Fits, held_out
-from workbench.sessions.guessing import SourceNow
+from workbench.sessions.guessing import SourceNow, SourceReport, offered, report
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.model import FittedModel
@@ -119,6 +119,17 @@ class Opened:
         """The sources of guesses of this project with what each says of its pool now."""
         state = self.state
         return self._fits.guesses.now(self._project.settings(state), state)
+
+    def guesses_offered(self) -> list[str]:
+        """Sources that this project could begin with: class names, columns that name some."""
+        return offered(self.pool, self.classes)
+
+    def guess_report(self) -> list[SourceReport]:
+        """What each source is worth: its weight, its accuracy on this project's labels, what it mixes up."""
+        state = self.state
+        return report(
+            self._fits.guesses.now(self._project.settings(state), state), state, self.model, self.fitted_with
+        )
 
     @property
     def stale(self) -> bool:

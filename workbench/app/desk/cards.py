@@ -13,8 +13,10 @@ import numpy as np
 from workbench.app import seeing
 from workbench.app.text import NOTHING, plain
 from workbench.errors import InputError
+from workbench.guesses import columns_of
 from workbench.pools.cells import BLANKS
 from workbench.pools.photos import PhotoItems
+from workbench.sessions.guessing import FEW, said_of, source_words, weight_words
 
 if TYPE_CHECKING:
     from workbench.arrays import Array
@@ -62,12 +64,13 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         "role": ask.role,
         "badge": BADGES.get(ask.role, ask.role),
         "why": _why(seeing.why(session, ask)),
+        "said": [],
         "face": face(session.pool, ask.item, picture),
         "flag": ask.item in session.state.flagged,
     }
     if found["face"]["kind"] == "row":
         # the column that names the item is its title already
-        said = _naming(session.pool)
+        said = _naming(session.pool) | _guessed(session)
         found["face"]["rows"] = [row for row in found["face"]["rows"] if row[0] not in said]
     if session.pool.n_features == 2:
         found["at"] = _on_plane(session.pool)[ask.item].tolist()
@@ -77,6 +80,14 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         order = np.argsort(-p, kind="stable")
         found["guess"] = [[model.classes[c], round(float(p[c]), 4)] for c in order[:_GUESSES]]
         found["guess_order"] = [model.classes[c] for c in order[:_LISTED]]
+        if model.mean is not None:
+            said_now = said_of(session.guesses, ask.item, model, session.fitted_with)
+            found["early"] = model.n_labelled < FEW
+            found["said"] = [
+                [source_words(source), name, weight_words(weight, model.n_labelled)]
+                for source, name, weight in said_now
+            ]
+            found["differs"] = _disagreement(said_now, model.classes[order[0]], model.n_labelled)
         classes = session.classes
         near = seeing.nearest_labelled(session, ask.item, _NEAR)
         faces = neighbour_faces(session.pool, [item for item, _, _ in near], ask.item, picture)
@@ -84,6 +95,25 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
             {"face": one, "class": classes[code]} for one, (_, code, _) in zip(faces, near, strict=True)
         ]
     return found
+
+
+def _disagreement(said: Sequence[tuple[str, str, float]], predicted: str, n_labelled: int) -> str:
+    """A sentence where a source that counts says another class than the model does."""
+    others = [(source, name) for source, name, weight in said if name != predicted and weight > 0]
+    if n_labelled < FEW or not others:
+        return ""
+    source, name = others[0]
+    words = source_words(source)
+    return f"{words[0].upper()}{words[1:]} says {name}; {n_labelled:,} labels say {predicted}."
+
+
+def _guessed(session: Session) -> frozenset[str]:
+    """Columns that a guess of the project reads: what they say is beside the item, where it can be hidden."""
+    sources = [str(one["source"]) for one in session.settings.get("guesses") or ()]
+    if not sources:
+        return frozenset()
+    names = list(map(str, session.pool.items.show(0).row or {}))
+    return frozenset(name for source in sources for name in columns_of(source, names))
 
 
 def _why(reason: seeing.Reason) -> str:

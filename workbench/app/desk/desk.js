@@ -211,10 +211,17 @@ class Desk extends Speaker {
         bars.append(
           make("span", { class: "name", title: name }, ...broken(name)),
           make("span", { class: "track" }, bar),
-          make("span", { class: "p", textContent: `${Math.round(100 * p)} %` }),
+          make("span", { class: "p", textContent: card.early ? "" : `${Math.round(100 * p)} %` }),
         );
       }
-      this.aside.append(make("h3", { textContent: "The model's guess" }), bars);
+      this.aside.append(make("h3", { textContent: card.early ? "A first guess" : "The model's guess" }), bars);
+      if (card.said && card.said.length) {
+        const said = make("ul", { class: "said" });
+        for (const [source, name, trust] of card.said)
+          said.append(make("li", {}, make("span", { class: "source", textContent: `${source[0].toUpperCase()}${source.slice(1)}: ` }), make("b", {}, ...broken(name)), make("span", { class: "trust", textContent: trust })));
+        this.aside.append(make("h3", { textContent: "What it began with" }), said);
+        if (card.differs) this.aside.append(make("p", { class: "small", textContent: card.differs }));
+      }
     }
     if (card.near && card.near.length && !this.hidden) {
       const near = make("div", { class: `near of-${card.near[0].face.kind}` });
@@ -260,7 +267,7 @@ class Desk extends Speaker {
     // classes that hold every typed word, in any order; the model's guesses first
     const plain = (name) => name.toLowerCase().replace(/[_\-\s]+/g, " ");
     const words = plain(typed).split(" ").filter(Boolean);
-    const order = new Map((this.card?.guess_order || []).map((name, place) => [name, place]));
+    const order = new Map(((!this.hidden && this.card?.guess_order) || []).map((name, place) => [name, place]));
     const rank = (name) => (order.has(name) ? order.get(name) : 1e6);
     return this.data.classes
       .filter((one) => words.every((word) => plain(one.name).includes(word)))
@@ -375,7 +382,8 @@ class Desk extends Speaker {
   }
 
   label(name) {
-    this.answer({ kind: "label", class: name });
+    const shown = Boolean(this.card?.guess?.length) && !this.hidden; // whether it may have led
+    this.answer({ kind: "label", class: name, ...(this.view === null ? { shown } : {}) });
   }
 
   // ------------------------------------------------------------------------------------- looking back

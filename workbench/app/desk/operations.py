@@ -93,7 +93,7 @@ _Check = Callable[[Any], Any]
 _ASK: dict[str, _Check] = {"ask": _id_or_none, "item": _item, "ms": _milliseconds}
 _COMMON: dict[str, _Check] = {"op": _id, "kind": str, "time": _text(40), "person": str, "project": str}
 _KINDS: dict[str, dict[str, _Check]] = {
-    "label": {**_ASK, "class": _name},
+    "label": {**_ASK, "class": _name, "shown": _on},
     "skip": _ASK,
     "unsure": _ASK,
     "flag": {"item": _item, "on": _on},
@@ -111,7 +111,7 @@ _KINDS: dict[str, dict[str, _Check]] = {
     "redo": {},
     "requeue": {},
 }
-_OPTIONAL = frozenset({"time", "ms", "ask", "target"})
+_OPTIONAL = frozenset({"time", "ms", "ask", "target", "shown"})
 
 
 def checked(given: Any, person: str, project: str) -> Operation:
@@ -160,6 +160,8 @@ def checked(given: Any, person: str, project: str) -> Operation:
     more: dict[str, Any] = {"source": "grid" if kind == "grid" else "desk"}
     if found.get("ms") is not None:
         more["seconds"] = found["ms"]
+    if "shown" in found:
+        more["guess_shown"] = found["shown"]
     return Operation(
         id=found["op"],
         kind="confirm" if kind == "grid" else kind,

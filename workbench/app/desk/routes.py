@@ -552,7 +552,7 @@ def _surest_class(session: Session) -> str:
     if model is None:
         wait = (
             "the first fit is under way."
-            if len(session.state.trained_classes) > 1
+            if len(session.state.trained_classes) > 1 or session.stale
             else "label items of two classes first."
         )
         raise InputError(f"There is no model yet: {wait}")

@@ -204,13 +204,15 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
         feature_map, what = TextFeatureMap.of(texts, column), "topics"
         features = feature_map.transform(texts)
     made = f"Features are {len(feature_map.columns)} {what} of {column!r}."
+    others = [name for name in table.names if name not in (table.options.target, column)]
+    cells = {name: table.frame[name].iloc[rows].array for name in others}
     return Pool(
         name=name,
         kind="text",
         features=features,
         classes=table.classes,
         truth=None if table.truth is None else table.truth[rows],
-        items=TextItems(item_ids(table, rows), texts),
+        items=TextItems(item_ids(table, rows), texts, cells or None),
         feature_map=feature_map,
         fingerprints=words,
         title=table.raw.name,

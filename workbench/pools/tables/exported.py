@@ -12,7 +12,7 @@ from workbench.pools.tables.uses import ColumnUse
 COLUMNS = (
     *("label", "status", "person", "source", "round", "policy", "utility", "probabilities_when_asked"),
     *("probabilities_now", "confidence", "model", "seconds", "time", "changed_from", "note", "flag"),
-    *("label_by_person", "model_labels", "set", "item"),
+    *("label_by_person", "model_labels", "guess", "guess_source", "guess_shown", "set", "item"),
 )
 """What an export says of each item, after its id and its own columns."""
 EARLIER = ("probabilities",)

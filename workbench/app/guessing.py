@@ -1,0 +1,103 @@
+"""What a project begins with: its guesses, how far each is trusted, and which are used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.text import percent, plural, verbatim
+from workbench.errors import InputError
+from workbench.sessions.guessing import source_words, takes_guess, weight_words
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+    from workbench.sessions.guessing import SourceReport
+
+_PROBLEM = "guesses-problem"
+_MIXED = 3
+
+
+def dialog(session: Session) -> None:
+    """The sources of a project, each with a switch; and one more to begin with.
+
+    Args:
+        session: of the person who looks.
+    """
+    st.caption(
+        "What is known before any label: where the model begins. How far each is trusted comes from the "
+        "labels: one that they contradict counts nothing."
+    )
+    if not takes_guess(session.settings["classifier"]):
+        st.info(
+            "This classifier cannot start from a guess. The large-margin model can.", icon=":material/info:"
+        )
+    found = session.guess_report()
+    n = 0 if session.model is None else session.model.n_labelled
+    for place, one in enumerate(found):
+        with st.container(border=True, key=f"guess-source-{place}", gap="xsmall"):
+            _source(session, one, n, place, [r.source for r in found if r.on])
+    if not found:
+        st.markdown(
+            "There is none: the model begins with nothing, and the first questions are spread over the pool."
+        )
+    _another(session, [one.source for one in found])
+    if _PROBLEM in st.session_state:
+        st.error(verbatim(st.session_state.pop(_PROBLEM)), icon=":material/error:")
+
+
+def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on: list[str]) -> None:
+    words = source_words(one.source)
+    title = f"{words[0].upper()}{words[1:]}"
+    st.toggle(
+        f"**{verbatim(title, 80)}**", value=one.on, key=f"guess-{session.id}-{place}-{one.on}",
+        on_change=_switch, args=(session, one.source, not one.on),
+    )  # fmt: skip
+    parts = [f"Weight now: **{weight_words(one.weight, n_labelled)}**"]
+    if one.weight is not None and n_labelled:
+        parts[0] += f" ({one.weight:.2f} of a margin)"
+    found = one.agreement
+    if found is not None and found.n:
+        share = percent(found.right / found.n, 0)
+        parts.append(
+            f"right on {found.right} of {plural(found.n, 'label')}: {share} "
+            f"(95 % interval {percent(found.low, 0)} to {percent(found.high, 0)})"
+        )
+    elif found is not None:
+        parts.append("no label to judge it by yet")
+    if found is not None:
+        parts.append(f"says something of {plural(one.n_known, 'item')}")
+    st.markdown(" · ".join(parts))
+    if one.mixed:
+        errors = "; ".join(f"{verbatim(b, 40)} for {verbatim(a, 40)} ({k})" for a, b, k in one.mixed[:_MIXED])
+        st.caption(f"It says {errors}")
+    for note in one.notes:
+        st.caption(f":material/info: {verbatim(note)}")
+
+
+def _another(session: Session, there: list[str]) -> None:
+    """One more source: the names of the classes, or a column of the table."""
+    offered = [source for source in session.guesses_offered() if source not in there]
+    if not offered:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", key="guess-another"):
+        chosen = st.selectbox(
+            "One more", offered, format_func=source_words, key="guess-chosen", width="stretch"
+        )
+        st.button("Add", key="guess-add", icon=":material/add:", on_click=_add, args=(session, chosen))
+
+
+def _switch(session: Session, source: str, on: bool) -> None:
+    now = list(session.settings.get("guesses") or ())
+    _change(session, [{**one, "on": on} if one["source"] == source else one for one in now])
+
+
+def _add(session: Session, source: str) -> None:
+    _change(session, [*(session.settings.get("guesses") or ()), {"source": source}])
+
+
+def _change(session: Session, sources: list[dict[str, Any]]) -> None:
+    try:
+        session.change_guesses(sources)
+    except InputError as error:
+        st.session_state[_PROBLEM] = str(error)
