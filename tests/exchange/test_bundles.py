@@ -340,7 +340,7 @@ def test_of_programs_that_begin_a_run_at_once_one_goes_on(
     tmp_path: Path, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundles, "this_process", lambda: threading.current_thread().name)
-    monkeypatch.setattr(bundles, "is_alive", lambda owner: True)
+    monkeypatch.setattr(bundles, "is_alive", lambda owner, renewed: True)
     for number in range(20):
         at_once, begun = threading.Barrier(4), []
 

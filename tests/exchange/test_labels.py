@@ -295,7 +295,7 @@ def test_a_large_document_of_many_values_is_refused_before_it_is_read(
     with pytest.raises(InputError, match=r"about 4,0\d\d values in 1\d,\d\d\d bytes; .* Split it"):
         import_labels(b"[" + b"[] , " * 2_010 + b"[]]", iris, "label-studio")
     chosen = {"type": "choices", "value": {"choices": ["setosa"]}}
-    task = {"id": 3, "data": {"image": "x" * 20_000}, "annotations": [{"result": [chosen]}]}
+    task = {"id": 3, "data": {"item": 3, "image": "x" * 20_000}, "annotations": [{"result": [chosen]}]}
     assert import_labels(json.dumps([task]).encode(), iris, "label-studio") == [(3, "setosa")]
 
 

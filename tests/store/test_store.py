@@ -3,7 +3,9 @@
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from workbench.errors import InputError, StorageError
 from workbench.store import Event, Store
 from workbench.store.log import News
 from workbench.store.migrations import HEAD, config
+from workbench.store.processes import LEASE, Lease, this_process
 from workbench.store.schema import metadata
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.store.turns import Turns
@@ -201,6 +204,64 @@ def test_a_lock_that_is_never_let_go_ends_in_a_sentence(
     with turns.taken():
         pass
     other.close()
+
+
+def test_runs_and_comparisons_are_not_overwritten_by_a_copy(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    store.backup(tmp_path / "copy.sqlite")
+    run = store.start_run({"a": 1}, "print").id
+    store.save_study("ab", {"name": "x"})
+    with pytest.raises(InputError, match=r"holds 1 run\(s\) and 1 comparison\(s\)"):
+        store.restore(tmp_path / "copy.sqlite")
+    assert [r.id for r in store.runs()] == [run]
+    aside = store.restore(tmp_path / "copy.sqlite", replace=True)
+    assert aside is not None and store.runs() == []
+    before = Store.open(aside)
+    assert [r.id for r in before.runs()] == [run] and [s.id for s in before.studies()] == ["ab"]
+    before.close()
+    store.end_run(run, "failed")
+
+
+def test_a_run_of_a_machine_that_is_gone_is_interrupted_when_its_lease_ends(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = store.start_run({"a": 1}, "print").id
+
+    def heard(owner: str, seconds_ago: float) -> None:
+        moment = datetime.fromtimestamp(time.time() - seconds_ago, UTC).isoformat(timespec="milliseconds")
+        with store._write() as connection:
+            connection.execute(
+                text("UPDATE runs SET owner = :owner, updated = :moment"), {"owner": owner, "moment": moment}
+            )
+
+    heard("a-container:1:7", LEASE / 2)
+    assert store.run(run).status == "running" and not store.claim_run(run)
+    store.renew_runs()  # it is not ours: nothing is renewed
+    heard("a-container:1:7", 2 * LEASE)
+    assert store.run(run).status == "interrupted" and store.claim_run(run)
+    heard(this_process(), 2 * LEASE)
+    assert store.run(run).status == "running"  # here it is seen whether a program lives
+    store.renew_runs()
+    moment = datetime.fromisoformat(store.run(run).updated)
+    assert time.time() - moment.timestamp() < LEASE
+    store.end_run(run, "finished")
+    assert store._lease is None
+
+
+def test_a_lease_is_renewed_until_it_ends() -> None:
+    twice, said = threading.Event(), []
+
+    def renew() -> None:
+        said.append(1)
+        if len(said) == 2:
+            twice.set()
+        raise OSError  # a disk that is full for a while
+
+    lease = Lease(renew, every=0.001)
+    assert twice.wait(60)
+    lease.end()
 
 
 def test_a_store_that_is_closed_has_let_go_of_its_connections(store: Store) -> None:

@@ -39,7 +39,7 @@ from workbench.sessions.spec import RunSpec
 from workbench.sessions.taxonomy import code_book
 from workbench.store.events import Event
 from workbench.store.fold import EventFold
-from workbench.store.processes import is_alive, this_process
+from workbench.store.processes import Lease, is_alive, this_process
 from workbench.store.project_state import ProjectState
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import alone_in, sweep, sync_folder, write_whole
@@ -108,6 +108,7 @@ class BundleFolder:
         self.pool = pool
         self._partial = self.folder / _PARTIAL
         self._head = {"spec": spec.to_json(), "fingerprint": pool.fingerprint}
+        self._lease: Lease | None = None
         self._check()
 
     @property
@@ -155,7 +156,11 @@ class BundleFolder:
         """Another program that is at work in the folder, or ""."""
         owner = self._partial / "owner"
         present = FolderMembers(self._partial).text("owner", 1_000) if owner.is_file() else ""
-        return present if present and present != this_process() and is_alive(present) else ""
+        return (
+            present
+            if present and present != this_process() and is_alive(present, owner.stat().st_mtime)
+            else ""
+        )
 
     def begin(self) -> None:
         """Make the folder ready for rounds."""
@@ -167,11 +172,17 @@ class BundleFolder:
                 if other := self._owner():
                     raise InputError(f"Another program is at work on the run in {self.folder} ({other}).")
                 write_whole(owner, this_process())
+            self._lease = Lease(owner.touch)
             sweep(self.folder)
             write_whole(self._partial / "head.json", json_text(self._head))
             self._drop_half_line(self._partial / "rounds.jsonl")
         except OSError as error:
             raise InputError(f"The folder {self.folder} cannot be written: {error.strerror}.") from error
+
+    def _let_go(self) -> None:
+        if self._lease is not None:
+            self._lease.end()
+            self._lease = None
 
     def add(self, finished: Round) -> None:
         """Keep a finished round, with its posterior if it has one; durable before it returns."""
@@ -189,6 +200,7 @@ class BundleFolder:
 
     def release(self) -> None:
         """Let another process go on with the run; where no round was finished, nothing stays of it."""
+        self._let_go()
         (self._partial / "owner").unlink(missing_ok=True)
         if not self.rounds_kept(self.folder):
             shutil.rmtree(self._partial, ignore_errors=True)
@@ -197,6 +209,7 @@ class BundleFolder:
 
     def finish(self, rounds: Sequence[Round], state: Mapping[str, Array]) -> None:
         """Write the bundle and drop what was kept for resuming."""
+        self._let_go()
         write_run_bundle(self.folder, self.spec, self.pool, rounds, state)
         shutil.rmtree(self._partial, ignore_errors=True)
         sync_folder(self.folder)

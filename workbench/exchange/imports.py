@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -30,6 +32,7 @@ MAX_PARTS = 2_000_000
 
 _FILE = "The file"
 _BY = ("id", "item")
+_ALIKE = {"text": "its text", "image": "the name of its picture's file", "table": "its row"}
 
 
 class Labelled(NamedTuple):
@@ -50,7 +53,8 @@ class LabelRows(NamedTuple):
     """The rows of a file of labels.
 
     Attributes:
-        by: what the keys are, "id" or "item".
+        by: what the keys are: "id", "item", or "data" where they are all that a task of another program says
+            of its item, which is found by it where only one item is so.
         rows: one after the other.
         names: whether labels are names that the file typed as text, where a number may be a name.
         marks: whether a text such as "None" or "nan" may stand for no label: in files that have no other way
@@ -111,6 +115,7 @@ def _matched(labels: LabelRows, pool: Pool, known: set[str]) -> list[tuple[int, 
     position = (
         {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)} if labels.by == "id" else None
     )
+    alike = _Alike(pool) if labels.by == "data" else None
     found: dict[int, str] = {}
     unknown: list[str] = []
     mark: tuple[str, str] | None = None
@@ -124,8 +129,14 @@ def _matched(labels: LabelRows, pool: Pool, known: set[str]) -> list[tuple[int, 
         if isinstance(name, _Mark):
             mark = mark or (row.where, name)
             continue
-        text = plain_text(row.key) if isinstance(row.key, str | int | float) else cut(row.key)
-        if position is not None:
+        if alike is not None:
+            item = alike.item(row.key, row.where)
+            text = str(item)
+        else:
+            text = plain_text(row.key) if isinstance(row.key, str | int | float) else cut(row.key)
+        if alike is not None:
+            pass
+        elif position is not None:
             item = position.get(text, -1)
         else:
             item = int(text) if text.isdecimal() and len(text) < 19 and int(text) < len(pool) else -1
@@ -146,6 +157,62 @@ def _matched(labels: LabelRows, pool: Pool, known: set[str]) -> list[tuple[int, 
     if not found:
         raise InputError("The file holds no labels.")
     return list(found.items())
+
+
+class _Alike:
+    """The items of a pool by what a person sees of them: a text, a picture's file, a row of a table."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._columns: tuple[str, ...] = ()
+        self._items: dict[str | tuple[str, ...], list[int]] = {}
+        if pool.kind == "table":
+            self._columns = tuple(pool.items.show(0).row or ()) if len(pool) else ()
+        for item, key in enumerate(pool.items.ids):
+            if pool.kind == "image":
+                self._items.setdefault(PurePosixPath(str(key).replace("\\", "/")).name, []).append(item)
+                continue
+            shown = pool.items.show(item)
+            seen = (shown.text or "").strip() if pool.kind == "text" else self._row(shown.row or {})
+            self._items.setdefault(seen, []).append(item)
+
+    def item(self, about: Mapping[str, Any], where: str) -> int:
+        """The only item that is so.
+
+        Args:
+            about: what a task says of it.
+            where: what messages call the task.
+
+        Raises:
+            InputError: none is, or several are.
+        """
+        found = sorted({i for seen in self._seen(about) for i in self._items.get(seen, ())})
+        if len(found) == 1:
+            return found[0]
+        how = _ALIKE[self._pool.kind]
+        said = f"{len(found):,} items of pool {self._pool.name!r} are" if found else "no item of the pool is"
+        raise InputError(
+            f"{where} does not say which item it is about: its data has neither id nor item, and {said} the "
+            f"same by {how}. Put the items' ids into the tasks' data as id. Nothing was imported."
+        )
+
+    def _seen(self, about: Mapping[str, Any]) -> Iterator[str | tuple[str, ...]]:
+        if self._pool.kind == "table":
+            for row in (about, about.get("row")):
+                if isinstance(row, dict) and self._columns and all(name in row for name in self._columns):
+                    yield self._row(row)
+            return
+        for text in about.values():
+            if isinstance(text, str):
+                if self._pool.kind == "text":
+                    yield text.strip()
+                else:
+                    # as stored by Label Studio: an address, with what was uploaded called "1a2b3c4d-NAME"
+                    name = re.split(r"[/\\=]", unquote(text.partition("?d=")[2] or text))[-1]
+                    yield from {name, re.sub(r"^[0-9a-f]{8}-", "", name)}
+
+    def _row(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(plain_text(row.get(name)) for name in self._columns)
 
 
 class _Mark(str):
@@ -297,10 +364,12 @@ def _read_label_studio(data: bytes) -> LabelRows:
             )
         about = task.get("data", {})
         if choices:
-            row = {name: about[name] for name in _BY if name in about} or {"item": task.get("id")}
-            rows.append((f"Task {number} of the file", row, choices[0]))
-    by = "id" if rows and all("id" in row for _, row, _ in rows) else "item"
-    return LabelRows(by, (Labelled(where, row.get(by), choice) for where, row, choice in rows), names=True)
+            rows.append((f"Task {number} of the file", about, choices[0]))
+    # The number of a task of another program says nothing of an item of ours.
+    by = next((name for name in _BY if all(name in about for _, about, _ in rows)), "data")
+    keys = (about if by == "data" else about[by] for _, about, _ in rows)
+    labelled = (Labelled(where, key, choice) for (where, _, choice), key in zip(rows, keys, strict=True))
+    return LabelRows(by, labelled, names=True)
 
 
 def _read_huggingface(data: bytes) -> LabelRows:

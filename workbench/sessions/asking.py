@@ -266,10 +266,12 @@ class Questions:
         return self._cold
 
     def _cold_item(self, free: Array, asked: int) -> int:
-        cold = self.cold_items()
-        waiting = cold[free[cold]]
-        if waiting.size:
-            return int(waiting[0])
+        # Whoever asks has them computed before the transaction; where an undo made them needed within it,
+        # one question at random costs less than everybody's waiting for k-means.
+        if self._cold is not None:
+            waiting = self._cold[free[self._cold]]
+            if waiting.size:
+                return int(waiting[0])
         return int(generator(self.seed, asked, COLD_START).choice(np.flatnonzero(free)))
 
 

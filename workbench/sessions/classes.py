@@ -98,12 +98,18 @@ class Classes(Opened):
             return self._add(transaction, Event.classes_ordered([key_of(state, name) for name in names]))
 
     @retried
-    def import_labels(self, labels: Iterable[tuple[int, str]], source: str) -> Event:
+    def import_labels(self, labels: Iterable[tuple[int, str]], source: str) -> Event | None:
         """Take in labels made elsewhere, as one event that one undo takes back.
+
+        What an item is labelled already says nothing new: of one's own export nothing is recorded, and who
+        gave a label, when and why stays known.
 
         Args:
             labels: (item, class name) pairs; classes not there yet are added.
             source: where they come from, for the record.
+
+        Returns:
+            The event; None where all of the labels are there already.
 
         Raises:
             InputError: no such item. One of the test split is labelled and never learnt from.
@@ -116,9 +122,12 @@ class Classes(Opened):
                 if name not in known:
                     known[name] = new_key(state, name)
                     self._add(transaction, Event.class_added(known[name], new_name(state, name)))
-            return self._add(
-                transaction, Event.imported([(item, known[name]) for item, name in pairs], source)
-            )
+            there = {item: code for item, code in state.codes.items() if item not in state.undecided}
+            code_of = {name: code for code, name in enumerate(state.classes)}
+            new = [(i, name) for i, name in pairs if i not in there or there[i] != code_of.get(name)]
+            if not new:
+                return None
+            return self._add(transaction, Event.imported([(i, known[name]) for i, name in new], source))
 
     @retried
     def take_history(self, events: Sequence[Event]) -> int:

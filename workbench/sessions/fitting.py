@@ -151,6 +151,7 @@ class Fits:
         self._published: Published | None = None
         self._tried = -1
         self._epoch = project.epoch
+        self._unsaved: tuple[Round, Published, ProjectState, str] | None = None
         self._restoring = threading.Lock()
         self._refitting = threading.Lock()
         self._learner: tuple[Any, Learner] | None = None
@@ -166,6 +167,7 @@ class Fits:
         with self._restoring:
             if self._epoch != self._project.epoch:  # what was fitted to another log
                 self._published, self._tried, self._epoch = None, -1, self._project.epoch
+                self._unsaved = None
             present = self._published
             if newest > max(self._tried, -1 if present is None else present.model.number):
                 self._restore()
@@ -194,6 +196,12 @@ class Fits:
     def refit(self, annotator: str, callback: FitCallback | None = None) -> Round | None:
         """See `Session.refit`."""
         with self._refitting:
+            if self._unsaved is not None:
+                # a fit that the database had no room or no time for: it is saved first, not made again
+                done = self._publish(*self._unsaved)
+                self._unsaved = None
+                if not self.is_stale():
+                    return done
             project = self._project
             state = project.state()
             training = self._training(state)
@@ -241,12 +249,15 @@ class Fits:
             utilities: Floats = np.full(len(project.pool), np.nan)
             if turn.answer is not None:
                 queue, utilities = turn.answer.indices, turn.answer.utilities
-            return self._publish(
+            self._unsaved = (
                 finished,
                 Published(turn.model, training, state.keys, chosen, queue, utilities, state.merged),
                 state,
                 annotator,
             )
+            done = self._publish(*self._unsaved)
+            self._unsaved = None
+            return done
 
     def model_at(self, number: int) -> FittedModel:
         """See `Session.model_at`."""

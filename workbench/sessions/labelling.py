@@ -41,8 +41,9 @@ class Labelling(Opened):
         """
         if k < 1:
             raise InputError(f"At least one item must be asked for; got k={k}.")
-        published = self._fits.published()
-        if published is None:
+        state = self.state
+        published = self._fits.published(state)
+        if published is None or len(state.trained_classes) < 2:
             # k-means takes a while: not inside a transaction that keeps others from writing.
             self._questions.cold_items()
         moment = time.time()
@@ -89,6 +90,10 @@ class Labelling(Opened):
             taken = self._questions.leased(state, moment, self.annotator)
             taken |= {a.item for a in self._questions.waiting(state, self.annotator)}
             code = published.keys.index(key)
+            waiting = (state.asks[i] for i in state.waiting.get(self.annotator, ()))
+            before = [a.id for a in waiting if a.role == "grid" and not a.released]
+            if before:  # an earlier grid that was left; what is confirmed in it all the same is taken
+                self._add(transaction, Event.released(before))
             asks = self._questions.grid(state, k, taken, published, code)
             return self._answers.lease(transaction, asks, moment, lease)
 

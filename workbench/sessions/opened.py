@@ -19,6 +19,7 @@ from workbench.sessions.model import FittedModel
 from workbench.sessions.project import OpenProject, Transaction
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, ProjectState, Store
+from workbench.store.events import SOURCE
 from workbench.store.retry import retried
 
 
@@ -30,7 +31,7 @@ class Opened:
     """
 
     def __init__(self, store: Store, project: ProjectRecord, pool: Pool, annotator: str) -> None:
-        self.annotator = annotator
+        self.annotator = _person(annotator)
         self._project = OpenProject(store, project, pool)
         self._questions = Questions(pool, project.settings)
         self._fits = Fits(self._project, self._questions)
@@ -38,10 +39,8 @@ class Opened:
 
     def as_annotator(self, annotator: str) -> Self:
         """The session of somebody else on the same open project: pool, events and fits are shared."""
-        if not annotator.strip():
-            raise InputError("An annotator needs a name.")
         other = object.__new__(type(self))
-        other.annotator = annotator.strip()
+        other.annotator = _person(annotator)
         other._project, other._questions, other._fits = self._project, self._questions, self._fits
         other._answers = Answers(other._project, other._questions, other._fits, other.annotator)
         return other
@@ -203,3 +202,17 @@ class Opened:
     def _record(self, event: Event) -> Event:
         with self._project.recording() as transaction:
             return self._add(transaction, event)
+
+
+def _person(name: str) -> str:
+    """The name of somebody who labels.
+
+    Raises:
+        InputError: an empty one, or that of the pool's own labels.
+    """
+    cleaned = name.strip()
+    if not cleaned:
+        raise InputError("An annotator needs a name.")
+    if cleaned == SOURCE:
+        raise InputError(f"{SOURCE} is the name of what the pool brings; choose another one.")
+    return cleaned

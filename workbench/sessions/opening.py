@@ -25,6 +25,7 @@ from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.spec import MEASURED, with_choice
 from workbench.sessions.taxonomy import class_names
 from workbench.store import Event, ProjectRecord, Store
+from workbench.store.events import SOURCE
 
 
 def create_project(
@@ -94,12 +95,12 @@ def create_project(
         settings["overlap"] = {"share": overlap, "people": people}
     if guesses:
         settings["guesses"] = guesses
-    events = [replace(Event.class_added(c), annotator="source") for c in names]
+    events = [replace(Event.class_added(c), annotator=SOURCE) for c in names]
     if loaded.truth is not None and (loaded.truth < 0).any() and loaded.has_truth:
         # Rows that come with a class need not be asked about: the person labels the others.
         known = loaded.trainable[loaded.truth[loaded.trainable] >= 0]
         labels = [(int(i), loaded.classes[loaded.truth[i]]) for i in known]
-        events.append(replace(Event.imported(labels, "the pool's own column"), annotator="source"))
+        events.append(replace(Event.imported(labels, "the pool's own column"), annotator=SOURCE))
     record = store.create_project(
         name or loaded.name,
         reference,

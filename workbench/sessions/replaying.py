@@ -8,9 +8,9 @@ from dataclasses import replace
 from workbench.errors import InputError
 from workbench.sessions.project import Transaction
 from workbench.store import Event
-from workbench.store.events import UNDOABLE
+from workbench.store.events import SOURCE, UNDOABLE
 
-MAKING = "source"
+MAKING = SOURCE
 """Who adds the classes that a project starts with."""
 
 
@@ -34,6 +34,7 @@ def replay(transaction: Transaction, events: Sequence[Event], before: Sequence[E
             "same items, or import the labels alone."
         )
     there = {str(e.payload["class"]): e.id for e in before if e.kind == "class-added"}
+    brought = [dict(e.payload) for e in before if e.kind == "imported"]
     ids: dict[int, int] = {}
     n = 0
     for event in events:
@@ -41,6 +42,8 @@ def replay(transaction: Transaction, events: Sequence[Event], before: Sequence[E
         if event.kind == "class-added" and str(payload.get("class")) in there:
             ids[event.id] = there[str(payload["class"])]
             continue
+        if event.kind == "imported" and event.annotator == MAKING and payload in brought:
+            continue  # labels that the pool brought here too
         if event.kind == "undo" and "of" in payload:
             payload["of"] = ids.get(int(payload["of"]), 0)
         ids[event.id] = transaction.add(replace(event, payload=payload, id=0)).id

@@ -70,11 +70,11 @@ class Copies(Projects):
 
         Args:
             path: of the copy.
-            replace: also where this database holds projects; it is copied first, beside its file or, from
-                a server, into the home folder.
+            replace: also where this database holds projects, runs or comparisons; it is copied first, beside
+                its file or, from a server, into the home folder.
 
         Returns:
-            Where the database as it was before lies; None where it held no projects.
+            Where the database as it was before lies; None where it held nothing.
 
         Raises:
             InputError: no such copy, one of a newer version, or projects that would be lost.
@@ -82,10 +82,10 @@ class Copies(Projects):
         place = Path(path).expanduser()
         if not place.is_file():
             raise InputError(f"There is no file {place}.")
-        n = len(self.projects())
-        if n and not replace:
+        held = self._held()
+        if held and not replace:
             raise InputError(
-                f"{self._shown} holds {n} project(s). With --replace they are put aside and the copy takes "
+                f"{self._shown} holds {held}. With --replace they are put aside and the copy takes "
                 "their place; or point WORKBENCH_HOME at an empty folder."
             )
         with TemporaryDirectory() as folder:
@@ -100,18 +100,32 @@ class Copies(Projects):
             with closing(sqlite3.connect(copy)) as taken:
                 pool_files.take_out(taken)
             aside = None
-            if n:
+            if held:
                 moment = now().partition("+")[0].replace(":", "").replace("-", "").replace(".", "-")
                 home = workbench_home() / "workbench"
                 database = Path(str(self._engine.url.database)) if self._is_file else home
                 aside = database.with_name(f"{database.stem}-before-{moment}.sqlite")
                 self.backup(aside, files=False)
             if self._is_file:
-                with closing(sqlite3.connect(copy)) as source, self._raw() as target:
+                with self._turns.taken(), closing(sqlite3.connect(copy)) as source, self._raw() as target:
                     source.backup(target)
             else:
                 self._take_tables_from(copy)
         return aside
+
+    @retried
+    def _held(self) -> str:
+        """What would be lost with this database, in words; "" where it is nothing."""
+        from sqlalchemy import func, select
+
+        t = tables()
+        kinds = ((t.projects, "project"), (t.runs, "run"), (t.studies, "comparison"))
+        with self._read() as connection:
+            counts = [
+                (connection.execute(select(func.count()).select_from(table)).scalar_one(), kind)
+                for table, kind in kinds
+            ]
+        return " and ".join(f"{n} {kind}(s)" for n, kind in counts if n)
 
     @retried
     def _copy_tables_to(self, path: Path) -> None:

@@ -26,6 +26,8 @@ UNDOABLE = (
     "wanted",
     "resolved",
 )
+SOURCE = "source"
+"""Whose the classes and labels are that a pool brings; no person is called so."""
 KINDS = (*UNDOABLE, "undo", "redo", "asked", "released", "round", "model-changed", "guesses-changed")
 _KNOWN = frozenset(KINDS)
 # What may be said of a class.

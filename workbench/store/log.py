@@ -17,7 +17,7 @@ from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.reading import checked_texts, valid_text
 from workbench.store.database import Database, tables
-from workbench.store.events import ANSWERS, UNDOABLE, Event, now
+from workbench.store.events import ANSWERS, SOURCE, UNDOABLE, Event, now
 from workbench.store.retry import retried
 from workbench.store.rounds import insert_round
 from workbench.store.state import arrays_to_bytes
@@ -95,7 +95,7 @@ class Log(Database):
         query = select(c.project, c.annotator).where(c.kind.in_(UNDOABLE)).distinct()
         with self._read() as connection:
             for row in connection.execute(query.order_by(c.project, c.annotator)):
-                if row.annotator != "source":
+                if row.annotator != SOURCE:
                     found.setdefault(row.project, []).append(row.annotator)
         return found
 

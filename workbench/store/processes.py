@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+LEASE = 300.0
+"""Seconds after which somebody on another machine, of whom nothing was heard, is taken to be gone."""
 
 
 def this_process() -> str:
@@ -20,15 +27,40 @@ def _started(pid: int) -> str:
         return ""
 
 
-def is_alive(owner: str) -> bool:
+class Lease:
+    """Says again and again, in a thread of its own, that this process is still at work.
+
+    Args:
+        renew: says it; what it raises is tried again the next time.
+        every: seconds between two times.
+    """
+
+    def __init__(self, renew: Callable[[], object], every: float = LEASE / 5) -> None:
+        self._renew, self._every = renew, every
+        self._ended = threading.Event()
+        threading.Thread(target=self._keep, name="lease", daemon=True).start()
+
+    def end(self) -> None:
+        """Let go."""
+        self._ended.set()
+
+    def _keep(self) -> None:
+        while not self._ended.wait(self._every):
+            with suppress(Exception):  # a busy database or a full disk passes, and the lease is long
+                self._renew()
+
+
+def is_alive(owner: str, renewed: float) -> bool:
     """Whether the process that `this_process` named still runs.
 
     Args:
-        owner: from `this_process`, in that process. One on another machine is taken to be alive.
+        owner: from `this_process`, in that process.
+        renewed: when it last said so, epoch seconds; what counts for one on another machine, or in a
+            container that is gone.
     """
     host, pid, started = owner.rsplit(":", 2)
     if host != socket.gethostname():
-        return True
+        return time.time() - renewed < LEASE
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

@@ -16,7 +16,7 @@ from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.reading import cut, valid_text
 from workbench.store.database import tables
-from workbench.store.events import Event, now
+from workbench.store.events import SOURCE, Event, now
 from workbench.store.fold import fold
 from workbench.store.log import Log, events_of, insert_events
 from workbench.store.pool_files import found_here
@@ -300,6 +300,8 @@ class Projects(Log, Rounds):
         t = tables()
         c = t.people.c
         name = " ".join(valid_text(name).split())[:60] or key[:60]
+        if name == SOURCE:  # what a pool brings is called so
+            name = f"{name} ({also or key})"[:120]
         for shown in (name, f"{name} ({also or key})"[:120], f"{name} {secrets.token_hex(4)}"):
             with self._read() as connection:
                 rows = connection.execute(

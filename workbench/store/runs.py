@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from workbench.errors import InputError
 from workbench.store.database import Database, tables
 from workbench.store.events import now
 from workbench.store.pool_files import found_here
-from workbench.store.processes import is_alive, this_process
+from workbench.store.processes import Lease, is_alive, this_process
 from workbench.store.records import RUN_STATES, RunRecord, StudyRecord
 from workbench.store.retry import retried
 
 
 class Runs(Database):
     """Runs, each owned by the process that computes it, and studies."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._beginning = threading.Lock()
+        self._at_work: set[str] = set()
+        self._lease: Lease | None = None
 
     @retried
     def start_run(
@@ -47,6 +55,7 @@ class Runs(Database):
                     updated=moment,
                 )
             )
+        self._begin(run_id)
         return RunRecord(run_id, dict(spec), fingerprint, "running", "", project, study, 0, moment, moment)
 
     @retried
@@ -56,17 +65,18 @@ class Runs(Database):
 
         c = (t := tables()).runs.c
         with self._write() as connection:
-            query = select(c.status, c.owner).where(c.id == run_id).with_for_update()
+            query = select(c.status, c.owner, c.updated).where(c.id == run_id).with_for_update()
             row = connection.execute(query).one_or_none()
             if row is None:
                 raise InputError(f"There is no run {run_id!r} in {self._shown}.")
-            if row.status == "running" and is_alive(row.owner):
+            if row.status == "running" and _is_at_work(row):
                 return False
             connection.execute(
                 t.runs.update()
                 .where(c.id == run_id)
                 .values(status="running", message="", owner=this_process(), updated=now())
             )
+        self._begin(run_id)
         return True
 
     @retried
@@ -81,6 +91,27 @@ class Runs(Database):
                 .where(t.runs.c.id == run_id)
                 .values(status=status, message=message, updated=now())
             )
+        with self._beginning:
+            self._at_work.discard(run_id)
+            if not self._at_work and self._lease is not None:
+                self._lease.end()
+                self._lease = None
+
+    def _begin(self, run_id: str) -> None:
+        with self._beginning:
+            self._at_work.add(run_id)
+            if self._lease is None:
+                self._lease = Lease(self.renew_runs)
+
+    def renew_runs(self) -> None:
+        """Say that this process is still at work on the runs that it began or took over."""
+        c = (t := tables()).runs.c
+        with self._beginning:
+            ours = sorted(self._at_work)
+        if ours:
+            mine = (c.id.in_(ours), c.owner == this_process(), c.status == "running")
+            with self._write() as connection:
+                connection.execute(t.runs.update().where(*mine).values(updated=now()))
 
     def run(self, run_id: str) -> RunRecord:
         """One run.
@@ -168,10 +199,14 @@ class Runs(Database):
         return [StudyRecord(row[0], found_here(row[1]), *row[2:]) for row in rows]
 
 
+def _is_at_work(row: Any) -> bool:
+    return is_alive(row.owner, datetime.fromisoformat(row.updated).timestamp())
+
+
 def _run(row: Any) -> RunRecord:
     """A run; that its program died is seen when it is read, and nothing is written for that."""
     status, message = row.status, row.message
-    if status == "running" and not is_alive(row.owner):
+    if status == "running" and not _is_at_work(row):
         status, message = "interrupted", "The program that ran it ended before the run did."
     fixed = (row.project, row.study, int(row.n_rounds), row.created, row.updated)
     return RunRecord(row.id, row.spec, row.fingerprint, status, message, *fixed)
