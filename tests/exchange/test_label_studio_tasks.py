@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from workbench.errors import InputError
 from workbench.exchange import import_labels
 from workbench.pools import load_pool
+from workbench.pools.items import TextItems
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
 
@@ -29,12 +29,10 @@ def tasks(*shown: tuple[dict[str, Any], str], first: int = 1) -> bytes:
 
 
 @pytest.fixture
-def letters(tmp_path: Path) -> Pool:
-    path = tmp_path / "letters.csv"
-    path.write_text(
-        "text\n" + "".join(f"letter number {i} of the lot\n" for i in range(20)) + "twice\ntwice\n"
-    )
-    return load_pool(str(path))
+def letters() -> Pool:
+    texts = [f"letter number {i} of the lot" for i in range(148)] + ["twice", "twice"]
+    iris = load_pool("iris")
+    return replace(iris, kind="text", items=TextItems(iris.items.ids, texts))
 
 
 def test_texts_are_found_wherever_their_task_stands(letters: Pool) -> None:
