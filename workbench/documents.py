@@ -217,6 +217,22 @@ class Model(Document):
     note: Long = ""
 
 
+class BegunSource(Closed):
+    """A guess that a saved model begins with."""
+
+    source: Name
+    deviation: Annotated[float, Field(ge=0.0)]
+    mapping: dict[str, Word] = {}
+
+
+class BegunWith(Closed):
+    """guess.json of a saved model."""
+
+    classes: Annotated[list[Name], Field(min_length=1, max_length=100_000)]
+    sources: Annotated[list[BegunSource], Field(max_length=1_000)]
+    guidance: dict[str, Word] = {}
+
+
 # --- projects -------------------------------------------------------------------------------------
 
 

@@ -23,8 +23,12 @@ def predict_file(file: Path, model: Path, out: Path | None, probabilities: bool)
     from workbench.pools import read_rows
 
     saved = load_model(model)
-    features = saved.features(read_rows(file))
-    P = saved.probabilities(features)
+    given = read_rows(file)
+    features = saved.features(given)
+    mean, notes = saved.mean(given, features)
+    for note in notes:
+        print(note, file=sys.stderr)
+    P = saved.probabilities(features, mean)
     columns = ["row", "prediction", "confidence"]
     if probabilities:
         columns += [f"p({name})" for name in saved.classes]
@@ -56,6 +60,8 @@ def score_file(
     from workbench.policies.scan import score_pool
 
     saved = load_model(model)
+    if saved.guesses is not None:
+        print("The items are scored without the guess that the model began with.", file=sys.stderr)
     source, feature_map = _source(pool, saved, options)
     labelled = _labelled_by(model, pool)
     found = score_pool(

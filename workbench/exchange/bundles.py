@@ -29,7 +29,7 @@ from workbench.documents import checked
 from workbench.errors import InputError
 from workbench.exchange.checksums import ADVICE, Sealed, read_sealed, sealed
 from workbench.exchange.files import csv_text, json_text, plain_cell, read_json
-from workbench.exchange.models import save_model
+from workbench.exchange.models import save_model, saved_guesses
 from workbench.members import FolderMembers
 from workbench.pools.pool import Pool
 from workbench.reading import cut, parse_json, reading
@@ -284,6 +284,7 @@ def write_run_bundle(
         feature_map=pool.feature_map,
         n_labelled=rounds[-1].n_labelled,
         pool=pool.name,
+        guesses=saved_guesses(pool, {"sources": [{"source": one} for one in spec.guess]}, pool.classes),
     )
     write_whole(place / "rounds.csv", rounds_csv(rounds))
     write_whole(place / "events.csv", _run_events(pool, rounds))

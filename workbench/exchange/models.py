@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,17 @@ from workbench.documents import checked
 from workbench.errors import InputError
 from workbench.exchange.checksums import ADVICE, read_sealed, sealed
 from workbench.exchange.files import json_text
+from workbench.guesses import SavedGuesses
 from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json
-from workbench.pools.pool import FeatureMap
+from workbench.pools.pool import FeatureMap, Pool
 from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import write_whole
 
 FORMAT = 1
+_GUESS, _TERMS = "guess.json", "terms.npz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,7 @@ class SavedModel:
         n_labelled: labels it was fitted on.
         pool: name of the pool it was fitted on.
         note: what of the fit could not be saved and what is saved instead; "" for nothing.
+        guesses: what it begins with on new rows; None for a model that began with nothing.
     """
 
     name: str
@@ -49,6 +52,7 @@ class SavedModel:
     n_labelled: int
     pool: str
     note: str = ""
+    guesses: SavedGuesses | None = None
 
     @property
     def predictor(self) -> Any:
@@ -63,25 +67,51 @@ class SavedModel:
         """
         return self.feature_map.transform(rows)
 
-    def probabilities(self, features: Array) -> Floats:
-        """Class probabilities [n, C] of features [n, D]."""
-        return np.asarray(self.estimator.predict_proba(features))
+    def mean(self, rows: Any, features: Array) -> tuple[Floats | None, tuple[str, ...]]:
+        """What it begins with on raw rows, and what of that is missing there, for people.
 
-    def latent(self, features: Array) -> Latent:
-        """The latents of features [n, D].
+        Args:
+            rows: as `features` takes them.
+            features: [n, D] of them.
+
+        Returns:
+            [J, n, C] for `probabilities`, or None for a model that began with nothing; sentences.
+        """
+        return (None, ()) if self.guesses is None else self.guesses.mean(rows, self.feature_map, features)
+
+    def probabilities(self, features: Array, mean: Floats | None = None) -> Floats:
+        """Class probabilities [n, C] of features [n, D]; `mean` as `SavedModel.mean` gives it."""
+        more = {} if mean is None else {"mean": mean}
+        return np.asarray(self.estimator.predict_proba(features, **more))
+
+    def latent(self, features: Array, mean: Floats | None = None) -> Latent:
+        """The latents of features [n, D]; `mean` as `SavedModel.mean` gives it.
 
         Raises:
             InputError: the model has none.
         """
         if not protocols.supports_latent(self.estimator):
             raise InputError(f"{self.name} has no latent functions; it gives class probabilities only.")
-        latent: Latent = self.estimator.predict_latent(features)
+        more = {} if mean is None else {"mean": mean}
+        latent: Latent = self.estimator.predict_latent(features, **more)
         return latent
 
     def predict(self, rows: Any) -> list[str]:
         """Names of the most probable classes of raw rows."""
-        codes = self.probabilities(self.features(rows)).argmax(axis=1)
+        features = self.features(rows)
+        codes = self.probabilities(features, self.mean(rows, features)[0]).argmax(axis=1)
         return [self.classes[code] for code in codes]
+
+
+def saved_guesses(pool: Pool, chosen: Mapping[str, Any], classes: Sequence[str]) -> SavedGuesses | None:
+    """What a model begins with on new rows, or None where it began with nothing.
+
+    Args:
+        pool: it was fitted on.
+        chosen: {"sources", "guidance"}, as fits record them.
+        classes: by code.
+    """
+    return SavedGuesses.of(pool, chosen, classes) if chosen.get("sources") else None
 
 
 def save_model(
@@ -94,6 +124,7 @@ def save_model(
     feature_map: FeatureMap,
     n_labelled: int,
     pool: str,
+    guesses: SavedGuesses | None = None,
 ) -> None:
     """Write params.npz, features.json and, last, spec.json with their checksums.
 
@@ -108,6 +139,7 @@ def save_model(
         feature_map: of the pool.
         n_labelled: labels it was fitted on.
         pool: name of the pool.
+        guesses: what the model begins with on new rows.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -123,7 +155,14 @@ def save_model(
         spec["note"] = str(np.asarray(state["note"]))
     write_whole(folder / "params.npz", arrays_to_bytes(state))
     write_whole(folder / "features.json", json_text(feature_map.to_json()))
-    write_whole(folder / "spec.json", json_text(sealed(spec, folder, ("params.npz", "features.json"))))
+    files = ["params.npz", "features.json"]
+    if guesses is not None:
+        write_whole(folder / _GUESS, json_text(guesses.to_json()))
+        files.append(_GUESS)
+        if terms := guesses.arrays():
+            write_whole(folder / _TERMS, arrays_to_bytes(terms))
+            files.append(_TERMS)
+    write_whole(folder / "spec.json", json_text(sealed(spec, folder, files)))
 
 
 def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
@@ -167,7 +206,13 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
         ) from error
     with reading(f"The feature map in {place}", advice=ADVICE):
         feature_map = feature_map_from_json(held.json("features.json"))
-    saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, said.note)
+    guesses = None
+    if _GUESS in held:
+        with reading(f"{what} is damaged: it", advice=ADVICE):
+            begun = checked(documents.BegunWith, held.json(_GUESS), f"{what}: {_GUESS}", ADVICE)
+            terms = bytes_to_arrays(held.read(_TERMS)) if _TERMS in held else None
+            guesses = SavedGuesses.from_json(begun.model_dump(exclude_unset=True), terms)
+    saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, said.note, guesses)
     _try(saved, place)
     return saved
 

@@ -30,7 +30,7 @@ from workbench.exchange.bundles import (
 )
 from workbench.exchange.checksums import ADVICE, MAX_DOCUMENT, Sealed, read_sealed, sealed
 from workbench.exchange.files import json_text
-from workbench.exchange.models import save_model
+from workbench.exchange.models import save_model, saved_guesses
 from workbench.exchange.rows import label_table
 from workbench.members import FolderMembers, Members, ZipMembers
 from workbench.pools import compare_fingerprints, load_pool
@@ -92,6 +92,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
             feature_map=session.pool.feature_map,
             n_labelled=model.n_labelled,
             pool=session.pool.name,
+            guesses=saved_guesses(session.pool, session.made_with(model.number)["guess"], model.classes),
         )
     # for people and for `workbench predict`
     write_whole(place / "rounds.csv", rounds_csv(rounds))

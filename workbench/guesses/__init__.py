@@ -10,11 +10,13 @@ from workbench.guesses.columns import of_cells, of_classes, of_json, of_probabil
 from workbench.guesses.guess import Agreement, Guess, stacked, standardised
 from workbench.guesses.models import of_model
 from workbench.guesses.names import cleaned, names_say_something, of_names
+from workbench.guesses.replay import SavedGuesses
 from workbench.guesses.sources import classes_in, columns_of, guess_of, guesses_of, sources_of_columns
 
 __all__ = [
     "Agreement",
     "Guess",
+    "SavedGuesses",
     "classes_in",
     "cleaned",
     "columns_of",

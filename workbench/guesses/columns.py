@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.errors import InputError
-from workbench.guesses.guess import Guess, standardised
+from workbench.guesses.guess import Guess
 
 FLOOR = 0.001  # of a probability
 _NAMES = ("prediction", "predicted", "pred", "llm_label", "suggestion", "suggested", "guess")
@@ -80,7 +80,7 @@ def of_classes(
         k = np.clip(sure[known], FLOOR, 1.0 - FLOOR)
         scores[known] = np.log((1.0 - k) / max(C - 1, 1))[:, None]
         scores[known, found[known]] = np.log(k)
-    return Guess(source, standardised(scores, known), (*notes, *_missing(known)))
+    return Guess.of_scores(source, scores, known, (*notes, *_missing(known)))
 
 
 def of_probabilities(
@@ -145,7 +145,7 @@ def of_probabilities(
     without = [str(name) for number, name in enumerate(classes) if number not in place]
     if without:
         notes.append(f"No column for: {', '.join(without[:_SHOWN])}.")
-    return Guess(source, standardised(whole, known), (*notes, *_missing(known)))
+    return Guess.of_scores(source, whole, known, (*notes, *_missing(known)))
 
 
 def of_json(cells: Sequence[Any], classes: Sequence[str], *, source: str = "column") -> Guess:

@@ -40,11 +40,33 @@ class Guess:
         source: where it comes from: "names", "column:llm_label", "columns:p_*", "model:FOLDER".
         values: [N, C] standardised, columns by class code; a row of zeros is an item without a guess.
         notes: what was seen to on the way, for people.
+        deviation: what the scores were divided by; 1 where they were given on this scale.
     """
 
     source: str
     values: Floats
     notes: tuple[str, ...] = ()
+    deviation: float = 1.0
+
+    @classmethod
+    def of_scores(cls, source: str, scores: Floats, known: Array, notes: Sequence[str] = ()) -> Guess:
+        """A guess of scores on any scale.
+
+        Args:
+            source: where they come from.
+            scores: [N, C], higher for the likelier class.
+            known: [N] rows that hold a guess.
+            notes: for people.
+
+        Raises:
+            InputError: as `standardised`.
+        """
+        values = standardised(scores, known)
+        row = int(np.abs(values).sum(axis=1).argmax()) if len(values) else 0
+        code = int(np.abs(values[row]).argmax()) if values.size else 0
+        own = float(scores[row].mean()) if values.size else 0.0
+        deviation = (float(scores[row, code]) - own) / float(values[row, code]) if values.any() else 1.0
+        return cls(source, values, tuple(notes), deviation)
 
     @property
     def known(self) -> Array:

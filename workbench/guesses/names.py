@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
-from workbench.guesses.guess import Guess, standardised
+from workbench.guesses.guess import Guess
 
 _TEXTS = 20_000  # that the weights of words are learnt from
 _LONGEST = 2000  # characters of a text
 _CHUNK = 2000
 _EMPTY_WORDS = {"class", "label", "category", "type", "group", "kind", "cluster", "other", "none", "unknown"}
+_KINDS: tuple[dict[str, Any], ...] = (
+    {"analyzer": "word", "ngram_range": (1, 2), "max_features": 20_000},
+    {"analyzer": "char_wb", "ngram_range": (2, 5), "max_features": 30_000},
+)
 _LEAST = 3  # letters of a word that says something, in scripts with letters
 
 
@@ -46,6 +50,7 @@ def of_names(
     guidance: Mapping[str, str] | None = None,
     *,
     vectors: tuple[Array, Array] | None = None,
+    terms: Terms | None = None,
     source: str = "names",
 ) -> Guess:
     """How alike a text is to each class's "name: guidance".
@@ -56,6 +61,7 @@ def of_names(
         guidance: class -> what belongs to it, where somebody wrote that.
         vectors: features of an encoder, of the texts [N, D] and of `descriptions` [C, D]; TF-IDF of words
             and pieces of words of this pool unless given.
+        terms: of the pool, where the texts are others; learnt from the texts unless given.
         source: what the guess is called.
 
     Raises:
@@ -68,7 +74,9 @@ def of_names(
             "The names of the classes say nothing about texts "
             f"({', '.join(map(str, classes[:8]))}). Give them names of words, or write guidance for them."
         )
-    likeness = _likeness(*vectors) if vectors is not None else _alike(texts, described)
+    likeness = (
+        _likeness(*vectors) if vectors is not None else _alike(texts, described, terms or terms_of(texts))
+    )
     mean = likeness[:, telling].mean(axis=1)
     likeness[:, ~telling] = mean[:, None]  # a name that says nothing speaks neither for nor against
     known = likeness.std(axis=1) > 1e-12
@@ -77,7 +85,7 @@ def of_names(
     without = int((~known).sum())
     if without:
         notes.append(f"{without} texts share no word or piece of a word with any name.")
-    return Guess(source, standardised(likeness, known), tuple(notes))
+    return Guess.of_scores(source, likeness, known, notes)
 
 
 def descriptions(classes: Sequence[str], guidance: Mapping[str, str] | None = None) -> list[str]:
@@ -90,28 +98,89 @@ def descriptions(classes: Sequence[str], guidance: Mapping[str, str] | None = No
     return made
 
 
-def _alike(texts: Sequence[str], described: Sequence[str]) -> Floats:
-    """[N, C] cosines of TF-IDF: words and pairs of words, and pieces of words, half each."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
+class Terms(NamedTuple):
+    """Words and pieces of words of a pool with their inverse document frequencies.
 
+    Attributes:
+        words: words and pairs of words.
+        word_weights: of each.
+        pieces: runs of 2 to 5 characters within words.
+        piece_weights: of each.
+    """
+
+    words: tuple[str, ...]
+    word_weights: Floats
+    pieces: tuple[str, ...]
+    piece_weights: Floats
+
+    def arrays(self) -> dict[str, Array]:
+        """Plain arrays; `of_arrays` is the way back."""
+        return {
+            "words": _packed(self.words),
+            "word_weights": self.word_weights,
+            "pieces": _packed(self.pieces),
+            "piece_weights": self.piece_weights,
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Array]) -> Terms:
+        """What `arrays` gave."""
+        return cls(
+            _unpacked(arrays["words"]),
+            np.asarray(arrays["word_weights"], dtype=np.float64),
+            _unpacked(arrays["pieces"]),
+            np.asarray(arrays["piece_weights"], dtype=np.float64),
+        )
+
+
+def terms_of(texts: Sequence[str]) -> Terms:
+    """The words and pieces of texts that occur in two of them.
+
+    Args:
+        texts: [N] of a pool.
+    """
     texts = [str(text)[:_LONGEST] for text in texts]
     step = max(1, -(-len(texts) // _TEXTS))
-    kinds: list[dict[str, Any]] = [
-        {"analyzer": "word", "ngram_range": (1, 2), "max_features": 20_000},
-        {"analyzer": "char_wb", "ngram_range": (2, 5), "max_features": 30_000},
-    ]
-    total = np.zeros((len(texts), len(described)))
-    for kind in kinds:
-        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2 if len(texts) > 20 else 1, **kind)
+    found: list[Any] = []
+    for kind in _KINDS:
         try:
-            vectorizer.fit(texts[::step])
+            made = _vectorizer(kind, min_df=2 if len(texts) > 20 else 1).fit(texts[::step])
         except ValueError:  # no word occurs in two texts; pieces may
+            found += [(), np.zeros(0)]
             continue
+        found += [tuple(map(str, made.get_feature_names_out())), np.asarray(made.idf_, dtype=np.float64)]
+    return Terms(*found)
+
+
+def _vectorizer(kind: Mapping[str, Any], **more: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(sublinear_tf=True, **kind, **more)
+
+
+def _alike(texts: Sequence[str], described: Sequence[str], terms: Terms) -> Floats:
+    """[N, C] cosines of TF-IDF: words and pairs of words, and pieces of words, half each."""
+    texts = [str(text)[:_LONGEST] for text in texts]
+    total = np.zeros((len(texts), len(described)))
+    for kind, words, weights in zip(_KINDS, terms[::2], terms[1::2], strict=True):
+        if not words:
+            continue
+        vectorizer = _vectorizer(kind, vocabulary={word: place for place, word in enumerate(words)})
+        vectorizer.idf_ = np.asarray(weights)
         names = vectorizer.transform(described).T
         for start in range(0, len(texts), _CHUNK):
             part = slice(start, start + _CHUNK)
             total[part] += (vectorizer.transform(texts[part]) @ names).toarray()
     return total
+
+
+def _packed(words: Sequence[str]) -> Array:
+    return np.frombuffer("\n".join(words).encode(), dtype=np.uint8)
+
+
+def _unpacked(octets: Array) -> tuple[str, ...]:
+    text = np.asarray(octets, dtype=np.uint8).tobytes().decode()
+    return tuple(text.split("\n")) if text else ()
 
 
 def _likeness(items: Array, described: Array) -> Floats:

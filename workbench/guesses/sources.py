@@ -155,17 +155,27 @@ def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = Non
 def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | None) -> Guess:
     if pool.kind != "text":
         raise InputError(f"The names of classes say something of texts; pool {pool.name!r} is a {pool.kind}.")
-    given = getattr(pool.items, "texts", None)
-    texts = given if given is not None else [pool.items.show(i).text or "" for i in range(len(pool))]
     vectors = None
-    if not isinstance(pool.feature_map, TextFeatureMap | PiecesFeatureMap):
-        try:  # an encoder of texts says more than words do
-            vectors = pool.features, np.asarray(pool.feature_map.transform(descriptions(classes, guidance)))
-        except (InputError, TypeError, ValueError, AttributeError):
-            vectors = None
-        if vectors is not None and vectors[1].shape[1:] != pool.features.shape[1:]:
-            vectors = None
-    return of_names(texts, classes, guidance, vectors=vectors)
+    if uses_encoder(pool):  # an encoder of texts says more than words do
+        vectors = pool.features, np.asarray(pool.feature_map.transform(descriptions(classes, guidance)))
+    return of_names(texts_in(pool), classes, guidance, vectors=vectors)
+
+
+def texts_in(pool: Pool) -> Sequence[str]:
+    """[N] the texts of a pool of texts."""
+    given = getattr(pool.items, "texts", None)
+    return given if given is not None else [pool.items.show(i).text or "" for i in range(len(pool))]
+
+
+def uses_encoder(pool: Pool) -> bool:
+    """Whether names are compared by the pool's own features: those of an encoder that reads texts."""
+    if isinstance(pool.feature_map, TextFeatureMap | PiecesFeatureMap):
+        return False
+    try:
+        tried = np.asarray(pool.feature_map.transform(["a text"]))
+    except (InputError, TypeError, ValueError, AttributeError):
+        return False
+    return tried.shape[1:] == pool.features.shape[1:]
 
 
 def _columns(pool: Pool) -> list[str]:

@@ -1,0 +1,131 @@
+"""The guesses of a fitted model on rows it never saw: what must be kept of the pool, and how it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
+from workbench.guesses.columns import columns_like, is_empty, of_cells, of_probabilities
+from workbench.guesses.guess import Guess
+from workbench.guesses.names import Terms, descriptions, of_names, terms_of
+from workbench.guesses.sources import columns_of, guess_of, texts_in, uses_encoder
+from workbench.pools.features.texts import texts_of
+from workbench.pools.pool import FeatureMap, Pool
+
+
+@dataclass(frozen=True, eq=False)
+class SavedGuesses:
+    """The sources a model was fitted with, ready for new rows.
+
+    Attributes:
+        classes: names of the C classes, by code.
+        sources: {"source", "deviation"} each, and "mapping" where there is one; deviation is that of the
+            scores on the pool, so that a new row stands on the same scale.
+        guidance: class -> what belongs to it.
+        terms: the pool's words and pieces, by which names are compared; None where they are not.
+    """
+
+    classes: tuple[str, ...]
+    sources: tuple[Mapping[str, Any], ...]
+    guidance: Mapping[str, str]
+    terms: Terms | None = None
+
+    @classmethod
+    def of(cls, pool: Pool, chosen: Mapping[str, Any], classes: Sequence[str]) -> SavedGuesses:
+        """What `chosen` needs of a pool.
+
+        Args:
+            pool: the model was fitted on.
+            chosen: {"sources": [{"source", "mapping"}], "guidance"}, as fits record them.
+            classes: by code.
+        """
+        guidance = dict(chosen.get("guidance") or {})
+        made, terms = [], None
+        for one in chosen["sources"]:
+            entry = dict(one)
+            try:
+                guess = guess_of(one["source"], pool, classes, guidance=guidance, mapping=one.get("mapping"))
+                entry["deviation"] = guess.deviation
+            except InputError:  # gone since: it counted nothing in the fit, and counts nothing here
+                entry["deviation"] = 0.0
+            made.append(entry)
+            if one["source"] == "names" and not uses_encoder(pool):
+                terms = terms_of(texts_in(pool))
+        return cls(tuple(classes), tuple(made), guidance, terms)
+
+    def mean(self, rows: Any, feature_map: FeatureMap, features: Array) -> tuple[Floats, tuple[str, ...]]:
+        """The guesses at new rows.
+
+        Args:
+            rows: a DataFrame or an array [n, ...], as the feature map takes them.
+            feature_map: of the model.
+            features: [n, D] of these rows.
+
+        Returns:
+            [J, n, C] and a sentence for each source that says nothing of some of them.
+        """
+        out, notes = np.zeros((len(self.sources), len(features), len(self.classes))), []
+        for place, one in enumerate(self.sources):
+            source = str(one["source"])
+            try:
+                guess = self._of(one, rows, feature_map, features)
+            except InputError as error:
+                notes.append(f"The guess {source} counts nothing for these rows: {error}")
+                continue
+            scale = float(one["deviation"])
+            out[place] = guess.values * (guess.deviation / scale) if scale > 0 else 0.0
+            missing = int((~guess.known).sum())
+            if missing:
+                notes.append(f"The guess {source} says nothing of {missing} rows.")
+        return out, tuple(notes)
+
+    def _of(self, one: Mapping[str, Any], rows: Any, feature_map: FeatureMap, features: Array) -> Guess:
+        source, classes = str(one["source"]), self.classes
+        if source == "names":
+            vectors = None
+            if self.terms is None:
+                described: Any = descriptions(classes, self.guidance)
+                vectors = features, np.asarray(feature_map.transform(described))
+            texts = texts_of(rows, str(getattr(feature_map, "column", "text")))
+            return of_names(texts, classes, self.guidance, vectors=vectors, terms=self.terms)
+        names = [str(name) for name in getattr(rows, "columns", ())]
+        used = columns_of(source, names)
+        whole = source.partition(":")[2]
+        if not used or (
+            source.startswith("column:") and ":" in whole and whole not in names and len(used) < 2
+        ):
+            raise InputError("the rows lack its column.")
+        cells = {name: rows[name].tolist() for name in used}
+        if all(is_empty(cell) for cell in cells[used[0]]):
+            raise InputError("its column is empty.")
+        if source.startswith("columns:"):
+            given = columns_like(whole, names)
+            table = list(zip(*(cells[name] for name in given), strict=True))
+            return of_probabilities(table, classes, given=list(given.values()), source=source)
+        confidence = cells[used[1]] if len(used) > 1 else None
+        return of_cells(
+            cells[used[0]], classes, confidence=confidence, mapping=one.get("mapping"), source=source
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Without the terms; `from_json` is the way back."""
+        return {
+            "classes": list(self.classes),
+            "sources": [dict(one) for one in self.sources],
+            "guidance": dict(self.guidance),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], arrays: Mapping[str, Array] | None) -> SavedGuesses:
+        """What `to_json` and `arrays` gave."""
+        made = cls(tuple(document["classes"]), tuple(document["sources"]), dict(document["guidance"]))
+        return made if not arrays else replace(made, terms=Terms.of_arrays(arrays))
+
+    def arrays(self) -> dict[str, Array]:
+        """The terms as plain arrays; none where there are none."""
+        return {} if self.terms is None else self.terms.arrays()
