@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from workbench.sessions import Session
 from workbench.store import Store
 
@@ -104,3 +106,54 @@ def test_an_acknowledged_answer_survives_a_kill(start: Start, store: Store) -> N
     reopened = Session.open(session.id, annotator="ann", store=Store.open(url))
     assert reopened.state.labels == {item: session.pool.classes[1]}
     assert reopened.ask()[0].item != item
+
+
+def test_nobody_who_reads_waits_for_somebody_who_writes(start: Start) -> None:
+    """Also not for the commit: what a page shows is the view before it, whole."""
+    session = start()
+    other = session.as_annotator("bob")
+    mine = other.ask()  # a question that is open needs nothing recorded
+    begun, end, read = threading.Event(), threading.Event(), threading.Event()
+
+    def write() -> None:
+        with session._project.recording() as transaction:
+            session._answers.relabel(transaction, [int(session.pool.trainable[0])], session.classes[0])
+            assert len(session.state.labels) == 1  # whoever writes sees it
+            begun.set()
+            assert end.wait(60)
+
+    def look() -> None:
+        state = other.state
+        assert not state.labels and not other.rounds and other.model is None and not other.stale
+        assert len(other.events) == state.n_events and other.settings and other.classes == state.classes
+        assert [a.id for a in other.ask()] == [a.id for a in mine]
+        read.set()
+
+    writer, reader = threading.Thread(target=write), threading.Thread(target=look)
+    writer.start()
+    assert begun.wait(60)
+    reader.start()
+    assert read.wait(60), "a reader waits for the writer"
+    end.set()
+    writer.join()
+    reader.join()
+    assert len(other.state.labels) == 1
+
+
+def test_a_view_stays_as_it_is(start: Start, store: Store) -> None:
+    session = start()
+    with session.snapshot():
+        before, events = session.state, session.events
+        other = Session.open(session.id, store=store, annotator="bob")
+        other.label_item(int(other.pool.trainable[1]), other.classes[0])
+        assert session.state is before and session.events == events
+        # what the thread itself records it sees, and with it what came before
+        session.label_item(int(session.pool.trainable[0]), session.classes[0])
+        assert len(session.state.labels) == 2 and session.events[: len(events)] == events
+    assert not before.labels and session.state.n_labelled == 2
+    with pytest.raises(RuntimeError), session._project.recording() as transaction:
+        session._answers.relabel(transaction, [int(session.pool.trainable[2])], session.classes[0])
+        raise RuntimeError
+    assert session.state.n_labelled == 2 and session._project.epoch == 0
+    session.label_item(int(session.pool.trainable[2]), session.classes[1])
+    assert Session.open(session.id, store=store).state.labels == session.state.labels

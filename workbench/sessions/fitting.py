@@ -164,6 +164,9 @@ class Fits:
         """The newest fit, also one of another process; None before the first."""
         state = self._project.state() if state is None else state
         newest = int(state.rounds[-1]["number"]) if state.rounds else -1
+        found = self._published
+        if found is not None and found.model.number >= newest and self._epoch == self._project.epoch:
+            return self._in_use(found, state)  # without waiting for whoever takes up another
         with self._restoring:
             if self._epoch != self._project.epoch:  # what was fitted to another log
                 self._published, self._tried, self._epoch = None, -1, self._project.epoch
@@ -173,6 +176,9 @@ class Fits:
                 self._restore()
                 self._tried = newest  # not where the database was out of reach: it is looked at again
             found = self._published
+        return self._in_use(found, state)
+
+    def _in_use(self, found: Published | None, state: ProjectState) -> Published | None:
         if found is not None and len(state.trained_classes) < 2 and not self._chosen(state)["guess"]:
             return None  # what it started from was switched off, and labels alone make no model yet
         return found

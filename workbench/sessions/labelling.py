@@ -47,21 +47,19 @@ class Labelling(Opened):
             # k-means takes a while: not inside a transaction that keeps others from writing.
             self._questions.cold_items()
         moment = time.time()
-        with self._project.lock:
-            # A reload asks for what it was shown: nothing to record.
-            state = self.state
+        # A reload asks for what it was shown: nothing to record.
+        taken = self._questions.leased(state, moment, self.annotator)
+        asks = self._questions.standing(state, self.annotator, taken)[:k]
+        if len(asks) == k and all(a.expires > moment for a in asks):
+            return asks
+        with self._project.recording() as transaction:
+            state = transaction.state
             taken = self._questions.leased(state, moment, self.annotator)
             asks = self._questions.standing(state, self.annotator, taken)[:k]
-            if len(asks) == k and all(a.expires > moment for a in asks):
-                return asks
-            with self._project.recording() as transaction:
-                state = transaction.state
-                taken = self._questions.leased(state, moment, self.annotator)
-                asks = self._questions.standing(state, self.annotator, taken)[:k]
-                if len(asks) < k:
-                    held = taken | {a.item for a in asks}
-                    asks += self._questions.fresh(state, self.annotator, k - len(asks), held, published)
-                return self._answers.lease(transaction, asks, moment, lease)
+            if len(asks) < k:
+                held = taken | {a.item for a in asks}
+                asks += self._questions.fresh(state, self.annotator, k - len(asks), held, published)
+            return self._answers.lease(transaction, asks, moment, lease)
 
     @retried
     def ask_grid(self, name: str, k: int = 24, *, lease: float = LEASE_SECONDS) -> list[Ask]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.arrays import Array
@@ -16,27 +17,55 @@ from workbench.store import Event, EventFold, ProjectRecord, ProjectState, Store
 from workbench.store.log import News, Recorder
 
 
+@dataclass(frozen=True, eq=False)
+class View:
+    """A project as of one moment; what a reader holds, and nobody changes.
+
+    Attributes:
+        state: what the events add up to.
+        epoch: how many times another log was found in the place of the one that was known.
+        log: the events, oldest first; those after the state's are somebody's who is not done yet.
+    """
+
+    state: ProjectState
+    epoch: int
+    log: Sequence[Event]
+
+    @property
+    def events(self) -> list[Event]:
+        """All events of the state, oldest first."""
+        return list(self.log[: self.state.n_events])
+
+    @property
+    def last(self) -> Event | None:
+        """The last event of the state."""
+        return self.log[self.state.n_events - 1] if self.state.n_events else None
+
+
 class OpenProject:
     """Shared by the sessions of all annotators of a process; safe to use from several threads.
+
+    Readers take the view that is published and no lock, so nobody who reads waits for somebody who writes;
+    writers follow each other, and publish the next view after their commit.
 
     Args:
         store: the database.
         record: the project as stored.
         pool: with its test split where there is one.
-
-    Attributes:
-        epoch: how many times another log was found in the place of the one that was known.
     """
 
     def __init__(self, store: Store, record: ProjectRecord, pool: Pool) -> None:
         self.store = store
         self.record = record
         self.pool = pool
-        self.epoch = 0
+        # of those who write, or fold what another program wrote
         self.lock = threading.RLock()
         self._fold = EventFold()
-        self._rounds: list[Round] = []
-        self._rounds_read = 0
+        self._epoch = 0
+        self._writer = 0
+        self._view: View | None = None
+        self._rounds: tuple[int, tuple[Round, ...]] = (0, ())
+        self._reading_rounds = threading.Lock()
         self._pinned = threading.local()
         state = self.state()
         if record.n_labelled is None:
@@ -46,6 +75,11 @@ class OpenProject:
     def id(self) -> str:
         """The project's id."""
         return self.record.id
+
+    @property
+    def epoch(self) -> int:
+        """How many times another log was found in the place of the one that was known."""
+        return self._epoch
 
     def settings(self, state: ProjectState | None = None) -> Mapping[str, Any]:
         """Classifier, options, policy, seed, evaluation_share; as changed since the project was made.
@@ -61,44 +95,62 @@ class OpenProject:
         """Within the block this thread reads the events once, at first need; a transaction reads as ever."""
         outer = getattr(self._pinned, "on", False)
         if not outer:
-            self._pinned.on, self._pinned.read = True, False
+            self._pinned.on, self._pinned.view = True, None
         try:
             yield
         finally:
             self._pinned.on = outer
+            if not outer:
+                self._pinned.view = None
+
+    def view(self) -> View:
+        """The project now, also what other processes recorded; within `snapshot`, as it was at first need.
+
+        Whoever is recording sees what they have added.
+        """
+        if self._writer == threading.get_ident():
+            return View(self._fold.state(), self._epoch, self._fold.events)
+        if not getattr(self._pinned, "on", False):
+            return self._newest()
+        if self._pinned.view is None:
+            self._pinned.view = self._newest()
+        found: View = self._pinned.view
+        return found
 
     def state(self) -> ProjectState:
         """The fold of all events so far, also those of other processes."""
-        with self.lock:
-            self._sync()
-            return self._fold.state()
+        return self.view().state
 
     def events(self) -> list[Event]:
         """All events so far, oldest first."""
-        with self.lock:
-            self._sync()
-            return list(self._fold.events)
+        return self.view().events
 
     def rounds(self) -> list[Round]:
         """The finished fits, oldest first, without their posteriors."""
-        with self.lock:
-            self._sync()
-            finished = len(self._fold.state().rounds)
-            if finished != self._rounds_read:
-                last = self._rounds[-1].number if self._rounds else -1
-                self._rounds += [Round.from_json(r.record) for r in self.store.rounds(self.id, last)]
-                self._rounds_read = finished
-            return list(self._rounds)
+        view = self.view()
+        n = len(view.state.rounds)
+        epoch, known = self._rounds
+        if epoch != view.epoch or len(known) < n:
+            with self._reading_rounds:
+                epoch, known = self._rounds
+                if epoch != view.epoch:
+                    known = ()
+                if len(known) < n:
+                    last = known[-1].number if known else -1
+                    read = self.store.rounds(self.id, last)
+                    known += tuple(Round.from_json(r.record) for r in read)
+                    self._rounds = (view.epoch, known)
+        return list(known[:n])
 
     @contextmanager
     def recording(self) -> Iterator[Transaction]:
         """A transaction that alone may add events to the project; committed when the block ends."""
         with self.lock:
             transaction = None
+            outer, self._writer = self._writer, threading.get_ident()
             try:
                 with self.store.recording(self.id, self._known) as recorder:
                     self._learn(recorder.missed)
-                    self._pinned.read = True
                     transaction = Transaction(recorder, self._fold)
                     yield transaction
                     if recorder.added:
@@ -108,31 +160,52 @@ class OpenProject:
                     # What was folded was not committed: begin again from what is stored.
                     self._fold = EventFold()
                 raise
+            finally:
+                self._writer = outer
+            # what this thread has recorded it sees, also within `snapshot`
+            self._pinned.view = self._publish()
 
     @property
     def _known(self) -> Event | None:
         return self._fold.events[-1] if self._fold.events else None
 
     def _learn(self, news: News) -> None:
-        if news.afresh and self._fold.events:
+        before = self._view
+        if news.afresh and before is not None and before.last is not None and not self._goes_on(before, news):
             # Another database was put in the place of this one: nothing that was known counts.
-            self._fold, self._rounds, self._rounds_read = EventFold(), [], 0
             self.record = self.store.project(self.id)
-            self.epoch += 1
+            self._epoch += 1
+        if news.afresh and self._fold.events:
+            self._fold = EventFold()
         self._fold.extend(news.events)
 
-    def _sync(self) -> None:
+    @staticmethod
+    def _goes_on(before: View, news: News) -> bool:
+        """Whether a whole log that was read begins with what was known, as after a failed transaction."""
+        n = before.state.n_events
+        return len(news.events) >= n and news.events[n - 1] == before.last
+
+    def _publish(self) -> View:
+        self._view = View(self._fold.state(), self._epoch, self._fold.events)
+        return self._view
+
+    def _newest(self) -> View:
+        view = self._view
+        if view is not None:
+            news = self.store.news(self.id, view.last)
+            if not news.events and not (news.afresh and view.last is not None):
+                return view
+        with self.lock:
+            return self._read()
+
+    def _read(self) -> View:
         first = not self._fold.events
-        if getattr(self._pinned, "on", False) and self._pinned.read and not first:
-            return
-        self._pinned.read = True
         collecting = gc.isenabled()
         if first and collecting:
             gc.disable()  # nothing of what is read is garbage, and looking for it takes a third of the time
         try:
             self._learn(self.store.news(self.id, self._known))
-            if first:
-                self._fold.state()
+            return self._publish()
         finally:
             if first and collecting:
                 gc.enable()
