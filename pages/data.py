@@ -365,7 +365,7 @@ else:
     projects()
     preferring.panel()
     pools()
+    known_sets()
 # last: whoever opened another dialog in this run does not want to be asked any more
 if forms.EXISTING in st.session_state:
     which_project()
-    known_sets()

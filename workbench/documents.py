@@ -483,6 +483,9 @@ PAYLOADS: Mapping[str, type[BaseModel]] = {
 }
 """Kind of an event -> what it holds."""
 
+NAMES_ITEMS = frozenset({"item", "items", "labels", "rejected", "asks"})
+"""Fields of events that name items, each held only by the kinds that declare it."""
+
 
 class EventLine(Closed):
     """An event as a line of a bundle; its payload is checked by its kind."""
@@ -528,7 +531,11 @@ def check_event(kind: str, payload: Any, what: str, advice: str = "") -> None:
     """
     if kind not in PAYLOADS:
         raise InputError(f"{what} is damaged: there is no event of kind {cut(kind)}. {advice}".rstrip())
-    checked(PAYLOADS[kind], payload, what, advice)
+    schema = PAYLOADS[kind]
+    checked(schema, payload, what, advice)
+    # what names items is read wherever it stands, so it stands only where its shape was looked at
+    if stray := (NAMES_ITEMS & payload.keys()) - schema.model_fields.keys():
+        raise InputError(f"{what} is damaged: {kind} has no field {min(stray)}. {advice}".rstrip())
 
 
 @cache

@@ -125,12 +125,14 @@ def test_kernel_gradients_are_those_of_the_objective(blobs, name):
     kernel = StationaryKernel(name, 1.3, 2.0)
     _, _, _, basis = projected(X, 12, 1.3, 2.0, name)
     run = training._kernel_gradient(3, "float64", name)
+    moved = np.random.default_rng(0).normal(size=(len(X), 3))  # the prior means of rows
     q = lm.fit(*projected(X, 12, 1.3, 2.0, name)[:2], codes, 3, sweeps=3).posterior
 
     def value(at):
         out = run(
-            X, basis.points, codes.astype(np.int32), q.mean, q.root, at[:-1], at[-1], 1e-6, 0.1, np.int32(2)
-        )
+            X, basis.points, codes.astype(np.int32), moved, q.mean, q.root, at[:-1], at[-1], 1e-6, 0.1,
+            np.int32(2),
+        )  # fmt: skip
         return float(out[0]), np.append(out[1].numpy(), float(out[2]))
 
     at = np.log([kernel.length_scale, kernel.variance])
