@@ -178,3 +178,13 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
     test.query_params["room"] = "gone"
     test.run()
     assert "This room is not here" in test.error[0].value and test.button(key="begin-room")
+
+
+def test_labels_outvote_the_wrong_guess() -> None:
+    lesson = lessons.find("outvoted")
+    made = lessons.result(lesson, lesson.preset)[0]
+    assert made is not None and made.weights[0].tolist() == [0.5, 0.5]
+    assert (made.weights[2:, 1] == 0).all() and (made.weights[2:, 0] > 0).all()
+    assert made.error[-1] < made.alone[0] < made.without[-1]
+    drawn = lesson.draw(made, {"given": 0, "split": 0})
+    assert "beginning with nothing" not in drawn.words and len(drawn.pictures) == 2

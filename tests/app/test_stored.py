@@ -50,7 +50,7 @@ def test_a_stored_preset_is_what_a_fresh_computation_gives(lesson: lessons.Lesso
     assert near.mean() > 0.97, (ours[~near][:5], theirs[~near][:5])
     drawn, again = lesson.draw(kept, lesson.preset), lesson.draw(fresh, lesson.preset)
     assert drawn.answer is not None and drawn.answer == pytest.approx(again.answer, rel=0.05, abs=2)
-    assert len(drawn.pictures) == len(again.pictures) == 1
+    assert len(drawn.pictures) == len(again.pictures) >= 1
 
 
 def test_stored_likelihoods_are_those_of_the_sweep() -> None:

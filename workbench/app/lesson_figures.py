@@ -126,6 +126,40 @@ def asked(made: Any, values: Values) -> Drawn:
     return Drawn([Picture(fig, alt)], words, 100 * float(made.error["random"][-1]))
 
 
+def outvoted(made: Any, values: Values) -> Drawn:
+    """Weights and errors of a model that began with two guesses, over its labels."""
+    from workbench.figures.ranks import series
+
+    n = values["given"]
+    at = int(abs(made.labels - n).argmin())
+    good, wrong_one = (percent(one, 0) for one in made.alone)
+    marks = {"labels": n}
+    lines = {
+        name: (made.labels, made.weights[:, j]) for j, name in enumerate(("mostly right", "mostly wrong"))
+    }
+    weights = series(lines, x="Labels", y="Weight of the guess, margins", marks=marks)
+    known = np.isfinite(made.without)
+    errors = series(
+        {
+            "begins with both guesses": (made.labels, made.error),
+            "begins with nothing": (made.labels[known], made.without[known]),
+        },
+        x="Labels", y="Error on 1,000 other points", share=True, marks=marks,
+        heights={"the better guess alone": float(made.alone[0])},
+    )  # fmt: skip
+    words = (
+        f"At {made.labels[at]} labels: the guess that is wrong {good} of the time counts "
+        f"{made.weights[at, 0]:.2f}, the one that is wrong {wrong_one} of the time "
+        f"{made.weights[at, 1]:.2f}. Error {percent(made.error[at])}"
+        + (f", beginning with nothing {percent(made.without[at])}." if known[at] else ".")
+    )
+    pictures = [
+        Picture(weights, "The weights of a good and a wrong guess against labels"),
+        Picture(errors, "The error with both guesses and with none, against labels"),
+    ]
+    return Drawn(pictures, words, 100 * float(made.error[list(made.labels).index(40)]))
+
+
 def rivals(made: Any, _values: Values) -> Drawn:
     """The objective after each sweep of two rules."""
     from workbench.figures.ranks import series

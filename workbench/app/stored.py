@@ -29,6 +29,7 @@ def _records() -> dict[str, Any]:
     kinds = (
         records.CalibrationReport, records.Scores, records.SweepCurve, ConfidenceHistogram, ReliabilityTable,
         lessons.Grid, lessons.Inducing, lessons.Measures, lessons.Looked, lessons.Rivals,
+        lessons.Outvoted,
     )  # fmt: skip
     return {kind.__name__: kind for kind in kinds}
 

@@ -28,6 +28,9 @@ from workbench.studies.calibration import (
 SIZE = 90
 """Points along each side of a map."""
 T = TypeVar("T")
+OUTVOTED_AT = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 160)
+"""Labels that guesses are weighed against."""
+_OUTVOTED = 160
 TRADED = 600
 """Items of a pool, at most, for the trade-offs."""
 
@@ -342,6 +345,64 @@ def looked(policy: str, seed: int, budget: int = 40, report: OnProgress = _quiet
     n_test = round(0.2 * len(pool))
     return Looked(
         np.asarray(pool.features), np.asarray(pool.truth), pool.classes, initial, asked, errors, n_test
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Outvoted:
+    """Two guesses at the classes, weighed against ever more labels.
+
+    Attributes:
+        labels: [L] how many.
+        weights: [L, 2] of the guess that is mostly right and of the one that is mostly wrong.
+        error: [L] test error of the model that begins with both.
+        without: [L] of the one that begins with neither; NaN where it has no label.
+        alone: [2] test error of each guess by itself.
+    """
+
+    labels: Ints
+    weights: Floats
+    error: Floats
+    without: Floats
+    alone: Floats
+
+
+def outvoted(seed: int, report: OnProgress = _quiet) -> Outvoted:
+    """Labels of three overlapping classes, given to a model that begins with a good and a wrong guess.
+
+    The good one names the class of four items in five, and another of the rest at random; the wrong one takes
+    each class for the next in four of five.
+
+    Args:
+        seed: of the points, the labels' order and the guesses' mistakes.
+        report: called with progress.
+    """
+    from workbench.classifiers import make_classifier
+    from workbench.guesses import of_classes
+
+    rng = np.random.default_rng(seed)
+    names = ["A", "B", "C"]
+    y = rng.integers(3, size=_OUTVOTED + 1_000)
+    X = 1.8 * np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.87]])[y] + 0.7 * rng.standard_normal((len(y), 2))
+    sure = rng.random((2, len(y))) < 0.8
+    said = np.where(sure, [y, (y + 1) % 3], rng.integers(3, size=(2, len(y))))
+    mean = np.stack([of_classes(np.array(names)[one], names).values for one in said])
+    test = np.arange(_OUTVOTED, len(y))
+    weights, errors, without = [], [], []
+    for place, n in enumerate(OUTVOTED_AT):
+        report(place / len(OUTVOTED_AT), f"{n} labels")
+        rows = np.arange(n)
+        model = make_classifier("large-margin", classes=[0, 1, 2], choice="fixed", random_state=seed)
+        model.fit(X[rows], y[rows], mean=mean[:, rows])
+        weights.append(model.mean_weights_)
+        errors.append(error_rate(y[test], model.predict(X[test], mean=mean[:, test])))
+        without.append(float("nan"))
+        if n:
+            model = make_classifier("large-margin", classes=[0, 1, 2], choice="fixed", random_state=seed)
+            without[-1] = error_rate(y[test], model.fit(X[rows], y[rows]).predict(X[test]))
+    alone = [error_rate(y[test], one[test]) for one in said]
+    return Outvoted(
+        np.array(OUTVOTED_AT), np.array(weights), np.array(errors), np.array(without), np.array(alone)
     )
 
 
