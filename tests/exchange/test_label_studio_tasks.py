@@ -84,10 +84,15 @@ def test_ones_own_export_taken_in_again_changes_nothing(start: Callable[..., Ses
     session = start()
     answer(session, load_pool("iris"), 16)
     session.refit()
+    tied = next(iter(session.state.training))
+    bob = session.as_annotator("bob")
+    bob.label_item(tied, next(name for name in session.classes if name != session.state.labels[tied]))
+    session.refit()
     labels = import_labels(export_labels(session, "csv"), session.pool, "csv", session.classes)
     votes, n = dict(session.state.votes), len(session.events)
     assert len(labels) == 16
-    for person in (session, session.as_annotator("bob")):
+    assert session.state.undecided == {tied}
+    for person in (session, bob):
         assert person.import_labels(labels, "own.csv") is None
         assert len(session.events) == n and dict(session.state.votes) == votes and not session.stale
     # what differs is taken in, and only that

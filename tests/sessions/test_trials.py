@@ -21,6 +21,7 @@ sys.exit(__main__.main(sys.argv[1:]))
     [
         pytest.param(("crash_session", "reruns"), 5, marks=pytest.mark.slow),
         (("programs",), 2),
+        (("copies",), 3),
         pytest.param(("conditions",), 6, marks=pytest.mark.slow),
         pytest.param(("server",), 1, marks=pytest.mark.slow),
         pytest.param(("browsers",), 5, marks=pytest.mark.slow),

@@ -122,7 +122,7 @@ class Classes(Opened):
                 if name not in known:
                     known[name] = new_key(state, name)
                     self._add(transaction, Event.class_added(known[name], new_name(state, name)))
-            there = {item: code for item, code in state.codes.items() if item not in state.undecided}
+            there = state.codes
             code_of = {name: code for code, name in enumerate(state.classes)}
             new = [(i, name) for i, name in pairs if i not in there or there[i] != code_of.get(name)]
             if not new:

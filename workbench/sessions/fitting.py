@@ -278,7 +278,7 @@ class Fits:
             model = self._stored(learner, found[1], number, items, codes)
             if model is not None:
                 return model
-        return learner.fit(items, codes, number=int(record["stream"]))
+        return learner.fit(items, codes, number=int(record.get("stream", number)))
 
     def made_with(self, number: int) -> Mapping[str, Any]:
         """See `Session.made_with`."""
@@ -420,7 +420,7 @@ class Fits:
         utilities[queue] = np.asarray(given, dtype=np.float64)
         training = dict(zip(items.tolist(), codes.tolist(), strict=True))
         self.problem = ""
-        keys, merged = tuple(record["keys"]), record["merged"]
+        keys, merged = tuple(record["keys"]), record.get("merged", {})
         self._published = Published(model, training, keys, chosen, queue, utilities, merged)
 
     def _stored(

@@ -1,0 +1,161 @@
+"""What a project says does not depend on where it lies or when it was looked at.
+
+Random histories of two people go whole, piecewise, reopened, duplicated, through a bundle, through a backup,
+and, where WORKBENCH_TEST_POSTGRESQL names a server's empty database, through that. Compared are the training
+set as a sequence, every export, and the model of every round.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.trials import Row
+from workbench.errors import InputError
+from workbench.exchange import export_labels, import_labels
+from workbench.exchange.projects import open_bundle, write_project_bundle
+from workbench.sessions import Session
+from workbench.store import Store, fold
+
+EVENTS = 30
+EXPORTS = ("csv", "jsonl", "npz", "label-studio")
+CLASSIFIER = "logistic-regression"
+POOL, OPTIONS = "three-gaussians", {"n_items": 60}
+
+
+def step(session: Session, rng: np.random.Generator) -> None:
+    """One of the things that people do."""
+    items = session.pool.trainable
+    some = [int(i) for i in rng.choice(items[:12], int(rng.integers(1, 4)), replace=False)]
+    names = session.classes
+    name, other = (names[int(i)] for i in rng.integers(0, len(names), 2))
+    doing: list[Callable[[], Any]] = [
+        lambda: session.label_items(some, name),
+        lambda: session.label_item(some[0], name),
+        lambda: session.relabel(some, name),
+        lambda: session.import_labels([(i, name) for i in some], "file"),
+        session.undo,
+        session.undo,
+        session.redo,
+        lambda: session.clear(some[:1]),
+        lambda: session.note(some[0], "a note"),
+        lambda: session.flag(some[0], reason="odd"),
+        lambda: [session.tell(ask.id, name) for ask in session.ask(2)],
+        lambda: session.merge_class(name, other),
+        lambda: session.rename_class(name, f"{name}+"),
+        lambda: session.add_class(f"new {int(rng.integers(3))}"),
+        lambda: session.remove_class(name),
+        session.refit,
+        session.refit,
+    ]
+    with contextlib.suppress(InputError):
+        doing[int(rng.integers(len(doing)))]()
+
+
+def history(store: Store, seed: int) -> Session:
+    """A project of a random history, looked at now and then while it was made."""
+    rng = np.random.default_rng(seed)
+    session = Session.create(
+        POOL, pool_options=OPTIONS, classifier=CLASSIFIER, policy="margin", store=store, annotator="ann"
+    )
+    people = (session, session.as_annotator("bob"))
+    for _ in range(EVENTS):
+        person = people[int(rng.integers(2))]
+        step(person, rng)
+        if rng.random() < 0.5:
+            _ = person.state
+    return session
+
+
+def told(session: Session) -> dict[str, Any]:
+    """All that a project says, in comparable form."""
+    state = session.state
+    rounds = []
+    for record in session.rounds:
+        model = session.model_at(record.number)
+        rounds.append((model.items.tolist(), model.codes.tolist(), np.round(model.probabilities, 9).tolist()))
+    return {
+        "training": list(state.training.items()),
+        "labels": list(state.labels.items()),
+        "votes": [(i, list(votes.items())) for i, votes in state.votes.items()],
+        "classes": list(state.class_names.items()),
+        "rounds": rounds,
+        "evaluation": str(session.evaluation),
+        "stale": session.stale,
+        **{form: export_labels(session, form) for form in EXPORTS if state.labels},
+    }
+
+
+def differences(session: Session, ways: dict[str, Session]) -> list[str]:
+    """What the project says otherwise in another place."""
+    here = told(session)
+    found = []
+    state = fold(session.events)
+    if list(state.training.items()) != here["training"] or list(state.votes) != list(session.state.votes):
+        found.append("folded in one go: another order")
+    for way, other in ways.items():
+        try:
+            there = told(other)
+        except Exception as error:  # a round that is refused is what this looks for
+            found.append(f"{way}: {type(error).__name__}: {error}")
+            continue
+        found += [f"{way}: another {what}" for what in here if here[what] != there[what]]
+    if here["labels"]:
+        n, form = len(session.events), EXPORTS[0]
+        again = import_labels(export_labels(session, form), session.pool, form, session.classes)
+        session.as_annotator("eve").import_labels(again, "own")
+        if len(session.events) != n:
+            found.append("its own export taken in again changes it")
+    return found
+
+
+def run(count: int = 2000, seed: int = 0) -> Row:
+    """Tries `count` histories."""
+    failures: list[str] = []
+    n_rounds = 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["WORKBENCH_HOME"] = str(Path(folder) / "home")
+        server = os.environ.get("WORKBENCH_TEST_POSTGRESQL")
+        used = Store.open(Path(folder) / "used.sqlite")
+        there = None if server is None else Store.open(server)
+        history(used, seed)  # its ids are not those of the histories below
+        for number in range(count):
+            here = Store.open(Path(folder) / f"{number}.sqlite")
+            history(here, seed + 10_000_000 + number % 3)
+            session = history(here, seed * 1_000_003 + number)
+            n_rounds += len(session.rounds)
+            whole = here.whole_project(session.id)
+            places = {
+                "reopened": (here, session.id),
+                "duplicated": (here, here.duplicate_project(session.id, "copy").id),
+            }
+            if there is not None:
+                places["on a server"] = (there, there.restore_project(whole).id)
+            place = Path(folder) / f"bundle-{number}"
+            write_project_bundle(place, session)
+            places["through a bundle"] = (used, open_bundle(place, store=used, name="bundle").id)
+            here.backup(Path(folder) / f"{number}.copy")
+            restored = Store.open(Path(folder) / f"{number}-restored.sqlite")
+            restored.restore(Path(folder) / f"{number}.copy")
+            places["restored"] = (restored, session.id)
+            ways = {
+                way: Session.open(id_, store=store, annotator="ann") for way, (store, id_) in places.items()
+            }
+            failures += [f"history {number}: {line}" for line in differences(session, ways)]
+            for store in (here, restored):
+                store.close()
+        for store in (used, there):
+            if store is not None:
+                store.close()
+    return Row.of(
+        "random histories, looked at, copied, bundled, restored" + (" and on a server" if server else ""),
+        count,
+        failures,
+        counts={"rounds compared": n_rounds},
+    )
