@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from workbench.errors import InputError
-from workbench.exchange import label_table
+from workbench.exchange import label_table, load_model, open_bundle, write_project_bundle
 from workbench.sessions import RunSpec, Session, guessing
 from workbench.sessions.guessing import said_of, weight_words
 from workbench.sessions.operations import Operation
@@ -156,3 +156,20 @@ def test_exports_say_what_the_guess_was(session, path):
     assert [rows[i]["guess"] for i in range(200)] == llm.tolist()
     assert {row["guess_source"] for row in rows.values()} == {"column:llm"}
     assert rows[ask.item]["guess_shown"] is False and rows[3]["guess_shown"] is None
+
+
+def test_a_bundle_goes_on_with_the_guess(session, tmp_path):
+    session.refit()
+    session.change_guesses(["column:llm", "column:noise"])
+    session.label_items([3], "cat")
+    session.refit()
+    write_project_bundle(tmp_path / "bundle", session)
+    there = Store.open(tmp_path / "there.sqlite")
+    again = Session.open(open_bundle(tmp_path / "bundle", store=there).id, store=there)
+    assert [one["source"] for one in again.settings["guesses"]] == ["column:llm", "column:noise"]
+    np.testing.assert_array_equal(again.model.probabilities, session.model.probabilities)
+    rows = pd.read_csv(session.project.pool["name"])
+    saved = load_model(tmp_path / "bundle")
+    features = saved.features(rows)
+    found = saved.probabilities(features, saved.mean(rows, features)[0])
+    np.testing.assert_allclose(found, session.model.probabilities, atol=1e-9)

@@ -349,8 +349,9 @@ def line_through(session: Session, view: View, item: int, column: int, size: int
         grid = np.linspace(low - pad, high + pad, size)
         rows = np.repeat(np.asarray(features[item], dtype=np.float64)[None], size, axis=0)
         rows[:, column] = grid
-        latent = view.model.estimator.predict_latent(rows)
-        p = np.asarray(view.model.estimator.predict_proba(rows))
+        guess = view.model.guess_of(item, len(rows))
+        latent = view.model.estimator.predict_latent(rows, **guess)
+        p = np.asarray(view.model.estimator.predict_proba(rows, **guess))
         name = str(session.pool.feature_map.columns[column])
         return Line(grid, np.asarray(latent.mean), np.asarray(latent.variance), p, name, float(values[item]))
 
@@ -376,7 +377,8 @@ def strongest_feature(session: Session, view: View, item: int, most: int = 200) 
         )
         places = np.arange(len(tried))
         rows[2 * places, tried], rows[2 * places + 1, tried] = low[tried], high[tried]
-        p = np.asarray(view.model.estimator.predict_proba(rows)).reshape(len(tried), 2, -1)
+        guess = view.model.guess_of(item, len(rows))
+        p = np.asarray(view.model.estimator.predict_proba(rows, **guess)).reshape(len(tried), 2, -1)
         return int(tried[np.abs(p[:, 1] - p[:, 0]).sum(axis=1).argmax()])
 
     return cached((session.id, view.key, "strongest feature", item), make)

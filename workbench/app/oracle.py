@@ -71,6 +71,7 @@ class Rival:
         measured: test items the error is measured on; 0 for all.
         seed: of the project: the same test items.
         budget: labels asked for after the start.
+        guess: the sources that the person's fits begin with.
         of: the pool.
         given: the options.
     """
@@ -82,6 +83,7 @@ class Rival:
     measured: int
     seed: int
     budget: int
+    guess: tuple[str, ...]
     of: Pool = field(repr=False, compare=False)
     given: Mapping[str, Any] = field(repr=False, compare=False)
 
@@ -114,7 +116,9 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
     options = with_choice(chosen["classifier"], chosen["options"], "fixed")
     rival = Rival(
         pool.fingerprint, str(chosen["classifier"]), repr(sorted(options.items())), start,
-        int(chosen.get("measured", 0)), int(chosen["seed"]), reach - len(start), pool, options,
+        int(chosen.get("measured", 0)), int(chosen["seed"]), reach - len(start),
+        tuple(one["source"] for one in (session.fitted_with.get("guess") or {}).get("sources", ())),
+        pool, options,
     )  # fmt: skip
     job = manager().compute(session.id, rival, _run_rival, title="Random questions", lane="study")
     found = job.result if job.status == "done" else job.partial
@@ -146,6 +150,7 @@ def _run_rival(job: Job, rival: Rival) -> Points:
             budget=rival.budget,
             batch=2,
             seed=seed,
+            guess=rival.guess or None,
         )
         for done in rounds:
             labels.append(done.n_labelled)

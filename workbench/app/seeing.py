@@ -298,5 +298,7 @@ def _crossed(job: Job, given: Crossing) -> Any:
     from workbench.sessions.model import Learner
 
     model = given.model
-    learner = Learner(model.pool, given.classifier, given.given, seed=given.seed, classes=model.classes)
+    learner = Learner(
+        model.pool, given.classifier, given.given, seed=given.seed, classes=model.classes, mean=model.mean
+    )  # fmt: skip
     return insight.cross_validated(model, learner)

@@ -485,4 +485,4 @@ def _elsewhere(model: FittedModel, features: Array) -> FittedModel:
     none = np.empty(0, dtype=np.int64)
     items = ArrayItems(RowNumbers(len(features)), features, model.pool.feature_map.columns)
     pool = replace(model.pool, features=features, items=items, truth=None, test=None)
-    return replace(model, pool=pool, items=none, codes=none)
+    return replace(model, pool=pool, items=none, codes=none, mean=None, latents=None)

@@ -89,6 +89,10 @@ class FittedModel:
             return {}
         return {"mean": self.mean[:, items]}
 
+    def guess_of(self, item: int, n: int) -> dict[str, Floats]:
+        """What was guessed of an item for n rows made from it, as the estimator takes it; else nothing."""
+        return self._guess(np.full(n, item))
+
     def predict_proba(self, items: Ints) -> Floats:
         """[n, C] class probabilities of some items, computed anew."""
         return np.asarray(self.estimator.predict_proba(self.pool.features[items], **self._guess(items)))

@@ -1,0 +1,82 @@
+"""Pages of a project that begins with a guess and has no label yet, and what cards say of it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.app.test_pages import PAGES, open_page, texts
+from workbench.app import current, mapping, seeing
+from workbench.app.desk import cards
+from workbench.sessions import Session, insight
+
+PETS = ["cat", "dog", "owl"]
+
+
+@pytest.fixture(scope="module")
+def begun(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Session:
+    """A project on two features and a column of a language model, fitted without a label."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=90)
+    X = 1.2 * np.array([[0, 0], [2, 0], [0, 2]])[y] + rng.standard_normal((90, 2))
+    said = np.where(rng.random(90) < 0.8, y, rng.integers(3, size=90))
+    frame = pd.DataFrame({"x": X[:, 0], "z": X[:, 1], "llm_label": np.array(PETS)[said]})
+    path = tmp_path_factory.mktemp("pets") / "pets.csv"
+    frame.to_csv(path, index=False)
+    session = Session.create(
+        str(path), pool_options={"exclude": ["llm_label"]}, classes=PETS, guess=["column:llm_label"],
+        evaluation_share=0.0, uniform_share=0.0, annotator="ann",
+    )  # fmt: skip
+    session.refit()
+    current.keep(session)
+    return session
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_opens_on_a_model_without_a_label(begun: Session, name: str) -> None:
+    test = open_page(name, begun.id)
+    assert test.title[0].value.lower() == name
+    if name == "label":
+        assert "beginning with a guess" in texts(test)
+
+
+def test_a_card_says_what_the_guess_says_and_hides_its_column(begun: Session) -> None:
+    [ask] = begun.ask()
+    card = cards.card(begun, ask, "/{item}")
+    says = pd.read_csv(begun.project.pool["name"])["llm_label"][ask.item]
+    assert card["early"] and card["guess"] and card["differs"] == ""
+    assert card["said"] == [["column llm_label", says, "taken on trust: too few labels to judge it"]]
+    assert "llm_label" not in [row[0] for row in card["face"]["rows"]]
+
+
+def test_made_up_rows_look_like_their_item(begun: Session) -> None:
+    model = begun.model
+    assert model is not None
+    found = insight.decision_regions(model, size=8, name="margin")
+    assert found.probabilities.shape == (8, 8, 3)
+    view = mapping.View(model, ("now",), "")
+    item = 7
+    line = mapping.line_through(begun, view, item, 0, size=401)
+    at = int(np.abs(line.grid - line.at).argmin())
+    own = model.probabilities_of(item)
+    np.testing.assert_allclose(line.probabilities[at], own, atol=0.02)
+
+
+def test_cross_validation_and_disagreement(begun: Session) -> None:
+    frame = pd.read_csv(begun.project.pool["name"])
+    other = begun.as_annotator("ben")
+    said: Any = frame["llm_label"]
+    for name in PETS:
+        other.label_items([i for i in range(36) if said[i] == name], name)
+    other.refit()
+    model = other.model
+    assert model is not None and model.n_labelled == 36
+    job = seeing.cross_validation(other, model)
+    assert job.wait(600) and job.status == "done", job.error
+    _, codes, p = job.result
+    assert (p.argmax(axis=1) == codes).mean() > 0.9  # as it begins with what it is trained to trust
+    wrong = [("column:llm_label", "cat", 0.7)]
+    assert cards._disagreement(wrong, "dog", 36) == "Column llm_label says cat; 36 labels say dog."
+    assert cards._disagreement(wrong, "cat", 36) == "" == cards._disagreement(wrong, "dog", 5)
