@@ -259,6 +259,14 @@ class Overlap(Closed):
     people: Annotated[int, Field(ge=2, le=1_000)]
 
 
+class SaidOfItems(Closed):
+    """Predictions of items that lie in the project."""
+
+    items: list[Item]
+    classes: list[Word]
+    confidence: list[float] | None = None
+
+
 class GuessSource(Closed):
     """Where a guess at the classes comes from."""
 
@@ -266,6 +274,7 @@ class GuessSource(Closed):
     on: bool = True
     mapping: dict[str, Word] = {}
     checksum: Word = ""
+    said: SaidOfItems | None = None
 
 
 class Settings(Document):

@@ -3,7 +3,9 @@
 import pandas as pd
 import pytest
 
+from workbench.cli.labels import change_guesses
 from workbench.cli.values import without_guesses
+from workbench.errors import InputError
 
 
 @pytest.fixture
@@ -32,3 +34,24 @@ def test_columns_of_a_guess_are_left_out(path, given, guess, found):
 
 def test_a_pool_that_is_no_file_is_left_alone():
     assert without_guesses("digits", {"features": "pixels"}, ["column:llm"]) == {"features": "pixels"}
+
+
+def test_a_projects_guesses_are_shown_and_changed(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    from workbench.sessions import Session
+
+    made = Session.create(
+        path, pool_options={"exclude": ["llm", "p_cat", "p_dog", "y"]}, classes=["cat", "dog"]
+    )
+    file = tmp_path / "old.csv"
+    file.write_text("item,prediction,confidence\n0,cat,0.9\n1,dog,0.6\n")
+    change_guesses(made.id, add=["column:llm"], off=[], file=file, model=None)
+    said = capsys.readouterr().out
+    assert "file:old.csv" in said and "column:llm" in said and "the same class in every row" in said
+    change_guesses(made.id, add=[], off=["column:llm"], file=None, model=None)
+    again = Session.open(made.id)
+    assert [(one["source"], one["on"]) for one in again.settings["guesses"]] == [
+        ("file:old.csv", True), ("column:llm", False),
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="does not begin with 'names'"):
+        change_guesses(made.id, add=[], off=["names"], file=None, model=None)

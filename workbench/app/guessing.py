@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from workbench.app import uploads
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.sessions.guessing import source_words, takes_guess, weight_words
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from workbench.sessions.guessing import SourceReport
 
 _PROBLEM = "guesses-problem"
+_FILES = "guesses-files"
 _MIXED = 3
 
 
@@ -42,6 +44,7 @@ def dialog(session: Session) -> None:
             "There is none: the model begins with nothing, and the first questions are spread over the pool."
         )
     _another(session, [one.source for one in found])
+    _file(session)
     if _PROBLEM in st.session_state:
         st.error(verbatim(st.session_state.pop(_PROBLEM)), icon=":material/error:")
 
@@ -85,6 +88,27 @@ def _another(session: Session, there: list[str]) -> None:
             "One more", offered, format_func=source_words, key="guess-chosen", width="stretch"
         )
         st.button("Add", key="guess-add", icon=":material/add:", on_click=_add, args=(session, chosen))
+
+
+def _file(session: Session) -> None:
+    """Predictions that another tool wrote to a file."""
+    file = st.file_uploader(
+        "Predictions of another tool",
+        type=["csv", "tsv", "parquet", "jsonl", "json"],
+        key=f"guess-file-{st.session_state.get(_FILES, 0)}",
+        max_upload_size=uploads.most_bytes() >> 20,
+        help="A table with the columns id and prediction, and maybe confidence; or Label Studio's tasks with "
+        "predictions. They are a guess, never labels.",
+    )
+    if file is not None:
+        from workbench.exchange import read_predictions
+
+        try:
+            session.add_guess(f"file:{file.name}", read_predictions(file.getvalue(), file.name, session.pool))
+        except InputError as error:
+            st.session_state[_PROBLEM] = str(error)
+        st.session_state[_FILES] = st.session_state.get(_FILES, 0) + 1  # an empty box again
+        st.rerun(scope="fragment")
 
 
 def _switch(session: Session, source: str, on: bool) -> None:

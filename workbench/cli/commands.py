@@ -402,6 +402,25 @@ def import_project(
     import_file(project, file, format)
 
 
+@app.command("guess")
+def guess_command(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SOURCE", help="Begin with names, column:NAME, columns:p_* too."),
+    ] = None,
+    off: Annotated[list[str] | None, typer.Option(metavar="SOURCE", help="Use this one no more.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Predictions of another tool: id and prediction, maybe confidence.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="A bundle whose model predicts this pool.")] = None,
+) -> None:
+    """What a project begins with, how far each is trusted; add or switch off a source."""
+    from workbench.cli.labels import change_guesses
+
+    change_guesses(project, add=add or (), off=off or (), file=file, model=model)
+
+
 @app.command()
 def relocate(
     project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],

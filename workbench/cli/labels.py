@@ -257,6 +257,46 @@ def import_file(project: str, file: Path, format: str | None) -> None:
     )
 
 
+def change_guesses(
+    project: str, *, add: Sequence[str], off: Sequence[str], file: Path | None, model: Path | None
+) -> None:
+    """Change a project's guesses where something is given, and print what each is worth."""
+    from workbench.cli.values import print_table
+    from workbench.exchange import predictions_of, read_predictions
+    from workbench.pools.formats.files import File
+    from workbench.sessions.guessing import weight_words
+
+    session = _open(project)
+    if file is not None:
+        said = read_predictions(File.of(file).content(), file.name, session.pool)
+        session.add_guess(f"file:{file.name}", said)
+    if model is not None:
+        session.add_guess(f"model:{model.resolve().name}", predictions_of(model, session.pool))
+    now = list(session.settings.get("guesses") or ())
+    known = {str(one["source"]) for one in now}
+    for source in off:
+        if source not in known:
+            raise InputError(
+                f"The project does not begin with {source!r}. It has: {', '.join(known) or 'none'}."
+            )
+    if add or off:
+        kept = [{**one, "on": False} if one["source"] in off else one for one in now]
+        session.change_guesses([*kept, *(one for one in add if one not in known)])
+    n = 0 if session.model is None else session.model.n_labelled
+    rows = [
+        (
+            one.source,
+            "on" if one.on else "off",
+            "-" if one.weight is None else f"{one.weight:.2f}",
+            weight_words(one.weight, n),
+            "-" if one.agreement is None else f"{one.agreement.right} of {one.agreement.n}",
+            "; ".join(one.notes),
+        )
+        for one in session.guess_report()
+    ]
+    print_table(("source", "used", "weight", "trust", "right on labels", "notes"), rows)
+
+
 def _open(project: str) -> Session:
     from workbench.sessions import Session
 

@@ -14,6 +14,7 @@ from workbench.exchange.history import CARRIED_BY, is_history, read_history
 from workbench.exchange.imports import IMPORTS, import_labels
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
+from workbench.exchange.predictions import predictions_of, read_predictions
 from workbench.exchange.projects import (
     Wanted,
     is_project_bundle,
@@ -42,8 +43,10 @@ __all__ = [
     "load_model",
     "may_be_written",
     "open_bundle",
+    "predictions_of",
     "read_bundle",
     "read_history",
+    "read_predictions",
     "save_model",
     "wanted_by",
     "write_labels",

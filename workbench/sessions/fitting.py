@@ -324,6 +324,7 @@ class Fits:
     def _learner_of(self, chosen: Mapping[str, Any], classes: tuple[str, ...]) -> Learner:
         key = (chosen["classifier"], chosen["options"], classes, chosen["guess"])
         if self._learner is None or self._learner[0] != key:
+            self.guesses.remember(self._project.settings())
             settings = self._project.record.settings
             made = Learner(
                 self._project.pool,

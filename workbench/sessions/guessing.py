@@ -13,7 +13,16 @@ import numpy as np
 from workbench.arrays import Floats
 from workbench.classifiers import protocols
 from workbench.errors import InputError
-from workbench.guesses import Agreement, Guess, classes_in, guess_of, guesses_of, sources_of_columns, stacked
+from workbench.guesses import (
+    Agreement,
+    Guess,
+    classes_in,
+    guess_of,
+    guesses_of,
+    of_classes,
+    sources_of_columns,
+    stacked,
+)
 from workbench.pools.pool import Pool
 from workbench.store import ProjectState
 
@@ -148,6 +157,8 @@ def source_words(source: str) -> str:
     kind, _, name = source.partition(":")
     if source == "names":
         return "the classes' names"
+    if kind in ("file", "model"):
+        return f"{kind} {name}"
     return f"columns {name}" if kind == "columns" else f"column {name}" if kind == "column" else source
 
 
@@ -201,6 +212,13 @@ def checked_sources(given: Any, pool: Pool, classes: Sequence[str]) -> list[dict
         if any(other["source"] == source for other in out):
             raise InputError(f"The guess {source!r} is given twice.")
         made: dict[str, Any] = {"source": source, "on": on}
+        said = entry.get("said")
+        if said is not None:
+            guess = _guess_said(source, said, len(pool), classes, entry.get("mapping"))
+            out.append(made | {"said": said, "checksum": _checksum(guess)} | (
+                {"mapping": dict(entry["mapping"])} if entry.get("mapping") else {}
+            ))  # fmt: skip
+            continue
         mapping = {str(k): str(v) for k, v in dict(entry.get("mapping") or {}).items()}
         if mapping:
             made["mapping"] = mapping
@@ -213,6 +231,35 @@ def checked_sources(given: Any, pool: Pool, classes: Sequence[str]) -> list[dict
     if len(out) > MOST:
         raise InputError(f"A project starts from at most {MOST} guesses; got {len(out)}.")
     return out
+
+
+def as_said(predictions: Sequence[tuple[int, str, float | None]]) -> dict[str, Any]:
+    """Predictions of items as a project records them.
+
+    Args:
+        predictions: (item, class, confidence or None).
+    """
+    said: dict[str, Any] = {
+        "items": [int(item) for item, _, _ in predictions],
+        "classes": [str(name) for _, name, _ in predictions],
+    }
+    if all(sure is not None for _, _, sure in predictions):
+        said["confidence"] = [float(sure or 0.0) for _, _, sure in predictions]
+    return said
+
+
+def _guess_said(
+    source: str, said: Mapping[str, Any], n: int, classes: Sequence[str], mapping: Any = None
+) -> Guess:
+    """The guess of a source whose predictions lie in the project."""
+    names: list[Any] = [None] * n
+    sure: list[Any] | None = [None] * n if "confidence" in said else None
+    for place, (item, name) in enumerate(zip(said["items"], said["classes"], strict=True)):
+        if 0 <= item < n:
+            names[item] = name
+            if sure is not None:
+                sure[item] = said["confidence"][place]
+    return of_classes(names, classes, confidence=sure, mapping=mapping, source=source)
 
 
 def takes_guess(classifier: Any) -> bool:
@@ -243,12 +290,21 @@ class Guesses:
         self._pool = pool
         self._made: dict[str, Guess | str] = {}
         self._takes: dict[str, bool] = {}
+        self._said: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._lock = threading.Lock()
+
+    def remember(self, settings: Mapping[str, Any]) -> None:
+        """Take up predictions that lie in the project, by their source and checksum."""
+        for one in settings.get("guesses") or ():
+            if "said" in one:
+                self._said[str(one["source"]), str(one["checksum"])] = one["said"]
 
     def chosen(self, settings: Mapping[str, Any], state: ProjectState) -> dict[str, Any]:
         """What the next fit starts from: {"sources", "guidance"}; empty where that is nothing."""
+        self.remember(settings)
         sources = [
             {name: one[name] for name in ("source", "mapping") if name in one}
+            | ({"checksum": one["checksum"]} if "said" in one else {})
             for one in settings.get("guesses") or ()
             if one.get("on", True)
         ]
@@ -266,6 +322,7 @@ class Guesses:
 
     def now(self, settings: Mapping[str, Any], state: ProjectState) -> list[SourceNow]:
         """Every source of the project with what it says, also those that are switched off."""
+        self.remember(settings)
         found = []
         for one in settings.get("guesses") or ():
             made = self._of(one, state.classes, _guidance(state))
@@ -300,9 +357,13 @@ class Guesses:
                 return self._made[key]
         made: Guess | str
         try:
-            made = guess_of(
-                str(one["source"]), self._pool, classes, guidance=guidance, mapping=one.get("mapping")
-            )
+            said = self._said.get((str(one["source"]), str(one.get("checksum", ""))))
+            if said is not None:
+                made = _guess_said(str(one["source"]), said, len(self._pool), classes, one.get("mapping"))
+            else:
+                made = guess_of(
+                    str(one["source"]), self._pool, classes, guidance=guidance, mapping=one.get("mapping")
+                )
         except InputError as error:
             made = str(error)
         with self._lock:
@@ -315,7 +376,10 @@ class Guesses:
 def _key(one: Mapping[str, Any], classes: Sequence[str], guidance: Mapping[str, str] | None) -> str:
     source = str(one["source"])
     said = sorted((guidance or {}).items()) if source == "names" else ()
-    return repr((source, sorted((one.get("mapping") or {}).items()), tuple(classes), said))
+    mapping = sorted((one.get("mapping") or {}).items())
+    return repr(
+        (source, str(one.get("checksum", "")) if ":" in source else "", mapping, tuple(classes), said)
+    )
 
 
 def _guidance(state: ProjectState) -> dict[str, str]:

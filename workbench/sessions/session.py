@@ -13,7 +13,7 @@ from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
-from workbench.sessions.guessing import checked_sources, takes_guess
+from workbench.sessions.guessing import as_said, checked_sources, takes_guess
 from workbench.sessions.labelling import Labelling
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
@@ -212,6 +212,24 @@ class Session(Labelling, Classes):
         if made == list(now.get("guesses") or ()):
             return None
         return self._record(Event.guesses_changed(made))
+
+    def add_guess(self, source: str, predictions: Sequence[tuple[int, str, float | None]]) -> Event | None:
+        """Begin with what another tool or an older model says of the items; kept in the project.
+
+        Args:
+            source: what it is called, "file:NAME" or "model:NAME"; one of the same name is replaced.
+            predictions: (item, class, confidence or None), as `exchange.read_predictions` gives them.
+
+        Returns:
+            The recorded event, or None when nothing changes.
+
+        Raises:
+            InputError: predictions that name none of the classes, or a classifier that takes no guess.
+        """
+        if source.partition(":")[0] not in ("file", "model") or not source.partition(":")[2]:
+            raise InputError(f"Predictions are called file:NAME or model:NAME; got {source!r}.")
+        others = [one for one in self.settings.get("guesses") or () if one["source"] != source]
+        return self.change_guesses([*others, {"source": source, "on": True, "said": as_said(predictions)}])
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
