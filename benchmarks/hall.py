@@ -1,0 +1,301 @@
+"""A hall full of people at one desk: from the answer sent to its acknowledgement, and what became of each.
+
+The clients speak as the desk's page does, from this process; the server has its own. Each person thinks for a
+while (exponential times of a given mean), answers the card on screen and asks for the next one. The server
+fits while they answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import random
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.driving import Server, own_home
+
+AHEAD = 4  # cards in a browser, the one on screen among them
+ANSWERED, P50, P95, P99 = 0.97, 30.0, 150.0, 400.0
+"""Wanted: the share of what was offered, and milliseconds."""
+FEATURES, CLASSES = 10, "abcd"
+
+
+@dataclass
+class Person:
+    """What one person did.
+
+    Attributes:
+        name: theirs.
+        waited: milliseconds from each answer to its acknowledgement.
+        said: id of each operation -> (item, class, what became of it).
+        offered: answers that they would have given, had none waited.
+        ages: labels given since the fit of the model that each question was chosen by.
+    """
+
+    name: str
+    waited: list[float] = field(default_factory=list)
+    said: dict[str, tuple[int, str, str]] = field(default_factory=dict)
+    offered: int = 0
+    ages: list[int] = field(default_factory=list)
+
+
+def _table(path: Path, n: int) -> None:
+    """A table of n rows of four classes."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, len(CLASSES), n)
+    rows = rng.normal(size=(n, FEATURES)) + 1.5 * rng.normal(size=(len(CLASSES), FEATURES))[codes]
+    head = ",".join(f"x{i}" for i in range(FEATURES))
+    lines = [f"{','.join(f'{v:.3f}' for v in row)},{CLASSES[c]}" for row, c in zip(rows, codes, strict=True)]
+    path.write_text("\n".join([f"{head},class", *lines]))
+
+
+def _made(folder: Path, n_items: int, classifier: str) -> tuple[str, dict[int, str]]:
+    """A project with a first model; its id and the items' classes."""
+    from workbench.sessions import ArrayOracle, Session
+
+    table = folder / "table.csv"
+    _table(table, n_items)
+    session = Session.create(
+        str(table), pool_options={"target": "class"}, classifier=classifier, policy="margin", annotator="host"
+    )
+    oracle = ArrayOracle(session.pool)
+    for item in session.pool.trainable[:40].tolist():
+        session.label_item(item, oracle(item))
+    session.refit()
+    pool = session.pool
+    assert pool.truth is not None
+    return session.id, {i: pool.classes[int(c)] for i, c in enumerate(pool.truth.tolist())}
+
+
+def _sit(
+    person: Person,
+    url: str,
+    project: str,
+    token: str,
+    truth: dict[int, str],
+    times: tuple[float, float],
+    rate: float,
+) -> None:
+    """Answer at a rate from one moment to another."""
+    begin, end = times
+    rng = random.Random(person.name)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
+    model: Any = None
+
+    def sync(body: dict[str, Any]) -> dict[str, Any]:
+        nonlocal connection
+        headers = {"content-type": "application/json", "x-desk-token": token}
+        for _ in range(5):
+            try:
+                connection.request("POST", f"/api/desk/{project}/sync", json.dumps(body), headers)
+                answer = connection.getresponse()
+                document: dict[str, Any] = json.loads(answer.read())
+                if answer.status == 200:
+                    return document
+            except (OSError, http.client.HTTPException, ValueError):
+                connection.close()
+                connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
+            time.sleep(0.2)
+        raise RuntimeError(f"the desk did not answer {person.name}")
+
+    def taken(reply: dict[str, Any]) -> None:
+        nonlocal queue, model
+        away = {*reply["gone"], *reply["released"]}
+        queue = [card for card in queue if card["ask"] not in away] + reply["queue"]
+        model = reply["numbers"]["model"]
+        person.ages.append(reply["numbers"]["labelled"] - reply["numbers"]["learned"])
+
+    queue: list[dict[str, Any]] = []
+    taken(sync({"want": AHEAD, "have": [], "model": None}))
+    person.ages.clear()
+    due = begin + rng.expovariate(rate)
+    while due < end:
+        time.sleep(max(0.0, due - time.monotonic()))
+        person.offered += 1
+        if time.monotonic() >= end:
+            due += rng.expovariate(rate)
+            continue
+        if not queue:
+            taken(sync({"want": AHEAD, "have": [], "model": model}))
+        else:
+            card = queue.pop(0)
+            one = {
+                "op": secrets.token_hex(8),
+                "kind": "label",
+                "ask": card["ask"],
+                "item": card["item"],
+                "class": truth[card["item"]],
+                "person": person.name,
+                "project": project,
+            }
+            body = {
+                "ops": [one],
+                "want": max(0, AHEAD - len(queue)),
+                "have": [c["ask"] for c in queue],
+                "screen": queue[0]["ask"] if queue else "",
+                "model": model,
+            }
+            struck = time.monotonic()
+            reply = sync(body)
+            person.waited.append(1000 * (time.monotonic() - struck))
+            (ack,) = reply["acks"]
+            person.said[one["op"]] = (card["item"], truth[card["item"]], ack["status"])
+            taken(reply)
+        due += rng.expovariate(rate)
+    connection.close()
+
+
+def _wrong(project: str, people: list[Person]) -> tuple[int, int, int]:
+    """Answers that were acknowledged and are not there, are there twice, or say something else."""
+    from workbench.store import Store
+
+    store = Store.open()
+    found: dict[str, list[tuple[int | None, str, str]]] = {}
+    for event in store.events(project):
+        if event.operation is not None:
+            found.setdefault(event.operation, []).append(
+                (event.item, str(event.payload.get("class")), event.annotator)
+            )
+    lost = doubled = wrong = 0
+    for person in people:
+        for operation, (item, label, status) in person.said.items():
+            there = found.get(operation, [])
+            lost += status == "saved" and not there
+            doubled += len(there) > 1
+            wrong += any(one != (item, label, person.name) for one in there)
+    store.close()
+    return lost, doubled, wrong
+
+
+@contextmanager
+def _without_database() -> Iterator[None]:
+    before = os.environ.pop("WORKBENCH_DATABASE_URL", None)
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ["WORKBENCH_DATABASE_URL"] = before
+
+
+def hall(
+    n_people: int = 50,
+    rate: float = 1.0,
+    seconds: float = 60.0,
+    n_items: int = 20_000,
+    classifier: str = "logistic-regression",
+    database: str = "",
+) -> dict[str, Any]:
+    """One hall.
+
+    Args:
+        n_people: who sit in it.
+        rate: answers a second and person, as offered.
+        seconds: how long.
+        n_items: of the table.
+        classifier: that learns from them.
+        database: URL of an empty PostgreSQL database; "" is SQLite.
+
+    Returns:
+        What was measured: answers, offered, p50, p95, p99 (ms), lost, doubled, wrong, age (median),
+        megabytes, cpu (processors that the server took), and what was asked for.
+    """
+    with tempfile.TemporaryDirectory() as name, _without_database(), own_home(Path(name)):
+        if database:
+            os.environ["WORKBENCH_DATABASE_URL"] = database
+        project, truth = _made(Path(name), n_items, classifier)
+        environment = {"WORKBENCH_DATABASE_URL": database} if database else {}
+        server = Server(Path(name), environment).start()
+        try:
+            from workbench.app.desk import tokens
+
+            people = [Person(f"person {i}") for i in range(n_people)]
+            begin = time.monotonic() + 3.0 + 0.05 * n_people
+            times = (begin, begin + seconds)
+            with ThreadPoolExecutor(n_people) as seats:
+                sitting = [
+                    seats.submit(
+                        _sit, one, server.url, project, tokens.issue(project, one.name), truth, times, rate
+                    )
+                    for one in people
+                ]
+                time.sleep(max(0.0, begin - time.monotonic()))
+                busy = server.seconds
+                for seat in sitting:
+                    seat.result()
+            busy = server.seconds - busy
+            megabytes = server.megabytes
+        finally:
+            server.stop()
+        lost, doubled, wrong = _wrong(project, people)
+    waited = np.array([ms for one in people for ms in one.waited] or [np.nan])
+    n = sum(len(one.waited) for one in people)
+    p50, p95, p99 = np.percentile(waited, [50, 95, 99])
+    return {
+        "people": n_people,
+        "rate": rate,
+        "seconds": seconds,
+        "database": "PostgreSQL" if database else "SQLite",
+        "offered": sum(one.offered for one in people),
+        "answers": n,
+        "a second": n / seconds,
+        "p50": float(p50),
+        "p95": float(p95),
+        "p99": float(p99),
+        "lost": lost,
+        "doubled": doubled,
+        "wrong": wrong,
+        "age": float(np.median([age for one in people for age in one.ages] or [np.nan])),
+        "megabytes": megabytes,
+        "cpu": busy / seconds,
+    }
+
+
+def line(found: dict[str, Any]) -> str:
+    """A row of the table."""
+    return (
+        f"| {found['people']} x {found['rate']:g}/s | {found['database']} | {found['a second']:.1f} of "
+        f"{found['offered'] / found['seconds']:.1f} | {found['p50']:.0f} | {found['p95']:.0f} | "
+        f"{found['p99']:.0f} | {found['lost']}, {found['doubled']}, {found['wrong']} | {found['age']:.0f} | "
+        f"{found['megabytes']:.0f} | {found['cpu']:.2f} |"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Print a row for each hall; 1 where an answer was lost, doubled or wrong, or a goal was missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks hall", description=__doc__)
+    parser.add_argument("--people", type=int, nargs="+", default=[1, 20, 50])
+    parser.add_argument("--rate", type=float, default=1.0, help="answers a second and person")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--items", type=int, default=20_000)
+    parser.add_argument("--classifier", default="logistic-regression")
+    parser.add_argument("--database", default="", help="URL of an empty PostgreSQL database; SQLite without")
+    parser.add_argument("--quick", action="store_true", help="five people for five seconds")
+    given = parser.parse_args(arguments)
+    if given.quick:
+        given.people, given.seconds, given.items = [5], 5.0, 2_000
+    print(
+        "| people | database | answers a second of those offered | p50 ms | p95 ms | p99 ms | "
+        "lost, doubled, wrong | labels since the model's fit, median | server MB | processors |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        sep="\n",
+    )
+    missed = False
+    for people in given.people:
+        found = hall(people, given.rate, given.seconds, given.items, given.classifier, given.database)
+        print(line(found), flush=True)
+        missed |= bool(found["lost"] or found["doubled"] or found["wrong"])
+        missed |= found["answers"] < ANSWERED * found["offered"]
+        missed |= found["p50"] > P50 or found["p95"] > P95 or found["p99"] > P99
+    return 1 if missed else 0
