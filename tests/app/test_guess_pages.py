@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from tests.app.test_pages import PAGES, open_page, texts
-from workbench.app import current, mapping, seeing
+from workbench.app import current, mapping, review, seeing
 from workbench.app.desk import cards
 from workbench.sessions import Session, insight
+from workbench.sessions.operations import Operation
 
 PETS = ["cat", "dog", "owl"]
 
@@ -80,3 +81,40 @@ def test_cross_validation_and_disagreement(begun: Session) -> None:
     wrong = [("column:llm_label", "cat", 0.7)]
     assert cards._disagreement(wrong, "dog", 36) == "Column llm_label says cat; 36 labels say dog."
     assert cards._disagreement(wrong, "cat", 36) == "" == cards._disagreement(wrong, "dog", 5)
+
+
+def test_maps_show_where_the_model_left_its_guess(begun: Session) -> None:
+    model = begun.model
+    assert model is not None and model.mean is not None
+    assert mapping.measures_for(model)[insight.AGAINST_GUESS] == "Disagreement with the guess"
+    assert "0 to 1" in mapping.words_of(insight.AGAINST_GUESS)
+    found = insight.measure(model, insight.AGAINST_GUESS)
+    said = model.mean[0].argmax(axis=1)
+    np.testing.assert_allclose(found, 1 - model.probabilities[np.arange(90), said])
+    bare = Session.create("iris", annotator="ann")
+    bare.label_items([int(i) for i in bare.pool.trainable[:3]], bare.classes[0])
+    bare.label_items([int(i) for i in bare.pool.trainable[3:6]], bare.classes[1])
+    bare.refit()
+    assert bare.model is not None and insight.AGAINST_GUESS not in mapping.measures_for(bare.model)
+
+
+def test_who_is_led_by_the_guess_is_said_after_ten_labels_of_each(begun: Session) -> None:
+    me = begun.as_annotator("cat")
+    for number in range(24):
+        [ask] = me.ask()
+        shown = number % 2 == 0
+        guessed = me.state.class_names[ask.guess[0][0]]
+        label = guessed if shown or number % 4 == 1 else next(name for name in PETS if name != guessed)
+        made = Operation(
+            f"led{number}", "label", ask=ask.id, item=ask.item, label=label, more={"guess_shown": shown}
+        )
+        [done] = me.tell_many([made])
+        assert done.status == "saved"
+    found = review.led(me.events, me.state, "cat")
+    assert found == ((12, 12), (6, 12))
+    words = review.led_words(found)
+    assert "12 of 12 (100 %), with it hidden in 6 of 12 (50 %)" in words
+    assert review.led_words(review.Led((9, 9), (6, 12))) == ""
+    assert review.led(me.events, me.state, "ann") == ((0, 0), (0, 0))
+    me.undo()
+    assert review.led(me.events, me.state, "cat") == ((12, 12), (6, 11))

@@ -595,7 +595,7 @@ def start(
         typed = st.text_area(
             "Classes, one a line",
             key="typed-classes",
-            placeholder=example,
+            placeholder="Left empty: those that the guess names" if guesses else example,
             height=120,
             max_chars=20_000,
             help="May stay empty: classes can be named while labelling, and more can be added then."

@@ -74,9 +74,12 @@ def measures_for(model: FittedModel) -> dict[str, str]:
 def words_of(measure: str) -> str:
     """What a high value of a measure means, with its unit."""
     from workbench.policies import POLICIES
+    from workbench.sessions.insight import AGAINST_GUESS
 
     if measure == CLASS_VARIANCE:
         return "of one class's latent function"
+    if measure == AGAINST_GUESS:
+        return "the model's probability that what it began with is wrong, 0 to 1"
     entry = POLICIES[measure]
     return "; ".join(filter(None, (entry.unit, f"high: {entry.high}" if entry.high else entry.summary)))
 

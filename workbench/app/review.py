@@ -7,7 +7,7 @@ import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from workbench.metrics import Agreement, cohen_kappa, fleiss_kappa, label_errors
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
-    from workbench.sessions import ProjectState, Session
+    from workbench.sessions import Event, ProjectState, Session
     from workbench.sessions.model import FittedModel
 
 WHY = {
@@ -36,6 +36,7 @@ WHY = {
 }
 LABELLED, SKIPPED, UNSURE, OPEN = "labelled", "skipped", "unsure", "open"
 SIDE = 56  # pixels of a small picture
+LED_FROM = 10  # labels of each kind, before which nothing is said of who is led
 _SUMMARY = 160  # characters
 _COLUMNS = 6
 _PICTURES: OrderedDict[tuple[str, int], str] = OrderedDict()
@@ -470,6 +471,58 @@ def second_looks(state: ProjectState, person: str) -> tuple[Agreement | None, li
             second.append(after)
     differ = [item for item, a, b in zip(items, first, second, strict=True) if a != b]
     return (cohen_kappa(first, second) if items else None), differ
+
+
+class Led(NamedTuple):
+    """How often a person's labels are what the model guessed.
+
+    Attributes:
+        shown: (the same, all) of the labels given with the guess on screen.
+        hidden: the same of those given without.
+    """
+
+    shown: tuple[int, int]
+    hidden: tuple[int, int]
+
+
+def led(events: Iterable[Event], state: ProjectState, person: str) -> Led:
+    """Whether a person's labels follow the guess more where they see it.
+
+    Args:
+        events: of the project.
+        state: its fold.
+        person: whose labels.
+    """
+    standing = {vote.event for votes in state.votes.values() for vote in votes.values()}
+    counts = {True: [0, 0], False: [0, 0]}
+    for event in events:
+        payload = event.payload
+        if event.kind != "label" or event.annotator != person or "guess_shown" not in payload:
+            continue
+        ask = state.asks.get(str(payload.get("ask", "")))
+        guess = payload.get("guess") or (None if ask is None else ask.details.get("guess"))
+        # an item for measuring shows nothing either way
+        if (
+            event.id not in standing
+            or not guess
+            or (ask is not None and ask.role in ("evaluation", "second"))
+        ):
+            continue
+        same = state.resolve(str(guess[0][0])) == state.resolve(str(payload["class"]))
+        counts[bool(payload["guess_shown"])][0] += same
+        counts[bool(payload["guess_shown"])][1] += 1
+    return Led((counts[True][0], counts[True][1]), (counts[False][0], counts[False][1]))
+
+
+def led_words(found: Led) -> str:
+    """Both shares in a sentence; "" before there are ten labels of each."""
+    if min(found.shown[1], found.hidden[1]) < LED_FROM:
+        return ""
+    shares = [f"{same} of {n} ({percent(same / n, 0)})" for same, n in (found.shown, found.hidden)]
+    return (
+        f"With the guess on screen your label was the guess in {shares[0]}, with it hidden in {shares[1]}. "
+        "The items differ, so a small gap says nothing; a large one says that the guess leads you."
+    )
 
 
 # --- people ---------------------------------------------------------------------------------------

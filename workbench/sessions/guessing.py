@@ -159,6 +159,8 @@ def source_words(source: str) -> str:
         return "the classes' names"
     if kind in ("file", "model"):
         return f"{kind} {name}"
+    if kind == "column":
+        name = name.replace(":", " with ", 1)
     return f"columns {name}" if kind == "columns" else f"column {name}" if kind == "column" else source
 
 

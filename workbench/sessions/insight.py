@@ -194,6 +194,10 @@ def run_model(spec: RunSpec, pool: Pool, rounds: Sequence[Round], number: int) -
     return learner.fit(items, codes, number=number)
 
 
+AGAINST_GUESS = "against-guess"
+"""A measure of a model that began with a guess: how far it has left that."""
+
+
 def measures_of(model: FittedModel) -> dict[str, str]:
     """The measures a map can be coloured by: policy name -> title.
 
@@ -201,7 +205,8 @@ def measures_of(model: FittedModel) -> dict[str, str]:
         model: policies that need latents are left out where it has none.
     """
     latent = model.latent is not None
-    return {
+    own = {AGAINST_GUESS: "Disagreement with the guess"} if model.mean is not None else {}
+    return own | {
         entry.name: entry.title
         for entry in POLICIES.values()
         if entry.kind == "policy"
@@ -216,7 +221,8 @@ def measure(model: FittedModel, name: str) -> Floats:
 
     Args:
         model: of the round.
-        name: of a policy, or "variance:CLASS" for the latent variance of one class.
+        name: of a policy; "variance:CLASS" for the latent variance of one class; or `AGAINST_GUESS`, the
+            probability that none of the classes is right which the guesses name, 0 where there is no guess.
 
     Returns:
         [N].
@@ -224,6 +230,12 @@ def measure(model: FittedModel, name: str) -> Floats:
     Raises:
         InputError: no such measure, or one the model cannot serve.
     """
+    if name == AGAINST_GUESS:
+        if model.mean is None:
+            raise InputError("This model began with no guess.")
+        said = model.mean.sum(axis=0)  # of several alike: what they were before any label
+        p = model.probabilities[np.arange(len(said)), said.argmax(axis=1)]
+        return np.where((said != 0).any(axis=1), 1.0 - p, 0.0)
     kind, colon, which = name.partition(":")
     if kind == "variance" and colon and which in model.classes:
         if model.latent is None:
