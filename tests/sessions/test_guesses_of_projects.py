@@ -173,3 +173,22 @@ def test_a_bundle_goes_on_with_the_guess(session, tmp_path):
     features = saved.features(rows)
     found = saved.probabilities(features, saved.mean(rows, features)[0])
     np.testing.assert_allclose(found, session.model.probabilities, atol=1e-9)
+
+
+def test_names_that_are_no_class_are_mapped(session):
+    said = [(0, "cat", None), (1, "hound", None), (2, "hound", None), (3, "kitten", None)]
+    session.add_guess("file:other.csv", said)
+    found = session.guess_report()[-1]
+    assert found.unknown == ("hound", "kitten") and found.n_known == 1
+    now = [
+        {**one, "mapping": {"hound": "dog"}} if one["source"] == "file:other.csv" else one
+        for one in session.settings["guesses"]
+    ]
+    session.change_guesses(now)
+    found = session.guess_report()[-1]
+    assert found.unknown == ("kitten",) and found.n_known == 3 and found.mapping == {"hound": "dog"}
+    now[-1] = {**now[-1], "mapping": {}}
+    session.change_guesses(now)
+    assert session.guess_report()[-1].n_known == 1
+    session.refit()
+    assert session.model.mean.shape == (2, 200, 3)

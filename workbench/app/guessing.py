@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _PROBLEM = "guesses-problem"
 _FILES = "guesses-files"
 _MIXED = 3
+_MAPPED = 8  # names that are asked about
 
 
 def dialog(session: Session) -> None:
@@ -74,8 +75,40 @@ def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on
     if one.mixed:
         errors = "; ".join(f"{verbatim(b, 40)} for {verbatim(a, 40)} ({k})" for a, b, k in one.mixed[:_MIXED])
         st.caption(f"It says {errors}")
+    if one.unknown or one.mapping:
+        _mapping(session, one, place)
     for note in one.notes:
         st.caption(f":material/info: {verbatim(note)}")
+
+
+def _mapping(session: Session, one: SourceReport, place: int) -> None:
+    """Which class each name stands for that is none."""
+    names = list(dict.fromkeys((*one.mapping, *one.unknown)))[:_MAPPED]
+    with st.container(horizontal=True, key=f"guess-mapping-{place}", gap="small"):
+        for name in names:
+            key = f"guess-map-{session.id}-{one.source}-{name}"
+            st.selectbox(
+                f"{verbatim(name, 30)} stands for",
+                ["", *session.classes],
+                index=([*session.classes].index(now) + 1)
+                if (now := one.mapping.get(name, "")) in session.classes
+                else 0,
+                format_func=lambda c: c or "no class",
+                key=key,
+                width=220,
+                on_change=_map,
+                args=(session, one, name, key),
+            )
+
+
+def _map(session: Session, one: SourceReport, name: str, key: str) -> None:
+    mapping = {**one.mapping, name: st.session_state[key]}
+    if not mapping[name]:
+        del mapping[name]
+    now = list(session.settings.get("guesses") or ())
+    _change(
+        session, [{**other, "mapping": mapping} if other["source"] == one.source else other for other in now]
+    )
 
 
 def _another(session: Session, there: list[str]) -> None:

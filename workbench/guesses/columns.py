@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -80,7 +81,8 @@ def of_classes(
         k = np.clip(sure[known], FLOOR, 1.0 - FLOOR)
         scores[known] = np.log((1.0 - k) / max(C - 1, 1))[:, None]
         scores[known, found[known]] = np.log(k)
-    return Guess.of_scores(source, scores, known, (*notes, *_missing(known)))
+    made = Guess.of_scores(source, scores, known, (*notes, *_missing(known)))
+    return replace(made, unknown=tuple(name for name, _ in sorted(strange.items(), key=_most)))
 
 
 def of_probabilities(

@@ -41,12 +41,14 @@ class Guess:
         values: [N, C] standardised, columns by class code; a row of zeros is an item without a guess.
         notes: what was seen to on the way, for people.
         deviation: what the scores were divided by; 1 where they were given on this scale.
+        unknown: names in it that are no class, most frequent first: for a mapping.
     """
 
     source: str
     values: Floats
     notes: tuple[str, ...] = ()
     deviation: float = 1.0
+    unknown: tuple[str, ...] = ()
 
     @classmethod
     def of_scores(cls, source: str, scores: Floats, known: Array, notes: Sequence[str] = ()) -> Guess:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -45,12 +45,14 @@ class SourceNow:
         on: whether fits start from it.
         guess: what it says of the pool, or None.
         problem: why it says nothing; "" where it does.
+        mapping: names in it -> the classes they stand for.
     """
 
     source: str
     on: bool
     guess: Guess | None
     problem: str = ""
+    mapping: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class SourceReport:
         mixed: (class, what it says instead, how often), most frequent first.
         n_known: items it says something of.
         notes: what was seen to, what is suspicious, what is missing.
+        unknown: names in it that are no class, most frequent first.
+        mapping: such names -> the classes they stand for.
     """
 
     source: str
@@ -74,6 +78,8 @@ class SourceReport:
     mixed: tuple[tuple[str, str, int], ...]
     n_known: int
     notes: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+    mapping: Mapping[str, str] = field(default_factory=dict)
 
 
 def report(
@@ -101,7 +107,12 @@ def report(
             notes = [*one.guess.notes, *([suspicion] if suspicion else [])]
             known = int(one.guess.known.sum())
         weight = weights.get(one.source) if one.on else None
-        found.append(SourceReport(one.source, one.on, weight, agreement, mixed, known, tuple(notes)))
+        unknown = () if one.guess is None else one.guess.unknown
+        found.append(
+            SourceReport(
+                one.source, one.on, weight, agreement, mixed, known, tuple(notes), unknown, one.mapping
+            )
+        )
     return found
 
 
@@ -330,9 +341,9 @@ class Guesses:
             made = self._of(one, state.classes, _guidance(state))
             on = bool(one.get("on", True))
             if isinstance(made, Guess):
-                found.append(SourceNow(str(one["source"]), on, made))
+                found.append(SourceNow(str(one["source"]), on, made, "", one.get("mapping") or {}))
             else:
-                found.append(SourceNow(str(one["source"]), on, None, made))
+                found.append(SourceNow(str(one["source"]), on, None, made, one.get("mapping") or {}))
         return found
 
     def mean(self, chosen: Mapping[str, Any], classes: Sequence[str]) -> Floats | None:
