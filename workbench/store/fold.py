@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.store.events import ABOUT, ANSWERS, UNDOABLE, Event
+from workbench.store.layers import another
 from workbench.store.project_state import REVIEW, AskRecord, Note, ProjectState, Vote
 
 _UNDOABLE = frozenset(UNDOABLE)
@@ -394,7 +395,7 @@ class EventFold:
     def _own(self, name: str) -> Any:
         """The map of this name, which no state holds."""
         if name in self._shared:
-            self._maps[name] = self._maps[name].copy()
+            self._maps[name] = another(self._maps[name])
             self._shared.discard(name)
         return self._maps[name]
 

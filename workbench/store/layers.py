@@ -1,0 +1,127 @@
+"""A large dictionary of which many versions are kept: each holds what it changed of one that all share."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+FEW = 4096
+"""Entries up to which a plain dictionary is copied faster than it is layered."""
+MOST = 1000
+"""Changes after which they become part of what is shared."""
+
+
+class Layers(Mapping[K, V]):
+    """A dictionary whose copy costs what was changed; equal to a `dict` in content and order.
+
+    Args:
+        base: shared with other versions, and never changed from here on.
+    """
+
+    __slots__ = ("_added", "_base", "_changed", "_gone")
+
+    def __init__(self, base: dict[K, V]) -> None:
+        self._base = base
+        # new values at the places of old ones, keys that left, and those that came after all of the base
+        self._changed: dict[K, V] = {}
+        self._gone: set[K] = set()
+        self._added: dict[K, V] = {}
+
+    def copy(self) -> Layers[K, V]:
+        """Another version, to be changed."""
+        if len(self._changed) + len(self._gone) + len(self._added) > MOST:
+            return Layers(dict(self.items()))
+        made = Layers(self._base)
+        made._changed, made._gone, made._added = self._changed.copy(), self._gone.copy(), self._added.copy()
+        return made
+
+    def __getitem__(self, key: K) -> V:
+        if key in self._added:
+            return self._added[key]
+        if key in self._changed:
+            return self._changed[key]
+        if key in self._gone:
+            raise KeyError(key)
+        return self._base[key]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        at_its_place = key in self._base and key not in self._gone
+        (self._changed if at_its_place else self._added)[key] = value
+
+    def __delitem__(self, key: K) -> None:
+        if key in self._added:
+            del self._added[key]
+        elif key in self._base and key not in self._gone:
+            self._gone.add(key)
+            self._changed.pop(key, None)
+        else:
+            raise KeyError(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._added or (key in self._base and key not in self._gone)
+
+    def __len__(self) -> int:
+        return len(self._base) - len(self._gone) + len(self._added)
+
+    def __iter__(self) -> Iterator[K]:
+        if self._gone:
+            gone = self._gone
+            yield from (key for key in self._base if key not in gone)
+        else:
+            yield from self._base
+        yield from self._added
+
+    def __reversed__(self) -> Iterator[K]:
+        yield from reversed(self._added)
+        yield from (key for key in reversed(self._base) if key not in self._gone)
+
+    def items(self) -> ItemsView[K, V]:
+        """Keys and values, in order."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[V]:
+        """Values, in order."""
+        return _Values(self)
+
+    def pairs(self) -> Iterator[tuple[K, V]]:
+        """What `items` goes through."""
+        if self._gone or self._changed:
+            gone, changed = self._gone, self._changed
+            for key, value in self._base.items():
+                if key not in gone:
+                    yield key, changed.get(key, value)
+        else:
+            yield from self._base.items()
+        yield from self._added.items()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping) or len(other) != len(self):
+            return NotImplemented if not isinstance(other, Mapping) else False
+        return all(key in other and other[key] == value for key, value in self.pairs())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
+
+class _Items(ItemsView[K, V]):
+    _mapping: Layers[K, V]
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return self._mapping.pairs()
+
+
+class _Values(ValuesView[V]):
+    _mapping: Layers[Any, V]
+
+    def __iter__(self) -> Iterator[V]:
+        return (value for _, value in self._mapping.pairs())
+
+
+def another(known: Any) -> Any:
+    """A version of a dictionary, list or set that can be changed while somebody keeps the one before."""
+    return Layers(known).copy() if isinstance(known, dict) and len(known) > FEW else known.copy()
