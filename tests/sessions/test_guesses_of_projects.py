@@ -178,6 +178,8 @@ def test_a_bundle_goes_on_with_the_guess(session, tmp_path):
 def test_names_that_are_no_class_are_mapped(session):
     said = [(0, "cat", None), (1, "hound", None), (2, "hound", None), (3, "kitten", None)]
     session.add_guess("file:other.csv", said)
+    kept = session.settings["guesses"][-1]["said"]
+    assert session.settings["guesses"][-1]["said"] is kept  # not walked through at every look
     found = session.guess_report()[-1]
     assert found.unknown == ("hound", "kitten") and found.n_known == 1
     now = [

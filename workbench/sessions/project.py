@@ -88,7 +88,9 @@ class OpenProject:
         """
         state = self.state() if state is None else state
         where = f"Project {self.record.name!r}"
-        return {k: from_file(v, where) for k, v in {**self.record.settings, **state.model}.items()}
+        now = {**self.record.settings, **state.model}
+        # guesses name no code, and may hold a prediction of every item
+        return {k: v if k == "guesses" else from_file(v, where) for k, v in now.items()}
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
