@@ -137,8 +137,8 @@ def _importer(session: Any) -> None:
                 n = len(session.state.labels.items() - before.items())
             else:
                 pairs = import_labels(file.getvalue(), session.pool, kind, session.classes)
-                session.import_labels(pairs, file.name)
-                n = len(pairs)
+                event = session.import_labels(pairs, file.name)
+                n = 0 if event is None else len(event.payload["labels"])
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")
         else:
