@@ -179,7 +179,10 @@ def test_ended_while_it_commits_the_server_is_asked_what_became_of_it(
     assert len(store.events(session.id)) == before + 1
 
 
-def test_lists_and_copies_are_read_again(store: Store, tmp_path: Path) -> None:
+def test_lists_and_copies_are_read_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))  # no uploads of somebody's
     session = new_project(store)
     run = store.start_run({"a": 1}, "print").id
     for work in (
