@@ -43,7 +43,8 @@ def _ours(data: Split, common_scale: bool, **options: Any) -> Callable[[], Any]:
 class _Peer:
     """GPflow's SVGP on the same points, kernel and inputs, one compiled step.
 
-    The kernel is held, as ours is: its numbers come from the same rule.
+    With robust-max the kernel is held, as ours is: its numbers come from the same rule. With softmax, GPflow at its
+    best, Adam learns it beside the natural gradients.
     """
 
     def __init__(self, data: Split, common_scale: bool, likelihood: str, points: int = 64) -> None:
@@ -65,7 +66,7 @@ class _Peer:
             kernel, lik, geometry.inducing.copy(), num_latent_gps=n_classes, num_data=len(X)
         )
         gpflow.set_trainable(self.model.inducing_variable, False)
-        gpflow.set_trainable(kernel, False)
+        gpflow.set_trainable(kernel, likelihood == "softmax")
         self.xs, self.ys = tf.constant(self.scaled), tf.constant(np.asarray(y)[:, None])
         self.n, self.rng = len(X), np.random.default_rng(0)
         natural = likelihood == "softmax"
@@ -161,7 +162,7 @@ def gpflow_best(*, quick: bool = False) -> bool:
     """
     data, common = _split("digits")
     small = _ours(data, common)
-    error = float(np.mean(small().predict(data[2]) != data[3]))
+    error = float(np.mean(small().predict(data[2]) != data[3]))  # its first call, too
     peer = _Peer(data, common, "softmax")
 
     def to_our_error() -> float:
