@@ -43,8 +43,8 @@ def _ours(data: Split, common_scale: bool, **options: Any) -> Callable[[], Any]:
 class _Peer:
     """GPflow's SVGP on the same points, kernel and inputs, one compiled step.
 
-    With robust-max the kernel is held, as ours is: its numbers come from the same rule. With softmax, GPflow at its
-    best, Adam learns it beside the natural gradients.
+    With robust-max the kernel is held, as ours is: its numbers come from the same rule. With softmax, GPflow
+    at its best, Adam learns it beside the natural gradients.
     """
 
     def __init__(self, data: Split, common_scale: bool, likelihood: str, points: int = 64) -> None:
