@@ -52,7 +52,7 @@ def mapped(page: Any, server: Server, project: str) -> None:
 
 def test_a_lesson_opens_in_one_click_moves_and_goes_back(page: Any, server: Server) -> None:
     visit(page, f"{server.url}/lessons")
-    assert page.locator("[class*=st-key-card-]").count() == len(LESSONS)
+    assert page.locator("[class*=st-key-card-]").count() == len(LESSONS) + 1  # and the shared lesson
     page.click(".st-key-open-inducing button")
     computed(page)
     assert query(page)["points"] == "8" and query(page)["lesson"] == "inducing"
@@ -109,7 +109,7 @@ def test_an_address_with_nonsense_gives_the_preset_and_says_so(page: Any, server
     computed(page)
     visit(page, f"{server.url}/lessons?lesson=nothing")
     assert "There is no lesson" in page.locator("[data-testid=stAlert]").inner_text()
-    assert page.locator("[class*=st-key-card-]").count() == len(LESSONS)
+    assert page.locator("[class*=st-key-card-]").count() == len(LESSONS) + 1  # and the shared lesson
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ class TestAPackage:
 
         from workbench.app import forms, lessons, mapping
 
-        model: Any = SimpleNamespace(latent=belief().latent)
+        model: Any = SimpleNamespace(latent=belief().latent, mean=None)
         both = {"far-out", "nearness"}
         assert both <= set(forms.policies_for("large-margin"))
         assert both <= set(mapping.measures_for(model))
