@@ -11,7 +11,7 @@ PARALLEL ?= -n 3 --dist loadfile --no-loadscope-reorder
 # What to do when a step of the installation fails, in words; what failed stands above.
 NOT_INSTALLED = { echo "The dependencies could not be installed; the lines above say why." >&2; \
 	echo "If they speak of connections or retries and you are behind a proxy: HTTPS_PROXY=http://proxy:port make $(firstword $(MAKECMDGOALS) run)." >&2; \
-	echo "Without a network: a folder with the wheels of requirements.lock, PIP_NO_INDEX=1 PIP_FIND_LINKS=folder." >&2; exit 1; }
+	echo "Without a network: a folder with the wheels of the lock, PIP_NO_INDEX=1 PIP_FIND_LINKS=folder." >&2; exit 1; }
 # A Python that has gone takes its packages with it, and a checkout that has moved is not where they look for it.
 $(shell [ ! -d .venv ] || $(BIN)/python -c '' 2>/dev/null || rm -f .venv/*.stamp; \
 	for s in .venv/*.stamp; do [ ! -s "$$s" ] || [ "$$(cat "$$s")" = "$(CURDIR)" ] || rm -f "$$s"; done)
@@ -48,11 +48,11 @@ screenshots: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.screenshots $(ARGS)
 
 # The documentation site in build/site; warnings are errors, its notebook is executed.
-docs: .venv/docs.stamp
+docs: .venv/dev.stamp
 	PLOTLY_RENDERER=png NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build $(ARGS)
 
 # What must hold before a version is given away; on a fresh clone of what is committed.
-release-check: .venv/docs.stamp
+release-check: .venv/dev.stamp
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m benchmarks.release $(ARGS)
 
 # A real Label Studio in an environment of its own takes our tasks and gives them back. Its installation and its first
@@ -71,7 +71,7 @@ lessons: .venv/dev.stamp
 audit: .venv/dev.stamp
 	@$(BIN)/python -c 'import pip_audit' 2>/dev/null || { \
 	  echo "make audit needs pip-audit, which is not installed: $(PIP) install pip-audit" >&2; exit 2; }
-	@found=$$($(BIN)/python -m pip_audit --disable-pip --no-deps -r requirements.lock 2>&1); status=$$?; \
+	@found=$$($(BIN)/python -m pip_audit --disable-pip --no-deps -r requirements-dev.lock 2>&1); status=$$?; \
 	missed=$$(echo "$$found" | grep -c 'could not be audited'); \
 	echo "$$found" | grep -v 'could not be audited'; \
 	if [ "$$missed" != 0 ]; then \
@@ -79,9 +79,12 @@ audit: .venv/dev.stamp
 	if [ "$$status" != 0 ]; then \
 	  echo "Weak dependencies are listed above; if there is no list, the database could not be reached." >&2; exit 1; fi
 
-# Writes exact pins of everything the extras pull in; names and versions only.
+# Exact pins with wheels for every platform and Python that pyproject.toml allows; names, versions and markers only.
+# `make lock ARGS=--upgrade` takes newer versions; without it what stands there stays.
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --only-binary :all: --no-header --no-annotate $(ARGS) pyproject.toml
 lock: .venv/dev.stamp
-	$(PIP) freeze --all --exclude-editable | grep -v '^workbench\|^pip=\|^wheel=' | LC_ALL=C sort -f > requirements.lock
+	$(LOCK) $(addprefix --extra ,maps qr login postgresql dev docs) -o requirements-dev.lock
+	$(LOCK) -c requirements-dev.lock --extra maps --extra qr -o requirements.lock
 
 .venv/bin/python:
 	@if [ -z "$(PYTHON)" ]; then \
@@ -98,19 +101,19 @@ SOUND = $(BIN)/python -c '$(SUPPORTED)' || { \
 	echo "The folder .venv holds $$($(BIN)/python -V 2>&1), not Python 3.11, 3.12 or 3.13." >&2; \
 	echo "Remove it (make clean) and say make $(firstword $(MAKECMDGOALS) run) again." >&2; exit 1; }
 
+# The lock is the whole list: nothing is resolved, so what a package asks for by another name elsewhere
+# (GPflow's tensorflow-macos on Apple silicon) is not looked for.
+INSTALL = $(PIP) install --quiet --no-deps -e . -r
+
 .venv/run.stamp: pyproject.toml requirements.lock | .venv/bin/python
 	@$(SOUND)
-	$(PIP) install --quiet -c requirements.lock -e '.[maps,qr]' || $(NOT_INSTALLED)
+	$(INSTALL) requirements.lock || $(NOT_INSTALLED)
 	@echo "$(CURDIR)" > $@
 
-.venv/dev.stamp: pyproject.toml requirements.lock | .venv/bin/python
+.venv/dev.stamp: pyproject.toml requirements-dev.lock | .venv/bin/python
 	@$(SOUND)
-	$(PIP) install --quiet -c requirements.lock -e '.[dev]' || $(NOT_INSTALLED)
+	$(INSTALL) requirements-dev.lock || $(NOT_INSTALLED)
 	@echo "$(CURDIR)" | tee $@ > .venv/run.stamp
-
-.venv/docs.stamp: .venv/dev.stamp
-	$(PIP) install --quiet -c requirements.lock -e '.[dev,docs]' || $(NOT_INSTALLED)
-	@echo "$(CURDIR)" > $@
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

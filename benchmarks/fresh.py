@@ -57,16 +57,16 @@ def called(arguments: Sequence[str | Path], where: Path, environment: dict[str, 
         raise RuntimeError(f"{arguments[0]}: {(done.stdout + done.stderr).strip()[-800:]}")
 
 
-def packages(parts: Parts, clone: Path, extras: str, stamp: str, environment: dict[str, str]) -> None:
-    """Download what an extra needs, then let make install it without the network."""
+def packages(parts: Parts, clone: Path, lock: str, stamp: str, environment: dict[str, str]) -> None:
+    """Download what a lock names, then let make install it without the network."""
     wheels = clone.parent / "wheels"
     python = clone / ".venv" / "bin" / "python"
-    with parts.part(f"download ({extras})"):
+    with parts.part(f"download ({lock})"):
         called(
-            [python, "-m", "pip", "download", "--quiet", "--no-cache-dir", "-c", "requirements.lock",
-             "-d", wheels, f".[{extras}]", BUILDER, "wheel"], clone, environment,
+            [python, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--no-deps", "-r", lock,
+             "-d", wheels, BUILDER, "wheel"], clone, environment,
         )  # fmt: skip
-    with parts.part(f"install ({extras})"):
+    with parts.part(f"install ({lock})"):
         offline = environment | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_NO_CACHE_DIR": "1"}
         called(["make", f".venv/{stamp}.stamp"], clone, offline)
 
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] = ()) -> int:
             called(["git", "clone", "--quiet", ROOT.as_uri(), clone], place, environment)
         with run.part("environment"):
             called(["make", ".venv/bin/python"], clone, environment)
-        packages(run, clone, "maps,qr", "run", environment)
+        packages(run, clone, "requirements.lock", "run", environment)
         with chromium() as browser:
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
             page.set_default_timeout(PATIENCE)
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         print(f"{'make run to the first picture':42s} {sum(run.seconds.values()):7.1f} s")
         if options.tests:
             tests = Parts()
-            packages(tests, clone, "dev", "dev", environment)
+            packages(tests, clone, "requirements-dev.lock", "dev", environment)
             with tests.part("the tests"):
                 called(["make", "test"], clone, environment)
             print(f"{'make test after make run':42s} {sum(tests.seconds.values()):7.1f} s")

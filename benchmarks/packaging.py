@@ -1,8 +1,10 @@
 """The built package, installed elsewhere: what a stranger gets.
 
 `python -m benchmarks.packaging` builds wheel and sdist and installs them outside the checkout the way pip,
-pipx and uv do; in each place `workbench doctor` passes, a run finishes and the app answers.
+pipx and uv do; in each place `workbench doctor` passes, a run finishes and the app answers. `--platforms` asks
+first whether every platform and Python has wheels of everything that is locked.
 `--styles pip,sdist,pipx,uv`, `--pythons 3.11,3.13` and `--dependencies locked,oldest,newest` choose;
+a style may name its own Python (`uv@3.13`), and `--jobs 2` installs two at a time.
 `--tests [PATH ...]` adds numeric tests of the checkout against each installation. Times are wall times, for
 information.
 """
@@ -19,12 +21,21 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STYLES = ("pip", "sdist", "pipx", "uv")
 RUN = ("run", "--pool", "digits", "--policy", "margin", "--budget", "5", "--seed", "0", "--out", "run")
+# as uv names them; an Intel Mac has no TensorFlow of this version
+PLATFORMS = (
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "aarch64-apple-darwin",
+    "x86_64-pc-windows-msvc",
+)
+SUPPORTED = ("3.11", "3.12", "3.13")
 SHOWN = ("numpy", "tensorflow", "gpflow", "streamlit", "pandas", "scikit-learn", "sqlalchemy", "dask")
 TESTERS = ("pytest>=8.4", "pytest-timeout>=2.4", "hypothesis>=6.130")
 # what answers within a few minutes and does not need a browser
@@ -122,6 +133,46 @@ def install(style: str, python: str, package: Path, dependencies: str, place: Pa
     return place / "venv" / "bin"
 
 
+def resolution(platform: str, python: str, lock: Path) -> str:
+    """Whether every requirement of a lock has a wheel there: a line of a table in Markdown.
+
+    Args:
+        platform: one of `PLATFORMS`.
+        python: a version.
+        lock: the file; exact pins, so a package of another version is never taken.
+    """
+    uv = Path(sys.executable).parent / "uv"
+    asked = [
+        uv,
+        "pip",
+        "compile",
+        "--quiet",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--no-header",
+        "--no-annotate",
+    ]
+    try:
+        found = called([*asked, "--python-platform", platform, "--python-version", python, lock], ROOT)
+    except RuntimeError as error:
+        return f"| {platform} | {python} | {lock.name} | fails: {' '.join(str(error).split())} |"
+    return f"| {platform} | {python} | {lock.name} | {len(found.splitlines())} wheels |"
+
+
+def platforms() -> bool:
+    """Print which platforms and Pythons find wheels of everything that is locked; whether all do."""
+    print("| platform | Python | lock | |\n|---|---|---|---|")
+    sound = True
+    for lock in ("requirements.lock", "requirements-dev.lock"):
+        for platform in PLATFORMS:
+            for python in SUPPORTED:
+                line = resolution(platform, python, ROOT / lock)
+                print(line, flush=True)
+                sound = sound and "fails" not in line
+    return sound
+
+
 def answers(scripts: Path, place: Path) -> None:
     """Start the app on a free port and wait until it says that it is well."""
     with socket.socket() as free:
@@ -198,21 +249,40 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument(
         "--tests", nargs="*", metavar="PATH", help="these tests of the checkout, or a selection"
     )
+    parser.add_argument("--platforms", action="store_true", help="look for wheels on every platform first")
+    parser.add_argument("--jobs", type=int, default=1, help="installations at a time")
     parser.add_argument("--quick", action="store_true", help="pip and the wheel alone")
     options = parser.parse_args(list(arguments))
-    styles = ["pip"] if options.quick else options.styles.split(",")
-    print("| installed by | Python | dependencies | versions | seconds | |\n|---|---|---|---|---|---|")
-    results = []
-    with tempfile.TemporaryDirectory(prefix="workbench-build-") as folder:
+    styles = ["pip"] if options.quick else [style for style in options.styles.split(",") if style]
+    sound = platforms() if options.platforms else True
+    print("\n| installed by | Python | dependencies | versions | seconds | |\n|---|---|---|---|---|---|")
+    with (
+        tempfile.TemporaryDirectory(prefix="workbench-build-") as folder,
+        ThreadPoolExecutor(options.jobs) as pool,
+    ):
         wheel, sdist = built(Path(folder))
-        for version in options.pythons.split(","):
-            for dependencies in options.dependencies.split(","):
-                for style in styles:
-                    package = sdist if style == "sdist" else wheel
-                    tests = () if options.tests is None else options.tests or TESTS
-                    results.append(tried(style, version, dependencies, package, tests))
-                    print(results[-1].row(), flush=True)
-    return int(any(result.failed for result in results))
+        tests = () if options.tests is None else options.tests or TESTS
+        asked = [
+            (*_style(style, version), dependencies)
+            for version in options.pythons.split(",")
+            for dependencies in options.dependencies.split(",")
+            for style in styles
+        ]
+        running = [
+            pool.submit(tried, style, version, dependencies, sdist if style == "sdist" else wheel, tests)
+            for style, version, dependencies in asked
+        ]
+        results = []
+        for waiting in running:
+            results.append(waiting.result())
+            print(results[-1].row(), flush=True)
+    return int(not sound or any(result.failed for result in results))
+
+
+def _style(style: str, version: str) -> tuple[str, str]:
+    """A style may name its own Python: `uv@3.13`."""
+    name, _, own = style.partition("@")
+    return name, own or version
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -207,11 +208,59 @@ def test_files_are_offered_by_our_own_button() -> None:
     assert [p.name for p in sources if "st.download_button(" in p.read_text(encoding="utf-8")] == []
 
 
-def test_lock_pins_versions_and_names_no_place() -> None:
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    assert lines
-    for line in lines:
-        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+", line), line
+def test_locks_pin_versions_and_name_no_place() -> None:
+    pins = {}
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        pins[name] = {line.partition(" ;")[0] for line in lines}
+        assert lines
+        for line in lines:
+            assert re.fullmatch(r"[a-z0-9-]+==[A-Za-z0-9.+!_-]+( ; [^/@]+)?", line), line
+    assert pins["requirements.lock"] <= pins["requirements-dev.lock"]
+
+
+def test_lock_holds_what_the_program_asks_for_on_every_platform() -> None:
+    packaging = pytest.importorskip("packaging.requirements")
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = document["project"]["optional-dependencies"]
+    for name, wanted in (
+        ("requirements.lock", [*document["project"]["dependencies"], *extras["maps"], *extras["qr"]]),
+        ("requirements-dev.lock", [*document["project"]["dependencies"], *extras["dev"], *extras["docs"]]),
+    ):
+        pinned: dict[str, list[Any]] = {}
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+            requirement = packaging.Requirement(line)
+            pinned.setdefault(canonical(requirement.name), []).append(requirement)
+        for platform, machine in (
+            ("linux", "x86_64"),
+            ("linux", "aarch64"),
+            ("darwin", "arm64"),
+            ("win32", "AMD64"),
+        ):
+            there = {
+                "sys_platform": platform,
+                "platform_machine": machine,
+                "platform_system": {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}[platform],
+                "python_version": "3.12",
+                "python_full_version": "3.12.5",
+            }
+            for text in wanted:
+                asked = packaging.Requirement(text)
+                if asked.marker and not asked.marker.evaluate(there):
+                    continue
+                fits = [
+                    p
+                    for p in pinned.get(canonical(asked.name), [])
+                    if not p.marker or p.marker.evaluate(there)
+                ]
+                assert len(fits) == 1, f"{name}, {platform} {machine}: {text}"
+                version = str(fits[0].specifier).removeprefix("==")
+                assert asked.specifier.contains(version, prereleases=True), f"{name}: {text}, not {version}"
+
+
+def canonical(name: str) -> str:
+    """The name by which package indexes know it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def tracked_texts() -> list[Path]:

@@ -21,7 +21,7 @@ def checkout() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         place.chmod(0o755)
-        for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock"):
             shutil.copy(ROOT / name, place / name)
         yield place
 
@@ -34,11 +34,21 @@ def program(path: Path, body: str) -> Path:
     return path
 
 
+def environment() -> dict[str, str]:
+    """Ours without what a make around these tests hands to the makes below it."""
+    return {
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "ARGS")
+    }
+
+
 def said(checkout: Path, *arguments: str, user: int | None = None) -> str:
     """What `make run` says as it fails."""
     done = subprocess.run(
-        ["make", "run", *arguments], cwd=checkout, capture_output=True, text=True, user=user, timeout=300
-    )
+        ["make", "run", *arguments], cwd=checkout, capture_output=True, text=True, user=user, timeout=300,
+        env=environment(),
+    )  # fmt: skip
     assert done.returncode, done.stdout
     return done.stderr
 
@@ -77,16 +87,36 @@ def test_an_installation_that_fails_names_the_ways_round(checkout: Path) -> None
     assert not (checkout / ".venv" / "run.stamp").exists()
 
 
+def test_an_installation_resolves_nothing(checkout: Path) -> None:
+    # what GPflow asks for on Apple silicon has no version that goes with ours
+    calls = checkout / "calls"
+    program(checkout / ".venv" / "bin" / "python", f'echo "$*" >> {calls}')
+    for goal, lock in (("run", "requirements.lock"), (".venv/dev.stamp", "requirements-dev.lock")):
+        calls.unlink(missing_ok=True)
+        subprocess.run(["make", goal], cwd=checkout, check=True, capture_output=True, env=environment())
+        installed = [line for line in calls.read_text(encoding="utf-8").splitlines() if " install " in line]
+        assert len(installed) == 1 and "--no-deps" in installed[0] and installed[0].endswith(f"-r {lock}")
+
+
+def test_the_flags_of_a_make_around_the_tests_stay_outside(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAKEFLAGS", " -- PYTHONS=python0.0 ARGS=-x")
+    program(checkout / ".venv" / "bin" / "python", 'case "$*" in *pip*) echo no route >&2; exit 1;; esac')
+    assert "no route" in said(checkout)
+
+
 def test_what_was_installed_for_a_python_that_is_gone_or_another_place_is_installed_again(
     checkout: Path,
 ) -> None:
     calls = checkout / "calls"
-    environment = 'mkdir -p .venv/bin; cp "$0" .venv/bin/python'
-    program(checkout / "python3.12", f'echo "$*" >> {calls}; case "$*" in *venv*) {environment};; esac')
+    makes = 'mkdir -p .venv/bin; cp "$0" .venv/bin/python'
+    program(checkout / "python3.12", f'echo "$*" >> {calls}; case "$*" in *venv*) {makes};; esac')
 
     def run() -> list[str]:
         calls.write_text("", encoding="utf-8")
-        subprocess.run(["make", "run", "PYTHON=./python3.12"], cwd=checkout, check=True, capture_output=True)
+        command = ["make", "run", "PYTHON=./python3.12"]
+        subprocess.run(command, cwd=checkout, check=True, capture_output=True, env=environment())
         return [line for line in calls.read_text(encoding="utf-8").splitlines() if not line.startswith("-c ")]
 
     made = ["-m venv --clear .venv", "-m pip --disable-pip-version-check install", "-m workbench app"]
