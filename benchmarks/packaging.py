@@ -1,8 +1,8 @@
 """The built package, installed elsewhere: what a stranger gets.
 
 `python -m benchmarks.packaging` builds wheel and sdist and installs them outside the checkout the way pip,
-pipx and uv do; in each place `workbench doctor` passes, a run finishes and the app answers. `--platforms` asks
-first whether every platform and Python has wheels of everything that is locked.
+pipx and uv do; in each place `workbench doctor` passes, a run finishes and the app answers. `--platforms`
+asks first whether every platform and Python has wheels of everything that `make run` installs.
 `--styles pip,sdist,pipx,uv`, `--pythons 3.11,3.13` and `--dependencies locked,oldest,newest` choose;
 a style may name its own Python (`uv@3.13`), and `--jobs 2` installs two at a time.
 `--tests [PATH ...]` adds numeric tests of the checkout against each installation. Times are wall times, for
@@ -133,44 +133,34 @@ def install(style: str, python: str, package: Path, dependencies: str, place: Pa
     return place / "venv" / "bin"
 
 
-def resolution(platform: str, python: str, lock: Path) -> str:
-    """Whether every requirement of a lock has a wheel there: a line of a table in Markdown.
+def resolution(platform: str, python: str) -> str:
+    """Whether everything that `make run` installs has a wheel there: a line of a table in Markdown.
 
     Args:
         platform: one of `PLATFORMS`.
         python: a version.
-        lock: the file; exact pins, so a package of another version is never taken.
     """
     uv = Path(sys.executable).parent / "uv"
     asked = [
         uv,
-        "pip",
-        "compile",
-        "--quiet",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--no-header",
-        "--no-annotate",
+        *["pip", "compile", "--quiet", "--no-deps", "--only-binary", ":all:", "--no-header", "--no-annotate"],
     ]
+    there = ["--python-platform", platform, "--python-version", python]
     try:
-        found = called([*asked, "--python-platform", platform, "--python-version", python, lock], ROOT)
+        found = called([*asked, *there, ROOT / "requirements.lock"], ROOT)
     except RuntimeError as error:
-        return f"| {platform} | {python} | {lock.name} | fails: {' '.join(str(error).split())} |"
-    return f"| {platform} | {python} | {lock.name} | {len(found.splitlines())} wheels |"
+        return f"| {platform} | {python} | fails: {' '.join(str(error).split())} |"
+    return f"| {platform} | {python} | {len(found.splitlines())} wheels |"
 
 
 def platforms() -> bool:
     """Print which platforms and Pythons find wheels of everything that is locked; whether all do."""
-    print("| platform | Python | lock | |\n|---|---|---|---|")
-    sound = True
-    for lock in ("requirements.lock", "requirements-dev.lock"):
-        for platform in PLATFORMS:
-            for python in SUPPORTED:
-                line = resolution(platform, python, ROOT / lock)
-                print(line, flush=True)
-                sound = sound and "fails" not in line
-    return sound
+    print("| platform | Python | |\n|---|---|---|")
+    with ThreadPoolExecutor(4) as pool:
+        asked = [(platform, python) for platform in PLATFORMS for python in SUPPORTED]
+        lines = list(pool.map(lambda pair: resolution(*pair), asked))
+    print("\n".join(lines), flush=True)
+    return not any("fails" in line for line in lines)
 
 
 def answers(scripts: Path, place: Path) -> None:
