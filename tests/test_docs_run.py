@@ -111,6 +111,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pd.DataFrame({"question": [" ".join(rng.choice(words, 5)) for _ in range(60)]}).to_csv(
         folder / "questions.csv", index=False
     )
+    tickets = pd.DataFrame({"text": [" ".join(rng.choice(words, 5)) for _ in range(80)]})
+    lost = tickets["text"].str.contains("card")
+    tickets["class"] = np.where(lost, "card_lost", "refund_request")
+    tickets["llm_label"] = np.where(lost ^ (rng.random(80) < 0.2), "card_lost", "refund_request")
+    tickets.to_csv(folder / "tickets.csv", index=False)
+    tickets["llm_label"].rename("prediction").rename_axis("id").reset_index().to_csv(
+        folder / "predictions.csv", index=False
+    )
     (folder / "photos.zip").write_bytes(zipped(photos(30)))
     np.save(folder / "clip.npy", rng.normal(size=(30, 8)))
     np.savez(folder / "clip.npz", embeddings=rng.normal(size=(30, 8)))
