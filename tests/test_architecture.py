@@ -26,6 +26,7 @@ FLOORS = {
     "registry": 0,
     "members": 0,
     "writing": 0,
+    "certificates": 1,
     "metrics": 1,
     "pools": 1,
     "figures": 1.5,
@@ -46,7 +47,20 @@ FLOORS = {
     "__main__": 11,
 }
 # floors that may know each other only one way although they share a storey
-FORBIDDEN_PAIRS = {("metrics", "pools"), ("pools", "figures"), ("metrics", "figures"), ("pools", "metrics")}
+FORBIDDEN_PAIRS = {
+    ("metrics", "pools"),
+    ("pools", "figures"),
+    ("metrics", "figures"),
+    ("pools", "metrics"),
+} | {
+    (one, other)
+    for one, other in (
+        ("certificates", "pools"),
+        ("certificates", "metrics"),
+        ("pools", "certificates"),
+        ("metrics", "certificates"),
+    )
+}
 ALLOWED_FIGURES = {"csv_writing", "figures", "metrics", "arrays", "errors", "registry"}
 
 

@@ -1,0 +1,80 @@
+"""The order of the checks: fixed by a seed before the first one, so that nobody draws until it looks good."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.arrays import Ints
+from workbench.certificates.given import confidence_of, size_of
+from workbench.errors import InputError
+
+
+def delta_of(confidence: float, attempt: int = 1) -> float:
+    """What attempt `attempt` may spend of delta = 1 - confidence: delta / 2^attempt, delta for all together.
+
+    Raises:
+        InputError: a confidence outside 0 and 1, or no attempt from 1 to 50.
+    """
+    return (1.0 - confidence_of(confidence)) * 0.5 ** _attempt(attempt)
+
+
+def confidence_at(confidence: float, attempt: int = 1) -> float:
+    """The confidence that attempt `attempt` has to reach, that all of them together keep `confidence`."""
+    return 1.0 - delta_of(confidence, attempt)
+
+
+def _attempt(attempt: int) -> int:
+    if isinstance(attempt, bool) or not isinstance(attempt, int | np.integer) or not 1 <= attempt <= 50:
+        raise InputError(f"Attempts are counted from 1 to 50; got {attempt!r}. Label the rest by hand.")
+    return int(attempt)
+
+
+class Draws:
+    """A seeded order of N items, uniform among all orders, made as far as it is asked for.
+
+    Fisher and Yates, each swap from 64 raw bits of PCG64 by rejection: NumPy promises that these bits stay
+    the same from one version to the next, which it does not of `permutation`.
+
+    Args:
+        size: N.
+        seed: a whole number from 0 on.
+        attempt: another one has another order.
+
+    Raises:
+        InputError: another size, seed or attempt.
+    """
+
+    def __init__(self, size: int, seed: int, attempt: int = 1) -> None:
+        self.size = size_of(size)
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 1 << 63:
+            raise InputError(f"A seed is a whole number from 0 on; got {seed!r}.")
+        self.seed, self.attempt = int(seed), _attempt(attempt)
+        self._bits = np.random.PCG64(np.random.SeedSequence([self.seed, self.attempt]))
+        self._moved: dict[int, int] = {}  # places whose item is not the one that began there
+        self._order: list[int] = []
+
+    def first(self, count: int) -> Ints:
+        """The first `count` positions, from 0 to N - 1; fewer where there are no more items.
+
+        Args:
+            count: how many.
+
+        Returns:
+            [min(count, N)], each at most once; a longer prefix begins with every shorter one.
+        """
+        while len(self._order) < min(count, self.size):
+            self._draw()
+        return np.array(self._order[: max(count, 0)], dtype=np.int64)
+
+    def _draw(self) -> None:
+        here = len(self._order)
+        there = here + self._below(self.size - here)
+        drawn = self._moved.get(there, there)
+        self._moved[there] = self._moved.pop(here, here)
+        self._order.append(drawn)
+
+    def _below(self, most: int) -> int:
+        fair = (1 << 64) - (1 << 64) % most
+        while (bits := int(self._bits.random_raw())) >= fair:
+            pass
+        return bits % most

@@ -1,0 +1,232 @@
+"""Before the first check: what a certificate is likely to cost, by what the model says of its own errors.
+
+A forecast, never evidence: the checks decide, whatever was forecast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.certificates.given import confidence_of, error_of, too_many
+from workbench.certificates.wealth import BETS, WEIGHTS, threshold
+from workbench.errors import InputError
+
+STEPS = 24
+"""Sizes of sets that a plan compares."""
+_TRIALS = 300
+_MOST_CHECKS = 3_000
+_SPREAD = (0.1, 0.9)  # quantiles of a range
+
+
+@dataclass(frozen=True)
+class Option:
+    """One threshold: the machine labels the surest `size` items, people label the rest."""
+
+    size: int
+    """Items in the machine's part."""
+    threshold: float
+    """Predicted error of the least sure of them."""
+    error: float
+    """Share of them that is wrong, by the forecast."""
+    error_range: tuple[float, float]
+    checks: float
+    """Checks within the set until it is certified, the median."""
+    checks_range: tuple[float, float]
+    success: float
+    """Chance that it is certified at a cost below looking at all of it."""
+    answers: float
+    """Human answers from now on: checks in the set, and the rest."""
+    answers_range: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Thresholds and the one that costs fewest human answers, a forecast."""
+
+    size: int
+    error: float
+    confidence: float
+    options: tuple[Option, ...]
+    """Rising in size."""
+    chosen: int | None
+    """Place of the cheapest option; None where labelling everything is as cheap."""
+
+    @property
+    def choice(self) -> Option | None:
+        """The cheapest option."""
+        return None if self.chosen is None else self.options[self.chosen]
+
+    def sizes(self) -> Ints:
+        """Sets to test, in order, for `nested`: the chosen one, and those beyond it; [K]."""
+        if self.chosen is None:
+            return np.array([self.size])
+        return np.array([option.size for option in self.options[self.chosen :]])
+
+    def sentence(self) -> str:
+        """The forecast in words."""
+        if self.choice is None:
+            return (
+                f"By the forecast no certificate at {self.error:.1%} costs fewer answers than labelling all "
+                f"{self.size:,} items."
+            )
+        best = self.choice
+        low, high = best.checks_range
+        return (
+            f"Forecast: the machine labels {best.size:,} of {self.size:,}, about {best.checks:.0f} checks "
+            f"({low:.0f} to {high:.0f}), and {self.size - best.size:,} by hand."
+        )
+
+
+def plan(
+    predicted_error: ArrayLike,
+    error: float,
+    confidence: float,
+    *,
+    held_out: tuple[ArrayLike, ArrayLike] | None = None,
+    seed: int = 0,
+) -> Plan:
+    """Which threshold on the confidence costs fewest human answers, checks and the rest together.
+
+    Args:
+        predicted_error: [N], chance that each machine label is wrong, as 1 - confidence.
+        error: allowed share of wrong labels in the machine's part.
+        confidence: of this attempt (`confidence_at`).
+        held_out: ([h] predicted errors, [h] whether wrong) of items whose answer is known and that the model
+            has not learned from: the forecast is scaled by what they say, and its range narrows with them.
+        seed: of the simulation.
+
+    Returns:
+        Options and the choice.
+
+    Raises:
+        InputError: no items, or values outside their range.
+    """
+    risk = _risk(predicted_error, "predicted errors")
+    error, confidence = error_of(error), confidence_of(confidence)
+    if not len(risk):
+        raise InputError("There is no item left to plan for.")
+    rng = np.random.default_rng([seed, len(risk)])
+    factors = _factors(held_out, rng)
+    order = np.sort(risk)
+    mean = order.cumsum() / np.arange(1, len(order) + 1)
+    sizes = _sizes(len(order), error)
+    options = tuple(
+        _option(int(k), len(order), float(order[k - 1]), float(mean[k - 1]), error, confidence, factors, rng)
+        for k in sizes
+    )
+    best = int(np.argmin([option.answers for option in options]))
+    chosen = best if options[best].answers < len(order) else None
+    return Plan(len(order), error, confidence, options, chosen)
+
+
+def checks_needed(
+    size: int, error: float, confidence: float, true_error: float | Floats, rng: np.random.Generator
+) -> Ints:
+    """Simulated numbers of checks until a certificate.
+
+    Args:
+        size: N.
+        error: allowed share.
+        confidence: of this attempt.
+        true_error: share of wrong labels, one or one a trial.
+        rng: of the simulation.
+
+    Returns:
+        [trials], N where it takes all of them or more than a forecast looks at.
+    """
+    shares = np.broadcast_to(np.asarray(true_error, dtype=float), (_TRIALS,))
+    needed = _boundary(int(size), float(error), float(confidence))
+    most = min(size, _MOST_CHECKS)
+    gaps = rng.geometric(np.clip(shares, 1e-12, 1.0)[:, None], size=(_TRIALS, len(needed)))
+    found = np.minimum(gaps, most + 1).cumsum(axis=1)  # when the next wrong one turns up
+    passed = (needed <= most) & (found > needed)
+    return np.where(passed.any(axis=1), needed[passed.argmax(axis=1)], size)
+
+
+@lru_cache(maxsize=256)
+def _boundary(size: int, error: float, confidence: float) -> Ints:
+    """[k], draws that suffice with k wrong ones among them, those first; more than N where none do."""
+    from scipy.special import gammaln, logsumexp
+
+    forbidden = too_many(size, error)
+    wrong = np.arange(min(forbidden, 60))
+    never = size + 1
+    right = np.unique(np.geomspace(1, min(size, _MOST_CHECKS), 160).astype(np.int64))
+    k, n = wrong[:, None, None], right[:, None]
+    left = size - k
+    with np.errstate(divide="ignore", invalid="ignore"):
+
+        def product(missing: Array) -> Array:
+            # sum over j < n of log(left - j - missing)
+            return gammaln(left - missing + 1) - gammaln(left - n - missing + 1)
+
+        grown = product((1.0 - BETS) * (forbidden - k)) - product(np.asarray(forbidden - k, dtype=float))
+        evidence = logsumexp(np.log(WEIGHTS) + k * np.log1p(-BETS) + grown, axis=2)
+    enough = (evidence >= threshold(confidence)) | (
+        size - wrong[:, None] - right < forbidden - wrong[:, None]
+    )
+    enough &= ~((right > left[:, :, 0]) | np.isnan(evidence)) | (right >= size - forbidden + 1)
+    first = np.where(enough.any(axis=1), right[enough.argmax(axis=1)] + wrong, never)
+    return np.minimum(np.maximum.accumulate(first), never)
+
+
+def _option(
+    size: int,
+    total: int,
+    least: float,
+    mean: float,
+    error: float,
+    confidence: float,
+    factors: Floats,
+    rng: np.random.Generator,
+) -> Option:
+    shares = np.clip(mean * factors, 0.0, 1.0)
+    checks = checks_needed(size, error, confidence, shares, rng)
+    low, high = np.quantile(checks, _SPREAD).tolist()
+    rest = total - size
+    spread = np.quantile(shares, _SPREAD).tolist()
+    return Option(
+        size,
+        least,
+        float(np.median(shares)),
+        (spread[0], spread[1]),
+        float(np.median(checks)),
+        (low, high),
+        float((checks < size).mean()),
+        rest + float(checks.mean()),
+        (rest + low, rest + high),
+    )
+
+
+def _sizes(total: int, error: float) -> Ints:
+    """Sizes to compare, from a twentieth on, all of them at the end."""
+    least = max(1, min(total, total // 20))
+    return np.unique(np.linspace(least, total, STEPS).astype(np.int64))
+
+
+def _factors(held_out: tuple[ArrayLike, ArrayLike] | None, rng: np.random.Generator) -> Floats:
+    """[trials], what the predicted errors are to be multiplied by.
+
+    Held-out items are a Poisson number of errors against the predicted one, with a gamma prior of mean 1 that
+    is worth four errors: a model may well be wrong by half about itself.
+    """
+    wrong, expected = 0.0, 0.0
+    if held_out is not None:
+        risk, found = _risk(held_out[0], "held-out predicted errors"), np.asarray(held_out[1], dtype=float)
+        if risk.shape != found.shape:
+            raise InputError("Held-out predictions and answers are as many.")
+        wrong, expected = float(found.sum()), float(risk.sum())
+    factors: Floats = rng.gamma(4.0 + wrong, 1.0 / (4.0 + expected), size=_TRIALS)
+    return factors
+
+
+def _risk(values: ArrayLike, what: str) -> Floats:
+    found = np.asarray(values, dtype=float).ravel()
+    if not np.isfinite(found).all() or (len(found) and (found.min() < 0.0 or found.max() > 1.0)):
+        raise InputError(f"The {what} are chances from 0 to 1, without NaN.")
+    return found

@@ -1,0 +1,189 @@
+"""Testing by betting, without replacement: whether too many of N labels are wrong, whenever one looks.
+
+A gambler bets on "right" at each draw, at odds that are fair if as many labels are wrong as the promise
+forbids. If the promise is broken, wealth is a supermartingale, and by Ville's inequality it reaches 1 / delta
+with probability delta at most, however often one looks and whenever one stops. Waudby-Smith and Ramdas,
+"Estimating means of bounded random variables by betting", 2024 (sections 4 and 5); docs/math.md, 14.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from workbench.arrays import Array, Floats
+from workbench.certificates.given import checks_of, confidence_of, error_of, size_of, too_many
+
+BETS: Floats = np.array([0.03, 0.12, 0.30, 0.50, 0.65, 0.80, 0.90, 0.995])
+"""Shares of the wealth put on "right": a wrong draw leaves 1 - b of it.
+
+The best one is 1 - p/alpha for a true error p. A third lies on almost everything, which is what makes few
+checks enough where nothing is wrong; the small ones serve bounds of sets with many wrong labels.
+"""
+WEIGHTS: Floats = np.array([0.02, 0.03, 0.0992, 0.1116, 0.124, 0.1364, 0.1488, 0.33])
+"""What each bet begins with; they sum to 1."""
+
+_FINENESS = 1.01  # between two levels that the bound may stand at, from 100 items on
+
+
+def threshold(confidence: float) -> float:
+    """What the logarithm of the wealth has to reach: log(1 / delta), delta = 1 - confidence.
+
+    Args:
+        confidence: as 0.95.
+
+    Raises:
+        InputError: not between 0 and 1.
+    """
+    return -math.log1p(-confidence_of(confidence))
+
+
+def log_wealth(wrong: ArrayLike, size: int, error: float) -> Floats:
+    """Evidence that at most `error` of the `size` labels are wrong, after each draw.
+
+    Certify once it reaches `threshold(confidence)`; it may be looked at after every draw, and once it was
+    reached it counts, whatever follows.
+
+    Args:
+        wrong: [..., t] of 0 and 1, in the order of the draws, uniform without replacement; leading axes are
+            other histories.
+        size: N, labels in the set.
+        error: alpha, the share that may be wrong.
+
+    Returns:
+        [..., t], logarithm of the mixture's wealth: inf where what is left cannot break the promise any more,
+        -inf where what was found has broken it.
+
+    Raises:
+        InputError: another size, error or another kind of checks.
+    """
+    size = size_of(size)
+    forbidden = too_many(size, error_of(error))
+    found = checks_of(wrong, size)
+    t = np.arange(1, found.shape[-1] + 1)
+    after = found.cumsum(axis=-1)
+    before = after - found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = np.clip((forbidden - before) / (size - t + 1), 0.0, 1.0)
+        odds = np.where(found, 0.0, chance / (1.0 - chance))
+        total = np.full(found.shape, -np.inf)
+        for bet, weight in zip(BETS, WEIGHTS, strict=True):
+            steps = np.where(found, np.log1p(-bet), np.log1p(bet * odds))
+            np.logaddexp(total, steps.cumsum(axis=-1) + math.log(weight), out=total)
+    total[after >= forbidden] = -np.inf
+    total[after + (size - t) < forbidden] = np.inf
+    return total
+
+
+def first_reached(evidence: Floats, confidence: float) -> Array:
+    """The draw after which evidence sufficed.
+
+    Args:
+        evidence: [..., t] of `log_wealth`.
+        confidence: as 0.95.
+
+    Returns:
+        [...], number of draws, 0 where it has not sufficed yet.
+    """
+    reached = np.asarray(evidence) >= threshold(confidence)
+    first: Array = (
+        np.where(reached.any(axis=-1), reached.argmax(axis=-1) + 1, 0)
+        if reached.shape[-1]
+        else (np.zeros(reached.shape[:-1], dtype=int))
+    )
+    return first
+
+
+class Bound:
+    """The upper bound on the share of wrong labels, kept up to date answer by answer.
+
+    It is the smallest share that the test has rejected, on a grid of every number of items up to 100 and
+    steps of 1 % beyond; a share of `at` is a level of its own, so that the bound passes it exactly when
+    `log_wealth` passes its threshold.
+
+    Args:
+        size: N, labels in the set.
+        confidence: of the bound at all times together.
+        at: allowed errors that are levels of the grid.
+
+    Raises:
+        InputError: another size or confidence.
+    """
+
+    def __init__(self, size: int, confidence: float, at: Iterable[float] = ()) -> None:
+        self.size = size_of(size)
+        self.most = 1.0 / (1.0 - confidence_of(confidence))
+        self.checks = 0
+        self.wrong = 0
+        self.count = self.size
+        """Labels that may be wrong at most."""
+        levels = _levels(self.size, [too_many(self.size, error_of(error)) for error in at])
+        self._levels = levels
+        self._wealth = np.repeat(WEIGHTS[:, None], len(levels), axis=1)
+
+    @property
+    def share(self) -> float:
+        """The bound, from 0 to 1."""
+        return self.count / self.size
+
+    def add(self, wrong: bool | int) -> float:
+        """Take one more answer.
+
+        Args:
+            wrong: whether the label that was drawn is wrong.
+
+        Returns:
+            The bound after it.
+
+        Raises:
+            InputError: every item was drawn, or the answer is neither 0 nor 1.
+        """
+        checks_of(np.zeros(self.checks + 1, dtype=bool), self.size)
+        is_wrong = bool(checks_of([wrong], 1)[0])
+        chance = np.minimum((self._levels - self.wrong) / (self.size - self.checks), 1.0)
+        self.checks += 1
+        self.wrong += is_wrong
+        if is_wrong:
+            self._wealth *= (1.0 - BETS)[:, None]
+        else:
+            odds = chance / np.maximum(1.0 - chance, 1e-300)
+            self._wealth *= 1.0 + BETS[:, None] * odds
+        rejected = self._levels[self._wealth.sum(axis=0) >= self.most]
+        if len(rejected):
+            self.count = min(self.count, int(rejected[0]) - 1)
+        self.count = max(min(self.count, self.wrong + self.size - self.checks), self.wrong)
+        # levels that were rejected, and those that what was found rules out, are never looked at again
+        alive = (self._levels <= self.count) & (self._levels > self.wrong)
+        if not alive.all():
+            self._levels, self._wealth = self._levels[alive], self._wealth[:, alive]
+        return self.share
+
+
+def upper_bound(wrong: ArrayLike, size: int, confidence: float, at: Iterable[float] = ()) -> Floats:
+    """An upper bound on the share of wrong labels, after each draw; it holds at all of them together.
+
+    Args:
+        wrong: [t] of 0 and 1, in the order of the draws.
+        size: N, labels in the set.
+        confidence: as 0.95.
+        at: allowed errors at which the bound and `log_wealth` agree to the item.
+
+    Returns:
+        [t], falling, never above 1; the share itself once all are drawn.
+
+    Raises:
+        InputError: another size, confidence or another kind of checks.
+    """
+    bound = Bound(size, confidence, at)
+    return np.array([bound.add(answer) for answer in checks_of(wrong, bound.size)])
+
+
+def _levels(size: int, also: list[int]) -> Array:
+    """Numbers of wrong items that are tested, rising."""
+    steps = max(0, math.ceil(math.log(size / 100) / math.log(_FINENESS))) if size > 100 else 0
+    coarse = np.floor(100 * _FINENESS ** np.arange(1, steps + 1)).astype(np.int64) + 1
+    levels = np.concatenate([np.arange(1, min(size, 100) + 1), coarse, [size], also])
+    return np.unique(levels[levels <= size])
