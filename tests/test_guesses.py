@@ -212,8 +212,8 @@ def test_a_run_from_no_labels(table, policy):
 def test_runs_say_what_they_need(table):
     with pytest.raises(InputError, match="needs a guess"):
         list(simulate(table, initial="none"))
-    with pytest.raises(InputError, match="svgp-softmax cannot start from a guess"):
-        list(simulate(table, "svgp-softmax", guess=["column:llm"], initial="none"))
+    with pytest.raises(InputError, match="svm-platt cannot start from a guess"):
+        list(simulate(table, "svm-platt", guess=["column:llm"], initial="none"))
 
 
 def test_a_run_goes_on_where_it_stopped(table):

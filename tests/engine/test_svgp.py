@@ -464,9 +464,6 @@ def test_what_the_solver_is_not_for_is_refused(problem):
         "has no sites": gpflow.models.SVGP(
             kernel, gpflow.likelihoods.Softmax(C), basis.points, num_latent_gps=C
         ),
-        "mean function": gpflow.models.SVGP(
-            kernel, Softmax(C), basis.points, num_latent_gps=C, mean_function=gpflow.functions.Constant(1.0)
-        ),
     }
     for text, model in wrong.items():
         with pytest.raises(InputError, match=text):

@@ -97,12 +97,12 @@ def test_a_source_that_is_gone_lets_the_project_open(session, monkeypatch):
 
 
 def test_a_classifier_that_takes_none(session, path, tmp_path):
-    with pytest.raises(InputError, match="svgp-softmax cannot start from a guess"):
+    with pytest.raises(InputError, match="svm-platt cannot start from a guess"):
         Session.create(
             str(path), pool_options={"exclude": ["llm", "noise", "truth"]}, classes=PETS,
-            guess=["column:llm"], classifier="svgp-softmax", store=session.store,
+            guess=["column:llm"], classifier="svm-platt", store=session.store,
         )  # fmt: skip
-    session.change_model(classifier="svgp-softmax", policy="margin")
+    session.change_model(classifier="svm-platt", policy="margin")
     assert not session.stale  # it waits for labels, as without a guess
     with pytest.raises(InputError, match="cannot start from a guess"):
         session.change_guesses(["column:noise"])

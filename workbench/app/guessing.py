@@ -33,7 +33,9 @@ def dialog(session: Session) -> None:
     )
     if not takes_guess(session.settings["classifier"]):
         st.info(
-            "This classifier cannot start from a guess. The large-margin model can.", icon=":material/info:"
+            "This classifier cannot start from a guess. Large-margin, logistic-softmax, the sparse variational "
+            "GPs and logistic regression can.",
+            icon=":material/info:",
         )
     found = session.guess_report()
     n = 0 if session.model is None else session.model.n_labelled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers import guess_weights
+from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import check_options, estimator, fitted
@@ -61,6 +63,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     classes_: Array = fitted()
     n_features_in_: int = fitted()
     mean_weights_: Floats = fitted()
+    mean_weighed_: int = fitted()
     _mean: ClassVar[Floats | None] = None  # of a draft: the guesses [J, N, C] at the rows it is fitted to
 
     # ------------------------------------------------------------------ for subclasses to write
@@ -285,7 +288,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         }
         if hasattr(self, "feature_names_in_"):
             state["feature_names_in_"] = np.asarray(self.feature_names_in_, dtype=np.str_)
-        for name in ("objective_", "objective_trace_", "n_iter_", "mean_weights_"):
+        for name in ("objective_", "objective_trace_", "n_iter_", "mean_weights_", "mean_weighed_"):
             if hasattr(self, name):
                 state[name] = np.asarray(getattr(self, name))
         if self._trivial():
@@ -325,6 +328,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             draft.n_iter_ = int(state["n_iter_"])
         if "mean_weights_" in state:
             draft.mean_weights_ = np.asarray(state["mean_weights_"], dtype=np.float64)
+        if "mean_weighed_" in state:
+            draft.mean_weighed_ = int(state["mean_weighed_"])
         if not draft._trivial():
             geometry = {k.removeprefix("geometry."): v for k, v in state.items() if k.startswith("geometry.")}
             if geometry:
@@ -368,9 +373,53 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _prior_weights(self, n_sources: int) -> Floats:
         """[J] weights of guesses that no label has spoken about."""
-        from workbench.classifiers.guess_weights import prior_weight
+        return np.full(n_sources, guess_weights.prior_weight(len(self.classes_)))
 
-        return np.full(n_sources, prior_weight(len(self.classes_)))
+    def _choose_weights(self, n: int, centre: float, judge: Callable[[Any, Floats], LeftOut]) -> None:
+        """Choose the weights of the guesses, if there are some and it is time to (math.md, 13).
+
+        Args:
+            n: rows of the fit.
+            centre: of the prior on log beta.
+            judge: (rows, weights [J]) -> how well fits to some of the rows foretell the others.
+        """
+        sources = self._mean
+        if sources is None:
+            self.__dict__.pop("mean_weights_", None)
+            self.__dict__.pop("mean_weighed_", None)
+            return
+        weights = self.__dict__.get("mean_weights_")
+        if weights is None or len(weights) != len(sources):
+            self.mean_weights_, self.mean_weighed_ = self._prior_weights(len(sources)), 0
+        last = int(self.__dict__.get("mean_weighed_", 0))
+        if not guess_weights.due(n, last):
+            return
+        rows: Any = slice(None)
+        most = max(guess_weights.ENTRIES // len(self.classes_), guess_weights.FOLDS)
+        if n > most:
+            rows = np.sort(np.random.default_rng([self._draw, 5]).choice(n, most, replace=False))
+        start = self._prior_weights(len(sources)) if last == 0 else self.mean_weights_
+        self.mean_weights_ = guess_weights.weigh(
+            lambda weights: judge(rows, weights), start, len(self.classes_), centre
+        )
+        self.mean_weighed_ = n
+
+    def _offset(self, rows: Any = slice(None), weights: Floats | None = None) -> Floats | None:
+        """[n, C] the guess's mean at rows of the data, or None where no guess was given."""
+        sources = self._mean
+        if sources is None:
+            return None
+        if weights is None:
+            weights = self.__dict__.get("mean_weights_")
+            if weights is None or len(weights) != len(sources):
+                weights = self._prior_weights(len(sources))
+        return np.tensordot(weights, sources[:, rows], axes=1).astype(self._numpy_dtype(), copy=False)
+
+    @property
+    def _draw(self) -> int:
+        """Seed of everything drawn in a fit; a constant where none was given, so fits repeat."""
+        state = self.random_state
+        return int(state) if isinstance(state, (int, np.integer)) else 0
 
     def _trivial(self) -> bool:
         """Nothing to learn: no rows, or a single possible class."""
@@ -436,7 +485,9 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return self.geometry_
 
 
-_NO_MEAN = "{} cannot start from a guess (`mean=`). Use large-margin, or leave the guess out."
+_NO_MEAN = (
+    "{} cannot start from a guess (`mean=`) with these options. Use large-margin, or leave the guess out."
+)
 
 
 def _sources(mean: Any, n: int, n_classes: int, rows: str) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 from warnings import catch_warnings, simplefilter
 
@@ -11,12 +12,15 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.base import BaseBayesianClassifier
+from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.guess_weights import judged_by_folds
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.errors import InputError
 from workbench.progress import FitCallback
 
 FOLDS = 5
+ROUGH = 30  # iterations of a fit that only judges a weight
 MAX_LAPLACE_ROWS = 6000  # an N x N matrix per class, factored in every Newton step
 
 
@@ -154,6 +158,9 @@ class CalibratedSVMClassifier(Baseline):
 class LogisticRegressionClassifier(Baseline):
     """Multinomial logistic regression on standardised features.
 
+    With a guess its scores are an offset of the linear predictor, every class takes part, whether it
+    has labels or not, and intercepts are penalised as the coefficients are.
+
     Args:
         classes: labels known up front, sorted in the columns; None takes those of y.
         C: inverse strength of the squared penalty.
@@ -168,8 +175,63 @@ class LogisticRegressionClassifier(Baseline):
         n_iter_: of L-BFGS.
     """
 
+    takes_mean: ClassVar[bool] = True
+
     C: float = option(1.0, above=0.0)
     max_iter: int = option(1000, at_least=1)
+
+    guided_: Floats = fitted()
+    offset_: Floats = fitted()
+
+    def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
+        if self._mean is not None:
+            rows = np.array(X, dtype=np.float64)
+            given = self._given_geometry(rows)
+            if given is not None:
+                self.geometry_ = given
+            self._scale_of(rows)
+            self._choose_weights(len(codes), 0.0, partial(self._judge, self._scaled(rows), codes))
+            self.offset_ = np.asarray(self._offset())
+        super()._fit_codes(X, codes, callback)
+
+    def _fit_rows(self, X: Floats, codes: Ints) -> None:
+        super()._fit_rows(X, codes)
+        if "offset_" in self.__dict__:
+            scaled = self._scaled(X)
+            self.guided_, self.objective_, self.n_iter_ = _with_offset(
+                scaled, self.codes_, self.offset_, self.C, self.max_iter
+            )
+
+    def _judge(self, scaled: Floats, codes: Ints, rows: Any, weights: Floats) -> LeftOut:
+        """How well fits to four fifths of some rows foretell the labels of the others."""
+        offset = self._offset(rows, weights)
+        assert offset is not None
+        return judged_by_folds(
+            codes[rows], len(self.classes_), self._draw,
+            lambda inside, outside: _softmax(
+                scaled[rows][outside],
+                _with_offset(scaled[rows][inside], codes[rows][inside], offset[inside], self.C, ROUGH)[0],
+                offset[outside],
+            ),
+        )  # fmt: skip
+
+    def _probabilities(self, X: Floats) -> Floats:
+        if "offset_" in self.__dict__:
+            return self._probabilities_with(X, np.zeros((len(X), len(self.classes_))))
+        return super()._probabilities(X)
+
+    def _probabilities_with(self, X: Floats, mean: Floats) -> Floats:
+        return _softmax(self._scaled(X), self.guided_, mean)
+
+    def _state(self) -> dict[str, Array]:
+        guided = {"offset_": self.offset_} if "offset_" in self.__dict__ else {}
+        return super()._state() | guided
+
+    def _set_state(self, state: Mapping[str, Array]) -> None:
+        self.__dict__.pop("offset_", None)
+        if "offset_" in state:
+            self.offset_ = np.asarray(state["offset_"])
+        super()._set_state(state)
 
     def _fit_present(self, scaled: Floats, codes: Ints) -> None:
         from sklearn.linear_model import LogisticRegression
@@ -181,6 +243,42 @@ class LogisticRegressionClassifier(Baseline):
 
     def _predict_present(self, scaled: Floats) -> Floats:
         return np.maximum(self.regression_.predict_proba(scaled), 1e-15)
+
+
+def _softmax(scaled: Floats, coefficients: Floats, offset: Floats) -> Floats:
+    """[n, C] probabilities of a linear predictor [D + 1, C], intercepts last, beside an offset."""
+    from scipy.special import softmax
+
+    p: Floats = softmax(scaled @ coefficients[:-1] + coefficients[-1] + offset, axis=1)
+    return p
+
+
+def _with_offset(
+    scaled: Floats, codes: Ints, offset: Floats, penalty: float, max_iter: int
+) -> tuple[Floats, float, int]:
+    """Coefficients [D + 1, C], intercepts last, of logistic regression beside an offset [n, C].
+
+    L-BFGS on sum_n -log softmax(x_n W + b + o_n)_y + (|W|^2 + |b|^2) / (2 penalty).
+
+    Returns:
+        Coefficients, the objective (its negative is what is minimised), iterations.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import log_softmax
+
+    rows, (n, D), C = np.arange(len(codes)), scaled.shape, offset.shape[1]
+    X = np.hstack([scaled, np.ones((n, 1))])
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        W = flat.reshape(D + 1, C)
+        log_p = log_softmax(X @ W + offset, axis=1)
+        slope = np.exp(log_p)
+        slope[rows, codes] -= 1.0
+        value = -log_p[rows, codes].sum() + 0.5 * (W * W).sum() / penalty
+        return float(value), (X.T @ slope + W / penalty).ravel()
+
+    found = minimize(loss, np.zeros((D + 1) * C), jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
+    return found.x.reshape(D + 1, C), -float(found.fun), max(1, int(found.nit))
 
 
 @estimator

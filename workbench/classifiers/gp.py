@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.base import BaseBayesianClassifier
+from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.guess_weights import judged_by_folds
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
@@ -151,10 +154,16 @@ class Data(NamedTuple):
     Attributes:
         scaled: [N, D] scaled features.
         targets: [N, C] one-hot, or signs.
+        offset: [N, C] the guess's mean, or None.
     """
 
     scaled: Floats
     targets: Floats
+    offset: Floats | None = None
+
+    def rows(self, some: Any) -> Data:
+        """These rows alone."""
+        return Data(*(None if part is None else part[some] for part in self))  # type: ignore[arg-type]
 
 
 @estimator
@@ -169,6 +178,7 @@ class SparseGPClassifier(GPClassifier):
         "length_scale_", "variance_",
     )  # fmt: skip
     _posterior_names: ClassVar[tuple[str, ...]] = _state_names[:7]
+    _takes_mean: ClassVar[bool] = False  # a latent a class, and probabilities of latents
 
     hyperparameters: str = option("fixed", choices=("fixed", "learned"))
 
@@ -223,6 +233,8 @@ class SparseGPClassifier(GPClassifier):
         hyper = self._starting_hyper(geometry)
         state = self._starting_state(len(self._basis(hyper).points))
         rng = np.random.default_rng([self._seed(), 0xC0])
+        self._choose_weights(len(codes), 0.0, partial(self._judge, data, codes, hyper))
+        data = data._replace(offset=self._offset())
         if self.hyperparameters == "fixed":
             fit = self._optimise(data, hyper, state, rng, callback)
         else:
@@ -233,6 +245,38 @@ class SparseGPClassifier(GPClassifier):
         self.objective_, self.objective_trace_ = float(fit.objective), np.asarray(fit.trace, np.float64)
         self.n_iter_ = max(1, fit.n_iter)
         self._fold()
+
+    @property
+    def takes_mean(self) -> bool:  # type: ignore[override]
+        """A guess is weighed, and fitted with, at a kernel that stays."""
+        return self._takes_mean and self.hyperparameters == "fixed"
+
+    def _judge(self, data: Data, codes: Ints, hyper: Hyper, rows: Any, weights: Floats) -> LeftOut:
+        """How well brief fits to four fifths of some rows foretell the labels of the others."""
+        data = data._replace(offset=self._offset(weights=weights)).rows(rows)
+        basis, kernel = self._basis(hyper), self._make_kernel(hyper.length_scale, hyper.variance)
+        phi, residual = project(data.scaled, basis, kernel)
+        start = State.prior(
+            len(basis.points), self._n_functions(), self._mean_prior.mean, self._numpy_dtype()
+        )
+
+        def foretell(inside: Ints, outside: Ints) -> Floats:
+            rng = np.random.default_rng([self._draw, 4])
+            q: Any = self._optimise(data.rows(inside), hyper, start, rng, None, brief=True).posterior
+            at = phi[outside]
+            spread = np.einsum("cqp,np->ncq", np.asarray(q.root), at)
+            mean = at @ q.mean + q.prior_mean + data.rows(outside).offset
+            return self._probabilities_of(mean, residual[outside][:, None] + (spread**2).sum(axis=2))
+
+        return judged_by_folds(codes[rows], len(self.classes_), self._draw, foretell)
+
+    def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
+        """[N, C] class probabilities of Gaussian latents [N, C]."""
+        raise NotImplementedError
+
+    def _probabilities_with(self, X: Floats, mean: Floats) -> Floats:
+        latent = self._latent(X)
+        return self._probabilities_of(latent.mean + mean, latent.variance)
 
     def _measure(self, X: Floats, n: int) -> Geometry:
         """The geometry of the fit."""
@@ -333,7 +377,8 @@ class SparseGPClassifier(GPClassifier):
 
         size = len(theta) - (hyper.inducing.size if self._moves_inducing() else 0)
         logs = engine.Hyper(theta[: size - 1], theta[size - 1], hyper.inducing)
-        found = engine.kernel_gradient(self._likelihood(), self.kernel, engine.Rows(*data), logs, state)
+        rows = engine.Rows(data.scaled, data.targets)
+        found = engine.kernel_gradient(self._likelihood(), self.kernel, rows, logs, state)
         parts = found if self._moves_inducing() else found[:2]
         return np.concatenate([np.ravel(part) for part in parts])
 
@@ -408,7 +453,9 @@ class ClosedFormClassifier(SparseGPClassifier):
         whole = self.batch_size is None or self.batch_size >= n
         sweeps = whole and self._class_batch() >= self._n_functions()
         shuffle = None if sweeps else rng  # a block then stands for all rows
-        rows = engine.ProjectedRows(data.scaled, data.targets, self._basis(hyper), kernel, shuffle)
+        rows = engine.ProjectedRows(
+            data.scaled, data.targets, self._basis(hyper), kernel, shuffle, data.offset
+        )
         if sweeps:
             return engine.ascend(
                 self._likelihood(), rows, state, self._mean_prior, callback=callback,
@@ -474,7 +521,7 @@ class _KernelSearch:
 
     def _gradient(self, theta: Floats, some: Array | slice) -> Floats:
         """Derivative of the objective of some rows with respect to theta, at the present q."""
-        few = Data(*(part[some] for part in self.data))
+        few = self.data.rows(some)
         return self.model._kernel_gradient(few, self.model._unpack(theta, self.hyper), self.state, theta)
 
     def _loss(self, theta: Floats) -> tuple[float, Floats]:

@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from workbench.arrays import Floats
+from workbench.arrays import Floats, Ints
 from workbench.classifiers.calibration import PRIOR_SPREAD, LeftOut, clearly_less
 
 FACTORS = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0, 3.0)  # times the prior weight
 FIRST = 5  # labels before the weights are looked at
+FOLDS = 5
 ENTRIES = 20_000  # rows times classes that a weight is judged on: every fit is then against every rival
 _STANDARD_ERRORS = 1.0  # that a guess must be better than none by
 _STRENGTH = 1.0  # of the prior on a weight, in squares of its relative distance
@@ -40,6 +41,28 @@ def due(n: int, last: int) -> bool:
         last: labels when the weights were last chosen, 0 for never.
     """
     return n >= FIRST and n >= last + max(FIRST, last // 10)
+
+
+def judged_by_folds(
+    codes: Ints, n_classes: int, seed: int, foretell: Callable[[Ints, Ints], Floats]
+) -> LeftOut:
+    """How well a model with a scale of its own foretells labels it did not see; beta is 1.
+
+    Args:
+        codes: [n] true classes.
+        n_classes: C.
+        seed: of the folds.
+        foretell: (rows to fit, rows to foretell) -> [m, C] class probabilities of the latter.
+    """
+    fold = np.random.default_rng([seed, 3]).permutation(len(codes)) % FOLDS
+    p = np.zeros((len(codes), n_classes))
+    for number in range(FOLDS):
+        outside = np.flatnonzero(fold == number)
+        p[outside] = foretell(np.flatnonzero(fold != number), outside)
+    rows = np.arange(len(codes))
+    own = p[rows, codes]
+    log_p: Floats = np.log(np.maximum(p, 1e-12))
+    return LeftOut(rows, log_p, 1.0, log_p[rows, codes], (p * p).sum(axis=1) - 2.0 * own + 1.0)
 
 
 def weigh(judge: Callable[[Floats], LeftOut], start: Floats, n_classes: int, centre: float) -> Floats:

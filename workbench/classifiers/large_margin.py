@@ -11,7 +11,6 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import calibration as cal
 from workbench.classifiers import choice as choosing
-from workbench.classifiers import guess_weights as guessing
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.choice import Candidate, Choice
 from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
@@ -153,7 +152,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     has_latent: ClassVar[bool] = True
     takes_mean: ClassVar[bool] = True
     _state_names: ClassVar[tuple[str, ...]] = (
-        "beta_", "mean_", "precision_", "root_", "wide_mean_", "stopped_", "mean_weighed_",
+        "beta_", "mean_", "precision_", "root_", "wide_mean_", "stopped_",
     )  # fmt: skip
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "left_out_")
 
@@ -194,7 +193,6 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     left_out_: cal.LeftOut = fitted()
     stopped_: bool = fitted()
     choices_: tuple[Choice, ...] = fitted()
-    mean_weighed_: int = fitted()
 
     # ------------------------------------------------------------------ geometry
 
@@ -557,12 +555,6 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
 
     # ------------------------------------------------------------------ state
 
-    @property
-    def _draw(self) -> int:
-        """Seed of everything drawn in a fit; a constant where none was given, so fits repeat."""
-        state = self.random_state
-        return int(state) if isinstance(state, (int, np.integer)) else 0
-
     def _basis(self, kernel: Kernel) -> Basis:
         return projection.cached_basis(self.geometry_.inducing, kernel, self.dtype)
 
@@ -636,43 +628,14 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
 
         By the likelihood of labels left out, each weight with its own temperature and fits (math.md, 13).
         """
-        sources = self._mean
-        if sources is None:
-            self.__dict__.pop("mean_weights_", None)
-            self.__dict__.pop("mean_weighed_", None)
-            return
-        weights = self.__dict__.get("mean_weights_")
-        if weights is None or len(weights) != len(sources):
-            self.mean_weights_, self.mean_weighed_ = self._prior_weights(len(sources)), 0
-        n, last = len(codes), int(self.__dict__.get("mean_weighed_", 0))
-        if not guessing.due(n, last):
-            return
-        rows: Any = slice(None)
-        most = max(guessing.ENTRIES // len(self.classes_), FOLDS)
-        if n > most:
-            rows = np.sort(np.random.default_rng([self._draw, 5]).choice(n, most, replace=False))
-        few, few_codes = scaled[rows], codes[rows]
         centre = cal.prior_log_beta(float(self.variance))
 
-        def judge(weights: Floats) -> cal.LeftOut:
-            offset = self._offset(rows, weights)
-            means = self._cross_validated(kernel, few, few_codes, offset, rough=True)
-            return cal.judge(means, few_codes, np.arange(len(few_codes)), centre)
+        def judge(rows: Any, weights: Floats) -> cal.LeftOut:
+            few = codes[rows]
+            means = self._cross_validated(kernel, scaled[rows], few, self._offset(rows, weights), rough=True)
+            return cal.judge(means, few, np.arange(len(few)), centre)
 
-        start = self._prior_weights(len(sources)) if last == 0 else self.mean_weights_
-        self.mean_weights_ = guessing.weigh(judge, start, len(self.classes_), centre)
-        self.mean_weighed_ = n
-
-    def _offset(self, rows: Any, weights: Floats | None = None) -> Floats | None:
-        """[n, C] the guess's mean at rows of the data, or None where no guess was given."""
-        sources = self._mean
-        if sources is None:
-            return None
-        if weights is None:
-            weights = self.__dict__.get("mean_weights_")
-            if weights is None or len(weights) != len(sources):
-                weights = self._prior_weights(len(sources))
-        return np.tensordot(weights, sources[:, rows], axes=1).astype(self._numpy_dtype(), copy=False)
+        self._choose_weights(len(codes), centre, judge)
 
     def _prior_beta(self) -> float:
         return float(np.exp(cal.prior_log_beta(float(self.variance))))

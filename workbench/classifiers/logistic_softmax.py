@@ -87,6 +87,8 @@ class LogisticSoftmaxClassifier(ClosedFormClassifier, KernelClassifier):
         predictor_: NumPy-only latent marginals.
     """
 
+    _takes_mean: ClassVar[bool] = True
+
     bound: str = option("joint", choices=BOUND_NAMES)
     n_inducing: int | None = option(None, at_least=1)
     inducing: str = option("k-means++", choices=("k-means++", "random"))
@@ -113,7 +115,10 @@ class LogisticSoftmaxClassifier(ClosedFormClassifier, KernelClassifier):
         self._prior_of_mean()
 
     def _probabilities(self, X: Floats) -> Floats:
-        return logistic_softmax_probabilities(*self._latent(X))
+        return self._probabilities_of(*self._latent(X))
+
+    def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
+        return logistic_softmax_probabilities(mean, variance)
 
 
 @estimator

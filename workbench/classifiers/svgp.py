@@ -101,6 +101,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (*SparseGPClassifier._state_names, "inducing_")
+    _takes_mean: ClassVar[bool] = True
 
     likelihood: str = option("softmax", choices=LIKELIHOODS)
     n_inducing: int | None = option(None, at_least=1)
@@ -151,8 +152,9 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         from workbench.engine import natural_gradient as engine
 
         rows = engine.ProjectedRows(
-            *data, self._basis(hyper), self._make_kernel(hyper.length_scale, hyper.variance)
-        )
+            data.scaled, data.targets, self._basis(hyper),
+            self._make_kernel(hyper.length_scale, hyper.variance), offset=data.offset,
+        )  # fmt: skip
         # plain steps: these likelihoods are not conjugate, and longer ones mostly fail
         return engine.ascend(
             self._likelihood(), rows, state, rate=self.learning_rate or 1.0, growth=1.5, longest=1.0,
@@ -189,7 +191,8 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
 
         start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
         fit, found = engine.learn(
-            self._likelihood(), self.kernel, engine.Rows(*data), start, engine.Hyper(*hyper), rng=rng,
+            self._likelihood(), self.kernel, engine.Rows(data.scaled, data.targets), start,
+            engine.Hyper(*hyper), rng=rng,
             move_inducing=self._moves_inducing(), callback=callback, **self._adam_options(),
         )  # fmt: skip
         hyper, state = Hyper(*found), _state_of(fit.posterior)
@@ -201,8 +204,16 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
 
     # ------------------------------------------------------------------ predicting
 
+    @property
+    def takes_mean(self) -> bool:  # type: ignore[override]
+        """With natural gradients, at a kernel that stays."""
+        return super().takes_mean and self.optimizer == "natural"
+
     def _probabilities(self, X: Floats) -> Floats:
-        return likelihood_probabilities(self.likelihood, *self._latent(X), epsilon=self.epsilon)
+        return self._probabilities_of(*self._latent(X))
+
+    def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
+        return likelihood_probabilities(self.likelihood, mean, variance, epsilon=self.epsilon)
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
         if {"mean_", "root_", "inducing_"} <= set(state) and "precision_" not in state:

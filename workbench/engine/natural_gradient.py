@@ -4,14 +4,15 @@ A likelihood turns the moments of f_c(x_n) into a slope g, a curvature theta and
 and class (`workbench.engine.likelihoods`). Everything after that is the same: the target of q(v_c)
 in natural parameters is (docs/math.md, 1 to 5)
 
-    precision_c = I + s Phi' diag(theta_c) Phi,    linear_c = s Phi' (g_c + theta_c F_c - theta_c m0_c)
+    precision_c = I + s Phi' diag(theta_c) Phi
+    linear_c = s Phi' (g_c + theta_c (F_c - o_c) - theta_c m0_c)
 
-with F = Phi M + m0 (prior mean m0, a point estimate). For conjugate models a full step is
-coordinate ascent; for the others it is a natural-gradient step, judged by the objective; s = N/|S|
-and rho < 1 make it stochastic variational inference. Learning m0 maximises over (q(v_c), m0_c)
-together, with m0_c ~ N(m, s0^2). Where the likelihood does not feel a shift common to all classes,
-means are centred over classes after each step, which never lowers the objective and removes its one
-slow direction.
+with F = Phi M + m0 + o (prior mean m0, a point estimate; o a guess at every row, docs/math.md, 13).
+For conjugate models a full step is coordinate ascent; for the others it is a natural-gradient step,
+judged by the objective; s = N/|S| and rho < 1 make it stochastic variational inference. Learning m0
+maximises over (q(v_c), m0_c) together, with m0_c ~ N(m, s0^2). Where the likelihood does not feel a
+shift common to all classes, means are centred over classes after each step, which never lowers the
+objective and removes its one slow direction.
 
 The compiled steps are in `workbench.engine.natural_steps`; `NaturalGradientAscent` is the solver for
 anybody's `gpflow.models.SVGP`.
@@ -30,7 +31,16 @@ from workbench.engine.fitting import FitResult, minibatches
 from workbench.engine.gaussian import State, q_sqrt_of, root_of
 from workbench.engine.kernels import Kernel
 from workbench.engine.likelihoods import SiteLikelihood
-from workbench.engine.natural_steps import ZERO_MEAN, Block, Drift, MeanPrior, Plan, Sums, compiled
+from workbench.engine.natural_steps import (
+    ZERO_MEAN,
+    Block,
+    Drift,
+    MeanPrior,
+    Plan,
+    Shifted,
+    Sums,
+    compiled,
+)
 from workbench.engine.projection import Basis, project
 from workbench.progress import FitCallback
 
@@ -47,7 +57,9 @@ _SLACK = {"float64": 1e-10, "float32": 1e-6}  # a fall below this share of the o
 # ------------------------------------------------------------------------------------------ drivers
 
 
-def objective(likelihood: SiteLikelihood, blocks: Iterable[Block], state: State, prior: MeanPrior) -> float:
+def objective(
+    likelihood: SiteLikelihood, blocks: Iterable[Block | Shifted], state: State, prior: MeanPrior
+) -> float:
     """Data part - KL(q || p), plus log N(m0) up to its constant where the prior mean is learned.
 
     Args:
@@ -56,7 +68,7 @@ def objective(likelihood: SiteLikelihood, blocks: Iterable[Block], state: State,
         state: q.
         prior: of the prior mean.
     """
-    run = compiled(likelihood, _dtype(state).name)
+    run = compiled(likelihood, _dtype(state).name, _shifted(blocks))
     return float(_pass(run.sums, blocks, state).value) - float(
         run.penalty(state, prior.tensors(_dtype(state)))
     )
@@ -64,7 +76,7 @@ def objective(likelihood: SiteLikelihood, blocks: Iterable[Block], state: State,
 
 def ascend(
     likelihood: SiteLikelihood,
-    blocks: Iterable[Block],
+    blocks: Iterable[Block | Shifted],
     state: State,
     prior: MeanPrior = ZERO_MEAN,
     *,
@@ -99,7 +111,8 @@ def ascend(
         The fit; its posterior is a `State`.
     """
     dtype = _dtype(state)
-    run, flags, slack = compiled(likelihood, dtype.name), prior.tensors(dtype), _SLACK[dtype.name]
+    run, flags = compiled(likelihood, dtype.name, _shifted(blocks)), prior.tensors(dtype)
+    slack = _SLACK[dtype.name]
     # traced functions themselves: calling them skips the matching of signatures, a tenth of a sweep
     sums, advance = run.sums.get_concrete_function(), run.advance.get_concrete_function()
     state = State(*(tf.convert_to_tensor(part) for part in state))
@@ -175,7 +188,7 @@ def class_minibatches(
 
 def ascend_stochastic(
     likelihood: SiteLikelihood,
-    blocks: Iterable[Block],
+    blocks: Iterable[Block | Shifted],
     n_items: int,
     state: State,
     prior: MeanPrior = ZERO_MEAN,
@@ -211,7 +224,7 @@ def ascend_stochastic(
         The fit; its posterior is a `State`.
     """
     dtype = _dtype(state)
-    run, flags = compiled(likelihood, dtype.name), prior.tensors(dtype)
+    run, flags = compiled(likelihood, dtype.name, _shifted(blocks)), prior.tensors(dtype)
     C, P = state.linear.shape
     averaging = np.stack([np.zeros(C), np.zeros(C), np.ones(C)]).astype(dtype)
     drift = Drift(np.zeros((C, P), dtype), np.zeros((C, P, P), dtype), averaging)
@@ -240,11 +253,18 @@ def ascend_stochastic(
     return FitResult(State(*best).numpy(), float(best_value), np.asarray(trace), epoch, stopped)
 
 
-def _pass(sums: Any, blocks: Iterable[Block], state: State) -> Sums:
+def _shifted(blocks: Iterable[Any]) -> bool:
+    """Whether the rows have a prior mean of their own."""
+    if isinstance(blocks, ProjectedRows):
+        return blocks.shifted
+    return isinstance(next(iter(blocks)), Shifted)
+
+
+def _pass(sums: Any, blocks: Iterable[Block | Shifted], state: State) -> Sums:
     """Sums over all blocks."""
     total: Sums | None = None
     for block in blocks:
-        part = Sums(*sums(Block(*(tf.convert_to_tensor(a) for a in block)), state))
+        part = Sums(*sums(type(block)(*(tf.convert_to_tensor(a) for a in block)), state))
         total = part if total is None else Sums(*(a + b for a, b in zip(total, part, strict=True)))
     assert total is not None
     return total
@@ -264,6 +284,7 @@ class ProjectedRows:
         kernel: covariance function.
         shuffle: a generator that puts the rows in random order, so that a block is a fair sample;
             needed for minibatches when there are several blocks.
+        offset: [N, C] a prior mean at every row, or None.
     """
 
     def __init__(
@@ -273,22 +294,27 @@ class ProjectedRows:
         basis: Basis,
         kernel: Kernel,
         shuffle: np.random.Generator | None = None,
+        offset: Floats | None = None,
     ) -> None:
+        self.shifted = offset is not None
+        by_class = [targets] if offset is None else [targets, offset]
         if shuffle is not None and len(X) > BLOCK_ROWS:
             order = shuffle.permutation(len(X))
-            X, targets = X[order], targets[order]
+            X, by_class = X[order], [part[order] for part in by_class]
         self._X, self._basis, self._kernel = X, basis, kernel
-        self._targets = targets.astype(X.dtype, copy=False)
+        self._by_class = [part.astype(X.dtype, copy=False) for part in by_class]
         small = len(X) * len(basis.points) * X.itemsize <= HELD_BYTES
         self._held = list(self._project()) if small else None
 
-    def _project(self) -> Iterator[Block]:
+    def _project(self) -> Iterator[Block | Shifted]:
+        kind: Any = Shifted if self.shifted else Block
         for first in range(0, len(self._X), BLOCK_ROWS):
             part = slice(first, first + BLOCK_ROWS)
             phi, residual = project(self._X[part], self._basis, self._kernel)
-            yield Block(*(tf.convert_to_tensor(a) for a in (phi, residual, self._targets[part])))
+            held = (phi, residual, *(values[part] for values in self._by_class))
+            yield kind(*(tf.convert_to_tensor(a) for a in held))
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[Block | Shifted]:
         return iter(self._held) if self._held is not None else self._project()
 
 
@@ -314,7 +340,7 @@ class NaturalGradientAscent:
         """Raise `model.elbo(data)` in q_mu and q_sqrt; kernel and inducing points stay.
 
         Args:
-            model: a `gpflow.models.SVGP` with `whiten=True` and a mean function of zero.
+            model: a `gpflow.models.SVGP` with `whiten=True`; its mean function stays as it is.
             data: X [N, D] and Y as the likelihood wants it.
             callback: reported to after each sweep.
 
@@ -335,8 +361,6 @@ class NaturalGradientAscent:
                 f"{type(model.likelihood).__name__} has no sites; use a likelihood of "
                 "workbench.engine.likelihoods, or a subclass of its SiteLikelihood."
             )
-        if not isinstance(model.mean_function, gpflow.functions.Zero):
-            raise InputError("This solver is for a mean function of zero.")
         X, Y = (tf.convert_to_tensor(part) for part in data)
         Kuu = gpflow.covariances.Kuu(
             model.inducing_variable, model.kernel, jitter=gpflow.config.default_jitter()
@@ -344,11 +368,12 @@ class NaturalGradientAscent:
         Kuf = gpflow.covariances.Kuf(model.inducing_variable, model.kernel, X)
         phi = tf.transpose(tf.linalg.triangular_solve(tf.linalg.cholesky(Kuu), Kuf))
         residual = tf.maximum(model.kernel(X, full_cov=False) - tf.reduce_sum(phi * phi, 1), 0.0)
-        blocks = [
-            Block(phi[i : i + BLOCK_ROWS], residual[i : i + BLOCK_ROWS], targets[i : i + BLOCK_ROWS])
-            for targets in [model.likelihood.encode(Y, phi.dtype)]
-            for i in range(0, len(phi), BLOCK_ROWS)
-        ]
+        whole = [phi, residual, model.likelihood.encode(Y, phi.dtype)]
+        kind: Any = Block
+        if not isinstance(model.mean_function, gpflow.functions.Zero):
+            kind = Shifted
+            whole.append(tf.broadcast_to(model.mean_function(X), tf.shape(whole[2])))
+        blocks = [kind(*(part[i : i + BLOCK_ROWS] for part in whole)) for i in range(0, len(phi), BLOCK_ROWS)]
         start = State.of(model.q_mu.numpy(), root_of(model.q_sqrt.numpy()))
         fit = ascend(
             model.likelihood, blocks, start, sweeps=self.sweeps, tol=self.tol, growth=self.growth,

@@ -33,6 +33,22 @@ class Block(NamedTuple):
     targets: Any
 
 
+class Shifted(NamedTuple):
+    """A `Block` whose latents have a prior mean of their own at every row.
+
+    Attributes:
+        phi: [n, P] whitened features.
+        residual: [n] prior variance the inducing points do not explain.
+        targets: [n, C] what the likelihood wants.
+        offset: [n, C] prior mean, beside m0.
+    """
+
+    phi: Any
+    residual: Any
+    targets: Any
+    offset: Any
+
+
 class MeanPrior(NamedTuple):
     """The prior of the prior mean m0.
 
@@ -58,9 +74,9 @@ class Sums(NamedTuple):
 
     Attributes:
         gram: [C, P, P] Phi' diag(theta_c) Phi.
-        linear: [C, P] Phi' (g + theta F).
+        linear: [C, P] Phi' (g + theta (F - offset)).
         cross: [C, P] Phi' theta.
-        totals: [2, C] sums of g + theta F and of theta.
+        totals: [2, C] sums of g + theta (F - offset) and of theta.
         value: the data's part of the objective.
     """
 
@@ -102,16 +118,20 @@ class Drift(NamedTuple):
 # ---------------------------------------------------------------------------------- compiled parts
 
 
-def moments(block: Block, state: State) -> tuple[Any, Any]:
+def moments(block: Block | Shifted, state: State) -> tuple[Any, Any]:
     """Mean and variance [n, C] of the latents of a block."""
     mean = tf.matmul(block.phi, state.mean) + state.prior_mean
+    if isinstance(block, Shifted):
+        mean += block.offset
     return mean, block.residual[:, None] + variances(block.phi, state.root)
 
 
-def _sums(likelihood: SiteLikelihood, block: Block, state: State, first: Any, share: Any = 1.0) -> Sums:
+def _sums(
+    likelihood: SiteLikelihood, block: Block | Shifted, state: State, first: Any, share: Any = 1.0
+) -> Sums:
     f, v = moments(block, state)
     g, theta, value = likelihood.sites(f, v, block.targets, first, share)
-    r = g + theta * f
+    r = g + theta * (f - block.offset if isinstance(block, Shifted) else f)
     return Sums(
         grams(block.phi, theta),
         tf.matmul(r, block.phi, transpose_a=True),
@@ -165,21 +185,27 @@ class Compiled(NamedTuple):
     adaptive: Any
 
 
-@lru_cache(maxsize=64)
-def compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
+def compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool = False) -> Compiled:
     """Compile the loops for a likelihood object; cached, so that each is traced once.
 
     Args:
         likelihood: gives the sites.
         dtype_name: "float64" or "float32".
+        shifted: blocks are `Shifted`.
     """
+    return _compiled(likelihood, dtype_name, shifted)
+
+
+@lru_cache(maxsize=64)
+def _compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool) -> Compiled:
     dtype = tf.as_dtype(dtype_name)
 
     def spec(*shape: int | None) -> Any:
         return tf.TensorSpec(shape, dtype)
 
     matrix, cube, number = spec(None, None), spec(None, None, None), spec()
-    block_spec = Block(matrix, spec(None), matrix)
+    kind: Any = Shifted if shifted else Block
+    block_spec = kind(matrix, spec(None), *([matrix] * (2 if shifted else 1)))
     state_spec = State(matrix, cube, spec(None), cube, matrix, matrix, spec(2, None))
     sums_spec = Sums(cube, matrix, matrix, spec(2, None), number)
     integers = tf.TensorSpec((None, None), tf.int32)
@@ -192,9 +218,9 @@ def compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
         if size is None:
             return _sums(likelihood, block, state, 0)
         n = tf.shape(block.phi)[0]
-        total = _sums(likelihood, Block(*(part[:size] for part in block)), state, 0)
+        total = _sums(likelihood, kind(*(part[:size] for part in block)), state, 0)
         for first in tf.range(size, n, size):
-            rows = Block(*(part[first : first + size] for part in block))
+            rows = kind(*(part[first : first + size] for part in block))
             part = _sums(likelihood, rows, state, first)
             total = Sums(*(a + b for a, b in zip(total, part, strict=True)))
         return total
@@ -226,10 +252,10 @@ def compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
 
     def targets_of(block, state, rows, some, scale):  # type: ignore[no-untyped-def]
         """What a minibatch says the natural parameters of the classes in `some` should be."""
-        few = Block(
-            tf.gather(block.phi, rows),
-            tf.gather(block.residual, rows),
-            tf.gather(tf.gather(block.targets, rows), some, axis=1),
+        of_all, of_classes = block[:2], block[2:]
+        few = kind(
+            *(tf.gather(part, rows) for part in of_all),
+            *(tf.gather(tf.gather(part, rows), some, axis=1) for part in of_classes),
         )
         part = state._replace(
             mean=tf.gather(state.mean, some, axis=1),
