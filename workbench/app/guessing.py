@@ -33,8 +33,8 @@ def dialog(session: Session) -> None:
     )
     if not takes_guess(session.settings["classifier"]):
         st.info(
-            "This classifier cannot start from a guess. Large-margin, logistic-softmax, the sparse variational "
-            "GPs and logistic regression can.",
+            "This classifier cannot start from a guess. Large-margin, logistic-softmax, the sparse "
+            "variational GPs and logistic regression can.",
             icon=":material/info:",
         )
     found = session.guess_report()

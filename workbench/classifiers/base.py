@@ -64,6 +64,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_: int = fitted()
     mean_weights_: Floats = fitted()
     mean_weighed_: int = fitted()
+    _guess_scale: ClassVar[float] = 1.0  # of its margins, beside the large-margin model's
     _mean: ClassVar[Floats | None] = None  # of a draft: the guesses [J, N, C] at the rows it is fitted to
 
     # ------------------------------------------------------------------ for subclasses to write
@@ -373,7 +374,10 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _prior_weights(self, n_sources: int) -> Floats:
         """[J] weights of guesses that no label has spoken about."""
-        return np.full(n_sources, guess_weights.prior_weight(len(self.classes_)))
+        return np.full(n_sources, self._prior_weight())
+
+    def _prior_weight(self) -> float:
+        return self._guess_scale * guess_weights.prior_weight(len(self.classes_))
 
     def _choose_weights(self, n: int, centre: float, judge: Callable[[Any, Floats], LeftOut]) -> None:
         """Choose the weights of the guesses, if there are some and it is time to (math.md, 13).
@@ -400,7 +404,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             rows = np.sort(np.random.default_rng([self._draw, 5]).choice(n, most, replace=False))
         start = self._prior_weights(len(sources)) if last == 0 else self.mean_weights_
         self.mean_weights_ = guess_weights.weigh(
-            lambda weights: judge(rows, weights), start, len(self.classes_), centre
+            lambda weights: judge(rows, weights), start, self._prior_weight(), centre
         )
         self.mean_weighed_ = n
 

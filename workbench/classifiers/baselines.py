@@ -176,6 +176,7 @@ class LogisticRegressionClassifier(Baseline):
     """
 
     takes_mean: ClassVar[bool] = True
+    _guess_scale: ClassVar[float] = 2.0
 
     C: float = option(1.0, above=0.0)
     max_iter: int = option(1000, at_least=1)

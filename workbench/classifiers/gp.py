@@ -178,6 +178,7 @@ class SparseGPClassifier(GPClassifier):
         "length_scale_", "variance_",
     )  # fmt: skip
     _posterior_names: ClassVar[tuple[str, ...]] = _state_names[:7]
+    _guess_scale: ClassVar[float] = 3.0
     _takes_mean: ClassVar[bool] = False  # a latent a class, and probabilities of latents
 
     hyperparameters: str = option("fixed", choices=("fixed", "learned"))

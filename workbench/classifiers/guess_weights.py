@@ -65,19 +65,18 @@ def judged_by_folds(
     return LeftOut(rows, log_p, 1.0, log_p[rows, codes], (p * p).sum(axis=1) - 2.0 * own + 1.0)
 
 
-def weigh(judge: Callable[[Floats], LeftOut], start: Floats, n_classes: int, centre: float) -> Floats:
+def weigh(judge: Callable[[Floats], LeftOut], start: Floats, unit: float, centre: float) -> Floats:
     """Weights by the likelihood of labels left out, one guess after the other.
 
     Args:
         judge: fits with given weights [J] and says how well that foretells labels it did not see.
         start: [J] where to begin.
-        n_classes: C.
+        unit: the weight of a guess that no label has spoken about.
         centre: of the prior on log beta.
 
     Returns:
         [J], each a `FACTORS` of the prior weight; 0 drops a guess.
     """
-    unit = prior_weight(n_classes)
 
     def loss(found: LeftOut, weights: Floats) -> float:
         by_beta = 0.5 * ((np.log(max(found.beta, 1e-12)) - centre) / PRIOR_SPREAD) ** 2
