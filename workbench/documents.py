@@ -233,6 +233,59 @@ class BegunWith(Closed):
     guidance: dict[str, Word] = {}
 
 
+# --- certificates ---------------------------------------------------------------------------------
+
+
+class CertificateCheck(Closed):
+    """One label that a person looked at."""
+
+    draw: Annotated[int, Field(ge=1, lt=_MOST_ITEMS)]
+    item: Name
+    label: Name
+    answer: Word
+    wrong: bool
+    rank: Item
+    person: Word = ""
+    time: Time = ""
+    answers: Annotated[
+        list[Annotated[list[Word], Field(min_length=2, max_length=2)]], Field(max_length=1_000)
+    ]
+
+
+class CertificateApart(Closed):
+    """A frozen label that is no machine label of the delivered set, though nobody checked it."""
+
+    item: Name
+    label: Name
+    rank: Item
+
+
+class CertificateDocument(Closed):
+    """A certificate (`workbench.certificates.Certificate`)."""
+
+    kind: Literal["certificate"]
+    id: Word
+    sentence: Long
+    method: Long
+    project: Word
+    of: Word
+    made: Time
+    error: Annotated[float, Field(gt=0.0, lt=1.0)]
+    confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
+    attempt: Annotated[int, Field(ge=1, le=50)]
+    delta: Share
+    size: Annotated[int, Field(ge=1, lt=_MOST_ITEMS)]
+    sizes: Annotated[list[Annotated[int, Field(ge=1, lt=_MOST_ITEMS)]], Field(min_length=1, max_length=1_000)]
+    delivered: Item
+    people: Item
+    labels_sha256: Word
+    people_sha256: Word
+    seed: Seed
+    checks: Annotated[list[CertificateCheck], Field(max_length=10_000_000)]
+    apart: Annotated[list[CertificateApart], Field(max_length=100_000_000)]
+    versions: dict[str, Word]
+
+
 # --- projects -------------------------------------------------------------------------------------
 
 

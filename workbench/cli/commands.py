@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from workbench.cli import certified
+
 app = typer.Typer(
     name="workbench",
     help="Label less and see why.",
@@ -547,3 +549,6 @@ def doctor() -> None:
 
     if not examine():
         raise typer.Exit(1)
+
+
+certified.add_to(app)
