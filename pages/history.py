@@ -35,14 +35,12 @@ ROW = 60
 
 
 def events_table(session: Any, state: Any) -> None:
-    import pandas as pd
-
     rows = history.event_rows(session, state, MOST)
     if len(rows) == MOST:
         st.caption(f"The newest {MOST:,}; the bundle has them all.")
     with st.container(key="events"):
         st.dataframe(
-            pd.DataFrame(rows),
+            history.whole_numbers(rows),
             hide_index=True,
             key="events-table",
             height=460,
@@ -58,14 +56,12 @@ def events_table(session: Any, state: Any) -> None:
 
 
 def labels_table(session: Any) -> None:
-    import pandas as pd
-
     rows = label_table(session)
     if not rows:
         st.markdown("No item is labelled yet.")
         frame.link("label", "Label the first one", ":material/arrow_forward:")
         return
-    table = pd.DataFrame(rows[:MOST])
+    table = history.whole_numbers(rows[:MOST])
     if len(rows) > MOST:
         st.caption(f"The first {MOST:,} of {len(rows):,}.")
     with st.container(key="labels"):
@@ -109,15 +105,12 @@ def fits_table(session: Any) -> None:
 
 
 def fits_curve(session: Any) -> None:
-    from workbench.figures.curves import learning_curve, summarise
+    from workbench.figures.curves import learning_curve
 
-    measured = labelling_speed.latest_at_each([r for r in session.rounds if r.n_test])
+    measured = labelling_speed.measured_rounds(session.rounds)
     if len(measured) < 2:
         return
-    at = [r.n_labelled for r in measured]
-    fig = learning_curve(
-        [summarise("error", [(at, [r.error for r in measured])])], measure="Error", height=280
-    )
+    fig = learning_curve([labelling_speed.error_curve("error", measured)], measure="Error", height=280)
     widgets.figure(fig, "fits-curve", "Error against labels, the last fit at each number of labels")
 
 
@@ -247,8 +240,8 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
         column_config={
             "Picture": st.column_config.ImageColumn(width=70),
             "Shows": st.column_config.TextColumn(width="large"),
-            "Chance of the label": st.column_config.ProgressColumn(
-                help="Probability of the label's class to a model that did not see the label.",
+            "Chance it is right": st.column_config.ProgressColumn(
+                help="How probable a model that did not see the label finds its class.",
                 format="percent",
                 min_value=0,
                 max_value=1,

@@ -12,6 +12,7 @@ from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
 from workbench.classifiers.protocols import choice_of
 from workbench.errors import InputError
+from workbench.sessions.measure import ENOUGH
 
 WHO, MODEL, PROBLEM = "who", "model-popover", "model-problem"
 
@@ -134,26 +135,19 @@ def oracle_controls(session: Any) -> None:
 def how_it_goes(session: Any) -> None:
     st.header("How well it goes")
     if not session.pool.has_truth or session.pool.test is None:
-        found = session.evaluation
-        st.info(
-            f"This pool has no known classes to measure on{kept_for_measuring(session.settings)}. "
-            + (
-                f"Error there: {percent(found.error)} (95 % interval {percent(found.low)} to "
-                f"{percent(found.high)}, n = {found.n})."
-                if found.enough
-                else f"It holds {plural(found.n, 'answered item')}: too few to tell before 20."
-            ),
-            icon=":material/info:",
-        )
+        st.markdown(f"**Error: {labelling_speed.error_so_far(session.evaluation)}.**")
+        own_curve(session)
         early_signs(session)
         return
-    rounds = labelling_speed.latest_at_each([r for r in session.rounds if r.n_test])
+    rounds = labelling_speed.measured_rounds(session.rounds)
     if not rounds:
-        st.caption("The error curve starts with the first fit.")
+        n = int(session.pool.test.test.size)
+        few = f"No error curve: the pool keeps {plural(n, 'item')} to measure on, and a figure needs 20."
+        st.caption(few if n < ENOUGH else "The error curve starts with the first fit.")
         return
     from workbench.figures.curves import learning_curve, summarise
 
-    yours = summarise("you and the machine", [([r.n_labelled for r in rounds], [r.error for r in rounds])])
+    yours = labelling_speed.error_curve("you and the machine", rounds)
     runs, job = oracle.baseline(session, oracle.reach_for(rounds[-1].n_labelled))
     curves = [yours, summarise("random questions", runs, baseline=True)]
     widgets.figure(
@@ -162,6 +156,21 @@ def how_it_goes(session: Any) -> None:
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
     )
     rival_line(job)
+
+
+def own_curve(session: Any) -> None:
+    """The error on what was drawn to measure on, once there are two figures of it."""
+    rounds = labelling_speed.measured_rounds(session.rounds)
+    if len(rounds) < 2:
+        st.caption(f"This pool has no known classes to measure on{kept_for_measuring(session.settings)}.")
+        return
+    from workbench.figures.curves import learning_curve
+
+    fig = learning_curve(
+        [labelling_speed.error_curve("error", rounds)], measure="Error", height=280,
+        marks=labelling_speed.changes(session.events),
+    )  # fmt: skip
+    widgets.figure(fig, "own-curve", f"Error against labels; now {percent(rounds[-1].error)}")
 
 
 def rival_line(job: Any) -> None:

@@ -82,6 +82,7 @@ def test_second_opinions_and_second_looks_stay_on_the_desk(home: Path) -> None:
     have = [card["ask"] for card in bobs]
     later = desk_sync(session, person="bob", have=have, screen=have[0], want=0)
     assert mine["role"] == "overlap" and not later["gone"]
+    assert "Somebody else labels it too" in mine["why"]
     given = operation("label", mine, **{"class": "virginica"})
     assert desk_sync(session, given, person="bob", have=have)["acks"][0]["status"] == "saved"
     assert session.state.undecided == {first["item"]}
@@ -89,6 +90,15 @@ def test_second_opinions_and_second_looks_stay_on_the_desk(home: Path) -> None:
     again = desk_sync(session)["queue"][0]
     assert again["role"] == "second"
     assert not desk_sync(session, have=[again["ask"]], screen=again["ask"], want=0)["gone"]
+
+
+def test_a_second_opinion_is_asked_for_without_the_models_guess(home: Path) -> None:
+    session = Session.create("iris", overlap=1.0, people=2, annotator="ann")
+    current.keep(session)
+    fitted(session, 12)
+    bobs = desk_sync(session, person="bob", want=12)["queue"]
+    opinions = [card for card in bobs if card["role"] == "overlap"]
+    assert opinions and not any({"guess", "guess_order", "near"} & set(card) for card in opinions)
 
 
 def test_a_grid_without_a_model_says_what_it_waits_for(flowers: Session) -> None:

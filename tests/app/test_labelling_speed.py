@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from workbench.app import labelling_speed
+from workbench.classifiers import CLASSIFIERS
+from workbench.figures.curves import learning_curve
 from workbench.sessions import Event, Session
+from workbench.sessions.measure import Evaluation
 from workbench.store import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,12 +50,43 @@ def test_one_round_stands_for_each_number_of_labels() -> None:
     assert labelling_speed.latest_at_each([*made, again]) == [again, made[1]]
 
 
+def test_an_error_is_drawn_from_20_measured_items_on_with_its_interval() -> None:
+    made = [
+        SimpleNamespace(n_labelled=n, n_test=n_test, error=error, signs={})
+        for n, n_test, error in ((5, 2, 0.0), (9, 19, 0.1), (12, 20, 0.2), (12, 21, 0.25), (30, 40, 0.05))
+    ]
+    kept = labelling_speed.measured_rounds(made)
+    assert [(one.n_labelled, one.n_test) for one in kept] == [(12, 21), (30, 40)]
+    curve = labelling_speed.error_curve("error", kept)
+    for one, low, high in zip(kept, curve.low, curve.high, strict=True):
+        found = Evaluation.of(one.n_test, round(one.error * one.n_test), "evaluation set")
+        assert low == pytest.approx(found.low) and high == pytest.approx(found.high)
+        assert low < one.error < high
+    figure = learning_curve([curve])
+    assert figure.layout.xaxis.title.text == "Labels (band: 95 % interval of the error)"
+    assert [trace.name for trace in figure.data if trace.showlegend is not False] == ["error"], "not n = 6"
+    line = next(trace for trace in figure.data if trace.name == "error" and trace.customdata is not None)
+    assert "items: " in line.hovertemplate and list(line.customdata) == [21, 40]
+
+
+def test_what_is_known_of_the_error_is_said_in_one_way() -> None:
+    def words(n: int, wrong: int) -> str:
+        return labelling_speed.error_so_far(Evaluation.of(n, wrong, "evaluation set"))
+
+    assert words(9, 0) == "not known yet (9 of the 20 measured items that a figure needs)"
+    assert words(12, 1).startswith("likely between 1 % and 35 % so far (12 of the 20")
+    assert words(20, 1).startswith("5.0 % of 20 items of the evaluation set, and on all others likely")
+
+
 def test_advice_follows_what_fits_still_change() -> None:
     assert labelling_speed.advice([]) == ""
     assert "labels still help" in labelling_speed.advice(rounds(0.0, 0.0, 0.0, 0.0, 0.021))
     assert "2.1" in labelling_speed.advice(rounds(0.021))
     assert "may be enough" in labelling_speed.advice(rounds(0.2, 0.0, 0.004, 0.0, 0.0, 0.001))
     assert labelling_speed.line([], "ann", [], 7) == ""
+    quiet = labelling_speed.advice(rounds(0.021, 0.02, 0.0))
+    assert "0.0 %" in quiet and "labels still help" not in quiet, "no label helps that changes nothing"
+    assert "4 more fits like it" in quiet
 
 
 @pytest.mark.parametrize(
@@ -73,7 +107,7 @@ def test_a_change_of_model_is_marked_where_it_first_was_fitted() -> None:
         Event.model_changed("large-margin", {}, "margin"),
     ]
     ((words, at),) = labelling_speed.changes(events).items()
-    assert words.startswith("large-margin, ") and at == 9
+    assert words == f"{CLASSIFIERS['large-margin'].title}, Random" and at == 9, "the names of the menus"
 
 
 def test_what_labels_are_for_and_what_is_left_count_each_item_once(tmp_path: Path, store: Store) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
-from workbench.app import current, review, seeing
+from workbench.app import current, history, review, seeing
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import Session
@@ -68,12 +68,22 @@ def test_the_wrong_label_is_the_likeliest_error(project: Session) -> None:
     assert said.label == project.classes[0] and said.self_confidence < 0.1
     n = sum(one.wrong for one in found.values())
     look = "looks" if n == 1 else "look"
-    expected = f"{n} of 30 labels {look} wrong to a model that did not see them; the likeliest first."
-    assert review.verdict(rows, found) == expected
+    expected = f"{n} of 30 labels {look} wrong to a model that did not see them. "
+    assert review.verdict(rows, found).startswith(expected)
     assert review.verdict(rows, {}) == "No label was compared with a model that did not see it."
     right = [row for row in rows if row.item in found and not found[row.item].wrong]
     expected = f"None of {len(right)} labels looks wrong to a model that did not see it."
     assert review.verdict(right, found) == expected
+
+
+def test_rows_stand_by_the_chance_that_the_label_is_right(project: Session) -> None:
+    rows, found = review.decisions(project), looked_at(project)
+    ordered = review.in_doubt_first(rows, found)
+    chances = [found[row.item].self_confidence for row in ordered if row.item in found]
+    assert chances == sorted(chances) and len(chances) == 30
+    assert not any(row.item in found for row in ordered[30:]), "those without an opinion stand last"
+    shown = review.table(project.pool, ordered, found)
+    assert [row["Chance it is right"] for row in shown[:30]] == [round(c, 2) for c in chances]
 
 
 def test_a_model_that_foretells_few_labels_accuses_none(project: Session) -> None:
@@ -286,3 +296,10 @@ def test_too_few_labels_to_compare_are_said_and_the_decisions_stand_below(home: 
     assert "needs two labels of each of two classes" in texts(test)
     assert sorted(test.dataframe[0].value["Label"]) == ["setosa", "versicolor"]
     assert "Verdict" not in test.dataframe[0].value and not test.error
+
+
+def test_whole_numbers_with_gaps_stay_whole() -> None:
+    rows = [{"had": 37, "utility": 0.5, "who": "ann"}, {"had": None, "utility": None, "who": "bob"}]
+    table = history.whole_numbers(rows)
+    assert [str(value) for value in table["had"]] == ["37", "<NA>"]
+    assert table["utility"].dtype.kind == "f" and list(table["who"]) == ["ann", "bob"]

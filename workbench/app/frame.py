@@ -245,6 +245,9 @@ def _facts(opened: Session) -> None:
     shares = labelling_speed.shares(state)
     if shares:
         st.caption(shares)
+    kept = labelling_speed.kept_apart(opened.pool)
+    if kept:
+        st.caption(kept)
     _error(opened)
 
 
@@ -261,14 +264,14 @@ def _beside_the_desk(opened: Session | None) -> None:
 def _error(opened: Session) -> None:
     from workbench.figures.sparkline import sparkline
 
-    errors = [r.error for r in opened.rounds if r.n_test and r.error == r.error]
-    if opened.model is None or not errors:
-        st.caption("Error: known after the first fit." if opened.pool.has_truth else "Error: not known yet.")
-        return
     found = opened.evaluation
-    if not found.enough:
-        st.caption(f"Error: not enough to tell ({found.n} of 20 items measured).")
+    if opened.model is None and opened.pool.test is not None:
+        st.caption("Error: known after the first fit.")
         return
+    if not found.enough:
+        st.caption(f"Error: {labelling_speed.error_so_far(found)}.")
+        return
+    errors = [r.error for r in labelling_speed.measured_rounds(opened.rounds)]
     st.metric(
         f"Error on {found.where}",
         percent(found.error),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -89,7 +90,7 @@ def _change(event: Any, state: Any) -> str:
     if kind in ("requeued", "cleared"):
         return plural(len(payload["items"]), "item")
     if kind == "model-changed":
-        return f"{payload['classifier']}, {payload['policy']}"
+        return f"{classifier_title(str(payload['classifier']))}, {title_of(str(payload['policy']))}"
     if kind == "guesses-changed":
         used = [str(one["source"]) for one in payload["sources"] if one.get("on", True)]
         return ", ".join(used) or "none"
@@ -125,3 +126,16 @@ def _made_with(one: Any, first: Any) -> str:
     classifier, policy = one.made_with
     # before they could be changed, a fit did not say
     return f"{classifier_title(classifier or first['classifier'])} · {title_of(policy or first['policy'])}"
+
+
+def whole_numbers(rows: Sequence[dict[str, Any]]) -> Any:
+    """Rows as a pandas table in which whole numbers stay whole where some are missing: 37, not 37.0."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows))
+    for name in table.columns:
+        given = [row.get(name) for row in rows]
+        there = [value for value in given if value is not None]
+        if len(there) < len(given) and there and all(type(value) is int for value in there):
+            table[name] = pd.array(given, dtype="Int64")
+    return table

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.app.text import percent
+from workbench.app.text import percent, plural
 
 if TYPE_CHECKING:
+    from workbench.figures.curves import Curve
+    from workbench.pools import Pool
     from workbench.sessions import Event, Round, Session
+    from workbench.sessions.measure import Evaluation
     from workbench.store import ProjectState
 
 PAUSE = 180.0
@@ -69,15 +72,56 @@ def latest_at_each(rounds: Sequence[Round]) -> list[Round]:
     return [by_number[n] for n in sorted(by_number)]
 
 
+def measured_rounds(rounds: Sequence[Round]) -> list[Round]:
+    """Those of `latest_at_each` whose error says something: measured on 20 items or more.
+
+    On fewer, an error of 0 % says little, and a curve that begins there climbs as if labels did harm.
+    """
+    from workbench.sessions.measure import ENOUGH
+
+    return latest_at_each([one for one in rounds if one.n_test >= ENOUGH])
+
+
+def error_curve(name: str, rounds: Sequence[Round]) -> Curve:
+    """The error of a project against its labels, as every page draws it.
+
+    Args:
+        name: for the legend.
+        rounds: of `measured_rounds`.
+    """
+    from workbench.figures.curves import measured
+
+    return measured(
+        name, [r.n_labelled for r in rounds], [r.error for r in rounds], [r.n_test for r in rounds]
+    )
+
+
+def error_so_far(found: Evaluation) -> str:
+    """What is known of the error, in words for people: nothing, its interval, or both.
+
+    Args:
+        found: of the session.
+    """
+    from workbench.sessions.measure import ENOUGH
+
+    ends = f"{percent(found.low, 0)} and {percent(found.high, 0)}"
+    if found.enough:
+        return f"{percent(found.error)} of {found.where}, and on all others likely between {ends}"
+    so_far = f"{found.n} of the {ENOUGH} measured items that a figure needs"
+    return f"likely between {ends} so far ({so_far})" if found.hinted else f"not known yet ({so_far})"
+
+
 def changes(events: Sequence[Event]) -> dict[str, int]:
     """Where classifier or policy were changed: what was chosen -> labels of the first fit with it."""
+    from workbench.app.mapping import classifier_title
     from workbench.policies.registry import title_of
 
     found: dict[str, int] = {}
     waiting = ""
     for event in events:
         if event.kind == "model-changed":
-            waiting = f"{event.payload['classifier']}, {title_of(str(event.payload['policy']))}"
+            classifier, policy = str(event.payload["classifier"]), str(event.payload["policy"])
+            waiting = f"{classifier_title(classifier)}, {title_of(policy)}"
         elif event.kind == "round" and waiting:
             found[waiting] = int(event.payload["n_labelled"])
             waiting = ""
@@ -98,12 +142,18 @@ def advice(rounds: Sequence[Round]) -> str:
     last = changed[-rule.rounds :]
     if len(last) == rule.rounds and max(last) <= rule.share:
         return f"the last {rule.rounds} fits changed hardly a prediction: this may be enough"
-    return f"the last fit changed {percent(changed[-1])} of the predictions: labels still help"
+    said = f"the last fit changed {percent(changed[-1])} of the predictions"
+    if changed[-1] > rule.share:
+        return f"{said}: labels still help"
+    quiet = next((i for i, share in enumerate(reversed(changed)) if share > rule.share), len(changed))
+    return f"{said}; {plural(rule.rounds - quiet, 'more fit')} like it would say that this is enough"
 
 
 def measured(state: ProjectState) -> int:
-    """How many items of the evaluation set have a label."""
-    return sum(1 for item in state.evaluation if item in state.codes)
+    """How many items of the evaluation set an error is measured on."""
+    from workbench.sessions.fitting import measured_on
+
+    return len(measured_on(state))
 
 
 def shares(state: ProjectState) -> str:
@@ -114,6 +164,12 @@ def shares(state: ProjectState) -> str:
     if state.undecided:
         parts.append(f"{len(state.undecided):,} to decide")
     return ", ".join(parts) if len(parts) > 1 else ""
+
+
+def kept_apart(pool: Pool) -> str:
+    """Why fewer items can be labelled than the pool has: those of its test split are kept to measure on."""
+    test = 0 if pool.test is None else int(pool.test.test.size)
+    return f"Of {len(pool):,} items, {test:,} are kept to measure on." if test else ""
 
 
 def left(session: Session) -> int:

@@ -178,11 +178,11 @@ def opinions(
 
 
 def in_doubt_first(rows: Iterable[Decision], found: Mapping[int, Opinion]) -> list[Decision]:
-    """Likely label errors first, then by the probability of the label; those without an opinion last."""
+    """By the probability of the label, the least expected first; those without an opinion last."""
 
     def doubt(row: Decision) -> tuple[int, float]:
         opinion = found.get(row.item)
-        return (2, 0.0) if opinion is None else (0 if opinion.wrong else 1, opinion.self_confidence)
+        return (1, 0.0) if opinion is None else (0, opinion.self_confidence)
 
     return sorted(rows, key=doubt)
 
@@ -241,7 +241,10 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
     if not wrong:
         return f"None of {of} looks wrong to a model that did not see it."
     look = "looks" if wrong == 1 else "look"
-    return f"{wrong:,} of {of} {look} wrong to a model that did not see them; the likeliest first."
+    return (
+        f"{wrong:,} of {of} {look} wrong to a model that did not see them. What it expected least comes "
+        "first, with the chance that the label is right: a hint, no proof."
+    )
 
 
 # --- showing --------------------------------------------------------------------------------------
@@ -295,7 +298,7 @@ def table(pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion]) ->
                 "Shows": summary(pool, row.item),
                 "Model says": "" if said is None else said.label,
                 "Verdict": _verdict(said),
-                "Chance of the label": None if said is None else round(said.self_confidence, 2),
+                "Chance it is right": None if said is None else round(said.self_confidence, 2),
                 "Flag": "" if row.flag is None else row.flag or "flagged",
                 "Note": row.note,
                 "Who": row.who + (f" +{len(row.people) - 1}" if len(row.people) > 1 else ""),
@@ -493,6 +496,8 @@ def led(events: Iterable[Event], state: ProjectState, person: str) -> Led:
         state: its fold.
         person: whose labels.
     """
+    from workbench.app.desk.cards import BLIND
+
     standing = {vote.event for votes in state.votes.values() for vote in votes.values()}
     counts = {True: [0, 0], False: [0, 0]}
     for event in events:
@@ -502,11 +507,7 @@ def led(events: Iterable[Event], state: ProjectState, person: str) -> Led:
         ask = state.asks.get(str(payload.get("ask", "")))
         guess = payload.get("guess") or (None if ask is None else ask.details.get("guess"))
         # an item for measuring shows nothing either way
-        if (
-            event.id not in standing
-            or not guess
-            or (ask is not None and ask.role in ("evaluation", "second"))
-        ):
+        if event.id not in standing or not guess or (ask is not None and ask.role in BLIND):
             continue
         same = state.resolve(str(guess[0][0])) == state.resolve(str(payload["class"]))
         counts[bool(payload["guess_shown"])][0] += same

@@ -104,6 +104,9 @@ def why(session: Session, ask: Ask) -> Reason:
     if ask.role == "second":
         words = "A second look at a label of yours, without what you or the model said about it."
         return Reason(ask.role, words, float("nan"), 0, 0)
+    if ask.role == "overlap":
+        words = "Somebody else labels it too, to see how far people agree. The model's guess stays hidden."
+        return Reason(ask.role, words, float("nan"), 0, 0)
     policy = str(session.settings["policy"])
     model = session.model
     if ask.role == "uniform":

@@ -96,7 +96,7 @@ def curve(shared: Session, *, large: bool = False) -> None:
     """
     current.keep_fitting(shared)
     with shared.snapshot():
-        state, rounds = shared.state, [r for r in shared.rounds if r.n_test]
+        state, rounds = shared.state, labelling_speed.measured_rounds(shared.rounds)
         people = {vote.annotator for votes in state.votes.values() for vote in votes.values()}
         words = f"**{plural(len(state.codes), 'label')}**"
         words += f" of {plural(len(people), 'person', 'people')}" if people else ""
@@ -132,6 +132,5 @@ def drawn(rounds: Any, runs: Any) -> Any:
     """The class's curve beside random's."""
     from workbench.figures.curves import learning_curve, summarise
 
-    rounds = labelling_speed.latest_at_each(rounds)
-    ours = summarise("this class", [([r.n_labelled for r in rounds], [r.error for r in rounds])])
+    ours = labelling_speed.error_curve("this class", rounds)
     return learning_curve([ours, summarise("random questions", runs, baseline=True)], height=420)

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from workbench.arrays import Array
 from workbench.figures import parts, theme
-from workbench.metrics import mean_band
+from workbench.metrics import mean_band, share_interval
 
 # with two runs the interval of the mean is wider than anything worth drawing
 MIN_RUNS = 3
@@ -28,6 +28,8 @@ class Curve:
         high: [R] upper end of the band.
         runs: [R] how many runs are behind each point.
         baseline: drawn as what the others are compared with.
+        interval: what the band is an interval of.
+        items: [R] how many items each point was measured on; None where the runs differ.
     """
 
     name: str
@@ -37,6 +39,8 @@ class Curve:
     high: Array
     runs: Array
     baseline: bool = False
+    interval: str = "the mean over runs"
+    items: Array | None = None
 
 
 def summarise(
@@ -67,6 +71,28 @@ def summarise(
     return Curve(name, np.array(at), mean, low, high, counts, baseline)
 
 
+def measured(name: str, labels: Sequence[int], errors: Sequence[float], items: Sequence[int]) -> Curve:
+    """The error of one project with the 95 % interval (Wilson 1927) of each measurement as its band.
+
+    Args:
+        name: for the legend.
+        labels: [R] numbers of labels, ascending.
+        errors: [R] shares of wrong predictions.
+        items: [R] how many items each was measured on, at least 1.
+    """
+    found = [share_interval(round(e * n), n) for e, n in zip(errors, items, strict=True)]
+    return Curve(
+        name,
+        np.array(labels, dtype=np.float64),
+        np.array(errors, dtype=np.float64),
+        np.array([one.low for one in found]),
+        np.array([one.high for one in found]),
+        np.ones(len(found), dtype=np.int64),
+        interval="the error",
+        items=np.array(items, dtype=np.int64),
+    )
+
+
 FEW_LABELS = 6
 
 
@@ -94,7 +120,7 @@ def learning_curve(
     if not curves:
         return theme.empty("No round has finished yet", height)
     fig = theme.figure(
-        x="Labels (band: 95 % interval of the mean over runs)" if _banded(curves) else "Labels",
+        x=_labels(curves),
         y=measure,
         height=height,
         y_options={"tickformat": ".0%" if share else "", "range": [0, _top(curves, share)]},
@@ -170,8 +196,12 @@ def _with_n(title: str, curves: Sequence[Curve]) -> str:
     return title + (f" · n = {most}" if most else "")
 
 
-def _banded(curves: Sequence[Curve]) -> bool:
-    return any(np.isfinite(c.low).any() for c in curves)
+def _labels(curves: Sequence[Curve]) -> str:
+    """Title of the axis, which says what the bands are."""
+    said = dict.fromkeys(c.interval for c in curves if np.isfinite(c.low).any())
+    if not said:
+        return "Labels"
+    return f"Labels (band: 95 % interval of {', or of '.join(said)})"
 
 
 def _top(curves: Sequence[Curve], share: bool) -> float:
@@ -201,12 +231,13 @@ def _traces(
     if banded.any():
         ends = (np.maximum(curve.low[banded], 0.0), curve.high[banded])
         made.append(parts.band(curve.labels[banded], *ends, look.colour, curve.name, tint))
-    hover = f"%{{x}} labels<br>{measure.lower()} %{{y{':.1%' if share else ':.3f'}}}<br>runs: %{{customdata}}"
+    behind, of = ("runs", curve.runs) if curve.items is None else ("items", curve.items)
+    hover = (
+        f"%{{x}} labels<br>{measure.lower()} %{{y{':.1%' if share else ':.3f'}}}<br>{behind}: %{{customdata}}"
+    )
     # a one-point curve has no line to see
     few = len(curve.labels) <= 12
-    line = parts.line(
-        curve.labels, curve.mean, curve.name, look, hover=hover, marks=few, customdata=curve.runs
-    )
+    line = parts.line(curve.labels, curve.mean, curve.name, look, hover=hover, marks=few, customdata=of)
     return [
         *made,
         line.update(name=theme.text(name), showlegend=None, marker={"size": 6, "symbol": "circle"}),

@@ -122,14 +122,23 @@ def held_out(
         truth = pool.truth[items]
         codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
         return items[codes >= 0], codes[codes >= 0]
-    pairs = [
-        (item, code_of(state.standing[item].key))
-        for item in state.evaluation
-        if item in state.codes and item not in state.undecided and state.standing[item].role != "confirmed"
-    ]
+    pairs = [(item, code_of(state.standing[item].key)) for item in measured_on(state)]
     both = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     both = both[both[:, 1] >= 0]
     return both[:, 0], both[:, 1]
+
+
+def measured_on(state: ProjectState) -> list[int]:
+    """Items of the evaluation set that count: labelled, agreed on, and not confirmed in a grid.
+
+    Args:
+        state: of a project.
+    """
+    return [
+        item
+        for item in state.evaluation
+        if item in state.codes and item not in state.undecided and state.standing[item].role != "confirmed"
+    ]
 
 
 class Fits:

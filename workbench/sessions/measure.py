@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from workbench.sessions.model import FittedModel
 
 ENOUGH = 20
+HINTED = 10
+"""Items from which on the interval is shown, though not yet the error."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class Evaluation:
     def enough(self) -> bool:
         """Whether n allows to tell anything (20 or more)."""
         return self.n >= ENOUGH
+
+    @property
+    def hinted(self) -> bool:
+        """Whether n allows to tell the interval (10 or more)."""
+        return self.n >= HINTED
 
     @classmethod
     def of(cls, n: int, wrong: int, source: str, among: int = 0) -> Evaluation:

@@ -33,6 +33,8 @@ BADGES = {
     "chosen": "your choice",
     "second": "second look",
 }
+BLIND = frozenset({"evaluation", "second", "overlap"})
+"""Roles of questions that show nothing of the model: to measure on, or labels that are to agree unled."""
 INLINE = 6_000  # bytes of a picture that travel in the card
 SMALL = 96  # pixels a side: enlarged without blur
 SHOWN = 1400  # pixels a side of a photo on the stage; the whole of it is fetched when it is enlarged
@@ -75,7 +77,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     if session.pool.n_features == 2:
         found["at"] = _on_plane(session.pool)[ask.item].tolist()
     model = session.model
-    if model is not None and ask.role not in ("evaluation", "second"):
+    if model is not None and ask.role not in BLIND:
         p = model.probabilities_of(ask.item)
         order = np.argsort(-p, kind="stable")
         found["guess"] = [[model.classes[c], round(float(p[c]), 4)] for c in order[:_GUESSES]]
