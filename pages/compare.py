@@ -91,6 +91,7 @@ def form() -> None:
                 icon=":material/info:",
             )
         # side by side where there is room; no name of a field is broken
+        guesses = begin_with(source, classifier)
         row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-numbers")
         # a small pool has fewer to ask about than a person asked for before
         most = min(2000, source.n_asked)
@@ -128,7 +129,7 @@ def form() -> None:
                     budget=int(budget),
                     batch=int(batch),
                 )
-                choose(comparison.start(spec, current.project_id(), workers=int(workers)))
+                choose(comparison.start_with(spec, guesses, current.project_id(), workers=int(workers)))
             except InputError as error:
                 st.error(verbatim(error), icon=":material/error:")
                 return
@@ -138,6 +139,25 @@ def form() -> None:
             f"{plural(runs, 'run')} of {1 + -(-int(budget) // int(batch))} rounds. Runs of one seed share "
             "the test split and the first labels, so differences are the policies'."
         )
+
+
+def begin_with(source: comparison.Source, classifier: str) -> tuple[str, ...]:
+    """The guesses that runs begin with; the same runs without them stand beside."""
+    from workbench.sessions.guessing import takes_guess
+
+    if not source.guesses or not takes_guess(classifier):
+        return ()
+    return tuple(
+        st.pills(
+            "Begin with a guess, and once without",
+            source.guesses,
+            selection_mode="multi",
+            format_func=comparison.guess_title,
+            key="compare-guesses",
+            help="What is known before any label. The same runs without it are made as well, and both stand "
+            "side by side.",
+        )
+    )
 
 
 def picture(found: Any, policies: tuple[str, ...], measure: str, key: str) -> Any:
@@ -185,6 +205,8 @@ def shown(token: str) -> None:
         + (" after one of every class" if spec.initial == "one-per-class" else ""),
         f"{spec.batch} at a time",
     ]
+    if spec.guess:
+        facts.append("begins with " + ", ".join(map(comparison.guess_title, spec.guess)).lower())
     st.caption(" · ".join(map(verbatim, facts)))
     # the answer stands above what it can be asked about
     said = st.container()
@@ -243,19 +265,24 @@ def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparis
         return []
     chosen_ids = st.multiselect(
         "Beside it",
-        [c.id for c in others],
+        [c.id for c in others if not comparison.is_without(found, c)],
         format_func=lambda i: next(f"{named(c)} · {c.created[:10]}" for c in others if c.id == i),
         key=f"beside-{found.id}",
         placeholder="Other comparisons, side by side",
     )
-    return [(c, comparison.results(c)) for c in others if c.id in chosen_ids]
+    added = [(c, comparison.results(c)) for c in others if c.id in chosen_ids]
+    without = next((c for c in others if comparison.is_without(found, c)), None)
+    return added if without is None else [(without, comparison.results(without)), *added]
 
 
 def named(one: comparison.Comparison) -> str:
     pool = one.spec.pools[0]
     title = POOLS[pool].title if pool in POOLS else pool.replace("\\", "/").rpartition("/")[2]
     model = one.spec.classifiers[0]
-    return f"{title} · {CLASSIFIERS[model].title if model in CLASSIFIERS else model}"
+    words = [title, CLASSIFIERS[model].title if model in CLASSIFIERS else model]
+    if one.spec.guess:
+        words.append("with " + ", ".join(map(comparison.guess_title, one.spec.guess)).lower())
+    return " · ".join(words)
 
 
 def together(several: list[tuple[comparison.Comparison, StudyResult]], measure: str) -> Any:

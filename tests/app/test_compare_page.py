@@ -168,3 +168,29 @@ def test_the_page_shows_all_of_it(tokens: list[str]) -> None:
     assert not page.exception
     page.slider(key="round-number").set_value(1).run()
     assert not page.exception and "Seed 0, 4 labels" in texts(page)
+
+
+def test_with_a_guess_and_without_stand_side_by_side(tokens: list[str], tmp_path: Path) -> None:
+    words = {"refund_request": "please refund my money", "card_lost": "i lost my card"}
+    lines = [f"{text} {i},{name}" for i in range(20) for name, text in words.items()]
+    path = tmp_path / "tickets.csv"
+    path.write_text("\n".join(["text,class", *lines]) + "\n")
+    options = {"target": "class", "text_column": "text", "text_features": "topics"}
+    source = comparison.Source("tickets", str(path), options, guesses=("column:llm",)).opened()
+    assert source.guesses == ("names", "column:llm")
+    assert [comparison.guess_title(one) for one in source.guesses] == ["Class names", "llm"]
+    spec = StudySpec(
+        "app", (str(path),), ("logistic-regression",), POLICIES, seeds=1, budget=2, pool_options=options
+    )
+    token = comparison.start_with(spec, ["names"])
+    for one in comparison.all_of()[:2]:
+        job = comparison.job_of(one.id)
+        assert job is None or (job.wait(600) and job.status == "done"), job.error
+    found = comparison.find(token)
+    pair = [c for c in comparison.all_of() if comparison.is_without(found, c)]
+    assert found.spec.guess == ("names",) and len(pair) == 1 and pair[0].spec.guess == ()
+    page = open_page("compare", comparison=token)
+    assert not page.exception and "begins with class names" in texts(page)
+    table = page.table[0].value
+    assert len(table) == 4 and any("with class names" in name for name in table["Comparison"])
+    assert pair[0].id not in page.multiselect(key=f"beside-{token}").options

@@ -83,6 +83,7 @@ class Source:
         kind: of the pool, or None before it is opened.
         n_classes: how many classes it has.
         n_asked: items that can be asked about after the first labels, of which a run has one a class.
+        guesses: what a run can begin with: "names" of texts, and columns that are guesses of the project.
     """
 
     title: str
@@ -91,6 +92,7 @@ class Source:
     kind: str | None = None
     n_classes: int = 0
     n_asked: int = 0
+    guesses: tuple[str, ...] = ()
 
     def opened(self) -> Source:
         """With what only the pool itself knows; read once.
@@ -102,6 +104,7 @@ class Source:
             return self
 
         def look() -> Source:
+            from workbench.guesses import names_say_something
             from workbench.pools import load_pool
 
             pool = load_pool(self.pool, **self.options)
@@ -112,7 +115,13 @@ class Source:
                 )
             assert pool.truth is not None
             n_classes, known = len(pool.classes), int((pool.truth >= 0).sum())
-            return replace(self, kind=pool.kind, n_classes=n_classes, n_asked=asked_of(known, n_classes))
+            guesses = [source for source in self.guesses if source != "names"]
+            if pool.kind == "text" and sum(names_say_something(pool.classes)) >= 2:
+                guesses.insert(0, "names")
+            return replace(
+                self, kind=pool.kind, n_classes=n_classes, n_asked=asked_of(known, n_classes),
+                guesses=tuple(guesses),
+            )  # fmt: skip
 
         return cached(
             (
@@ -151,7 +160,10 @@ def sources(project: str | None = None) -> dict[str, Source]:
         if name in POOLS and not options:
             key, source = name, found[name]
         else:
-            key, source = f"project:{record.id}", Source(f"{record.name} (your project)", name, options)
+            known = record.settings.get("guesses") or ()
+            columns = [str(one["source"]) for one in known if str(one["source"]).startswith("column")]
+            key = f"project:{record.id}"
+            source = Source(f"{record.name} (your project)", name, options, guesses=tuple(columns))
         if record.id == project:
             found = {key: source, **{k: v for k, v in found.items() if k != key}}
         elif (name, options) not in [(one.pool, one.options) for one in own.values()]:
@@ -163,6 +175,38 @@ def sources(project: str | None = None) -> dict[str, Source]:
             e.full_name, Source(words, e.full_name, {}, kind, e.n_classes, asked_of(e.n_items, e.n_classes))
         )
     return {**found, **{key: source for key, source in own.items() if key not in found}}
+
+
+def guess_title(source: str) -> str:
+    """A guess's name for people: "names" and "column:llm_label" as one reads them."""
+    if source == "names":
+        return "Class names"
+    return source.partition(":")[2].partition(":")[0]
+
+
+def is_without(one: Comparison, other: Comparison) -> bool:
+    """Whether the other is the first's runs without the guess that they begin with."""
+    return bool(one.spec.guess) and replace(one.spec, guess=()) == other.spec
+
+
+def start_with(
+    spec: StudySpec, guesses: Sequence[str], project: str | None = None, *, workers: int = 1
+) -> str:
+    """Start a comparison that begins with guesses, and the same runs without them; as `start` without any.
+
+    Args:
+        spec: its runs, which begin with no guess.
+        guesses: sources, as in `workbench.guesses.guess_of`.
+        project: as in `start`.
+        workers: as in `start`.
+
+    Returns:
+        The id of the one with the guesses.
+    """
+    if not guesses:
+        return start(spec, project, workers=workers)
+    start(spec, project, workers=workers)
+    return start(replace(spec, guess=tuple(guesses)), project, workers=workers)
 
 
 def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> str:
