@@ -194,3 +194,20 @@ def test_names_that_are_no_class_are_mapped(session):
     assert session.guess_report()[-1].n_known == 1
     session.refit()
     assert session.model.mean.shape == (2, 200, 3)
+
+
+def test_the_guesses_own_probabilities_can_be_looked_at(session, path):
+    from workbench.sessions import insight
+
+    session.refit()
+    before = session.model.probabilities.copy()
+    truth = truth_of(path)
+    for _ in range(12):
+        [ask] = session.ask()
+        session.tell(ask.id, truth[ask.item])
+    model = session.refit()
+    items = np.arange(200)
+    assert list(insight.probability_versions(model))[-1] == "guess"
+    alone = insight.probabilities_as(model, "guess", items)
+    np.testing.assert_allclose(alone, before, atol=1e-12)
+    assert not np.allclose(alone, model.probabilities, atol=0.05)

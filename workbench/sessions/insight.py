@@ -428,6 +428,8 @@ def probability_versions(model: FittedModel) -> dict[str, str]:
         versions["argmax"] = "Argmax frequency"
         if protocols.temperature_of(model.estimator) is not None:
             versions["plain"] = "Softmax of the means"
+    if model.begins_with_a_guess:
+        versions["guess"] = "The guess alone"
     return versions
 
 
@@ -438,7 +440,8 @@ def probabilities_as(model: FittedModel, version: str, items: Ints) -> Floats:
         model: of the round.
         version: "own" is predict_proba; "plain" is softmax of the latent means, as if no temperature
             had been fitted; "argmax" is how often a draw of the latents is largest at each class,
-            which speaks of the functions and not of the label (docs/math.md, 8).
+            which speaks of the functions and not of the label (docs/math.md, 8); "guess" is what the
+            model said before any label.
         items: [n] indices into the pool.
 
     Returns:
@@ -451,6 +454,8 @@ def probabilities_as(model: FittedModel, version: str, items: Ints) -> Floats:
         raise InputError(f"This model's probabilities cannot be read as {version!r}.")
     if version == "own":
         return np.asarray(model.probabilities[items])
+    if version == "guess":
+        return model.guess_alone(items)
     latent = model.latent
     assert latent is not None
     mean = np.asarray(latent.mean[items], dtype=np.float64)

@@ -89,6 +89,20 @@ class FittedModel:
             return {}
         return {"mean": self.mean[:, items]}
 
+    @property
+    def begins_with_a_guess(self) -> bool:
+        """Whether a guess is its prior mean."""
+        return bool(self._guess(slice(0, 0)))
+
+    def guess_alone(self, items: Ints) -> Floats:
+        """[n, C] class probabilities of some items before any label, where it begins with a guess."""
+        from sklearn.base import clone
+
+        X, none = self.pool.features, slice(0, 0)
+        before = clone(self.estimator).set_params(classes=self.estimator.classes_.tolist())
+        before.fit(X[none], [], **self._guess(none))
+        return np.asarray(before.predict_proba(X[items], **self._guess(items)))
+
     def guess_of(self, item: int, n: int) -> dict[str, Floats]:
         """What was guessed of an item for n rows made from it, as the estimator takes it; else nothing."""
         return self._guess(np.full(n, item))
