@@ -205,8 +205,8 @@ def test_the_guesses_own_probabilities_can_be_looked_at(session, path):
     for _ in range(12):
         [ask] = session.ask()
         session.tell(ask.id, truth[ask.item])
-    model = session.refit()
-    items = np.arange(200)
+    session.refit()
+    model, items = session.model, np.arange(200)
     assert list(insight.probability_versions(model))[-1] == "guess"
     alone = insight.probabilities_as(model, "guess", items)
     np.testing.assert_allclose(alone, before, atol=1e-12)
