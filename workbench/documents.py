@@ -516,6 +516,36 @@ class Guesses(Payload):
     sources: Annotated[list[GuessSource], Field(max_length=1_000)]
 
 
+class Packed(Document):
+    """Numbers, one an item, as text."""
+
+    items: str
+    codes: str
+    confidence: str
+
+
+class ChecksStarted(Payload):
+    """Labels that are checked, and in which order."""
+
+    of: Word
+    error: float
+    confidence: float
+    attempt: Annotated[int, Field(strict=True, ge=1, le=50)]
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+    size: Count
+    sizes: Annotated[list[Count], Field(min_length=1, max_length=1_000)]
+    classes: Annotated[list[Name], Field(min_length=1)]
+    frozen: Packed
+    checksum: Word
+
+
+class Certified(Payload):
+    """Checks that sufficed."""
+
+    started: Count
+    certificate: Options
+
+
 PAYLOADS: Mapping[str, type[BaseModel]] = {
     "label": Label,
     "skip": OfItem,
@@ -542,6 +572,8 @@ PAYLOADS: Mapping[str, type[BaseModel]] = {
     "round": Fit,
     "model-changed": Chosen,
     "guesses-changed": Guesses,
+    "checks-started": ChecksStarted,
+    "certified": Certified,
 }
 """Kind of an event -> what it holds."""
 

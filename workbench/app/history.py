@@ -34,6 +34,8 @@ _WORDS = {
     "requeued": "to be asked again",
     "model-changed": "model changed",
     "guesses-changed": "guesses changed",
+    "checks-started": "checks started",
+    "certified": "certified",
     "round": "fit",
 }
 _QUESTIONS = ("asked", "released")
@@ -94,6 +96,11 @@ def _change(event: Any, state: Any) -> str:
     if kind == "guesses-changed":
         used = [str(one["source"]) for one in payload["sources"] if one.get("on", True)]
         return ", ".join(used) or "none"
+    if kind == "checks-started":
+        promise = f"at most {payload['error']:.1%} wrong, attempt {payload['attempt']}"
+        return f"{plural(payload['size'], 'label')} frozen, {promise}"
+    if kind == "certified":
+        return str(payload["certificate"].get("sentence", ""))
     if kind == "note":
         return str(payload["text"])
     if kind == "round":

@@ -23,7 +23,7 @@ HISTORY = "history"
 """The scope of an export that holds it."""
 CARRIED_BY = ("csv", "parquet", "jsonl")
 COLUMNS = ("event", "time", "person", "kind", "id", "label", "changed_from", "ids", "details")
-NOT_PEOPLES = ("round", "model-changed", "guesses-changed")
+NOT_PEOPLES = ("round", "model-changed", "guesses-changed", "checks-started", "certified")
 """Kinds of events that stay behind: fits, whose models a table does not hold, and what was to be fitted."""
 MOST_EVENTS = 2_000_000
 _FILE = "The file"
@@ -54,6 +54,7 @@ def history_rows(
         payload = dict(event.payload)
         if event.kind == "undo" and "of" in payload:
             payload["of"] = number_of.get(int(payload["of"]), 0)
+        payload.pop("check", None)  # elsewhere nothing was frozen: it is a label like any other
         row: dict[str, Any] = dict.fromkeys(COLUMNS, "")
         row |= {
             "event": number_of[event.id],

@@ -64,6 +64,8 @@ class Answers:
         if not self._questions.is_open(ask, state):
             return False
         moment = time.time()
+        if ask.role == "check":
+            return ask.item not in self._questions.checked_now(state, moment, self.annotator)
         late = ask.expires <= moment or ask.annotator != self.annotator
         return not late or ask.item not in self._questions.leased(state, moment, self.annotator, but=ask.id)
 
@@ -143,6 +145,10 @@ class Answers:
             payload["operation"] = operation
         if event.kind in CLOSING:
             payload |= {"ask": ask_id, **self._provenance(state, ask)}
+            if ask.role == "check":
+                if event.kind == "skip":
+                    raise InputError("A check cannot be skipped, or the draw would not be fair: say unsure.")
+                payload["check"] = int(ask.details["check"])
         if event.kind == "label":
             payload["class"] = key_of(state, str(event.payload["class"]))
         self.add(transaction, replace(event, payload=payload))
@@ -252,6 +258,9 @@ class Answers:
         about: dict[str, Any] = {**(more or {}), "corrected": True}
         if vote is not None:
             about |= {"role": vote.role, "was": vote.key}
+        check = state.checks.get(item, {}).get(self.annotator)
+        if check is not None and state.frozen[-1].id == check.started:
+            about["check"] = check.started
         if not label:
             return self.add(transaction, Event.unsure(item, **about))
         return self.add(transaction, Event.label(key_of(state, label), item, **about))

@@ -38,10 +38,11 @@ class Ask:
             it was skipped and asked for anew), "overlap" (somebody else labelled it, and several people
             are to), "chosen" (by the person), "second" (a label of theirs that they look at again),
             "uniform" (drawn uniformly whatever the policy, and trained on), "grid" (one of many shown
-            together).
+            together), "check" (of a frozen label, drawn uniformly and answered without seeing it).
         utility: the policy's, None where it was not chosen by one.
         round: number of the fit that chose it, -1 for none.
         guess: (key of a class, its probability) of the likeliest classes then, best first.
+        check: event that froze the label which is checked; 0 for none.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Ask:
     utility: float | None
     round: int
     guess: tuple[tuple[str, float], ...] = ()
+    check: int = 0
 
     @classmethod
     def of(cls, record: AskRecord) -> Ask:
@@ -65,6 +67,7 @@ class Ask:
             None if utility is None else float(utility),
             int(record.details.get("round", -1)),
             tuple((str(key), float(p)) for key, p in guess),
+            int(record.details.get("check", 0)),
         )
 
     def document(self) -> dict[str, Any]:
@@ -76,6 +79,8 @@ class Ask:
             "utility": self.utility,
             "round": self.round,
         }
+        if self.check:
+            document["check"] = self.check
         return document | ({"guess": [list(pair) for pair in self.guess]} if self.guess else {})
 
 
@@ -135,12 +140,15 @@ class Questions:
             return False
         if ask.role == "second":
             return ask.item in state.second.get(ask.annotator, ())
+        if ask.role == "check":
+            return is_unchecked(state, ask)
         return ask.item not in state.answered or self.wanted(ask.item, ask.annotator, state)
 
     def waiting(self, state: ProjectState, annotator: str) -> list[AskRecord]:
-        """Questions an annotator was shown and has not answered, oldest first; grids are left out."""
+        """Questions an annotator was shown and has not answered, oldest first; no grids and no checks."""
         asks = (state.asks[id_] for id_ in state.waiting.get(annotator, ()))
-        return [a for a in asks if a.role != "grid" and not a.released and self.is_open(a, state)]
+        apart = ("grid", "check")
+        return [a for a in asks if a.role not in apart and not a.released and self.is_open(a, state)]
 
     def leased(self, state: ProjectState, moment: float, annotator: str, but: str = "") -> set[int]:
         """Items somebody else is being asked about right now."""
@@ -150,6 +158,16 @@ class Questions:
             if other != annotator
             for ask in (state.asks[id_] for id_ in ids)
             if ask.expires > moment and ask.id != but and self.is_open(ask, state)
+        }
+
+    def checked_now(self, state: ProjectState, moment: float, annotator: str) -> set[int]:
+        """Items whose frozen label somebody else is checking right now."""
+        return {
+            ask.item
+            for other, ids in state.waiting.items()
+            if other != annotator
+            for ask in (state.asks[id_] for id_ in ids)
+            if ask.role == "check" and ask.expires > moment and not ask.released and self.is_open(ask, state)
         }
 
     # --- what comes next ----------------------------------------------------------------------
@@ -273,6 +291,14 @@ class Questions:
             if waiting.size:
                 return int(waiting[0])
         return int(generator(self.seed, asked, COLD_START).choice(np.flatnonzero(free)))
+
+
+def is_unchecked(state: ProjectState, ask: AskRecord) -> bool:
+    """Whether the frozen label that a question checks is still frozen, and nobody has answered."""
+    started = int(ask.details.get("check", 0))
+    if not state.frozen or state.frozen[-1].id != started:
+        return False
+    return all(check.started != started for check in state.checks.get(ask.item, {}).values())
 
 
 def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:

@@ -15,6 +15,7 @@ OVERLAP = 7
 UNIFORM = 8
 SECOND = 9
 DRAWN = 10
+CHECKS = 11
 
 
 def generator(seed: int, number: int, stream: int) -> Generator:

@@ -13,8 +13,8 @@ from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
+from workbench.sessions.finishing import Finishing
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
-from workbench.sessions.labelling import Labelling
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
 from workbench.sessions.rounds import Round
@@ -25,7 +25,7 @@ EVALUATION_SHARE = 0.1
 EARLY_SHARE = 0.25
 
 
-class Session(Labelling, Classes):
+class Session(Finishing, Classes):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,

@@ -28,7 +28,18 @@ UNDOABLE = (
 )
 SOURCE = "source"
 """Whose the classes and labels are that a pool brings; no person is called so."""
-KINDS = (*UNDOABLE, "undo", "redo", "asked", "released", "round", "model-changed", "guesses-changed")
+KINDS = (
+    *UNDOABLE,
+    "undo",
+    "redo",
+    "asked",
+    "released",
+    "round",
+    "model-changed",
+    "guesses-changed",
+    "checks-started",
+    "certified",
+)
 _KNOWN = frozenset(KINDS)
 # What may be said of a class.
 ABOUT = ("guidance", "shortcut", "colour")
@@ -222,6 +233,27 @@ class Event:
     def guesses_changed(cls, sources: Sequence[Mapping[str, Any]]) -> Event:
         """From here on fits start from these guesses, all of them: {"source", "on", ...} each."""
         return cls("guesses-changed", {"sources": [dict(one) for one in sources]})
+
+    @classmethod
+    def checks_started(cls, plan: Mapping[str, Any]) -> Event:
+        """Labels were frozen, and the order of their checks, as `sessions.checks.plan_of` has it."""
+        return cls("checks-started", dict(plan))
+
+    @classmethod
+    def certified(
+        cls, started: int, checks: Sequence[tuple[int, bool]], certificate: Mapping[str, Any]
+    ) -> Event:
+        """The checks that began with event `started` sufficed.
+
+        Args:
+            started: id of the event that froze the labels.
+            checks: (item, whether its label is wrong) in the order of the draws.
+            certificate: the whole document.
+        """
+        answers = [[int(item), bool(wrong)] for item, wrong in checks]
+        return cls(
+            "certified", {"started": int(started), "checks": answers, "certificate": dict(certificate)}
+        )
 
     @classmethod
     def round(cls, record: Mapping[str, Any]) -> Event:

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.store.events import ABOUT, ANSWERS, UNDOABLE, Event
 from workbench.store.layers import another
-from workbench.store.project_state import REVIEW, AskRecord, Note, ProjectState, Vote
+from workbench.store.project_state import REVIEW, AskRecord, Check, Note, ProjectState, Vote
 
 _UNDOABLE = frozenset(UNDOABLE)
 _CLASS_KINDS = frozenset(
@@ -21,11 +21,12 @@ _SECOND = "second"
 class _Item:
     """What the standing events about one item add up to; `since` is where its present label began."""
 
-    __slots__ = ("flag", "notes", "requeued", "seconds", "since", "skipped", "unsure", "votes")
+    __slots__ = ("checks", "flag", "notes", "requeued", "seconds", "since", "skipped", "unsure", "votes")
 
     def __init__(self) -> None:
         self.seconds: dict[str, int] | None = None  # annotator -> event of their last second look
         self.votes: dict[str, Vote] = {}
+        self.checks: dict[str, Check] = {}
         self.skipped = self.unsure = self.requeued = False
         self.flag: str | None = None
         self.notes: tuple[Note, ...] = ()
@@ -48,6 +49,9 @@ class _Item:
         role = str(payload.get("role", ""))
         if role == _SECOND:
             self.seconds = {**(self.seconds or {}), event.annotator: event.id}
+        if "check" in payload and kind in ("label", "unsure"):
+            answer = Check(int(payload["check"]), key or "", event.annotator, event.id, event.time)
+            self.checks = {**self.checks, event.annotator: answer}
         if key is not None:
             final = kind == "resolved" or payload.get("final", False)
             self.vote(place, key, event, kind if kind in ("imported", "resolved") else role, bool(final))
@@ -120,6 +124,9 @@ class EventFold:
             "waiting": {},
             "operations": {},
             "rounds": [],
+            "checks": {},
+            "frozen": [],
+            "certified": [],
         }
         self._shared: set[str] = set()
         self._touched: dict[int, None] = {}
@@ -178,6 +185,10 @@ class EventFold:
             self._ask(event)
         elif kind == "round":
             self._own("rounds").append(event.payload)
+        elif kind == "checks-started":
+            self._own("frozen").append(event)
+        elif kind == "certified":
+            self._own("certified").append(event)
         elif kind == "undo":
             done = self._done.get(event.annotator)
             of = event.payload.get("of")
@@ -440,6 +451,7 @@ class EventFold:
             self._member("answered", item, bool(found.votes) or found.skipped or found.unsure)
             self._remark("flagged", item, found.flag)
             self._remark("notes", item, found.notes or None)
+            self._remark("checks", item, found.checks or None)
             if self._placed.get(item, found.since) != found.since or not found.votes:
                 self._placed.pop(item, None)
                 for name in ("votes", "standing", "codes", "training"):
@@ -524,7 +536,9 @@ class EventFold:
         reopened: dict[str, tuple[int, ...]] = {}
         for annotator, undone in self._undone.items():
             if undone:
-                back = [self.events[p].item for p in reversed(undone) if self.events[p].kind in ANSWERS]
+                taken = [self.events[p] for p in reversed(undone)]
+                # a check comes up again where checks are answered, and nowhere else
+                back = [e.item for e in taken if e.kind in ANSWERS and "check" not in e.payload]
                 items = tuple(dict.fromkeys(i for i in back if i is not None and i not in answered))
                 if items:
                     reopened[annotator] = items

@@ -46,6 +46,25 @@ class Vote:
         return self.own if self.final or self.role == REVIEW else self.key
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One annotator's standing answer to a check of an item's frozen label.
+
+    Attributes:
+        started: id of the event that froze the labels.
+        key: the class as it was given; "" where the annotator could not tell.
+        annotator: who.
+        event: id of the event.
+        time: of the event.
+    """
+
+    started: int
+    key: str
+    annotator: str
+    event: int
+    time: str
+
+
 @dataclass(frozen=True)
 class Note:
     """A remark about an item."""
@@ -111,6 +130,9 @@ class ProjectState:
         waiting: annotator -> ids of their asks that no answer closed, oldest first.
         operations: id of a client's operation -> id of the event that records it.
         rounds: payloads of the finished fits, oldest first.
+        checks: item -> annotator -> their answer to a check, whatever was said of the item since.
+        frozen: the events that froze labels to be checked, oldest first.
+        certified: the events that recorded a certificate, oldest first.
         model: classifier, options, policy and guesses where they were changed since the project was made.
         wanted: annotator -> items they want to be asked about and nobody has answered, in order.
         second: annotator -> items of theirs they want to look at again.
@@ -144,6 +166,9 @@ class ProjectState:
     waiting: Mapping[str, Sequence[str]]
     operations: Mapping[str, int]
     rounds: Sequence[Mapping[str, Any]]
+    checks: Mapping[int, Mapping[str, Check]]
+    frozen: Sequence[Event]
+    certified: Sequence[Event]
     model: Mapping[str, Any]
     wanted: Mapping[str, tuple[int, ...]]
     second: Mapping[str, tuple[int, ...]]

@@ -1,0 +1,91 @@
+"""The certificate of a project's frozen labels, from its checks and from what people said since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from workbench.certificates import Certificate, Check, certificate_of
+from workbench.sessions.checks import answers_of
+from workbench.sessions.finish_state import FinishState
+from workbench.store import ProjectState
+
+
+def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: str, made: str) -> Certificate:
+    """The certificate as the checks have it now.
+
+    Args:
+        now: what they say.
+        state: of the project.
+        ids: [N] of the pool's items.
+        project: its name.
+        made: when, ISO 8601.
+    """
+    frozen = now.frozen
+    names = {key: state.class_names.get(key, state.removed.get(key, key)) for key in frozen.classes}
+    labels = frozen.named(ids, names)
+    people = state.labels
+    return certificate_of(
+        labels,
+        {str(ids[item]): place for place, item in enumerate(frozen.items.tolist())},
+        [_check(now, state, ids, names, draw) for draw in range(now.evidence.checks)],
+        seed=frozen.seed,
+        error=frozen.error,
+        confidence=frozen.confidence,
+        sizes=frozen.sizes,
+        attempt=frozen.attempt,
+        project=project,
+        of=frozen.of,
+        people=frozen.n_labelled,
+        labelled={str(ids[item]): name for item, name in people.items()},
+        apart=[str(ids[item]) for item in frozen.items.tolist() if item in people],
+        made=made,
+        versions=_versions(),
+    )
+
+
+def machine_part(now: FinishState, state: ProjectState) -> dict[int, tuple[str, float]]:
+    """Item -> (class, confidence) of the machine labels that a certificate covers and no person has replaced.
+
+    Args:
+        now: what the checks say; "certified".
+        state: of the project.
+    """
+    frozen = now.frozen
+    answered = state.codes.keys() | set(frozen.items[now.evidence.places].tolist())
+    found = {}
+    for place in range(now.size):
+        item = int(frozen.items[place])
+        if item not in answered:
+            key = frozen.key(place)
+            name = state.class_names.get(key, state.removed.get(key, key))
+            found[item] = name, float(frozen.confidences[place])
+    return found
+
+
+def _check(
+    now: FinishState, state: ProjectState, ids: Sequence[str], names: dict[str, str], draw: int
+) -> Check:
+    place = int(now.evidence.places[draw])
+    item = int(now.frozen.items[place])
+    given = answers_of(now.frozen, state, item)
+    several = tuple((one.annotator, _name(one.key, state)) for one in given) if len(given) > 1 else ()
+    first = given[0]
+    label = names[now.frozen.key(place)]
+    return Check(
+        draw + 1, str(ids[item]), label, _name(first.key, state), place, first.annotator, first.time, several
+    )
+
+
+def _name(key: str, state: ProjectState) -> str:
+    return state.class_names.get(key, state.removed.get(key, key))
+
+
+def _versions() -> dict[str, str]:
+    try:
+        own = version("workbench")
+    except PackageNotFoundError:
+        own = "unknown"
+    return {"workbench": own, "numpy": np.__version__}
