@@ -10,6 +10,11 @@ from workbench.documents import PAYLOADS, check_event, checked
 from workbench.errors import InputError
 from workbench.store.events import KINDS, Event
 
+FROZEN = {
+    **{"of": "model", "error": 0.05, "confidence": 0.95, "attempt": 1, "seed": 7, "size": 1, "sizes": [1]},
+    **{"classes": ["a"], "frozen": {"items": "", "codes": "", "confidence": ""}, "checksum": "0"},
+}
+
 
 def test_there_is_a_schema_for_every_kind_of_event() -> None:
     assert set(PAYLOADS) == set(KINDS)
@@ -42,6 +47,9 @@ def test_there_is_a_schema_for_every_kind_of_event() -> None:
         Event.released(["x"]),
         Event.model_changed("large-margin", {"n_inducing": 16, "widths": [1, 2]}, "margin"),
         Event.round({"number": 0, "n_labelled": 3, "error": None}),
+        Event.label("a", 3, role="check", check=4),
+        Event.checks_started(FROZEN),
+        Event.certified(4, [(3, False)], {"id": "x"}),
     ],
     ids=lambda event: event.kind,
 )

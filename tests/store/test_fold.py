@@ -40,6 +40,8 @@ undoable = st.one_of(
     st.builds(Event.cleared, st.lists(items, max_size=2)),
     st.builds(Event.wanted, st.lists(items, max_size=3), st.just("found"), st.booleans()),
     st.builds(lambda k, i: Event.label(k, i, role="second"), keys, items),
+    st.builds(lambda k, i, s: Event.label(k, i, role="check", check=s), keys, items, st.integers(1, 9)),
+    st.builds(lambda i, s: Event.unsure(i, role="check", check=s), items, st.integers(1, 9)),
 )
 anything = st.one_of(
     undoable,
@@ -54,6 +56,8 @@ anything = st.one_of(
         st.sampled_from(["policy", "evaluation"]),
     ),
     st.builds(lambda n: Event.round({"number": n}), st.integers(0, 3)),
+    st.builds(lambda n: Event.checks_started({"attempt": n}), st.integers(1, 3)),
+    st.builds(lambda n: Event.certified(n, [(n, False)], {}), st.integers(0, 3)),
 )
 START = [Event.class_added(key) for key in KEYS]
 
@@ -89,6 +93,7 @@ def content(state: ProjectState) -> dict[str, Any]:
         "notes",
         "evaluation",
         "rounds",
+        "checks",
     )
     return {name: getattr(state, name) for name in names} | {"labels": state.labels}
 

@@ -42,6 +42,7 @@ from workbench.pools.places import YES, files_in, with_files
 from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import Pictures
 from workbench.reading import cut, parse_json, reading
+from workbench.sessions.checks import frozen_items
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, RoundRecord, Store, WholeProject, fold
@@ -442,6 +443,8 @@ def _check_items(events: list[Event], rounds: Sequence[Mapping[str, Any]], n: in
         named += [pair[0] for pair in event.payload.get("labels", ())]
         if event.kind == "asked":
             named += [ask["item"] for ask in event.payload["asks"]]
+        if event.kind == "checks-started":
+            named += frozen_items(event.payload).tolist()
         named += event.payload.get("rejected", ())
         if any(item is not None and not 0 <= int(item) < n for item in named):
             raise InputError(f"{what} is damaged: an event names an item there is not. {ADVICE}")

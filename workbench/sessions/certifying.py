@@ -85,7 +85,7 @@ def _name(key: str, state: ProjectState) -> str:
 
 def _versions() -> dict[str, str]:
     try:
-        own = version("workbench")
+        own = version("workbench-labels")
     except PackageNotFoundError:
         own = "unknown"
     return {"workbench": own, "numpy": np.__version__}

@@ -170,9 +170,10 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
     if found is not None:
         return found
     packed = p["frozen"]
-    items, codes = _unpacked(packed["items"], "<i8"), _unpacked(packed["codes"], "<i4").astype(np.int64)
+    items, codes = frozen_items(p), _unpacked(packed["codes"], "<i4").astype(np.int64)
     confidences = _unpacked(packed["confidence"], "<f4").astype(float)
-    if not items.size or not items.size == codes.size == confidences.size == int(p["size"]):
+    n = items.size
+    if not n or not n == codes.size == confidences.size == int(p["size"]) or codes.max() >= len(p["classes"]):
         raise InputError("The record of the frozen labels is damaged: start the checks anew.")
     made = Frozen(
         event.id,
@@ -198,6 +199,15 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
             _FROZEN.popitem(last=False)
         _FROZEN[key] = made
     return made
+
+
+def frozen_items(payload: Mapping[str, Any]) -> Ints:
+    """[N] the items of an event's frozen labels.
+
+    Raises:
+        InputError: the record is damaged.
+    """
+    return _unpacked(payload["frozen"]["items"], "<i8")
 
 
 def _listing(ids: list[str]) -> Ints:

@@ -1,0 +1,280 @@
+"""Checks of frozen labels: an order that nobody chooses, answers that stay, and what they certify."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.sessions.fakes import FAKE
+from workbench.certificates import Certificate, Labelled, verify
+from workbench.errors import InputError
+from workbench.exchange import open_bundle, write_project_bundle
+from workbench.sessions import ArrayOracle, Session
+from workbench.sessions.certifying import machine_part
+from workbench.store import Event, Store
+
+PETS = ["cat", "dog", "owl"]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def made(folder, n=300, wrong=0.0, seed=0):
+    """A project on a table of which somebody else labelled a column, so many of it wrong; and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(3, size=n)
+    said = np.where(rng.random(n) < wrong, (truth + 1) % 3, truth)
+    names = np.array(PETS)
+    frame = pd.DataFrame({"x": rng.standard_normal(n), "z": rng.standard_normal(n), "llm": names[said]})
+    frame.to_csv(folder / "pets.csv", index=False)
+    session = Session.create(
+        str(folder / "pets.csv"), pool_options={"exclude": ["llm"]}, classes=PETS, evaluation_share=0.0,
+        uniform_share=0.0, annotator="ann", store=Store.open(folder / "projects.sqlite"),
+    )  # fmt: skip
+    return session, names[truth].tolist()
+
+
+def checked(session, truth, most=1000):
+    """Answer checks until something is decided; what they say then."""
+    now = session.finish_state()
+    while now.phase == "checking" and most:
+        ask = session.next_check()
+        assert session.answer_check(ask.id, truth[ask.item])
+        now, most = session.finish_state(), most - 1
+    return now
+
+
+def test_a_column_without_errors_is_certified_and_the_certificate_can_be_recomputed(tmp_path):
+    session, truth = made(tmp_path)
+    session.label_item(5, truth[5])
+    started = session.start_checks(0.05, 0.95, of="column:llm")
+    assert started.phase == "checking" and started.frozen.size == 299 and started.checks == 0
+    now = checked(session, truth)
+    assert now.phase == "certified" and now.wrong == 0 and now.bound <= 0.05
+    assert 59 < now.checks < 110 and now.left == 0
+    assert all(a >= b for a, b in zip(now.curve, now.curve[1:], strict=False))
+    certificate = session.certificate()
+    assert session.certificate().id == certificate.id and len(session.state.certified) == 1
+    ids, state = session.pool.items.ids, session.state
+    machine = machine_part(session.finish_state(), state)
+    assert len(machine) == 299 - now.checks and not machine.keys() & state.codes.keys()
+    rows = [Labelled(str(ids[i]), name, "person") for i, name in state.labels.items()]
+    rows += [Labelled(str(ids[i]), name, "machine") for i, (name, _) in machine.items()]
+    read = Certificate.from_json(certificate.to_json())
+    assert verify(read, rows).holds
+    other = next(name for name in PETS if name != rows[-1].label)
+    assert not verify(read, [*rows[:-1], Labelled(rows[-1].item, other, "machine")]).holds
+    # a label that a person gives afterwards makes another set, and another certificate
+    session.label_item(next(iter(machine)), "owl")
+    assert session.certificate().id != certificate.id and len(session.state.certified) == 2
+
+
+def test_a_column_of_many_errors_fails_and_the_next_attempt_spends_half(tmp_path):
+    session, truth = made(tmp_path, wrong=0.4)
+    session.start_checks(0.05, 0.95, of="column:llm")
+    now = checked(session, truth)
+    assert now.phase == "failed" and now.estimate > 0.2 and now.bound > 0.05
+    assert session.certificate() is None
+    again = session.start_checks(0.3, 0.95, of="column:llm")
+    assert again.frozen.attempt == 2 and again.frozen.spent == pytest.approx(0.0125)
+    # answers of the first attempt are labels now, and no evidence for the second
+    assert again.checks == 0 and again.frozen.size == 300 - now.evidence.checks
+    assert len(session.state.training) == now.evidence.checks
+
+
+def test_starting_again_with_the_same_promise_draws_nothing_anew(tmp_path):
+    session, _ = made(tmp_path, n=100)
+    first = session.start_checks(0.1, 0.9, of="column:llm")
+    again = session.start_checks(0.1, 0.9, of="column:llm")
+    assert again.frozen.started == first.frozen.started and len(session.state.frozen) == 1
+    other = session.start_checks(0.2, 0.9, of="column:llm")
+    assert other.frozen.attempt == 2
+    same_seed = session.start_checks(0.3, 0.9, of="column:llm", seed=other.frozen.seed)
+    assert same_seed.frozen.order(100).tolist() != other.frozen.order(100).tolist()
+
+
+def test_people_share_the_checks_without_doubles(tmp_path):
+    session, truth = made(tmp_path)
+    session.start_checks(of="column:llm")
+    ben = session.as_annotator("ben")
+    mine, theirs = session.next_checks(4), ben.next_checks(4)
+    assert not {a.item for a in mine} & {a.item for a in theirs}
+    assert [a.id for a in session.next_checks(4)] == [a.id for a in mine]
+    assert all(a.guess == () and a.role == "check" for a in mine)
+    # what comes after one that somebody still has before them counts once that one is answered
+    assert ben.answer_check(theirs[0].id, truth[theirs[0].item])
+    now = session.finish_state()
+    assert now.evidence.checks == 0 and now.evidence.later == 1 and now.evidence.waits_for == mine[0].item
+    for ask in mine:
+        assert session.answer_check(ask.id, truth[ask.item])
+    assert session.finish_state().evidence.checks == 5
+    # a question of the policy's is nobody's check, and the other way round
+    assert not {a.role for a in session.ask(3)} & {"check"}
+
+
+def test_an_answer_is_taken_once_whatever_the_client_sends(tmp_path):
+    session, _ = made(tmp_path, n=50)
+    session.start_checks(of="column:llm")
+    ask = session.next_check()
+    assert session.answer_check(ask.id, "cat", operation="one")
+    assert session.answer_check(ask.id, "cat", operation="one")
+    assert not session.answer_check(ask.id, "dog", operation="two")
+    assert session.finish_state().evidence.checks == 1
+    with pytest.raises(InputError, match="cannot be skipped"):
+        session.tell(session.next_check().id, Event.skip())
+
+
+def test_a_check_that_is_taken_back_comes_up_again_and_nowhere_else(tmp_path):
+    session, truth = made(tmp_path, n=50)
+    session.start_checks(of="column:llm")
+    first = session.next_check()
+    session.answer_check(first.id, None)  # nobody can tell: it counts as wrong
+    assert session.finish_state().wrong == 1 and not session.state.codes
+    session.undo()
+    assert session.finish_state().evidence.checks == 0
+    assert session.next_check().item == first.item and session.next_check().id != first.id
+    assert first.item not in [a.item for a in session.ask(2)]
+    session.redo()
+    assert session.finish_state().wrong == 1
+    session.correct(first.item, truth[first.item])
+    assert session.finish_state().wrong == 0
+
+
+def test_two_people_on_one_check_the_first_answer_counts(tmp_path):
+    session, truth = made(tmp_path, n=50)
+    session.start_checks(of="column:llm")
+    ask = session.next_checks(1, lease=-1.0)[0]  # ran out under her eyes
+    other = session.as_annotator("ben").next_check()
+    assert other.item == ask.item
+    assert session.as_annotator("ben").answer_check(other.id, truth[other.item])
+    wrong = next(name for name in PETS if name != truth[ask.item])
+    assert not session.answer_check(ask.id, wrong)
+    session.label_item(ask.item, wrong)  # elsewhere she may say so: the check stands
+    assert session.finish_state().wrong == 0
+
+
+def test_a_label_given_since_leaves_the_check_as_it_is(tmp_path):
+    session, truth = made(tmp_path, n=60)
+    started = session.start_checks(of="column:llm")
+    item = int(started.frozen.items[started.frozen.order(1)[0]])
+    session.label_item(item, truth[item])
+    now = session.finish_state()
+    assert now.labelled_since == 1 and now.evidence.checks == 0
+    assert session.next_check().item == item  # drawn is drawn: asked again, blind
+    session.answer_check(session.next_check().id, truth[item])
+    session.clear([item])
+    assert session.finish_state().evidence.checks == 1
+
+
+def test_a_merge_of_classes_voids_what_was_certified(tmp_path):
+    session, truth = made(tmp_path, n=120)
+    session.start_checks(0.2, 0.9, of="column:llm")
+    assert checked(session, truth).phase == "certified" and session.certificate().holds
+    session.merge_class("owl", "dog")
+    now = session.finish_state()
+    assert now.phase == "void" and "merged into dog" in now.why
+    with pytest.raises(InputError, match="merged"):
+        session.next_check()
+    with pytest.raises(InputError, match="merged"):
+        session.certificate()
+    session.undo()
+    assert session.finish_state().phase == "certified"
+
+
+def test_a_pool_of_ten_is_looked_at_whole(tmp_path):
+    session, truth = made(tmp_path, n=10)
+    session.start_checks(0.05, 0.95, of="column:llm")
+    now = checked(session, truth)
+    assert now.phase == "certified" and now.checks == 10 and session.next_check() is None
+    assert session.certificate().holds
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"error": 0.0}, "allowed error"),
+        ({"error": 1.0}, "allowed error"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"of": "column:none"}, "none"),
+        ({"of": "model"}, "no model"),
+        ({"surest": 51}, "1 to 50"),
+    ],
+)
+def test_what_cannot_be_promised_is_said_before_anything_is_frozen(tmp_path, given, says):
+    session, _ = made(tmp_path, n=50)
+    with pytest.raises(InputError, match=says):
+        session.start_checks(**{"of": "column:llm", **given})
+    assert not session.state.frozen
+    with pytest.raises(InputError, match="start them first"):
+        session.next_check()
+
+
+def test_the_machines_labels_in_sets_of_the_surest(tmp_path):
+    store = Store.open(tmp_path / "p.sqlite")
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    oracle = ArrayOracle(session.pool)
+    session.step(oracle, 12)
+    forecast = session.forecast(0.2, 0.8)
+    started = session.start_checks(0.2, 0.8, surest=60)
+    assert started.frozen.sizes == (60, started.frozen.size) and forecast.size == started.frozen.size
+    assert np.all(np.diff(started.frozen.confidences) <= 0)
+    while session.finish_state().phase == "checking":
+        ask = session.next_check()
+        session.answer_check(ask.id, oracle(ask.item))
+    now = session.finish_state()
+    assert now.phase == "certified" and now.size in started.frozen.sizes
+    assert [one.size for one in now.sets()] == list(started.frozen.sizes)
+    # the model may learn from the checks; what was frozen stays
+    before = now.frozen.codes.tolist()
+    session.refit()
+    assert session.finish_state().frozen.codes.tolist() == before
+    assert session.certificate().holds
+
+
+def test_checks_go_with_a_bundle_and_come_back(tmp_path):
+    session, truth = made(tmp_path, n=120)
+    session.start_checks(0.2, 0.9, of="column:llm")
+    checked(session, truth, most=5)
+    write_project_bundle(tmp_path / "bundle", session)
+    other = Store.open(tmp_path / "other.sqlite")
+    again = Session.open(open_bundle(tmp_path / "bundle", store=other).id, annotator="ann", store=other)
+    assert again.finish_state().evidence.checks == 5
+    assert again.next_check().item == session.next_check().item
+    assert checked(again, truth).phase == "certified"
+
+
+_CHECKER = """
+import sys
+import pandas as pd
+from workbench.sessions import Session
+from workbench.store import Store
+session = Session.open(sys.argv[2], annotator=sys.argv[3], store=Store.open(sys.argv[1]))
+while True:
+    ask = session.next_check()
+    if session.answer_check(ask.id, "cat"):
+        print(ask.item, flush=True)
+"""
+
+
+def test_a_kill_at_any_check_loses_none_and_repeats_none(tmp_path):
+    session, _ = made(tmp_path, n=300)
+    session.start_checks(of="column:llm")
+    said = []
+    for count in (1, 4, 9):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _CHECKER, session.store.url, session.id, "ben"],
+            cwd=ROOT, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        said += [int(process.stdout.readline()) for _ in range(count)]
+        os.kill(process.pid, signal.SIGKILL)
+        said += [int(line) for line in process.communicate()[0].splitlines() if line.strip()]
+    state = session.state
+    answered = [e.item for e in session.events if e.kind == "label"]
+    assert len(set(answered)) == len(answered) and set(said) <= set(answered)
+    frozen = session.frozen_in(state)
+    order = frozen.items[frozen.order(len(answered))].tolist()
+    assert answered == order
+    assert session.finish_state().evidence.checks == len(answered)
