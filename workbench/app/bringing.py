@@ -334,7 +334,7 @@ def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict
 
     Args:
         rows: with "Column", "Use as" and "Empty cells".
-        report: of the table as it was shown; a column that stays a date keeps its format.
+        report: of the table as it was shown; a column that stays a date or a number keeps how it is written.
     """
     known = {words: name for name, words in EMPTY.items()}
     before = {column.name: column.use for column in report.columns}
@@ -344,8 +344,8 @@ def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict
         use = "leave out" if use == A_GUESS else use
         chosen = {"use": use, "empty": known.get(row["Empty cells"], "")}
         was = before.get(name)
-        if use == "date" and was is not None and was.use == "date":
-            chosen["format"] = was.format
+        if was is not None and was.use == use:
+            chosen |= {"format": was.format, "decimal": was.decimal}
         uses[name] = {key: value for key, value in chosen.items() if value}
     return uses
 

@@ -12,7 +12,13 @@ from workbench.arrays import Array, Floats
 BLANKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 """Texts that stand for an empty cell in a feature column (not in a target, where any text is a class)."""
 
-_COMMA_NUMBER = re.compile(r"\s*[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?\s*")
+AMBIGUOUS = "?"
+"""Of a column whose commas may be decimal points or stand between groups of three digits."""
+_EXPONENT = r"([eE][-+]?\d+)?"
+_BY_COMMA = re.compile(rf"\s*[-+]?(\d{{1,3}}(\.\d{{3}})+|\d+)(,\d+)?{_EXPONENT}\s*")
+_BY_POINT = re.compile(rf"\s*[-+]?(\d{{1,3}}(,\d{{3}})+|\d+)(\.\d*)?{_EXPONENT}\s*")
+_POINTS = rf"[-+]?\d{{1,3}}(?:\.\d{{3}})+(?:,\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
+_COMMAS = rf"[-+]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
 
 
 class Numbers(NamedTuple):
@@ -59,12 +65,13 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
     return texts, np.asarray(blank, dtype=bool)
 
 
-def read_numbers(column: Any, decimal: str = ".") -> Numbers:
+def read_numbers(column: Any, decimal: str = "") -> Numbers:
     """A column as numbers.
 
     Args:
         column: a pandas Series of texts or numbers.
-        decimal: "." or ","; with a comma, points between groups of three digits are dropped.
+        decimal: "," or "." where the column was said or found to have it: points (or commas) between groups
+            of three digits are dropped then, and any others make a cell unreadable. "" knows no groups.
 
     Returns:
         The numbers, which cells were empty and which could not be read.
@@ -78,19 +85,50 @@ def read_numbers(column: Any, decimal: str = ".") -> Numbers:
     gone = column.isna().to_numpy(dtype=bool)
     texts = column.astype("str").str.strip()
     blank = gone | texts.isin(BLANKS).to_numpy(dtype=bool)
-    if decimal == ",":
-        texts = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    if decimal:
+        texts = _ungrouped(texts, decimal)
     values = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     return Numbers(values, blank, np.isnan(values) & ~blank)
 
 
-def looks_comma_decimal(column: Any, sample: int = 1000) -> bool:
-    """Whether the filled cells of a text column are numbers written with a decimal comma."""
-    texts, blank = read_texts(column.iloc[:sample])
+def _ungrouped(texts: Any, decimal: str) -> Any:
+    """Texts of numbers with a point for the decimal sign and nothing between groups of digits."""
+    between, grouped = (".", _POINTS) if decimal == "," else (",", _COMMAS)
+    held = texts.str.contains(between, regex=False).to_numpy(dtype=bool, na_value=False)
+    if held.any():
+        some = texts[held]
+        sound = some.str.fullmatch(grouped).to_numpy(dtype=bool, na_value=False)
+        texts = texts.copy()
+        texts[held] = some.str.replace(between, "", regex=False).where(sound, "?")
+    return texts.str.replace(",", ".", regex=False) if decimal == "," else texts
+
+
+def decimal_of(column: Any, sample: int = 1000) -> str:
+    """The decimal sign of a column of texts that are numbers with commas in them.
+
+    Args:
+        column: a pandas Series.
+        sample: cells that are looked at first.
+
+    Returns:
+        "," or ".", where the filled cells can be read in that one way; `AMBIGUOUS` where both ways read
+        them, as 1,234 is; "" for any other column, such as one of numbers without commas.
+    """
+    if not is_text(column):
+        return ""
+    found = _decimal_of(column.iloc[:sample])
+    # 1,234 says nothing, but a cell further down may
+    return _decimal_of(column) if found == AMBIGUOUS and len(column) > sample else found
+
+
+def _decimal_of(column: Any) -> str:
+    texts, blank = read_texts(column)
     filled = [text for text, empty in zip(texts, blank, strict=True) if not empty]
-    commas = sum(_COMMA_NUMBER.fullmatch(text) is not None for text in filled)
-    whole = sum(re.fullmatch(r"\s*[-+]?\d+\s*", text) is not None for text in filled)
-    return commas > 0 and commas + whole == len(filled)
+    if not any("," in text or text.count(".") > 1 for text in filled):
+        return ""
+    by_comma = all(_BY_COMMA.fullmatch(text) for text in filled)
+    by_point = all(_BY_POINT.fullmatch(text) for text in filled)
+    return AMBIGUOUS if by_comma and by_point else "," if by_comma else "." if by_point else ""
 
 
 def plain_text(value: Any) -> str:
@@ -99,6 +137,6 @@ def plain_text(value: Any) -> str:
         return value
     if value is None or str(value) in ("nan", "<NA>", "NaT"):
         return ""
-    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < 2**53:
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < 1e21:
         return str(int(value))
     return str(value)

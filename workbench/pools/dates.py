@@ -69,6 +69,29 @@ def date_format(column: Any) -> str | None:
     return None
 
 
+def other_reading(column: Any, form: str) -> tuple[str, str]:
+    """Another format that reads a column's dates as well, to other days: month first where it is day first.
+
+    Args:
+        column: a pandas Series.
+        form: that it is read by.
+
+    Returns:
+        The format and a cell whose day differs; "" and "" where there is none.
+    """
+    day_first = {name: name.replace("%d/%m", "%m/%d") for name in FORMATS if name.startswith("%d/%m")}
+    other = day_first.get(form, "")
+    if not other or is_date(column):
+        return "", ""
+    texts, blank = read_texts(column)
+    filled = [str(text).strip() for text, empty in zip(texts, blank, strict=True) if not empty]
+    one, two = _seconds(filled, form), _seconds(filled, other)
+    if np.mean(np.isfinite(two)) < np.mean(np.isfinite(one)):
+        return "", ""
+    differ = np.flatnonzero(np.isfinite(one) & np.isfinite(two) & (one != two))
+    return (other, filled[int(differ[0])]) if differ.size else ("", "")
+
+
 def is_date(column: Any) -> bool:
     """Whether a pandas column holds dates rather than texts or numbers."""
     from pandas.api.types import is_datetime64_any_dtype

@@ -12,6 +12,56 @@ from workbench.errors import InputError
 
 
 @dataclass(frozen=True)
+class IndexedRows:
+    """Rows of a sparse file: a column is known by its index, and one that no row names is zero.
+
+    Attributes:
+        values: [N, D].
+        first: index of the first column, 0 or 1.
+    """
+
+    values: Array
+    first: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, by their indices."""
+        return tuple(f"x{i + self.first}" for i in range(self.values.shape[1]))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(N, D)."""
+        return self.values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.values if dtype is None else self.values.astype(dtype)
+
+    def aligned(self, names: tuple[str, ...]) -> Array:
+        """[N, D] with the columns of a model.
+
+        Raises:
+            InputError: a row has a value at an index that the model does not know.
+        """
+        if not set(names) & set(self.names):
+            return self.values  # a model of other names: by position
+        place = {name: i for i, name in enumerate(names)}
+        out = np.zeros((len(self.values), len(names)))
+        for i, name in enumerate(self.names):
+            if name in place:
+                out[:, place[name]] = self.values[:, i]
+            elif self.values[:, i].any():
+                row = int(np.flatnonzero(self.values[:, i])[0])
+                raise InputError(
+                    f"Row {row + 1} has a value at the index {name[1:]}; the model knows "
+                    f"{names[0][1:]} to {names[-1][1:]}."
+                )
+        return out
+
+
+@dataclass(frozen=True)
 class NumberMap:
     """Numeric rows, times one factor.
 
@@ -41,6 +91,8 @@ class NumberMap:
         Raises:
             InputError: a missing column, a wrong width, or a value that is not a finite number.
         """
+        if isinstance(rows, IndexedRows):
+            rows = rows.aligned(self.names)
         if hasattr(rows, "columns") and hasattr(rows, "to_numpy"):
             from workbench.pools.features.table import NumberColumn, TableFeatureMap
 

@@ -31,6 +31,7 @@ class NumberColumn:
         flag: whether a second feature says which cells were empty.
         centre: what is taken off.
         scale: what is divided by, where numbers stand beside texts; such numbers end at +-5.
+        decimal: the column's own decimal sign; "" is the table's.
     """
 
     name: str
@@ -39,6 +40,7 @@ class NumberColumn:
     flag: bool = False
     centre: float = 0.0
     scale: float | None = None
+    decimal: str = ""
     noun: ClassVar[str] = "number"
 
     @property
@@ -48,7 +50,7 @@ class NumberColumn:
 
     def cells(self, column: Any, decimal: str) -> Numbers:
         """A pandas column as numbers."""
-        return read_numbers(column, decimal)
+        return read_numbers(column, self.decimal or decimal)
 
     def read(self, column: Any, decimal: str) -> Floats:
         """[N, 1] numbers of a pandas column; [N, 2] with the flag."""
@@ -95,6 +97,8 @@ class NumberColumn:
             document["flag"] = True
         if self.scale is not None:
             document |= {"centre": self.centre, "scale": self.scale}
+        if self.decimal:
+            document["decimal"] = self.decimal
         return document
 
     @classmethod
@@ -105,7 +109,8 @@ class NumberColumn:
         if not all(n is None or np.isfinite(n) for n in (fill, centre, scale)) or scale == 0:
             raise ValueError(f"it fills in {fill}" if scale is None else "its scale is none")
         more = bool(entry["unreadable_as_empty"]), bool(entry.get("flag", False))
-        return cls(str(entry["name"]), fill, *more, centre or 0.0, scale)
+        decimal = _decimal(entry.get("decimal", ""))
+        return cls(str(entry["name"]), fill, *more, centre or 0.0, scale, decimal)
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,7 @@ class DateColumn(NumberColumn):
         if format and format not in FORMATS:
             raise ValueError(f"it reads dates as {cut(format)}")
         given = (read.fill, read.unreadable_as_empty, read.flag, read.centre, read.scale)
-        return cls(read.name, *given, format)
+        return cls(read.name, *given, format=format)
 
 
 @dataclass(frozen=True)
@@ -265,11 +270,12 @@ class TableFeatureMap:
 
     Attributes:
         recipe: one entry a source column that is used, in order.
-        decimal: the decimal sign of numbers written as text.
+        decimal: the decimal sign of numbers written as text, where columns have none of their own; "" knows
+            no groups of digits.
     """
 
     recipe: tuple[RecipeColumn, ...]
-    decimal: str = "."
+    decimal: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -322,7 +328,13 @@ class TableFeatureMap:
     def from_json(cls, document: dict[str, Any]) -> TableFeatureMap:
         """Rebuild from `to_json`."""
         recipe = tuple(_ENTRIES[entry["type"]].from_json(entry) for entry in document["recipe"])
-        return cls(recipe, str(document["decimal"]))
+        return cls(recipe, _decimal(document["decimal"]))
+
+
+def _decimal(sign: Any) -> str:
+    if sign not in ("", ".", ","):
+        raise ValueError(f"its decimal sign is {cut(sign)}")
+    return str(sign)
 
 
 def as_frame(rows: Any, names: Sequence[str]) -> Any:

@@ -23,6 +23,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SNIFF_CHARACTERS = 65_536
 _MAX_RAGGED = 10_000
 _BLOCK = 1 << 20
+_FIRST_CELL = 12
 
 
 def read(file: File, options: TableOptions) -> RawTable:
@@ -46,8 +47,7 @@ def read(file: File, options: TableOptions) -> RawTable:
     encoding = check_encoding(data, name, options.encoding)
     if encoding not in ("utf-8", "utf-8-sig"):
         data = data.decode(encoding).encode()
-    elif data.startswith(codecs.BOM_UTF8):
-        data = data[3:]
+    data = data.removeprefix(codecs.BOM_UTF8)
     if b"\x00" in data[:_SNIFF_CHARACTERS]:
         raise InputError(
             f"{name} is not a text file (it holds zero bytes). Save the table as CSV or Parquet."
@@ -72,6 +72,8 @@ def read(file: File, options: TableOptions) -> RawTable:
     check_cells(name, len(frame), len(names), options.max_cells, options.max_columns)
     lines.width, lines.header_lines = len(names), header_lines
     frame, notes = _without_nothing(frame, renamed)
+    if b'"' in data:
+        notes = (*notes, *_swallowed(frame, delimiter, lambda row: f"line {lines.line_of(row)}"))
     return RawTable(
         name,
         "csv",
@@ -164,7 +166,7 @@ def check_encoding(data: bytes, name: str, encoding: str | None) -> str:
         if at is not None:
             line = data[:at].count(b"\n") + 1
             raise InputError(f"{name} is not {encoding}: line {line} cannot be read as such.")
-        return encoding.lower().replace("_", "-")
+        return codec.name
     at = _undecodable(data, "utf-8")
     if at is not None:
         line = data[:at].count(b"\n") + 1
@@ -259,7 +261,53 @@ def _parsed(data: bytes, names: list[str], delimiter: str, header_lines: int, na
                     "header: it is no table, or its delimiter is another one. Say which with delimiter=."
                 ) from error
             raise
+        if data.find(b'"', start) >= 0:
+            _refuse_open_quote(table, data, delimiter, name)
         return table.to_pandas(), n_ragged
+
+
+def _refuse_open_quote(table: Any, data: bytes, delimiter: str, name: str) -> None:
+    """Refuse a table whose last cell was opened by a quote and never closed: it holds all rows below it."""
+    if not table.num_rows or not table.num_columns:
+        return
+    last = str(table.column(table.num_columns - 1)[-1].as_py() or "")
+    opened = b'"' + last.replace('"', '""').encode()
+    if data.endswith(opened) and data[: -len(opened)].endswith((b"\n", b"\r", delimiter.encode())):
+        line = data[: -len(opened)].count(b"\n") + 1
+        raise InputError(
+            f"{name}, line {line} opens a cell with a quote that is never closed: it would hold the rest of "
+            "the file. Close it, or double the quote where it is part of a text."
+        )
+
+
+def _swallowed(frame: Any, delimiter: str, locate: Any) -> tuple[str, ...]:
+    """A note on cells that hold what looks like further rows: a quote was closed some rows too late."""
+    width = len(frame.columns)
+    if width < 2:
+        return ()
+    first: dict[int, tuple[str, int]] = {}
+    for name in frame.columns:
+        held = frame[name].str.contains("\n", regex=False).to_numpy(dtype=bool, na_value=False)
+        for row in np.flatnonzero(held)[:_MAX_RAGGED]:
+            # the first line is the cell's own; each further one begins as a row does
+            lines = [line.split(delimiter) for line in frame[name].iloc[row].split("\n")[1:]]
+            likely = sum(len(cells) == width and _begins_a_row(cells[0]) for cells in lines)
+            if likely:
+                first.setdefault(int(row), (str(name), likely))
+    if not first:
+        return ()
+    row = min(first)
+    name, n = first[row]
+    cells = "A cell holds" if len(first) == 1 else f"{len(first):,} cells hold"
+    return (
+        f"{cells} what looks like further rows: {name!r} on {locate(row)} {n:,} of them. Look for a quote "
+        "that is not closed.",
+    )
+
+
+def _begins_a_row(cell: str) -> bool:
+    """Whether a cell is short and one word, as ids and names are, where a line of prose is longer."""
+    return 0 < len(cell) <= _FIRST_CELL and " " not in cell
 
 
 def _line_end(data: bytes, start: int) -> int:

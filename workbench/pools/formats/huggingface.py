@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -12,21 +11,18 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.members import Members
-from workbench.pools.formats import Reader, csv, jsons
+from workbench.pools.formats import Reader
 from workbench.pools.formats.arrow_sizes import unpacked_size
 from workbench.pools.formats.files import File, check_cells, check_size
-from workbench.pools.formats.images import IMAGE_ENDINGS
-from workbench.pools.photos import MAX_PHOTO_BYTES
+from workbench.pools.formats.metadata import METADATA, by_split, read_folder
+from workbench.pools.formats.parquet import frame_of, plain_table
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable, check_names
 from workbench.pools.tables.uses import ColumnUse
-from workbench.reading import cut, listed, parse_json, reading
+from workbench.reading import listed, parse_json, reading
 
 _FORM = "a Hugging Face dataset"
-_SPLIT = re.compile(r"(?:^|[/_.-])(train|test|validation|valid|dev|val)(?=[/_.-]|$)")
-_ORDER = ("train", "validation", "valid", "val", "dev", "test")
-_METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _LABELS = ("label", "labels", "target", "class", "category")
 
 
@@ -47,16 +43,18 @@ def read(file: File, options: TableOptions) -> RawTable:
     with reading(file.name, _FORM, "Download or save it again."):
         members = file.members()
         paths = _paths(members)
-        about = next((path for path in paths if PurePosixPath(path).name in _METADATA), None)
-        data = sorted(p for p in paths if p.endswith((".parquet", ".arrow")) and p != about)
+        about = any(PurePosixPath(path).name in METADATA for path in paths)
+        data = sorted(
+            p for p in paths if p.endswith((".parquet", ".arrow")) and PurePosixPath(p).name not in METADATA
+        )
         if data:
             return _table(file.name, members, data, options)
-        if about is None:
+        if not about:
             raise InputError(
-                f"{file.name} holds no .parquet and no .arrow file, and no {' or '.join(_METADATA[:2])} "
+                f"{file.name} holds no .parquet and no .arrow file, and no {' or '.join(METADATA[:2])} "
                 "beside images."
             )
-        return _image_folder(file.name, members, about, options)
+        return read_folder(file.name, members, paths, options)
 
 
 READER: Reader = table_reader(read)
@@ -84,36 +82,12 @@ class _Blobs(Mapping[str, bytes]):
         return len(self._rows)
 
 
-class _Files(Mapping[str, bytes]):
-    """Pictures among the members, by the name that stands in the cell."""
-
-    def __init__(self, members: Members, paths: Mapping[str, str]) -> None:
-        self._members, self._paths = members, paths
-
-    def __getitem__(self, name: str) -> bytes:
-        return self._members.read(self._paths[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-
 def _table(name: str, members: Members, data: list[str], options: TableOptions) -> RawTable:
     """The table of Parquet or Arrow files, split after split."""
     import pyarrow as pa
 
-    splits: dict[str, list[str]] = {}
-    for path in data:
-        found = _SPLIT.findall(path.lower())
-        splits.setdefault(found[-1] if found else "train", []).append(path)
-    chosen = sorted(splits, key=_ORDER.index)
-    if options.split is not None:
-        if options.split not in splits:
-            raise InputError(f"{name} has no split {cut(options.split)}; it has {listed(chosen)}.")
-        chosen = [options.split]
-    paths = [path for split in chosen for path in splits[split]]
+    splits, note = by_split(name, data, options.split)
+    paths = [path for found in splits.values() for path in found]
     check_size(name, sum(members.sizes[path] for path in paths), options.max_bytes)
     tables: list[Any] = []
     n_rows = n_bytes = 0
@@ -129,8 +103,7 @@ def _table(name: str, members: Members, data: list[str], options: TableOptions) 
         raise InputError(f"{name} holds no rows.")
     whole = pa.concat_tables(tables, promote_options="permissive")
     check_names(name, whole.column_names)
-    notes = (f"Splits one after the other: {', '.join(chosen)} (split= takes one).",) if chosen[1:] else ()
-    return _framed(name, whole, _features(whole, members), notes)
+    return _framed(name, whole, _features(whole, members), (note,) if note else ())
 
 
 def _pieces(path: str, data: bytes, options: TableOptions, name: str) -> Iterator[Any]:
@@ -198,7 +171,8 @@ def _framed(name: str, table: Any, features: Mapping[str, Any], notes: tuple[str
         if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             nested.append(given)
             continue
-        columns[given] = cells.to_pandas().reset_index(drop=True)
+        plain = plain_table(pa.table({given: cells}), pa.schema([(given, kind)]), name, False)
+        columns[given] = frame_of(plain)[given]
     if nested:
         notes = (*notes, f"Left out are lists, records and further pictures: {listed(nested)}.")
     if not columns:
@@ -236,44 +210,3 @@ def _named(cells: Any, names: list[str], column: str) -> Any:
             f"Column {column!r} holds the code {int(codes.max())}, and there are {len(names)} classes."
         )
     return pd.Series([names[code] if code >= 0 else "" for code in codes], dtype="str")
-
-
-def _image_folder(name: str, members: Members, about: str, options: TableOptions) -> RawTable:
-    """Images with a table of metadata beside them, whose column file_name names them."""
-    import pandas as pd
-
-    data = members.read(about, options.max_bytes)
-    inner = File(data, about)
-    given = TableOptions(max_bytes=options.max_bytes, max_cells=options.max_cells)
-    raw = jsons.read_lines(inner, given) if about.endswith(".jsonl") else csv.read(inner, given)
-    frame = raw.frame
-    column = next((c for c in frame.columns if str(c) in ("file_name", "image", "path")), None)
-    if column is None:
-        raise InputError(f"{about} has no column file_name; it has {listed(frame.columns)}.")
-    images = [path for path in _paths(members) if path.lower().endswith(IMAGE_ENDINGS)]
-    check_size(f"{name} (unpacked)", sum(members.sizes[path] for path in images), MAX_PHOTO_BYTES)
-    root = str(PurePosixPath(about).parent)
-    known = set(images)
-    paths = {}
-    for cell in frame[column].astype("str"):
-        path = str(cell) if root == "." else f"{root}/{cell}"
-        if path in known:
-            paths[str(cell)] = path
-    missing = [str(cell) for cell in frame[column] if str(cell) not in paths]
-    if missing and options.missing_files != "drop":
-        raise InputError(
-            f"{about} names {listed(missing, 4)}, which {'is' if len(missing) == 1 else 'are'} not there. "
-            'Leave such rows out with missing_files="drop".'
-        )
-    found = frame[frame[column].astype("str").isin(paths)].reset_index(drop=True)
-    uses = {str(column): ColumnUse.of(str(column), "picture")}
-    notes = (f"{len(missing):,} rows without a file left out: {listed(missing, 4)}.",) if missing else ()
-    return RawTable(
-        name,
-        "huggingface",
-        pd.DataFrame(found),
-        pictures={str(column): _Files(members, paths)},
-        typed=True,
-        uses=uses,
-        notes=notes,
-    )

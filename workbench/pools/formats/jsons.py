@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.pools.cells import plain_text
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
@@ -153,14 +155,15 @@ def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOpti
 
 
 def _column(values: list[Any]) -> Any:
-    """Values of one key as numbers where all are, else as texts."""
+    """Values of one key as numbers where all are, else as texts; NaN is an empty cell."""
     import pandas as pd
 
+    values = [None if isinstance(value, float) and isnan(value) else value for value in values]
     filled = [value for value in values if value is not None]
     if filled and all(isinstance(value, bool) for value in filled):
         return pd.Series([None if v is None else str(v).lower() for v in values], dtype="str")
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in filled)
-    if filled and numbers and all(abs(value) < 2**53 for value in filled):
+    if filled and numbers and all(isinstance(v, float) or abs(v) < 2**53 for v in filled):
         return pd.Series(values, dtype="float64")
     return pd.Series([_text(value) for value in values], dtype="str")
 
@@ -168,4 +171,4 @@ def _column(values: list[Any]) -> Any:
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value)
+    return plain_text(value) if isinstance(value, float) else json.dumps(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from workbench.errors import InputError
@@ -39,7 +40,7 @@ def read(file: File, options: TableOptions) -> RawTable:
         return csv.read(file, options)
     import pandas as pd
 
-    numbered = [(i, line.strip()) for i, line in enumerate(whole.splitlines(), start=1) if line.strip()]
+    numbered = [(i, line.strip()) for i, line in enumerate(_lines(whole), start=1) if line.strip()]
     if not numbered:
         raise InputError(f"{file.name} is empty. Give a file with an item on each line.")
     if "\x00" in whole[:65_536]:
@@ -62,6 +63,11 @@ def read(file: File, options: TableOptions) -> RawTable:
 READER = table_reader(read, csv.other_encoding)
 
 
+def _lines(whole: str) -> list[str]:
+    """Lines end where they do in any editor; str.splitlines tears texts at eight more characters."""
+    return re.split(r"\r\n|\n|\r", whole)
+
+
 def _names_columns(options: TableOptions) -> bool:
     """Whether a person speaks of columns that lines do not have."""
     named: list[Any] = [options.target, options.text_column, *(options.columns or ())]
@@ -71,7 +77,7 @@ def _names_columns(options: TableOptions) -> bool:
 
 def _is_table(whole: str, delimiter: str | None) -> bool:
     """Whether the first lines have as many short cells each."""
-    lines = [line for line in whole[:65_536].splitlines() if line.strip()][:_LOOKED_AT]
+    lines = [line for line in _lines(whole[:65_536]) if line.strip()][:_LOOKED_AT]
     if len(lines) < 2:
         return False
     for mark in (delimiter,) if delimiter else ("\t", ",", ";", "|"):

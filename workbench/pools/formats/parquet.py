@@ -42,7 +42,34 @@ def read(file: File, options: TableOptions) -> RawTable:
         # pandas' own metadata would hide an index that was saved as a column, such as the ids
         table = table.replace_schema_metadata(None)
         unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
-        return RawTable(name, "parquet", table.drop_columns(unnamed).to_pandas())
+        return RawTable(name, "parquet", frame_of(table.drop_columns(unnamed)))
+
+
+def frame_of(table: Any) -> Any:
+    """Columns of Arrow as cells; whole numbers beside empty cells keep all their digits.
+
+    Args:
+        table: of plain types (`plain_table`).
+
+    Returns:
+        A pandas DataFrame.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    exact = {}
+    for i, column in enumerate(table.columns):
+        if pa.types.is_integer(column.type) and column.null_count:
+            most = pc.min_max(column)
+            ends = (most["min"].as_py() or 0, most["max"].as_py() or 0)
+            if max(abs(end) for end in ends) >= 2**53:  # beyond what a float holds
+                kind = pd.UInt64Dtype() if str(column.type).startswith("u") else pd.Int64Dtype()
+                exact[i] = pd.Series(column.to_pylist(), dtype=kind)
+    frame = table.to_pandas()
+    for i, cells in exact.items():
+        frame.isetitem(i, cells)
+    return frame
 
 
 def read_columns(
@@ -98,7 +125,7 @@ def _arrow_table(file: File, options: TableOptions, wanted: Sequence[str] | None
             )
     parts = [part.read(names) for part in files]
     _check_texts(name, parts, texts, options.max_bytes)
-    return pa.concat_tables([_plain(part, schema, name, wanted is not None) for part in parts])
+    return pa.concat_tables([plain_table(part, schema, name, wanted is not None) for part in parts])
 
 
 def stream(
@@ -156,8 +183,18 @@ def _check_texts(name: str, parts: list[Any], texts: list[str], max_bytes: int) 
                 check_size(f"{name} (unpacked)", total, max_bytes)
 
 
-def _plain(table: Any, schema: Any, name: str, keep_booleans: bool) -> Any:
-    """Columns of types that pandas reads as numbers or texts."""
+def plain_table(table: Any, schema: Any, name: str, keep_booleans: bool) -> Any:
+    """Columns of types that pandas reads as numbers or texts, the same ones whoever reads them.
+
+    Args:
+        table: as it was read.
+        schema: of the file, where texts may have been read coded.
+        name: of the file, for messages.
+        keep_booleans: leave them as they are, for whoever wants plain values.
+
+    Raises:
+        InputError: bytes that are no text.
+    """
     import pyarrow as pa
 
     for i, given in enumerate(table.column_names):
@@ -242,6 +279,8 @@ class ParquetSource:
 
     def chunks(self, unit: Unit, chunk_rows: int) -> Iterator[tuple[int, Array]]:
         """Record batches of the row group, as arrays."""
+        import pyarrow as pa
+
         path = self.paths[unit.part]
         file = _opened(path)
         done = 0
@@ -258,7 +297,8 @@ class ParquetSource:
                 first = unit.first + done
                 done += batch.num_rows
                 if self.feature_map is not None:
-                    yield first, transformed(self.feature_map, batch.to_pandas(), first)
+                    plain = plain_table(pa.Table.from_batches([batch]), batch.schema, path.name, False)
+                    yield first, transformed(self.feature_map, frame_of(plain), first)
                 else:
                     yield first, _numbers(batch, self.columns)
         finally:

@@ -72,13 +72,12 @@ def _rows(name: str, sheet: Any, options: TableOptions) -> tuple[list[list[Any]]
     rows: list[list[Any]] = []
     at: list[int] = []
     width = n_cells = 0
+    sheet.reset_dimensions()  # other programs write wrong ones, and rows beyond them would not be read
     for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
         values = list(cells)
         while values and values[-1] in (None, ""):
             values.pop()
         if not values:
-            if number - (at[-1] if at else 0) > 100_000:
-                break  # a format that somebody gave to a million empty rows
             continue
         width = max(width, len(values))
         n_cells += len(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -95,7 +96,7 @@ def _pool(table: Examination, name: str) -> Pool:
     mixed = any(isinstance(entry, TextColumn) for entry in recipe)
     if mixed:
         recipe, features = _beside_texts(table, recipe, rows)
-    feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or ".")
+    feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or "")
     frame = table.frame if len(rows) == len(table.frame) else table.frame.iloc[rows]
     shown = [name for name in table.names if name != table.options.target]
     return Pool(
@@ -126,20 +127,21 @@ def _entry(table: Examination, column: Column, rows: Ints) -> RecipeColumn:
         return TextColumn(name, PiecesFeatureMap.of(filled, name, len(table.classes)))
     if use.use == "category":
         texts, _ = read_texts(column.series)
-        found, counts = np.unique(texts[table.keep & ~column.gone].astype(str), return_counts=True)
-        most = str(found[counts.argmax()]) if use.empty == "median" else None
-        return CategoryColumn(name, tuple(map(str, found)), gone and use.empty == "own", most)
+        counts = Counter(str(text) for text in texts[table.keep & ~column.gone])
+        found = sorted(counts)
+        most = max(found, key=counts.__getitem__) if use.empty == "median" else None
+        return CategoryColumn(name, tuple(found), gone and use.empty == "own", most)
     fill = typical(column.cells.values[table.keep & ~column.gone])
     if use.use == "date":
         return DateColumn(name, fill, True, gone and use.empty == "own", format=use.format)
-    return NumberColumn(name, fill, True, gone and use.empty == "own")
+    return NumberColumn(name, fill, True, gone and use.empty == "own", decimal=use.decimal)
 
 
 def _encoded(table: Examination, entry: RecipeColumn, column: Column, rows: Ints) -> Array:
     series = column.series.iloc[rows]
     if isinstance(entry, NumberColumn):
         return entry.encode(series, Numbers(*(part[rows] for part in column.cells)))
-    return entry.read(series, table.options.decimal or ".")
+    return entry.read(series, table.options.decimal or "")
 
 
 def _beside_texts(
@@ -293,7 +295,7 @@ def _words(table: Examination, shown: list[str], rows: Ints) -> Iterator[Array]:
         word = np.empty(len(series), dtype=np.uint64)
         for start in range(0, len(series), _AT_ONCE):
             part = series.iloc[start : start + _AT_ONCE]
-            cells = read_numbers(part, table.options.decimal or ".")
+            cells = read_numbers(part, table.options.decimal or "")
             word[start : start + _AT_ONCE] = _cell_words(part, cells)
         yield word[rows]
 

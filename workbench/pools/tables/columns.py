@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.pools.cells import BLANKS, Numbers, looks_comma_decimal, read_numbers, read_texts
-from workbench.pools.dates import read_dates
+from workbench.pools.cells import BLANKS, Numbers, decimal_of, read_numbers, read_texts
+from workbench.pools.dates import other_reading, read_dates
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import ColumnType, Findings, Fix, counted
 from workbench.pools.tables.uses import ColumnUse
@@ -55,7 +55,7 @@ class Column:
     @classmethod
     def read(cls, name: str, series: Any, options: TableOptions) -> Column:
         """Find out what a column holds, and what the options make of it."""
-        cells = read_numbers(series, options.decimal or ".")
+        cells = read_numbers(series, options.decimal or "")
         blank = cells.blank
         finite = int(np.count_nonzero(np.isfinite(cells.values)))
         readable = int(np.count_nonzero(~blank & ~cells.unreadable))
@@ -86,7 +86,7 @@ class Column:
     @classmethod
     def used_as(cls, name: str, series: Any, use: ColumnUse, options: TableOptions) -> Column:
         """Find out what a column holds, and what its own use makes of it."""
-        decimal = options.decimal or "."
+        decimal = use.decimal or options.decimal or ""
         none = np.zeros(len(series), dtype=bool)
         if use.use in ("category", "text"):
             texts, blank = read_texts(series, blanks=("",) if use.use == "text" else BLANKS)
@@ -133,6 +133,15 @@ class Column:
                 ways,
             )
             return
+        other, cell = other_reading(self.series, self.use.format) if use == "date" else ("", "")
+        if other:
+            found.note(
+                "date",
+                f"{cell} in {name!r} is read as day, month, year; no date of the column says whether the "
+                "month stands first.",
+                name,
+                (Fix("The month stands first", {"columns": {name: self.use.to_json() | {"format": other}}}),),
+            )
         if self.unreadable.any():
             row, n = int(self.unreadable.argmax()), int(self.unreadable.sum())
             found.note(
@@ -169,14 +178,8 @@ class Column:
             what = "holds no finite number" if self.infinite.any() else "is empty"
             found.note("empty", f"Column {self.name!r} {what} and is left out.", self.name)
             return
-        if self.type == "text" and options.decimal is None and looks_comma_decimal(self.series):
-            found.choice(
-                "decimal",
-                f"Column {self.name!r} holds numbers with a decimal comma ({cut(str(self.series.iloc[0]))}). "
-                'Say decimal=",".',
-                self.name,
-                (Fix("Read commas as decimal points", {"decimal": ","}),),
-            )
+        if self.type != "number" and options.decimal is None and (sign := decimal_of(self.series)):
+            self._about_decimal(sign, found)
             return
         if self.type == "mixed":
             self._about_mixed(options, locate, found)
@@ -189,6 +192,18 @@ class Column:
 
     def _leave_out(self, options: TableOptions) -> Fix:
         return Fix("Leave the column out", {"exclude": (*options.exclude, self.name)})
+
+    def _about_decimal(self, sign: str, found: Findings) -> None:
+        comma = Fix("Read commas as decimal points", {"decimal": ","})
+        point = Fix("Leave commas between thousands out", {"decimal": "."})
+        held = f"Column {self.name!r} holds numbers with commas ({cut(str(self.series.iloc[0]))})"
+        ways = {
+            ",": (f'{held}, which are decimal commas. Say decimal=",".', (comma,)),
+            ".": (f'{held} between thousands. Say decimal=".".', (point,)),
+        }
+        both = f'{held}: decimal commas, or commas between thousands? Say decimal="," or decimal=".".'
+        words, fixes = ways.get(sign, (both, (comma, point)))
+        found.choice("decimal", words, self.name, fixes)
 
     def _about_mixed(self, options: TableOptions, locate: Callable[[int], str], found: Findings) -> None:
         row, n = int(self.unreadable.argmax()), int(self.unreadable.sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.cells import is_text, read_texts
+from workbench.pools.cells import AMBIGUOUS, is_text, read_texts
 from workbench.pools.items import plain
 from workbench.pools.labels import class_order
+from workbench.pools.tables.ambiguous import decimal_signs, leave_copies_out, settle_decimals
 from workbench.pools.tables.columns import Column
 from workbench.pools.tables.exported import is_exported, without_provenance
 from workbench.pools.tables.options import TableOptions
@@ -22,7 +24,6 @@ from workbench.pools.tables.uses import (
     ID_NAMES,
     ColumnUse,
     check_uses,
-    guessed_decimal,
     resolved,
 )
 from workbench.reading import cut, listed
@@ -144,11 +145,6 @@ class Examination:
     def _follow_uses(self) -> None:
         """What each column is used for, as said or guessed, and what that makes of the table."""
         raw, options = self.raw, self.options
-        if options.decimal is None and raw.format in ("csv", "xlsx"):
-            decimal = guessed_decimal(self.frame)
-            if decimal is not None:
-                options = replace(options, decimal=decimal)
-                self.found.note("decimal", "Commas are read as decimal points.")
         given = {name: use for name, use in raw.uses.items() if name in self.names}
         said = {**given, **self.known, **(options.columns or {})}
         if options.target is not None:
@@ -158,7 +154,10 @@ class Examination:
         except InputError as error:
             self.found.error("columns", str(error))
             said = {name: use for name, use in said.items() if name in self.names}
-        self.uses = resolved(self.frame, said, options.decimal or ".", options.max_categories)
+        signs = decimal_signs(self, said)
+        readable = {name: "," if sign == AMBIGUOUS else sign for name, sign in signs.items()}
+        self.uses = resolved(self.frame, said, readable, options.max_categories)
+        settle_decimals(self, self.uses, signs)
         by_use: dict[str, list[str]] = {}
         for name, use in self.uses.items():
             by_use.setdefault(use.use, []).append(name)
@@ -178,6 +177,8 @@ class Examination:
         elif options.classes is not None:
             self._check_classes_given()
         self._read_ids()
+        if target:
+            leave_copies_out(self, target[0], self.uses, said)
         shown = by_use.get("picture", [])
         features = [name for name in self.feature_names if name not in shown]
         if shown:
@@ -194,7 +195,10 @@ class Examination:
             return
         else:
             for name in features:
-                column = Column.used_as(name, self.frame[name], self.uses[name], self.options)
+                use = self.uses[name]
+                if signs.get(name) == AMBIGUOUS and not use.decimal:
+                    use = replace(use, decimal=",")  # asked about, and read in some way until then
+                column = Column.used_as(name, self.frame[name], use, self.options)
                 column.examine_use(self.options.max_categories, raw.locate, self.found)
                 self.columns[name] = column
                 if self.uses[name].empty == "drop":
@@ -229,13 +233,12 @@ class Examination:
 
     def _read_target(self, name: str) -> None:
         texts, blank = read_texts(self.frame[name], blanks=("",))
-        known = texts[~blank].astype(str)
-        if known.size == 0:
+        counts = Counter(str(text) for text in texts[~blank])
+        if not counts:
             self.found.error("target", f"The target column {name!r} is empty on every row.", name)
             return
-        found, counts = np.unique(known, return_counts=True)
-        classes = class_order([str(value) for value in found])
-        self.counts = {key: int(counts[np.searchsorted(found, key)]) for key in classes}
+        classes = class_order(sorted(counts))
+        self.counts = {key: counts[key] for key in classes}
         if self.options.classes is not None:
             extra = [key for key in classes if key not in self.options.classes]
             if extra:
@@ -434,7 +437,7 @@ class Examination:
             gone = (
                 column.blank
                 if column
-                else series.isna().to_numpy(dtype=bool) | (series == "").to_numpy(dtype=bool)
+                else series.isna().to_numpy(dtype=bool) | (series == "").to_numpy(dtype=bool, na_value=False)
             )
             columns.append(
                 ColumnReport(

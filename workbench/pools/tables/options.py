@@ -55,7 +55,8 @@ class TableOptions:
         encoding: of a CSV that is not UTF-8.
         delimiter: of a CSV; None finds it.
         header: whether a CSV's first line holds names; None takes it so unless it is all numbers.
-        decimal: "." or "," in numbers of a CSV; None means "." and reports columns that look otherwise.
+        decimal: "." or "," in numbers of a table of texts, with the other one between thousands; None takes
+            points, and asks about columns that look otherwise.
         ragged: lines with too many or too few cells: "error" or "drop".
         missing: empty or infinite cells: "error", "drop" the row, or "impute" the column's median
             (for texts a category of its own).

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
+from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -191,18 +192,77 @@ def _found_files(
     except InputError as error:
         table.found.choice("folder", f"Column {column!r} names files, but {error}", column, (leave,))
         return None, {}
-    whole = {_plain(path): path for path in folder.paths}
-    last: dict[str, str | None] = {}
-    for path in folder.paths:
-        name = PurePosixPath(path).name.lower()
-        last[name] = None if name in last else path  # two of one name: only the whole path tells them apart
+    return folder, found_by_path(names, folder.paths)
+
+
+def found_by_path(names: Sequence[str], paths: Sequence[str]) -> dict[str, str]:
+    """The files that cells name.
+
+    A file is found by its path. Where none is so, it may be the one whose name differs in capitals, in the
+    form of its accents or in escapes alone; the one of that name, where a cell says no folder; or the one
+    that a start common to all such cells leads to. No file is found for two different cells.
+
+    Args:
+        names: what the cells say.
+        paths: of the files, in their folder.
+
+    Returns:
+        Name -> path, of the cells whose file is there.
+    """
+    exact = {_slashed(path): path for path in paths}
+    folded, last = _unique(paths, _folded), _unique(paths, lambda path: PurePosixPath(_folded(path)).name)
     found: dict[str, str] = {}
-    for name in set(names):
-        plain = _plain(name)
-        match = whole.get(plain) or last.get(PurePosixPath(plain).name)
+    loose: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        plain = _slashed(name)
+        match = exact.get(plain) or exact.get(unquote(plain))
         if match is not None:
             found[name] = match
-    return folder, found
+            continue
+        plain = _folded(unquote(plain))
+        match = folded.get(plain) or (last.get(plain) if "/" not in plain else None)
+        if match is not None:
+            loose[name] = match
+    taken = set(found.values())
+    left = [name for name in dict.fromkeys(names) if name not in found and name not in loose]
+    for one in (loose, {} if found or loose else _shifted(left, folded)):
+        cells: dict[str, set[str]] = {}
+        for name, path in one.items():
+            cells.setdefault(path, set()).add(_folded(unquote(_slashed(name))))
+        found |= {name: path for name, path in one.items() if path not in taken and len(cells[path]) == 1}
+        taken = set(found.values())
+    return found
+
+
+def _shifted(names: Sequence[str], folded: Mapping[str, str]) -> dict[str, str]:
+    """Files under one start more, or less, than all cells say: a table and its folder were parted."""
+    plain = {name: _folded(unquote(_slashed(name))) for name in names}
+    cells = set(plain.values())
+    shifts: dict[tuple[str, str], dict[str, str]] = {}
+    for path, whole in folded.items():
+        parts = path.split("/")
+        for i in range(1, len(parts)):  # the folder has more before the path
+            rest = "/".join(parts[i:])
+            if rest in cells and "/" in rest:
+                shifts.setdefault(("/".join(parts[:i]), ""), {})[rest] = whole
+    for cell in cells:
+        parts = cell.split("/")
+        for i in range(1, len(parts)):  # the cell has more
+            rest = "/".join(parts[i:])
+            if rest in folded:
+                shifts.setdefault(("", "/".join(parts[:i])), {})[cell] = folded[rest]
+    if len(shifts) != 1:
+        return {}
+    (by_cell,) = shifts.values()
+    return {name: by_cell[cell] for name, cell in plain.items() if cell in by_cell}
+
+
+def _unique(paths: Sequence[str], key: Callable[[str], str]) -> dict[str, str]:
+    """Key -> path, of the keys that one path alone has."""
+    found: dict[str, str | None] = {}
+    for path in paths:
+        found[key(path)] = None if key(path) in found else path
+    return {name: path for name, path in found.items() if path is not None}
 
 
 def _beside(folder: str, names: Sequence[str]) -> dict[str, str]:
@@ -212,15 +272,21 @@ def _beside(folder: str, names: Sequence[str]) -> dict[str, str]:
     members = FolderMembers(folder)
     found = {}
     for name in set(names):
-        path = unquote(name).replace("\\", "/").removeprefix("./")
-        if path in members:
+        plain = name.replace("\\", "/").removeprefix("./")
+        path = next((path for path in (plain, unquote(plain)) if path in members), None)
+        if path is not None:
             found[name] = path
     return found
 
 
-def _plain(name: str) -> str:
-    """A path as it is compared: with slashes, without what is before the folder itself."""
-    return unquote(name).replace("\\", "/").removeprefix("./").lstrip("/").lower()
+def _slashed(name: str) -> str:
+    """A path with slashes, seen from the folder itself."""
+    return name.replace("\\", "/").removeprefix("./").lstrip("/")
+
+
+def _folded(path: str) -> str:
+    """A path as it is compared where capitals and the form of accents do not count."""
+    return normalize("NFC", _slashed(path)).casefold()
 
 
 def _about_missing(table: ExaminedTable, column: str, names: Sequence[str], missing: Any) -> None:

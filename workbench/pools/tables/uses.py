@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.pools.cells import is_text, looks_comma_decimal, read_numbers, read_texts
+from workbench.pools.cells import is_text, read_numbers, read_texts
 from workbench.pools.dates import FORMATS, date_format
 from workbench.reading import cut, listed
 
@@ -38,11 +38,13 @@ class ColumnUse:
         empty: one of `EMPTY`; "" for ids and classes (where an empty cell is an item without a class) and
             for columns left out.
         format: of dates, one of `workbench.pools.dates.FORMATS`; "" finds it.
+        decimal: of numbers written as text, "." or ","; "" is the table's, or found.
     """
 
     use: str
     empty: str = ""
     format: str = ""
+    decimal: str = ""
 
     @classmethod
     def of(cls, name: str, said: Any) -> ColumnUse:
@@ -50,7 +52,7 @@ class ColumnUse:
 
         Args:
             name: of the column, for messages.
-            said: a use, or {"use", "empty", "format"}.
+            said: a use, or {"use", "empty", "format", "decimal"}.
 
         Raises:
             InputError: no such use; says what there is.
@@ -58,10 +60,12 @@ class ColumnUse:
         if isinstance(said, ColumnUse):
             return said
         document = {"use": said} if isinstance(said, str) else said
-        if not isinstance(document, Mapping) or not set(document) <= {"use", "empty", "format"}:
-            raise InputError(f"columns: {cut(name)} is {cut(said)}; say a use, or use, empty and format.")
+        if not isinstance(document, Mapping) or not set(document) <= {"use", "empty", "format", "decimal"}:
+            raise InputError(
+                f"columns: {cut(name)} is {cut(said)}; say a use, or use, empty, format and decimal."
+            )
         use, empty = document.get("use"), document.get("empty") or ""
-        form = document.get("format") or ""
+        form, decimal = document.get("format") or "", document.get("decimal") or ""
         if use not in USES:
             raise InputError(f"columns: {cut(name)} cannot be {cut(use)}; it can be {', '.join(USES)}.")
         if empty and empty not in EMPTY:
@@ -72,13 +76,16 @@ class ColumnUse:
             raise InputError(
                 f"columns: dates of {cut(name)} are not {cut(form)}; there is {', '.join(FORMATS)}."
             )
+        if decimal not in ("", ".", ","):
+            raise InputError(f"columns: the decimal sign of {cut(name)} is '.' or ','; got {cut(decimal)}.")
         if use in USUAL:
-            return cls(use, empty or USUAL[use], form if use == "date" else "")
+            of_numbers = decimal if use == "number" else ""
+            return cls(use, empty or USUAL[use], form if use == "date" else "", of_numbers)
         return cls(use, "drop" if empty == "drop" and use != "leave out" else "")
 
     def to_json(self) -> dict[str, str]:
         """As `of` takes it."""
-        more = {"empty": self.empty, "format": self.format}
+        more = {"empty": self.empty, "format": self.format, "decimal": self.decimal}
         return {"use": self.use} | {name: value for name, value in more.items() if value}
 
 
@@ -98,13 +105,15 @@ def uses_of(said: Any) -> dict[str, ColumnUse]:
     return {str(name): ColumnUse.of(str(name), value) for name, value in said.items()}
 
 
-def resolved(frame: Any, said: Mapping[str, ColumnUse], decimal: str, most: int) -> dict[str, ColumnUse]:
+def resolved(
+    frame: Any, said: Mapping[str, ColumnUse], decimals: Mapping[str, str], most: int
+) -> dict[str, ColumnUse]:
     """A use for every column: what was said, and a guess for the others.
 
     Args:
         frame: pandas DataFrame.
         said: uses by name.
-        decimal: the decimal sign.
+        decimals: the decimal sign of columns that have one of their own.
         most: most categories of a column.
 
     Returns:
@@ -116,7 +125,7 @@ def resolved(frame: Any, said: Mapping[str, ColumnUse], decimal: str, most: int)
         if name in said:
             found[name] = said[name]
             continue
-        use = guessed(str(name), frame[name], decimal, most, taken)
+        use = guessed(str(name), frame[name], decimals.get(name, ""), most, taken)
         taken.add(use.use)
         found[name] = use
     return found
@@ -135,8 +144,8 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     low = name.strip().lower()
     step = max(1, len(column) // _SAMPLE)
     texts, blank = read_texts(column.iloc[::step])
-    filled = texts[~blank].astype(str)
-    different = np.unique(filled)
+    filled = [str(text) for text in texts[~blank]]  # one long text must not cost all of them its length
+    different = set(filled)
     if len(different) == 0:
         # the sample may have missed the few cells that are filled
         return (
@@ -176,14 +185,6 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     if words >= 3 or unspaced:  # Chinese and Japanese have no spaces; codes and addresses are no texts
         return ColumnUse.of(name, "text")
     return ColumnUse("leave out")
-
-
-def guessed_decimal(frame: Any) -> str | None:
-    """A comma, where some column can only be numbers with a decimal comma; else None."""
-    for name in frame.columns:
-        if is_text(frame[name]) and looks_comma_decimal(frame[name]):
-            return ","
-    return None
 
 
 def check_uses(uses: Mapping[str, ColumnUse], names: list[str], table: str) -> None:

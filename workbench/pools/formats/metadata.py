@@ -1,0 +1,165 @@
+"""Images with tables of metadata beside them, as `datasets` reads them: a folder, or one a split."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.members import Members
+from workbench.pools.formats import csv, jsons, parquet
+from workbench.pools.formats.files import File, check_cells, check_size
+from workbench.pools.formats.images import IMAGE_ENDINGS
+from workbench.pools.photos import MAX_PHOTO_BYTES
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.raw import RawTable
+from workbench.pools.tables.report import counted
+from workbench.pools.tables.uses import ColumnUse
+from workbench.reading import cut, listed
+
+METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+_SPLIT = re.compile(r"(?:^|[/_.-])(train|test|validation|valid|dev|val)(?=[/_.-]|$)")
+_ORDER = ("train", "validation", "valid", "val", "dev", "test")
+_NAMES = ("file_name", "image", "path")
+
+
+def by_split(name: str, paths: Sequence[str], split: str | None) -> tuple[dict[str, list[str]], str]:
+    """Files by the split that their paths name, in the usual order; those that name none are "train".
+
+    Args:
+        name: of the dataset.
+        paths: of the files.
+        split: the one that is wanted; None takes all.
+
+    Returns:
+        Split -> files, and a note where several are taken.
+
+    Raises:
+        InputError: no such split.
+    """
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        named = _SPLIT.findall(path.lower())
+        found.setdefault(named[-1] if named else "train", []).append(path)
+    chosen = sorted(found, key=_ORDER.index)
+    if split is not None:
+        if split not in found:
+            raise InputError(f"{name} has no split {cut(split)}; it has {listed(chosen)}.")
+        chosen = [split]
+    note = f"Splits one after the other: {', '.join(chosen)} (split= takes one)." if chosen[1:] else ""
+    return {one: found[one] for one in chosen}, note
+
+
+def read_folder(name: str, members: Members, paths: Sequence[str], options: TableOptions) -> RawTable:
+    """The images that tables of metadata name in a column file_name.
+
+    Args:
+        name: of the dataset.
+        members: its files.
+        paths: those that count.
+        options: split, missing_files, encoding, delimiter, header, max_bytes, max_cells, max_columns.
+
+    Returns:
+        All tables one after the other; of several, images go by their paths in the folder.
+
+    Raises:
+        InputError: a table without names of files, files that are not there, or too large.
+    """
+    import pandas as pd
+
+    splits, note = by_split(name, [p for p in paths if PurePosixPath(p).name in METADATA], options.split)
+    notes = [note] if note else []
+    abouts = [about for found in splits.values() for about in found]
+    images = [path for path in paths if path.lower().endswith(IMAGE_ENDINGS)]
+    check_size(f"{name} (unpacked)", sum(members.sizes[path] for path in images), MAX_PHOTO_BYTES)
+    tables = [_read(members, about, options) for about in abouts]
+    column = tables[0][1]
+    known = set(images)
+    pictures: dict[str, str] = {}
+    frames: list[Any] = []
+    missing: list[str] = []
+    places: list[tuple[int, int]] = []  # table and row, of the rows that stay
+    for number, (about, (raw, own)) in enumerate(zip(abouts, tables, strict=True)):
+        root = PurePosixPath(about).parent
+        cells = raw.frame[own].astype("str").tolist()
+        at = [str(root / cell) for cell in cells]
+        shown = at if abouts[1:] else cells
+        stay = [i for i, path in enumerate(at) if path in known]
+        missing += [shown[i] for i, path in enumerate(at) if path not in known]
+        pictures |= {shown[i]: at[i] for i in stay}
+        kept = raw.frame.iloc[stay].rename(columns={own: column}).reset_index(drop=True)
+        frames.append(kept.assign(**{column: pd.Series([shown[i] for i in stay], dtype="str")}))
+        places += [(number, i) for i in stay]
+    if missing and options.missing_files != "drop":
+        raise InputError(
+            f"{listed(abouts, 2, quote=False)} names {listed(missing, 4)}, which "
+            f"{'is' if len(missing) == 1 else 'are'} not there. "
+            'Leave such rows out with missing_files="drop".'
+        )
+    if missing:
+        notes.append(f"{counted(len(missing), 'row')} without a file left out: {listed(missing, 4)}.")
+    stray = sorted(known - set(pictures.values()))
+    if stray and options.split is None:
+        notes.append(f"{counted(len(stray), 'image')} that no metadata names left out: {listed(stray, 3)}.")
+    frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    check_cells(name, len(frame), len(frame.columns), options.max_cells, options.max_columns)
+
+    def locate(row: int) -> str:
+        number, at = places[row]
+        where = tables[number][0].locate(at)
+        return f"{where} of {abouts[number]}" if abouts[1:] else where
+
+    raws = [raw for raw, _ in tables]
+    return replace(
+        raws[0],
+        name=name,
+        format="huggingface",
+        frame=frame,
+        header_looks_like_data=any(raw.header_looks_like_data for raw in raws),
+        ragged=next((raw.ragged for raw in raws if raw.ragged), ()),
+        n_ragged=sum(raw.n_ragged for raw in raws),
+        renamed=tuple(dict.fromkeys(given for raw in raws for given in raw.renamed)),
+        pictures={column: _Files(members, pictures)},
+        typed=True,
+        uses={column: ColumnUse.of(column, "picture")},
+        notes=(*(one for raw in raws for one in raw.notes), *notes),
+        locate=locate,
+    )
+
+
+class _Files(Mapping[str, bytes]):
+    """Pictures among the members, by the name that stands in the cell."""
+
+    def __init__(self, members: Members, paths: Mapping[str, str]) -> None:
+        self._members, self._paths = members, paths
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._members.read(self._paths[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def _read(members: Members, about: str, options: TableOptions) -> tuple[RawTable, str]:
+    """One table of metadata, and its column of names of files."""
+    inner = File(members.read(about, options.max_bytes), about)
+    given = TableOptions(
+        encoding=options.encoding,
+        delimiter=options.delimiter,
+        header=options.header,
+        max_bytes=options.max_bytes,
+        max_cells=options.max_cells,
+        max_columns=options.max_columns,
+    )
+    readers: dict[str, Any] = {".csv": csv.read, ".jsonl": jsons.read_lines, ".parquet": parquet.read}
+    raw = readers[PurePosixPath(about).suffix](inner, given)
+    column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
+    if column is None:
+        raise InputError(f"{about} has no column file_name; it has {listed(raw.frame.columns)}.")
+    return raw, column

@@ -1,0 +1,162 @@
+"""What a table can mean in two ways: commas in numbers, and columns that say the class once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from workbench.pools.cells import AMBIGUOUS, decimal_of, read_texts
+from workbench.pools.tables.report import Fix
+from workbench.pools.tables.uses import ColumnUse
+from workbench.reading import cut, listed
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from workbench.arrays import Ints
+    from workbench.pools.tables.options import TableOptions
+    from workbench.pools.tables.raw import RawTable
+    from workbench.pools.tables.report import Findings
+
+_FEW = 10  # labels that a column can agree with by chance
+
+
+class ExaminedUses(Protocol):
+    """What is looked at here, and told what is wrong: a table under examination.
+
+    Attributes:
+        raw: as it was read.
+        options: under which it is looked at.
+        frame: its cells.
+        names: of its columns.
+        found: what a person must know.
+        truth: [N] codes of the classes, -1 unknown, or None.
+    """
+
+    raw: RawTable
+    options: TableOptions
+    frame: DataFrame
+    names: list[str]
+    found: Findings
+    truth: Ints | None
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Columns that are neither target nor ids nor left out."""
+
+
+def decimal_signs(table: ExaminedUses, said: Mapping[str, ColumnUse]) -> dict[str, str]:
+    """Column -> its decimal sign, said or found (`workbench.pools.cells.decimal_of`).
+
+    Args:
+        table: under examination.
+        said: uses that somebody said.
+    """
+    signs = {name: use.decimal for name, use in said.items() if use.decimal}
+    for name in table.names:
+        if name in signs or (name in said and said[name].use != "number"):
+            continue
+        if table.options.decimal is not None:
+            signs[name] = table.options.decimal
+        elif table.raw.format in ("csv", "xlsx"):
+            signs[name] = decimal_of(table.frame[name])
+    return {name: sign for name, sign in signs.items() if sign}
+
+
+def settle_decimals(table: ExaminedUses, uses: dict[str, ColumnUse], signs: Mapping[str, str]) -> None:
+    """Write the decimal sign of every column of numbers into its use; ask where two ways read it.
+
+    Args:
+        table: under examination; is told.
+        uses: of all columns; gets the signs.
+        signs: of `decimal_signs`.
+    """
+    found: dict[str, list[str]] = {}
+    for name, sign in signs.items():
+        use = uses[name]
+        if use.use != "number" or use.decimal:
+            continue
+        if sign == AMBIGUOUS:
+            _ask_decimal(table, name, use)
+            continue
+        if table.options.decimal is None:
+            found.setdefault(sign, []).append(name)
+        uses[name] = replace(use, decimal=sign)
+    if "," in found:
+        table.found.note("decimal", f"Commas are read as decimal points in {listed(found[','])}.")
+    if "." in found:
+        table.found.note(
+            "decimal", f"Commas in {listed(found['.'])} stand between thousands and are left out."
+        )
+
+
+def _ask_decimal(table: ExaminedUses, name: str, use: ColumnUse) -> None:
+    series = table.frame[name]
+    row = int(
+        series.astype("str").str.contains(",", regex=False).to_numpy(dtype=bool, na_value=False).argmax()
+    )
+    text = str(series.iloc[row]).strip()
+    ways = {
+        f"{text} is {text.replace(',', '')}": replace(use, decimal="."),
+        f"{text} is {text.replace(',', '.')}": replace(use, decimal=","),
+    }
+    table.found.choice(
+        "decimal",
+        f"Column {name!r} holds {cut(text)} on {table.raw.locate(row)}: a comma between thousands, or a "
+        f"decimal comma? Say columns={{{name!r}: {{'use': 'number', 'decimal': '.'}}}} or ','.",
+        name,
+        tuple(Fix(words, {"columns": {name: way.to_json()}}) for words, way in ways.items()),
+    )
+
+
+def leave_copies_out(
+    table: ExaminedUses, target: str, uses: dict[str, ColumnUse], said: Mapping[str, ColumnUse]
+) -> None:
+    """Leave out columns that stand one to one with the classes: they are the answer, not a feature.
+
+    Args:
+        table: under examination; is told.
+        target: column of the classes.
+        uses: of all columns; those that were guessed are changed.
+        said: uses that somebody said.
+    """
+    for name in table.feature_names:
+        use = uses[name]
+        if use.use not in ("category", "number") or not _copies_classes(table, name):
+            continue
+        one_to_one = f"Column {name!r} stands one to one with the classes in {target!r}"
+        if name in said:
+            table.found.note(
+                "copy",
+                f"{one_to_one}: a model that sees it is always right, and can say nothing without it.",
+                name,
+                (Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}}),),
+            )
+            continue
+        uses[name] = ColumnUse("leave out")
+        table.found.note(
+            "copy",
+            f"{one_to_one} and is left out: a model would read the answers in it.",
+            name,
+            (Fix("Use it as a feature", {"columns": {name: use.to_json()}}),),
+        )
+    left = tuple(name for name, use in uses.items() if use.use == "leave out")
+    table.options = replace(table.options, exclude=left, columns=uses)
+
+
+def _copies_classes(table: ExaminedUses, name: str) -> bool:
+    if table.truth is None:
+        return False
+    labelled = np.flatnonzero(table.truth >= 0)
+    codes = table.truth[labelled].tolist()
+    if len(codes) < _FEW or len(set(codes)) < 2:
+        return False
+    met: dict[str, int] = {}
+    texts, blank = read_texts(table.frame[name].iloc[labelled])
+    for text, empty, code in zip(texts, blank, codes, strict=True):
+        if empty or met.setdefault(str(text), code) != code:
+            return False
+    return len(met) == len(set(codes))
