@@ -54,7 +54,7 @@ def test_what_was_guessed_of_columns_stays_with_the_project(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "t.csv"
-    rows = [f"{i % 7},{'red' if i % 2 else 'blue'},{'yn'[i % 2] if i < 20 else ''}" for i in range(40)]
+    rows = [f"{i % 7},{'red' if i % 3 else 'blue'},{'yn'[i % 2] if i < 20 else ''}" for i in range(40)]
     path.write_text("a,b,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
     said = {"columns": {"b": "leave out"}}
     made = [
