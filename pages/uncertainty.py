@@ -12,6 +12,7 @@ from workbench.app.downloads import figure_downloads
 from workbench.app.glossary import explain
 from workbench.app.text import one_line, plural, verbatim
 from workbench.errors import InputError
+from workbench.sessions.doubt import DOUBT
 
 BUTTONS = 12
 PAIR, FUNCTIONS = "Side by side", "Class functions"
@@ -92,6 +93,42 @@ def give(chosen: tuple[int, ...], name: str) -> None:
         st.session_state["revision"] = st.session_state.get("revision", 0) + 1
 
 
+def ask_about(chosen: tuple[int, ...]) -> None:
+    """Be asked about what is selected, on Label."""
+    try:
+        session.want(chosen, "chosen on the map")
+    except InputError as error:
+        st.session_state["label-problem"] = str(error)
+        return
+    forget()
+    st.session_state["map-go"] = True
+
+
+def what_to_label() -> None:
+    """How much the model doubts, and the groups worth labelling: a button selects one."""
+    found = mapping.doubts(session, view, open_items)
+    if not found.of:
+        st.markdown("**No item is left to ask about.**")
+        return
+    if not found.n:
+        st.markdown(f"**The model is sure of all {found.of:,} open items**: none has a doubt above 25 %.")
+        return
+    many = f"{found.n:,} of {plural(found.of, 'open item')}"
+    words = f"**The model is unsure of {many}.** "
+    words += "These are most useful to label:" if found.groups else ""
+    st.markdown(words, help=explain("doubt"))
+    with st.container(horizontal=True, gap="small", key="groups"):
+        for number, group in enumerate(found.groups):
+            first, second = (verbatim(name, 24) for name in group.classes)
+            st.button(
+                f"{plural(len(group.items), 'item')}: {first} or {second}?",
+                key=f"group-{number}",
+                on_click=choose,
+                args=(list(group.items),),
+                help="Selects them; label them together, or one after the other.",
+            )
+
+
 def take_back() -> None:
     event = session.undo()
     st.session_state["answered"] = False
@@ -146,7 +183,7 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
         else:
             items.show(session.pool, item, key=f"inspected-{item}")
         if np.isfinite(values[item]):
-            st.markdown(f"{verbatim(title)}: **{values[item]:.3f}**")
+            st.markdown(f"{verbatim(title)}: **{mapping.shown_as(name, float(values[item]))}**")
         label_buttons((item,))
         from workbench.figures.bars import class_probabilities
 
@@ -165,7 +202,8 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
         finite = values[chosen][np.isfinite(values[chosen])]
         words = f"{done} labelled already, and would be labelled anew. " if done else ""
         if finite.size:
-            words += f"{title}: {finite.min():.3f} to {finite.max():.3f}."
+            ends = [mapping.shown_as(name, float(end)) for end in (finite.min(), finite.max())]
+            words += f"{title}: {ends[0]} to {ends[1]}."
         st.caption(verbatim(words, 300))
         if session.pool.kind == "image":
             from workbench.figures.thumbnails import sheet, tile
@@ -178,6 +216,17 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
                     output_format="PNG",
                     alt=f"The first {len(there)} of them",
                 )
+        to_ask = [i for i in chosen if i in still_open]
+        st.button(
+            f"Ask me about {'this one' if len(to_ask) == 1 else f'these {len(to_ask):,}'}",
+            key="ask-selected",
+            icon=":material/arrow_forward:",
+            disabled=not to_ask,
+            on_click=ask_about,
+            args=(tuple(to_ask),),
+            help="They come next on Label, one after the other.",
+        )
+        st.caption("Or give all of them one class; undo takes it back.")
         label_buttons(tuple(chosen))
         st.button("Clear selection", key="clear-selection", type="tertiary", on_click=forget)
 
@@ -207,6 +256,9 @@ def rounds_slider(label: str, key: str, default: int) -> int:
     return int(chosen)
 
 
+DOUBT_FIRST, ASKED_BY, MORE = "doubt", "asked", "more"
+
+
 def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str]:
     """The measure to colour by: name for `insight.measure`, title, words.
 
@@ -215,13 +267,28 @@ def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str
         without: a measure that is shown already.
     """
     offered = {n: t for n, t in mapping.measures_for(model).items() if n != without}
-    usual = [n for n in ("variation-ratio", "entropy") if n in offered]
-    name = st.selectbox(
+    policy = str(session.settings["policy"])
+    kinds = {DOUBT_FIRST: "Doubt, in per cent"} if DOUBT in offered else {}
+    if policy in offered:
+        kinds[ASKED_BY] = f"What questions are chosen by: {offered[policy].lower()}"
+    kinds[MORE] = "More measures"
+    kind = st.radio(
         "Colour by",
-        list(offered),
-        index=list(offered).index(usual[0]) if usual else 0,
-        format_func=offered.get,
-        key=f"{key}-{len(offered)}",
+        list(kinds),
+        format_func=kinds.get,
+        key=f"{key}-kind-{len(kinds)}",
+        persist_state="session",
+    )
+    if kind == DOUBT_FIRST:
+        return DOUBT, offered[DOUBT], mapping.words_of(DOUBT)
+    if kind == ASKED_BY:
+        return policy, offered[policy], mapping.words_of(policy)
+    rest = {n: t for n, t in offered.items() if n not in (DOUBT, policy)}
+    name = st.selectbox(
+        "Measure",
+        list(rest),
+        format_func=rest.get,
+        key=f"{key}-{len(rest)}",
         persist_state="session",
         help=explain("variation ratio", "entropy", "BALD", "margin", "latent"),
     )
@@ -231,7 +298,7 @@ def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str
             "Class", model.classes, key=f"{key}-class", format_func=lambda c: one_line(c, 40)
         )
         return f"variance:{which}", f"Variance of {which}", words
-    return name, offered[name], words
+    return name, rest[name], words
 
 
 def layout() -> tuple[Any, Any]:
@@ -289,6 +356,8 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
         axes=where.axes,
         height=height,
         value_range=scale,
+        share=title == doubt_title,
+        next_item=mapping.next_question(session, view, open_items),
     )
     if over is not None and behind == "blend" and len(view.model.classes) <= 10:
         from workbench.figures.teaching import blend_image
@@ -339,10 +408,11 @@ def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, Any, Any]:
                 key="behind",
                 persist_state="session",
             )
-        inducing = st.toggle(
-            "Inducing points", key="inducing", persist_state="session", help=explain("inducing point"),
-            disabled=where.place is None,
-        )  # fmt: skip
+        with st.expander("Details of the model", key="map-details"):
+            inducing = st.toggle(
+                "Inducing points", key="inducing", persist_state="session", help=explain("inducing point"),
+                disabled=where.place is None,
+            )  # fmt: skip
     if behind == "blend" and len(model.classes) > 10:
         st.caption(
             f"No colour map: {len(model.classes)} classes, and no more than 10 colours can be told apart."
@@ -418,6 +488,16 @@ def functions(view: Any, item: int) -> None:
     )
 
 
+def about_the_map(where: Any, behind: str) -> None:
+    """What the colours and places mean, folded."""
+    with st.expander("What the map shows", key="about-map"):
+        st.caption(
+            f"{verbatim(title)}: {verbatim(words)}. Model of {plural(view.model.n_labelled, 'label')}; "
+            f"{session.n_left:,} of {plural(len(trainable), 'item')} may still be asked about."
+        )
+        map_notes(where, behind)
+
+
 def map_notes(where: Any, behind: str) -> None:
     if where.note:
         st.caption(verbatim(where.note), help=explain("PCA", "t-SNE", "trustworthiness"))
@@ -427,6 +507,8 @@ def map_notes(where: Any, behind: str) -> None:
         st.caption("Each class has a colour, mixed by probability: pure is sure, muddy is a guess.")
 
 
+if st.session_state.pop("map-go", False):
+    st.switch_page(frame.page("label"), query_params={current.PARAMETER: str(current.project_id())})
 session = current.mine(frame.needed("see where the model is unsure", "Uncertainty"))
 with st.container(horizontal=True, vertical_alignment="center", gap="large", key="map-head"):
     st.title("Uncertainty", width="content")
@@ -448,6 +530,9 @@ if view is None:
         waiting(job, "round")
     frame.end()
 trainable = session.pool.trainable
+open_items = seeing.open_of(session.pool, session.state)
+still_open = frozenset(open_items.tolist())
+doubt_title = mapping.measures_for(view.model).get(DOUBT, "")
 try:
     values = mapping.values_of(session, view, name)
     if shown_as == PAIR:
@@ -457,7 +542,6 @@ except InputError as error:
     with left:
         st.info(verbatim(error), icon=":material/info:")
     frame.end()
-open_items = seeing.open_of(session.pool, session.state)
 candidates = open_items if open_items.size else trainable
 highest = int(candidates[np.argmax(np.nan_to_num(values[candidates], nan=-np.inf))])
 item = chosen[0] if chosen else highest
@@ -475,17 +559,14 @@ with left:
     elif shown_as == FUNCTIONS:
         functions(view, item)
     else:
+        what_to_label()
         chart(
-            drawn(view, values, title, None, 660),
+            drawn(view, values, title, None, 620),
             f"map-{session.id}",
             f"The pool on a plane, coloured by {title.lower()}; labelled items are marked by class",
         )
-        st.caption(
-            f"{verbatim(title)}: {verbatim(words)}. Model of {plural(view.model.n_labelled, 'label')}; "
-            f"{session.n_left:,} of {plural(len(trainable), 'item')} may still be asked about. Click a point "
-            "to see and label its item; with the lasso, many."
-        )
-        map_notes(where, behind)
+        st.caption("Click a point to see and label its item; with the lasso, many.")
+        about_the_map(where, behind)
         if laying is not None:
             making(laying)
 with right:
@@ -493,5 +574,9 @@ with right:
         inspect_many(chosen, values, title)
     else:
         if not chosen:
-            st.caption("The highest open item; click another on the map.")
+            st.caption(
+                "The most doubtful open item; click another on the map."
+                if name == DOUBT
+                else "The highest open item."
+            )
         inspect(item, view, values, title)

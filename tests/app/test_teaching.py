@@ -15,6 +15,7 @@ from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
 from workbench.policies import POLICIES, variation_ratio
 from workbench.sessions import Session
+from workbench.sessions.doubt import DOUBT
 from workbench.studies import calibration
 
 
@@ -59,8 +60,10 @@ def test_the_measures_on_the_map_are_what_they_are_called(wine: Session) -> None
     view = view_of(wine)
     latent, p = view.model.latent, np.asarray(view.model.probabilities)
     assert latent is not None and set(mapping.measures_for(view.model)) == {
-        *(e.name for e in POLICIES.values() if e.measure and e.kind == "policy"), mapping.CLASS_VARIANCE
-    }  # fmt: skip
+        *(e.name for e in POLICIES.values() if e.measure and e.kind == "policy"),
+        mapping.CLASS_VARIANCE,
+        DOUBT,
+    }
     exact = variation_ratio(latent.mean, latent.variance)
     assert mapping.values_of(wine, view, "variation-ratio") == pytest.approx(exact, abs=1e-6)
     drawn = mapping.values_of(wine, view, "variation-ratio-mc")
@@ -109,11 +112,18 @@ def test_an_earlier_round_and_another_model_are_fitted_on_the_same_labels(wine: 
 
 def test_a_model_without_latents_says_what_it_lacks(flat: Session) -> None:
     view = view_of(flat)
-    assert set(mapping.measures_for(view.model)) == {"entropy", "margin", "least-confident"}
+    assert set(mapping.measures_for(view.model)) == {DOUBT, "entropy", "margin", "least-confident"}
     with pytest.raises(InputError):
         mapping.values_of(flat, view, "variance")
     test = open_page("uncertainty", flat.id)
     assert mapping.LATENT_ONLY in said(test)
+    assert "The model is unsure of" in said(test) or "The model is sure of" in said(test)
+    group = next((b for b in test.button if b.key == "group-0"), None)
+    if group is not None:
+        group.click().run()
+        assert not test.exception and " selected" in said(test)
+        asked = test.button(key="ask-selected")
+        assert asked.label.startswith("Ask me about these") and not asked.disabled
     test.session_state["map-view"] = "Class functions"
     test.run()
     assert not test.exception and "no latent functions to draw" in said(test)

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.app.jobs import Job, manager
-from workbench.app.seeing import cached
+from workbench.app.seeing import cached, digest, utilities_now
+from workbench.app.text import percent
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.protocols import geometry_of
 
 if TYPE_CHECKING:
     from workbench.figures.maps import Regions
     from workbench.sessions import Session
+    from workbench.sessions.doubt import Doubts
     from workbench.sessions.embedding import NeighbourMap
     from workbench.sessions.model import FittedModel
 
@@ -71,11 +73,43 @@ def measures_for(model: FittedModel) -> dict[str, str]:
     return insight.measures_of(model) | own
 
 
+def shown_as(measure: str, value: float) -> str:
+    """A value of a measure for people: doubt in per cent."""
+    from workbench.sessions.doubt import DOUBT
+
+    return percent(value, 0) if measure == DOUBT else f"{value:.3f}"
+
+
+def doubts(session: Session, view: View, open_items: Ints) -> Doubts:
+    """What a model is unsure of among the open items, and the groups worth labelling."""
+    from workbench.sessions import doubt
+
+    stamp = (len(open_items), digest(open_items))
+    return cached((session.id, view.key, "doubts", stamp), lambda: doubt.doubts(view.model, open_items))
+
+
+def next_question(session: Session, view: View, open_items: Ints) -> int | None:
+    """The open item that the policy wants most under a model; None where it tells no item from another."""
+    from workbench.sessions.model import asking_policy
+
+    model = session.model
+    if model is None or model.uid != view.model.uid:
+        return None
+    policy = str(asking_policy(model, str(session.settings["policy"]), session.settings)[0])
+    if policy == "random" or not len(open_items):
+        return None
+    rest = utilities_now(session, model, policy)[0][open_items]
+    return int(open_items[np.nanargmax(rest)]) if np.isfinite(rest).any() else None
+
+
 def words_of(measure: str) -> str:
     """What a high value of a measure means, with its unit."""
     from workbench.policies import POLICIES
+    from workbench.sessions.doubt import DOUBT
     from workbench.sessions.insight import AGAINST_GUESS
 
+    if measure == DOUBT:
+        return "how probable the model finds it that its best class is wrong"
     if measure == CLASS_VARIANCE:
         return "of one class's latent function"
     if measure == AGAINST_GUESS:

@@ -124,6 +124,34 @@ def why(session: Session, ask: Ask) -> Reason:
     if policy == "random":
         return Reason(ask.role, POLICIES[policy].says, float("nan"), 0, 0)
     from workbench.sessions import insight
+
+    state = session.state
+    values, looked = utilities_now(session, model, policy)
+    closed = np.array([*state.answered, *state.evaluation], dtype=np.int64)
+    found = insight.why(model, ask.item, policy, closed=closed, values=values, drawn=looked)
+    if not np.isfinite(found.utility):
+        words = title_of(policy) + "."
+    elif entry is None:
+        words = f"{policy} is {found.utility:.3f}."
+    else:
+        words = entry.sentence(found.utility).replace("%", " %")
+    if searching:
+        words = f"{searching[0].upper()}{searching[1:]}. {words}"
+    return Reason(ask.role, words, found.utility, found.rank, found.n_ranked, found.drawn)
+
+
+def utilities_now(session: Session, model: FittedModel, policy: str) -> tuple[Floats, Ints | None]:
+    """A policy's utility of every item that it looks at in this round, and which these are.
+
+    Args:
+        session: of the project.
+        model: its present one.
+        policy: that asks now.
+
+    Returns:
+        [N] utilities, NaN where it does not look; the items, None for all.
+    """
+    from workbench.sessions import insight
     from workbench.sessions.drawing import drawn
 
     state, settings = session.state, session.settings
@@ -136,17 +164,7 @@ def why(session: Session, ask: Ask) -> Reason:
         (session.id, model.uid, "utilities", policy, most),
         lambda: insight.utilities_or_none(model, policy, looked),
     )
-    closed = np.array([*state.answered, *state.evaluation], dtype=np.int64)
-    found = insight.why(model, ask.item, policy, closed=closed, values=values, drawn=looked)
-    if not np.isfinite(found.utility):
-        words = title_of(policy) + "."
-    elif entry is None:
-        words = f"{policy} is {found.utility:.3f}."
-    else:
-        words = entry.sentence(found.utility).replace("%", " %")
-    if searching:
-        words = f"{searching[0].upper()}{searching[1:]}. {words}"
-    return Reason(ask.role, words, found.utility, found.rank, found.n_ranked, found.drawn)
+    return values, looked
 
 
 def open_of(pool: Pool, state: ProjectState) -> Ints:

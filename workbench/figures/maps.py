@@ -45,6 +45,10 @@ def thinned(n: int, keep: Ints, limit: int = theme.THIN_FROM) -> Ints:
     return np.union1d(even, np.asarray(keep, dtype=np.int64))
 
 
+STAR = {"size": 19, "symbol": "star", "color": "#F4D35E", "line": {"width": 1.6, "color": "#1B1F24"}}
+"""The next question."""
+
+
 def pool_map(
     points: Array,
     *,
@@ -63,6 +67,8 @@ def pool_map(
     height: int = 620,
     value_range: tuple[float, float] | None = None,
     faint: bool = False,
+    share: bool = False,
+    next_item: int | None = None,
 ) -> go.Figure:
     """The pool on a plane.
 
@@ -83,6 +89,8 @@ def pool_map(
         height: in pixels.
         value_range: ends of the colour scale; from the values by default.
         faint: draw what is not labelled as a background only.
+        share: the measure is a share, shown in per cent; its colours begin at 0.
+        next_item: the item that is asked about next, starred.
 
     Returns:
         The figure; n is printed on it. `customdata[0]` of every point is the item's index.
@@ -101,7 +109,7 @@ def pool_map(
         x=theme.text(axes[0]),
         y=theme.text(axes[1]),
         height=height,
-        legend=0 < len(np.unique(labels[labelled])) <= MOST_NAMED or len(asked) > 0,
+        legend=0 < len(np.unique(labels[labelled])) <= MOST_NAMED or len(asked) > 0 or next_item is not None,
     )
     if regions is not None:
         _draw_regions(fig, regions, classes)
@@ -110,7 +118,7 @@ def pool_map(
         who = [theme.text(names[i], 40) if names is not None else f"item {i}" for i in items]
         more = [""] * len(items) if details is None else [details[i] for i in items]
         shown = np.full(len(items), np.nan) if values is None else np.asarray(values, dtype=float)[items]
-        numbers = [f"{v:.3f}" if np.isfinite(v) else "–" for v in shown]
+        numbers = [(f"{100 * v:.0f} %" if share else f"{v:.3f}") if np.isfinite(v) else "–" for v in shown]
         given = theme.labels_of(classes, labels[items].tolist())
         return np.array(list(zip(items.tolist(), who, numbers, given, more, strict=True)), dtype=object)
 
@@ -127,7 +135,10 @@ def pool_map(
         shown = np.asarray(values, dtype=float)[open_items]
         finite = shown[np.isfinite(shown)]
         low, high = value_range or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
-        marker |= {"color": shown} | parts.colour_scale(low, high, measure)
+        scale = parts.colour_scale(0.0 if share else low, high, measure)
+        if share:
+            scale["colorbar"] |= {"tickformat": ".0%"}
+        marker |= {"color": shown} | scale
     if open_items.size:
         fig.add_trace(
             kind(
@@ -161,6 +172,19 @@ def pool_map(
                 marker={"size": 20, "symbol": "circle-open", "color": "#D1495B", "line": {"width": 3}},
                 customdata=hover(ring),
                 hovertemplate=f"{words}<br>{ringed_as}<extra></extra>",
+            )
+        )
+    if next_item is not None:
+        at = np.array([next_item])
+        fig.add_trace(
+            go.Scatter(
+                x=points[at, 0],
+                y=points[at, 1],
+                mode="markers",
+                name="next question",
+                marker=STAR,
+                customdata=hover(at),
+                hovertemplate=f"{words}<br>next question<extra></extra>",
             )
         )
     counted = f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn"

@@ -20,6 +20,7 @@ from workbench.policies import POLICIES, argmax_probabilities, utilities
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
+from workbench.sessions.doubt import DOUBT, doubt
 from workbench.sessions.drawing import spread
 from workbench.sessions.guessing import run_mean
 from workbench.sessions.model import FittedModel, Learner
@@ -199,13 +200,13 @@ AGAINST_GUESS = "against-guess"
 
 
 def measures_of(model: FittedModel) -> dict[str, str]:
-    """The measures a map can be coloured by: policy name -> title.
+    """The measures a map can be coloured by: name -> title; doubt first, then those of policies.
 
     Args:
         model: policies that need latents are left out where it has none.
     """
     latent = model.latent is not None
-    own = {AGAINST_GUESS: "Disagreement with the guess"} if model.mean is not None else {}
+    own = {DOUBT: "Doubt"} | ({} if model.mean is None else {AGAINST_GUESS: "Disagreement with the guess"})
     return own | {
         entry.name: entry.title
         for entry in POLICIES.values()
@@ -221,8 +222,8 @@ def measure(model: FittedModel, name: str) -> Floats:
 
     Args:
         model: of the round.
-        name: of a policy; "variance:CLASS" for the latent variance of one class; or `AGAINST_GUESS`, the
-            probability that none of the classes is right which the guesses name, 0 where there is no guess.
+        name: of a policy; "variance:CLASS" for the latent variance of one class; `DOUBT`; or
+            `AGAINST_GUESS`, the probability that none of the classes is right which the guesses name.
 
     Returns:
         [N].
@@ -230,6 +231,8 @@ def measure(model: FittedModel, name: str) -> Floats:
     Raises:
         InputError: no such measure, or one the model cannot serve.
     """
+    if name == DOUBT:
+        return doubt(model.probabilities)
     if name == AGAINST_GUESS:
         if model.mean is None:
             raise InputError("This model began with no guess.")
@@ -239,7 +242,7 @@ def measure(model: FittedModel, name: str) -> Floats:
     kind, colon, which = name.partition(":")
     if kind == "variance" and colon and which in model.classes:
         if model.latent is None:
-            raise InputError("This model has no latent functions, so it has no variance.")
+            raise InputError("This model has no latent functions: it has no variance.")
         return np.asarray(model.latent.variance[:, model.classes.index(which)])
     return utilities(name, model.belief(), generator(0, model.number, MEASURE))
 
