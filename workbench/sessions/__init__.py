@@ -4,6 +4,7 @@ Importing this package imports neither SQLAlchemy nor a model.
 """
 
 from workbench.sessions.asking import Ask
+from workbench.sessions.finished import Finished, finish
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.operations import Acknowledgement, Operation
@@ -21,6 +22,7 @@ __all__ = [
     "Checkpoint",
     "Evaluation",
     "Event",
+    "Finished",
     "FittedModel",
     "Learner",
     "Operation",
@@ -29,6 +31,7 @@ __all__ = [
     "RunSpec",
     "Session",
     "Store",
+    "finish",
     "labelled_at",
     "simulate",
 ]
