@@ -225,3 +225,54 @@ def test_a_run_goes_on_where_it_stopped(table):
         rest = list(simulate(table, **options, progress=Checkpoint(whole[:at], whole[at - 1].state)))
         assert [r.error for r in rest] == [r.error for r in whole[at:]]
         np.testing.assert_array_equal(rest[0].queried, whole[at].queried)
+
+
+def test_vectors_of_classes_are_a_guess_at_photos(tmp_path):
+    """Photos and class names through one encoder: classes are told apart before any label."""
+    from PIL import Image
+
+    from workbench.guesses import names_speak
+    from workbench.guesses.replay import SavedGuesses
+    from workbench.pools.features.vectors import VectorFeatureMap
+
+    rng = np.random.default_rng(0)
+    classes = ("red cat", "blue_dog", "green bird")
+    towards = rng.standard_normal((3, 24))
+    codes = np.arange(45) % 3
+    vectors = towards[codes] + 0.6 * rng.standard_normal((45, 24)) + 3.0  # photos lie elsewhere than texts
+    folder = tmp_path / "photos"
+    for item, code in enumerate(codes):
+        place = folder / classes[code]
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(place / f"{item:02}.png")
+    plain = load_pool(str(folder))
+    order = [int(name.rpartition("/")[2][:2]) for name in plain.items.ids]
+    file = tmp_path / "clip.npz"
+
+    def pool(**arrays):
+        np.savez(file, embeddings=vectors[order], **arrays)
+        return load_pool(str(folder), features=f"embeddings:{file}")
+
+    names = np.array(["Red Cat", "blue dog", "green bird"])
+    found = pool(class_vectors=towards - 5.0, class_names=names)
+    guess = guess_of("names", found)
+    assert names_speak(found) and (guess.values.argmax(axis=1) == found.truth).mean() > 0.9
+    again = VectorFeatureMap.from_json(found.feature_map.to_json())
+    np.testing.assert_array_equal(again.class_features, found.feature_map.class_features)
+    saved = SavedGuesses.of(found, {"sources": [{"source": "names"}]}, found.classes)
+    rows = vectors[order][:7].astype(np.float32)
+    mean, notes = saved.mean(rows, again, again.transform(rows))
+    np.testing.assert_allclose(mean[0], guess.values[:7], atol=1e-5)
+    assert notes == ()
+    first = next(iter(simulate(found, guess=["names"], initial="none", policy="margin", budget=1, seed=0)))
+    assert first.n_labelled == 0 and first.error < 0.2
+    partly = guess_of("names", pool(class_vectors=towards[:2], class_names=names[:2]))
+    assert "Classes without a vector: green bird" in partly.notes[0]
+    with pytest.raises(InputError, match="vectors of the classes from the same encoder"):
+        guess_of("names", pool())
+    with pytest.raises(InputError, match="needs both arrays"):
+        pool(class_vectors=towards)
+    with pytest.raises(InputError, match="Take both from one encoder"):
+        pool(class_vectors=towards[:, :5], class_names=names)
+    with pytest.raises(InputError, match="has none of these classes"):
+        guess_of("names", pool(class_vectors=towards, class_names=np.array(["x", "y", "z"])))

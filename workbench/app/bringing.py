@@ -601,14 +601,20 @@ def start(
             help="May stay empty: classes can be named while labelling, and more can be added then."
             + (" Left empty, they are those that the guess names." if guesses else ""),
         )
-    named = kind == "text" and st.checkbox(
-        "Begin with the names of the classes as a guess",
+    of_vectors = kind != "text" and pool is not None and knows_classes(pool)
+    likeness = (
+        "an item is to each class's vector" if of_vectors else "a text is to each name and its guidance"
+    )
+    named = (kind == "text" or of_vectors) and st.checkbox(
+        "Begin with the vectors of the classes as a guess"
+        if of_vectors
+        else "Begin with the names of the classes as a guess",
         value=True,
         key="names-guess",
         width="stretch",
-        help="How alike a text is to each class's name and guidance. Your labels decide how far it is "
-        "trusted; it can be switched off on the Label page.",
-    )
+        help=f"How alike {likeness}. Your labels decide how far it is trusted; it can be switched off on the "
+        "Label page.",
+    )  # fmt: skip
     with st.expander("Model, policy and seed", icon=":material/tune:"):
         settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
     if st.button("Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"):
@@ -616,7 +622,8 @@ def start(
             classes = None
             if ask_classes:
                 classes = forms.class_names(typed) if typed.strip() else ()
-            sources = [*guesses, *(["names"] if named and speaking(classes, path, options) else [])]
+            by_names = named and (of_vectors or speaking(classes, path, options))
+            sources = [*guesses, *(["names"] if by_names else [])]
             chosen = replace(settings, classes=classes, guess=guesses_for(settings.classifier, sources))
             if pool is None and opening.learns(options):
                 st.session_state[wanted] = (chosen, path, options)
@@ -625,6 +632,13 @@ def start(
                 forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave)
         except InputError as error:
             failed(error, options)
+
+
+def knows_classes(pool: Pool) -> bool:
+    """Whether its vectors came with vectors of classes."""
+    from workbench.guesses import names_speak
+
+    return names_speak(pool)
 
 
 def speaking(classes: Sequence[str] | None, path: str, options: Mapping[str, Any]) -> bool:

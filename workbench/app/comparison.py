@@ -104,7 +104,7 @@ class Source:
             return self
 
         def look() -> Source:
-            from workbench.guesses import names_say_something
+            from workbench.guesses import names_say_something, names_speak
             from workbench.pools import load_pool
 
             pool = load_pool(self.pool, **self.options)
@@ -116,7 +116,8 @@ class Source:
             assert pool.truth is not None
             n_classes, known = len(pool.classes), int((pool.truth >= 0).sum())
             guesses = [source for source in self.guesses if source != "names"]
-            if pool.kind == "text" and sum(names_say_something(pool.classes)) >= 2:
+            telling = sum(names_say_something(pool.classes)) >= 2
+            if names_speak(pool) and (telling or pool.kind != "text"):
                 guesses.insert(0, "names")
             return replace(
                 self, kind=pool.kind, n_classes=n_classes, n_asked=asked_of(known, n_classes),

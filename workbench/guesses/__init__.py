@@ -11,7 +11,14 @@ from workbench.guesses.guess import Agreement, Guess, stacked, standardised
 from workbench.guesses.models import of_model
 from workbench.guesses.names import cleaned, names_say_something, of_names
 from workbench.guesses.replay import SavedGuesses
-from workbench.guesses.sources import classes_in, columns_of, guess_of, guesses_of, sources_of_columns
+from workbench.guesses.sources import (
+    classes_in,
+    columns_of,
+    guess_of,
+    guesses_of,
+    names_speak,
+    sources_of_columns,
+)
 
 __all__ = [
     "Agreement",
@@ -23,6 +30,7 @@ __all__ = [
     "guess_of",
     "guesses_of",
     "names_say_something",
+    "names_speak",
     "of_cells",
     "of_classes",
     "of_json",

@@ -183,6 +183,33 @@ def _unpacked(octets: Array) -> tuple[str, ...]:
     return tuple(text.split("\n")) if text else ()
 
 
+def of_class_vectors(
+    items: Array, described: Array, known: Array, classes: Sequence[str], source: str = "names"
+) -> Guess:
+    """How alike items are to classes, by vectors of both from one encoder.
+
+    Args:
+        items: [N, D] features.
+        described: [C, D] of the classes.
+        known: [C] which of them have a vector.
+        classes: names of the C classes, by code.
+        source: what the guess is called.
+
+    Raises:
+        InputError: fewer than two classes have a vector.
+    """
+    if known.sum() < 2:
+        raise InputError(
+            "The file of vectors has none of these classes "
+            f"({', '.join(map(str, classes[:8]))}); class_names must name them."
+        )
+    likeness = _likeness(items, described)
+    likeness[:, ~known] = likeness[:, known].mean(axis=1, keepdims=True)
+    silent = [str(name) for name, there in zip(classes, known, strict=True) if not there]
+    notes = [f"Classes without a vector: {', '.join(silent[:8])}."] if silent else []
+    return Guess.of_scores(source, likeness, np.ones(len(likeness), dtype=bool), notes)
+
+
 def _likeness(items: Array, described: Array) -> Floats:
     """[N, C] cosines of vectors."""
     X, Y = np.asarray(items, dtype=np.float64), np.asarray(described, dtype=np.float64)

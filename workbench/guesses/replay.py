@@ -12,9 +12,10 @@ from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.guesses.columns import columns_like, is_empty, of_cells, of_probabilities
 from workbench.guesses.guess import Guess
-from workbench.guesses.names import Terms, descriptions, of_names, terms_of
+from workbench.guesses.names import Terms, descriptions, of_class_vectors, of_names, terms_of
 from workbench.guesses.sources import columns_of, guess_of, texts_in, uses_encoder
 from workbench.pools.features.texts import texts_of
+from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap, Pool
 
 
@@ -54,7 +55,7 @@ class SavedGuesses:
             except InputError:  # gone since: it counted nothing in the fit, and counts nothing here
                 entry["deviation"] = 0.0
             made.append(entry)
-            if one["source"] == "names" and not uses_encoder(pool):
+            if one["source"] == "names" and pool.kind == "text" and not uses_encoder(pool):
                 terms = terms_of(texts_in(pool))
         return cls(tuple(classes), tuple(made), guidance, terms)
 
@@ -87,6 +88,11 @@ class SavedGuesses:
     def _of(self, one: Mapping[str, Any], rows: Any, feature_map: FeatureMap, features: Array) -> Guess:
         source, classes = str(one["source"]), self.classes
         if source == "names":
+            if isinstance(feature_map, VectorFeatureMap):
+                found = feature_map.of_classes(classes)
+                if found is None:
+                    raise InputError("its classes have no vectors.")
+                return of_class_vectors(features, *found, classes)
             vectors = None
             if self.terms is None:
                 described: Any = descriptions(classes, self.guidance)

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.guesses.columns import PREFIXES, columns_like, is_empty, of_cells, of_probabilities
 from workbench.guesses.guess import Guess
-from workbench.guesses.names import descriptions, of_names
+from workbench.guesses.names import descriptions, of_class_vectors, of_names
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.texts import TextFeatureMap
+from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.items import plain
 from workbench.pools.pool import Pool
 
@@ -41,7 +43,8 @@ def guess_of(
     """A guess at a pool from what its items hold.
 
     Args:
-        source: "names" (texts: the classes' names), "column:NAME" (classes or JSON cells of a table),
+        source: "names" (the classes', of texts, and of vectors that came with some of classes),
+            "column:NAME" (classes or JSON cells of a table),
             "column:NAME:CONFIDENCE", "columns:p_*" (a column of numbers a class), or a guess made already.
         pool: of N items.
         classes: names of the C classes, by code; the pool's unless given.
@@ -153,12 +156,29 @@ def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = Non
 
 
 def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | None) -> Guess:
+    found = class_vectors_of(pool, classes)
+    if found is not None:
+        return of_class_vectors(np.asarray(pool.features), *found, classes)
     if pool.kind != "text":
-        raise InputError(f"The names of classes say something of texts; pool {pool.name!r} is a {pool.kind}.")
+        raise InputError(
+            f"The names of classes say something of texts; pool {pool.name!r} is a {pool.kind}. For photos, "
+            "give vectors of the classes from the same encoder (class_vectors and class_names in the NPZ)."
+        )
     vectors = None
     if uses_encoder(pool):  # an encoder of texts says more than words do
         vectors = pool.features, np.asarray(pool.feature_map.transform(descriptions(classes, guidance)))
     return of_names(texts_in(pool), classes, guidance, vectors=vectors)
+
+
+def class_vectors_of(pool: Pool, classes: Sequence[str]) -> tuple[Array, Array] | None:
+    """Features [C, D] of the classes, and which of them are known, where a pool's vectors came with some."""
+    feature_map = pool.feature_map
+    return feature_map.of_classes(classes) if isinstance(feature_map, VectorFeatureMap) else None
+
+
+def names_speak(pool: Pool) -> bool:
+    """Whether the names of classes can be a guess: of texts, and where the classes have vectors."""
+    return pool.kind == "text" or class_vectors_of(pool, ()) is not None
 
 
 def texts_in(pool: Pool) -> Sequence[str]:

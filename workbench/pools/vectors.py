@@ -38,7 +38,7 @@ def with_vectors(pool: Pool, features: str) -> Pool:
         InputError: vectors that are missing, of another length, not finite, or of an id met twice.
     """
     vectors, notes = vectors_for(features, pool.items.ids)
-    feature_map = VectorFeatureMap.of(vectors, features.removeprefix(PREFIX))
+    feature_map = with_classes(VectorFeatureMap.of(vectors, features.removeprefix(PREFIX)), features)
     found = feature_map.transform(vectors)
     return replace(
         pool,
@@ -94,6 +94,39 @@ def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ..
             f"{len(unknown):,} vectors of items that are not in the pool left out: {listed(unknown, 3)}.",
         )
     return vectors[[position[str(key)] for key in ids]], notes
+
+
+def with_classes(feature_map: VectorFeatureMap, features: str) -> VectorFeatureMap:
+    """The map with the vectors of classes that an NPZ holds beside those of items, if it does.
+
+    Args:
+        feature_map: of the items' vectors.
+        features: "embeddings:FILE", whose arrays `class_vectors` [K, d] and `class_names` [K] are looked for.
+
+    Raises:
+        InputError: one without the other, or of other shapes.
+    """
+    file = File.of(Path(features.removeprefix(PREFIX).partition("#")[0]).expanduser())
+    if not file.plain_name.endswith(".npz"):
+        return feature_map
+    archive = NpzFile(file)
+    there = [name in archive for name in ("class_vectors", "class_names")]
+    if not any(there):
+        return feature_map
+    if not all(there):
+        raise InputError(
+            f"{file.name} needs both arrays for a guess from its classes: class_vectors [K, d] and "
+            "class_names [K]."
+        )
+    values = archive["class_vectors"]
+    if values.ndim != 2 or values.shape[1] != len(feature_map.mean) or values.dtype.kind not in "fiub":
+        raise InputError(
+            f"{file.name}, class_vectors: {values.dtype} of shape {list(values.shape)}; the items' vectors "
+            f"have {len(feature_map.mean)} numbers. Take both from one encoder."
+        )
+    if not np.isfinite(values).all():
+        raise InputError(f"{file.name}, class_vectors: numbers that are not finite. Encode them again.")
+    return feature_map.with_classes([*map(str, archive.texts("class_names", len(values)))], values)
 
 
 def _read(path: str, column: str) -> tuple[Array, list[str] | None]:

@@ -19,6 +19,7 @@ from workbench.guesses import (
     classes_in,
     guess_of,
     guesses_of,
+    names_speak,
     of_classes,
     sources_of_columns,
     stacked,
@@ -160,7 +161,7 @@ def offered(pool: Pool, classes: Sequence[str]) -> list[str]:
         said = classes_in(source, pool, among=_LOOKED_AT)
         if any(one.casefold() in names for one in said):
             found.append(source)
-    return [*(["names"] if pool.kind == "text" else []), *found]
+    return [*(["names"] if names_speak(pool) else []), *found]
 
 
 def source_words(source: str) -> str:

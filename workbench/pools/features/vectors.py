@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeGuard
 
@@ -27,11 +28,16 @@ class VectorFeatureMap:
         source: the file they came from, as it was named.
         mean: [d] of the pool's vectors.
         axes: [n, d] principal axes; None up to 256 columns.
+        class_names: of the K classes that the file has vectors of, as an encoder with a text tower gives.
+        class_features: [K, n] their features, from vectors less their own mean: texts and photos of one
+            encoder lie around different centres.
     """
 
     source: str
     mean: Floats
     axes: Floats | None = None
+    class_names: tuple[str, ...] = ()
+    class_features: Floats | None = None
     shows_pixels: ClassVar[bool] = False
 
     @property
@@ -96,10 +102,43 @@ class VectorFeatureMap:
             out[start : start + _CHUNK] = part if self.axes is None else part @ self.axes.T
         return out
 
+    def with_classes(self, names: Sequence[str], vectors: Array) -> VectorFeatureMap:
+        """The map that knows vectors of classes, too.
+
+        Args:
+            names: of K classes.
+            vectors: [K, d] of the same encoder.
+        """
+        own = np.asarray(vectors, dtype=np.float32)
+        centred = replace(self, mean=own.mean(axis=0)).transform(own)
+        return replace(self, class_names=tuple(map(str, names)), class_features=centred)
+
+    def of_classes(self, classes: Sequence[str]) -> tuple[Array, Array] | None:
+        """Features [C, n] of classes by their names, and which of them [C] the file has a vector of.
+
+        Capitals, `_` and spaces do not count. None where it has no vectors of classes.
+        """
+        if self.class_features is None:
+            return None
+        place = {_plain(name): k for k, name in enumerate(self.class_names)}
+        found = [place.get(_plain(name), -1) for name in classes]
+        known = np.array([k >= 0 for k in found], dtype=bool)
+        out = np.zeros((len(found), self.class_features.shape[1]), np.float32)
+        out[known] = self.class_features[np.array(found, dtype=np.int64)[known]]
+        return out, known
+
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document; arrays as base64 of little-endian float32."""
         axes = None if self.axes is None else pack(self.axes)
-        return {"kind": "vectors", "source": self.source, "mean": pack(self.mean), "axes": axes}
+        document: dict[str, Any] = {
+            "kind": "vectors",
+            "source": self.source,
+            "mean": pack(self.mean),
+            "axes": axes,
+        }
+        if self.class_features is not None:
+            document |= {"classes": list(self.class_names), "of_classes": pack(self.class_features)}
+        return document
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> VectorFeatureMap:
@@ -108,7 +147,17 @@ class VectorFeatureMap:
         axes = None if document["axes"] is None else unpack(document["axes"])
         if mean.ndim != 1 or not len(mean) or (axes is not None and axes.shape[1:] != mean.shape):
             raise ValueError("its axes do not fit its mean")
-        return cls(str(document["source"]), mean, axes)
+        made = cls(str(document["source"]), mean, axes)
+        if "of_classes" not in document:
+            return made
+        names, features = tuple(map(str, document["classes"])), unpack(document["of_classes"])
+        if features.shape != (len(names), len(made.columns)):
+            raise ValueError("its vectors of classes do not fit its columns")
+        return replace(made, class_names=names, class_features=features)
+
+
+def _plain(name: str) -> str:
+    return " ".join(str(name).replace("_", " ").casefold().split())
 
 
 def is_vectors(features: Any) -> TypeGuard[str]:
