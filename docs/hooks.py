@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import html
+import os
 import tomllib
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from mkdocs.structure.files import File, Files
@@ -14,6 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 WIDTH, ROW, BOX, GAP = 860, 78, 118, 22
 # what every floor stands on and nobody needs drawn
 GROUND = {"arrays", "errors", "reading", "registry", "__init__", "__main__", "main"}
+
+
+def on_startup(**_: Any) -> None:
+    """Give the notebook, which is executed, a home of its own: its project is not one of whoever builds."""
+    os.environ["WORKBENCH_HOME"] = mkdtemp(prefix="workbench-docs-")
 
 
 def on_files(files: Files, config: Any) -> Files:

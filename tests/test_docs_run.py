@@ -7,6 +7,7 @@ alone.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -169,6 +170,17 @@ def test_python_of_a_page_runs_block_by_block(page: Path, place: Path) -> None:
     code = "\n".join(blocks(page, "python"))
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=place, env=environment(place), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_cell_by_cell(tmp_path: Path) -> None:
+    notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
+    assert len(notebook["cells"]) <= 15
+    code = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-3000:]
 

@@ -8,16 +8,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.classifiers import make_classifier as make_classifier
+    from workbench.errors import InputError as InputError
+    from workbench.exchange.models import load_model as load_model
+    from workbench.pools.loading import load_pool as load_pool
     from workbench.pools.pool import Pool as Pool
     from workbench.sessions.session import Session as Session
     from workbench.sessions.simulate import simulate as simulate
+    from workbench.store.store import Store as Store
 
 __version__ = "0.1.0"
-__all__ = ["Pool", "Session", "__version__", "simulate"]
+__all__ = [
+    "InputError",
+    "Pool",
+    "Session",
+    "Store",
+    "__version__",
+    "load_model",
+    "load_pool",
+    "make_classifier",
+    "simulate",
+]
 
 _LAZY = {
+    "InputError": "workbench.errors",
     "Pool": "workbench.pools.pool",
     "Session": "workbench.sessions.session",
+    "Store": "workbench.store.store",
+    "load_model": "workbench.exchange.models",
+    "load_pool": "workbench.pools.loading",
+    "make_classifier": "workbench.classifiers",
     "simulate": "workbench.sessions.simulate",
 }
 
@@ -26,3 +46,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

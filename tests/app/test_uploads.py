@@ -7,13 +7,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench.app import bringing, uploads
-from workbench.app.bringing import likely_uses, uses_of_rows
+from workbench.app.bringing import uses_of_rows
 from workbench.app.forms import class_names
 from workbench.app.jobs import manager
 from workbench.errors import InputError
 from workbench.pools import inspect_table
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.formats import FORMATS, endings_of
+from workbench.pools.tables.likely import likely_uses
 from workbench.progress import tell
 from workbench.sessions import Session
 from workbench.store import Store

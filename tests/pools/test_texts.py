@@ -147,7 +147,8 @@ def test_new_projects_learn_their_features_and_a_choice_stands(tmp_path):
     assert with_learnt_features(str(file), {"text_column": "question"})["text_features"] == "pieces"
     chosen = {"text_column": "question", "text_features": "topics"}
     assert with_learnt_features(str(file), chosen) == chosen
-    assert with_learnt_features(str(file), {}) == {} == with_learnt_features("digits", {})
+    assert with_learnt_features(str(file), {})["columns"]["question"]["use"] == "text"
+    assert with_learnt_features("digits", {}) == {}
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.png").write_bytes(b"")
     photos = str(tmp_path / "photos")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,6 @@ A_GUESS = "a guess"
 """A use of a column: what somebody or something else takes the class for."""
 EMPTY = {"median": "median / commonest", "own": "kept as empty", "drop": "leave row out"}
 KEPT = "—"
-LIKELY_CLASSES = 200
 MOST_ROWS = 13
 """Columns that are shown without a scroll bar."""
 AS_THEY_ARE = "As they are"
@@ -223,44 +221,21 @@ def _numeric(uses: list[str]) -> bool:
     return any(use in ("number", "category", "date") for use in uses)
 
 
-def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
-    """Uses that are likelier than those guessed column by column, seen in the whole table.
-
-    Often some of a table's rows have their labels already: a last column of few values, most of its cells
-    empty and far more than of any other, holds the classes. A first column of words that are all different
-    names the rows.
-    """
-    found: dict[str, dict[str, str]] = {}
-    columns = report.columns
-    uses = [column.use.use if column.use is not None else "" for column in columns]
-    if len(columns) > 1 and "class" not in uses and uses[-1] == "category":
-        last, others = columns[-1], max(column.n_missing for column in columns[:-1])
-        mostly = last.n_missing > max(report.n_rows / 2, 2 * others)
-        if mostly and 2 <= last.n_unique <= LIKELY_CLASSES:
-            found[last.name] = {"use": "class"}
-    first = columns[0]
-    if "id" not in uses and uses[0] == "leave out" and first.n_unique == report.n_rows > 1:
-        found[first.name] = {"use": "id"}
-    return found
-
-
 def first_choices(path: str) -> dict[str, Any]:
     """Guesses for everything: the columns' uses, and the encoding of a text that is not UTF-8."""
-    options: dict[str, Any] = {"columns": "auto"}
+    from workbench.pools.tables.likely import guessed_options
+
+    looked: list[TableReport] = []
+
+    def look(options: Mapping[str, Any]) -> TableReport:
+        looked.append(looked_at(path, options))
+        return looked[-1]
+
     with st.spinner("Reading the table"):
-        report = looked_at(path, options)
-    if len(report.problems) == 1 and report.problems[0].code == "unreadable":
-        for fix in report.problems[0].fixes:
-            if "encoding" in fix.options:
-                options |= fix.options
-                report = looked_at(path, options)
-    if not report.columns:
-        return options
-    likely = likely_uses(report)
-    chosen = options | {"columns": report.columns_option | likely}
-    if not likely:
+        chosen = guessed_options({}, look)
+    if looked[-1].columns and chosen.get("columns") == looked[-1].columns_option:
         # the same uses, said instead of guessed: the same report, which ten thousand columns make dear
-        looked_at(path, chosen, report)
+        looked_at(path, chosen, looked[-1])
     return chosen
 
 
@@ -352,16 +327,10 @@ def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict
 
 def likely_guesses(report: TableReport) -> set[str]:
     """Columns whose names say that they hold predictions; the table shows them as guesses, to be changed."""
-    from workbench.guesses import columns_of, suggested_columns
+    from workbench.guesses import likely_columns
 
     names = [column.name for column in report.columns if column.use is None or column.use.use != "class"]
-    found = {
-        name for one in suggested_columns(names, list(report.classes)) for name in columns_of(one, names)
-    }
-    for name, after in pairwise(names):  # the confidence stands beside what it is of
-        if name in found and "confiden" in after.lower():
-            found.add(after)
-    return found
+    return set(likely_columns(names, list(report.classes)))
 
 
 def guessed_columns(report: TableReport) -> list[str]:

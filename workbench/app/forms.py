@@ -266,7 +266,7 @@ def start(
             pool = load_pool(source, **given)
         now(f"Starting the project: {len(pool):,} items")
         if chosen.classes == () and chosen.guess:  # nobody named classes, and a guess does
-            chosen = replace(chosen, classes=_classes_guessed(chosen.guess, pool))
+            chosen = replace(chosen, classes=None)
         made = Session.create(
             pool,
             source=source,
@@ -299,13 +299,6 @@ def start(
     current.choose(made.id)
     then()
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
-
-
-def _classes_guessed(sources: Sequence[str], pool: Pool) -> tuple[str, ...]:
-    """The classes of the first guess that names any."""
-    from workbench.guesses import classes_in
-
-    return next((tuple(names) for one in sources if (names := classes_in(one, pool))), ())
 
 
 def existing(source: Any, options: Mapping[str, Any]) -> str | None:

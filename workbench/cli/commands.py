@@ -142,10 +142,15 @@ def run(
     options = parse_settings(settings or [])
     of_pool = without_guesses(pool, parse_settings(pool_set or [], "--pool-set"), guess)
     typed(classifier, policy, selector, options, feature_sets(of_pool))
+    wanted = {} if target is None else {"target": target}
+    pixels = sees_pixels(classifier)
+    # a run is a measurement: what a table leaves open is refused here, not guessed
+    of_pool = with_learnt_features(pool, of_pool | wanted, pixels=pixels, open_columns=False)
+    of_pool = {name: value for name, value in of_pool.items() if name != "target"}
     spec = RunSpec(
         pool=pool,
         target=target,
-        pool_options=with_learnt_features(pool, of_pool, pixels=sees_pixels(classifier)),
+        pool_options=of_pool,
         classifier=classifier,
         options=options,
         policy=policy,
@@ -363,7 +368,7 @@ def new_project(
         policy=policy or DEFAULT_POLICY,
         overlap=overlap,
         people=people,
-        guess=tuple(guess or ()),
+        guess=None if guess is None else tuple(guess),
         seed=seed,
     )
 

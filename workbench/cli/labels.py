@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
-from workbench.writing import whole_file
 
 if TYPE_CHECKING:
     from workbench.exchange import SavedModel
@@ -116,10 +115,8 @@ def export_file(project: str, format: str, out: Path | None, what: str = "labels
         FORMATS,
         StoredLabels,
         export_labels,
-        may_be_written,
-        write_labels,
-        write_project_bundle,
     )
+    from workbench.exchange.handing import export_to
     from workbench.exchange.labels import NEED_POOL
     from workbench.sessions import Session
 
@@ -141,25 +138,17 @@ def export_file(project: str, format: str, out: Path | None, what: str = "labels
         )
     n_labelled = session.state.n_labelled
     done(store, "exported", record, format if format == "bundle" else f"{what}, {format}")
-    if format == "bundle":
-        if out is None:
-            raise InputError("A bundle is a folder: say where with --out FOLDER.")
-        if not may_be_written(out):
-            raise InputError(f"{out} is there already; choose another folder.")
-        write_project_bundle(out, session)
-        print(f"{record.name}: {n_labelled} labels, bundle in {out}")
-        return
     if out is None:
+        if format == "bundle":
+            raise InputError("A bundle is a folder: say where with --out FOLDER.")
         if FORMATS.get(format, "") in (".parquet", ".npz", ".zip"):
             raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
         _deliver(export_labels(session, format, what), out)
         return
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(out) as file:
-            n = write_labels(file, session, format, what)
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error.strerror or error}.") from error
+    n = export_to(session, format, out, what)
+    if format == "bundle":
+        print(f"{record.name}: {n_labelled} labels, bundle in {out}")
+        return
     rows = "" if what == "labels" else f" among {n:,} rows"
     print(f"{record.name}: {n_labelled} labels{rows} in {out}")
 
@@ -172,18 +161,16 @@ def start_project(pool: str, pool_options: dict[str, Any], **settings: Any) -> N
         pool_options: of `load_pool`.
         settings: of `Session.create`.
     """
-    from workbench.classifiers import sees_pixels
-    from workbench.pools import with_learnt_features
-    from workbench.pools.loading import is_named
     from workbench.sessions import Session
 
-    place = Path(pool).expanduser()
-    # the app may run in another folder
-    source = str(place.resolve()) if place.exists() and not is_named(pool) else pool
-    options = with_learnt_features(source, pool_options, pixels=sees_pixels(settings["classifier"]))
-    made = Session.create(source, pool_options=options, **settings)
+    made = Session.create(pool, pool_options=pool_options, **settings)
     with_classes = f", {len(made.classes)} classes" if made.classes else ""
     print(f"{made.project.name}: {len(made.pool):,} items{with_classes}, project {made.id}")
+    begun = [str(one["source"]) for one in made.settings.get("guesses") or ()]
+    if begun:
+        print(
+            f"It begins with a guess: {', '.join(begun)} (workbench guess {made.id} shows what it is worth)."
+        )
 
 
 def open_file(
@@ -309,15 +296,7 @@ def project_named(project: str) -> tuple[ProjectSummary, Store]:
     from workbench.store import Store
 
     store = Store.open()
-    records = store.projects()
-    found = [p for p in records if p.id == project] or [p for p in records if p.name == project]
-    if not found:
-        known = ", ".join(f"{p.name} ({p.id})" for p in records[:8]) or "none yet"
-        raise InputError(f"There is no project {project!r}. There are: {known}.")
-    if len(found) > 1:
-        ids = ", ".join(p.id for p in found)
-        raise InputError(f"{len(found)} projects are called {project!r}; give the id: {ids}.")
-    return found[0], store
+    return store.named(project), store
 
 
 def _deliver(data: bytes, out: Path | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import write_whole
+
+if TYPE_CHECKING:
+    from workbench.sessions.model import FittedModel
+    from workbench.sessions.session import Session
 
 FORMAT = 1
 _GUESS, _TERMS = "guess.json", "terms.npz"
@@ -163,6 +167,34 @@ def save_model(
             write_whole(folder / _TERMS, arrays_to_bytes(terms))
             files.append(_TERMS)
     write_whole(folder / "spec.json", json_text(sealed(spec, folder, files)))
+
+
+def save_model_of(session: Session, folder: Path | str, model: FittedModel | None = None) -> None:
+    """Write the model of a project as `save_model` does.
+
+    Args:
+        session: of the project.
+        folder: made where it is not there.
+        model: one of its fits; the present one unless given.
+
+    Raises:
+        InputError: there is no model yet.
+    """
+    model = session.model if model is None else model
+    if model is None:
+        raise InputError("There is no model to save yet: the first fit comes with labels of two classes.")
+    made = session.made_with(model.number)
+    save_model(
+        folder,
+        model.state,
+        classifier=made["classifier"],
+        options=made["options"],
+        classes=model.classes,
+        feature_map=session.pool.feature_map,
+        n_labelled=model.n_labelled,
+        pool=session.pool.name,
+        guesses=saved_guesses(session.pool, made["guess"], model.classes),
+    )
 
 
 def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:

@@ -30,7 +30,7 @@ from workbench.exchange.bundles import (
 )
 from workbench.exchange.checksums import ADVICE, MAX_DOCUMENT, Sealed, read_sealed, sealed
 from workbench.exchange.files import json_text
-from workbench.exchange.models import save_model, saved_guesses
+from workbench.exchange.models import save_model_of
 from workbench.exchange.rows import label_table
 from workbench.members import FolderMembers, Members, ZipMembers
 from workbench.pools import compare_fingerprints, load_pool
@@ -84,17 +84,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     record, events, stored = whole.record, whole.events, whole.state
     state, rounds = fold(events), [Round.from_json(r.record) for r in whole.rounds]
     if model is not None:
-        save_model(
-            place / "model",
-            model.state,
-            classifier=session.made_with(model.number)["classifier"],
-            options=session.made_with(model.number)["options"],
-            classes=model.classes,
-            feature_map=session.pool.feature_map,
-            n_labelled=model.n_labelled,
-            pool=session.pool.name,
-            guesses=saved_guesses(session.pool, session.made_with(model.number)["guess"], model.classes),
-        )
+        save_model_of(session, place / "model", model)
     # for people and for `workbench predict`
     write_whole(place / "rounds.csv", rounds_csv(rounds))
     write_whole(place / "events.csv", project_events_csv(state, events, session.pool.items.ids))

@@ -6,7 +6,14 @@ is a function of a pool's items and of what is given; nothing is stored.
 
 from __future__ import annotations
 
-from workbench.guesses.columns import of_cells, of_classes, of_json, of_probabilities, suggested_columns
+from workbench.guesses.columns import (
+    likely_columns,
+    of_cells,
+    of_classes,
+    of_json,
+    of_probabilities,
+    suggested_columns,
+)
 from workbench.guesses.guess import Agreement, Guess, stacked, standardised
 from workbench.guesses.models import of_model
 from workbench.guesses.names import cleaned, names_say_something, of_names
@@ -29,6 +36,7 @@ __all__ = [
     "columns_of",
     "guess_of",
     "guesses_of",
+    "likely_columns",
     "names_say_something",
     "names_speak",
     "of_cells",

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -221,6 +222,23 @@ def suggested_columns(columns: Sequence[str], classes: Sequence[str]) -> list[st
         if len(of_class) > 1:
             found.append(f"columns:{of_class[0][: len(prefix)]}*")
     return found
+
+
+def likely_columns(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
+    """Columns whose names say that they hold predictions, and confidences that stand beside them.
+
+    Args:
+        columns: names, in the order of the table, without that of the classes.
+        classes: names of the classes.
+    """
+    found = {name for name in columns if suggested_columns([name], ())}
+    for one in suggested_columns(columns, classes):
+        if one.startswith("columns:"):
+            found |= set(columns_like(one.partition(":")[2], columns))
+    for name, after in pairwise(columns):  # the confidence stands beside what it is of
+        if name in found and "confiden" in after.lower():
+            found.add(after)
+    return [name for name in columns if name in found]
 
 
 def columns_like(pattern: str, columns: Sequence[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ from workbench.pools.encoded import with_named_features
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import File
+from workbench.pools.held import held_file
 from workbench.pools.pool import Kind, Pool
+from workbench.pools.tables.likely import guessed_options
 from workbench.reading import cut, reading
 from workbench.registry import Entry, Registry
 
@@ -108,14 +110,16 @@ POOLS: Registry[PoolEntry] = Registry(
 )
 
 
-def load_pool(source: str | Path | bytes, *, file_name: str | None = None, **options: Any) -> Pool:
+def load_pool(source: Any, y: Any = None, *, file_name: str | None = None, **options: Any) -> Pool:
     """Open a pool.
 
     Args:
         source: a name in `POOLS`; "pmlb:NAME", "raetsch:NAME", "large:NAME", "images:NAME",
             "openml:NAME" or "libsvm:FILE"; the path of a CSV, Parquet, NPZ, NPY, LIBSVM, idx or zip
             file or of a folder of images; or an upload's bytes. A name wins over a file or folder of
-            the same name, which is meant by "./name".
+            the same name, which is meant by "./name". Or what Python holds: a DataFrame, an array [N, D]
+            or of images [N, H, W(, 3)], a list of texts, a list of paths of pictures.
+        y: [N] the classes of what Python holds, None where not known; a file names its own (`target`).
         file_name: name of an upload; its ending says what it is.
         options: what that kind of pool takes: "noise" for three-gaussians, "target" and the others of
             `workbench.pools.tables.options.TableOptions` for tables, "features" for images, ...
@@ -127,6 +131,10 @@ def load_pool(source: str | Path | bytes, *, file_name: str | None = None, **opt
         InputError: no such pool, an option it does not have, or a source that cannot be used as it
             is; the message says what to do.
     """
+    if not isinstance(source, str | Path | bytes):
+        return _of_objects(source, y, options)
+    if y is not None:
+        raise InputError("y is for arrays, texts and tables in memory; of a file, name the column: target=.")
     pool = _loaded(source, file_name, options)
     features = options.get("features")
     if not is_vectors(features):
@@ -138,6 +146,24 @@ def load_pool(source: str | Path | bytes, *, file_name: str | None = None, **opt
         return _loaded(source, file_name, plain | chosen)
 
     return with_named_features(pool, features, learnt)
+
+
+def _of_objects(source: Any, y: Any, options: Mapping[str, Any]) -> Pool:
+    """A pool of what Python holds, read as the file that a project would keep of it."""
+    held = held_file(source, y, options)
+    name = f"{held.stem}{held.ending}"
+    given = dict(held.options)
+    try:
+        if held.ending == ".parquet":
+            given = guessed_options(
+                given, lambda said: inspect_table(held.data, file_name=name, preview=0, **said)
+            )
+        pool = load_pool(held.data, file_name=name, **given)
+    except InputError as error:
+        what = "The table" if held.ending == ".parquet" else "The array"
+        raise InputError(str(error).replace(name, what)) from error
+    n, noun = len(pool), "items of a table" if pool.kind == "table" else f"{pool.kind}s"
+    return replace(pool, title=pool.name, description=f"{n:,} {noun}.", held=replace(held, options=given))
 
 
 def _loaded(source: str | Path | bytes, file_name: str | None, options: dict[str, Any]) -> Pool:
@@ -158,8 +184,11 @@ def with_learnt_features(
     *,
     file_name: str | None = None,
     pixels: bool = False,
+    open_columns: bool = True,
 ) -> dict[str, Any]:
-    """Options of `load_pool` for a new project: features learnt from the pool, unless a person chose.
+    """Options of `load_pool` for a new project: features and columns' uses as the app has them.
+
+    What a person chose stays; what they left open is guessed (`tables.likely`).
 
     `load_pool` itself keeps its defaults, so that what was made with them opens as it was.
 
@@ -168,6 +197,8 @@ def with_learnt_features(
         options: as a person gave them.
         file_name: name of an upload.
         pixels: the model learns from pixels (`workbench.classifiers.sees_pixels`), so images keep them.
+        open_columns: guess uses where nothing is said of any column, too; else such a table is refused by
+            `load_pool` where something in it needs a decision.
 
     Returns:
         The options, with features="shapes" for a zip or a folder of images and for the known sets of
@@ -183,12 +214,11 @@ def with_learnt_features(
     entry = format_of(File.of(source, file_name))
     if not chosen and not pixels and entry.name == "images":
         given["features"] = "shapes"
-    if given.get("columns") is not None or (entry.typed and entry.reader.inspect is not None):
-        # what was guessed of the columns is written down, so that it stays when the file grows
-        found = inspect_table(source, file_name=file_name, preview=0, **given).columns_option
-        if found:
-            given.pop("target", None)
-            given["columns"] = found
+    wanted = open_columns or entry.typed or given.get("columns") is not None
+    if wanted and entry.reader.inspect is not None:
+        given = guessed_options(
+            given, lambda options: inspect_table(source, file_name=file_name, preview=0, **options)
+        )
     if given.get("text_column") is not None:
         given.setdefault("text_features", "pieces")
     return given

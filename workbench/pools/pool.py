@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
+from workbench.pools.notebooks import item_html, item_words, pool_html, pool_words
 from workbench.reading import valid_text
+
+if TYPE_CHECKING:
+    from workbench.pools.held import Held
 
 Kind = Literal["table", "image", "text"]
 
@@ -32,6 +36,12 @@ class Shown:
     row: Mapping[str, Any] | None = None
     image: Array | None = None
     text: str | None = None
+
+    def __repr__(self) -> str:
+        return item_words(self)
+
+    def _repr_html_(self) -> str:
+        return item_html(self)
 
 
 @runtime_checkable
@@ -109,6 +119,7 @@ class Pool:
         notes: what was done to the source on the way (rows left out, cells filled in), for people.
         uses: what each column of a table is used for, as the option `columns` takes it; None where the
             table's other options say it.
+        held: the file that a project keeps, of a pool made of what Python held; None of files and names.
     """
 
     name: str
@@ -126,12 +137,19 @@ class Pool:
     common_scale: bool = False
     notes: tuple[str, ...] = ()
     uses: Mapping[str, Mapping[str, str]] | None = None
+    held: Held | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(valid_text(name) for name in self.classes))
 
     def __len__(self) -> int:
         return int(self.features.shape[0])
+
+    def __repr__(self) -> str:
+        return f"<{pool_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        return pool_html(self)
 
     @property
     def n_features(self) -> int:

@@ -180,11 +180,11 @@ class Labelling(Opened):
     # --- answers ------------------------------------------------------------------------------
 
     @retried
-    def tell(self, ask_id: str, event: Event | str, *, operation: str | None = None) -> bool:
+    def tell(self, ask: Ask | str, event: Event | str, *, operation: str | None = None) -> bool:
         """Answer a question; durable before it returns.
 
         Args:
-            ask_id: from `ask`.
+            ask: from `ask`, or its id.
             event: a class name; or `Event.label(class)`, `Event.skip()`, `Event.unsure()`; or
                 `Event.flag(...)` or `Event.note(...)` about the item, which leave the question open.
             operation: an id of the caller's, stored in the event: told again it is True, and
@@ -198,8 +198,14 @@ class Labelling(Opened):
         Raises:
             InputError: no such question or class, or an event that answers nothing.
         """
+        ask_id = ask.id if isinstance(ask, Ask) else ask
         if isinstance(event, str):
             event = Event.label(event)
+        if not isinstance(ask_id, str) or not isinstance(event, Event):
+            raise InputError(
+                'A question is answered with the name of a class: tell(question, "pos"), where question is '
+                "one of those that ask gave."
+            )
         if event.kind not in (*CLOSING, "flag", "note"):
             raise InputError(f"A question cannot be answered with {event.kind!r}; use the session's method.")
         with self._project.recording() as transaction:

@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from workbench.classifiers import sees_pixels
 from workbench.classifiers.protocols import supports_mean
 from workbench.errors import InputError
+from workbench.guesses import classes_in, columns_of, likely_columns, sources_of_columns
 from workbench.policies.effective import check_share
-from workbench.pools import compare_fingerprints, load_pool
+from workbench.pools import compare_fingerprints, load_pool, with_learnt_features
 from workbench.pools.features.cache import saved_map
+from workbench.pools.loading import is_named
 from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.replay import with_saved_map
 from workbench.sessions.drawing import ASKED_AMONG
-from workbench.sessions.guessing import checked_sources
+from workbench.sessions.guessing import checked_sources, takes_guess
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
@@ -26,10 +29,11 @@ from workbench.sessions.spec import MEASURED, with_choice
 from workbench.sessions.taxonomy import class_names
 from workbench.store import Event, ProjectRecord, Store
 from workbench.store.events import SOURCE
+from workbench.store.pool_files import keep_upload
 
 
 def create_project(
-    pool: Pool | str,
+    pool: Pool | Any,
     *,
     source: str | None,
     name: str | None,
@@ -45,14 +49,18 @@ def create_project(
     uniform_share: float,
     overlap: float,
     people: int,
-    guess: Sequence[str | Mapping[str, Any]],
+    guess: Sequence[str | Mapping[str, Any]] | None,
     owner: str,
     store: Store,
 ) -> tuple[ProjectRecord, Pool]:
     """Store a new project; the arguments are those of `Session.create`."""
-    named = source or (pool if isinstance(pool, str) else pool.name)
-    reference: dict[str, Any] = {"name": named, "options": dict(pool_options)}
-    loaded = load_pool(pool, **pool_options) if isinstance(pool, str) else pool
+    if not isinstance(pool, Pool):
+        pool, named, pool_options, guess = _brought(pool, pool_options, classifier, classes, guess)
+        source = source or named
+    loaded = pool
+    if source is None and loaded.held is not None:
+        source, pool_options = _kept(loaded, name)
+    reference: dict[str, Any] = {"name": source or loaded.name, "options": dict(pool_options)}
     if pool_options.get("columns") is not None and loaded.uses is not None:
         # what was guessed stays as it was: a later version, or a table that grew, may guess otherwise
         said = pool_options["columns"]
@@ -70,10 +78,13 @@ def create_project(
     if loaded.has_truth and loaded.test is None and _measurable(loaded, test_fraction):
         loaded = loaded.split(seed, test_fraction)
     check_policy(policy, classifier)
-    names = class_names(loaded.classes if classes is None else classes)
+    if classes is None:
+        # where nobody named classes and a guess does, they are those
+        classes = loaded.classes or _classes_guessed(guess or (), loaded)
+    names = class_names(classes)
     options = with_choice(classifier, options)
     made = Learner(loaded, classifier, options, seed=seed, classes=names)
-    guesses = checked_sources(guess, loaded, names)
+    guesses = checked_sources(guess or (), loaded, names)
     if guesses and not supports_mean(made.estimator(0)):
         raise InputError(f"{classifier} cannot start from a guess. Use large-margin, or leave the guess out.")
     settings: dict[str, Any] = {
@@ -112,6 +123,78 @@ def create_project(
         owner,
     )
     return record, loaded
+
+
+def _brought(
+    source: Any,
+    options: Mapping[str, Any],
+    classifier: str,
+    classes: Sequence[str] | None,
+    guess: Sequence[str | Mapping[str, Any]] | None,
+) -> tuple[Pool, str | None, Mapping[str, Any], Sequence[str | Mapping[str, Any]]]:
+    """What a person named or holds, opened as the app opens it.
+
+    Returns:
+        The pool, its name, options of `load_pool`, and the guesses: those said, else those that columns make
+        whose names say so. Columns of guesses are no features.
+    """
+    if isinstance(source, bytes):
+        raise InputError("A project finds its file again: give the path of one, or a DataFrame.")
+    chosen, named = dict(options), None
+    if isinstance(source, str | Path):
+        source = named = _place_of(source)
+        chosen = with_learnt_features(named, options, pixels=sees_pixels(classifier))
+    pool = load_pool(source, **chosen)
+    if pool.uses is None:
+        return pool, named, chosen, guess or ()
+    names = [name for name, use in pool.uses.items() if use["use"] != "class"]
+    columns, exclude = options.get("columns"), options.get("exclude") or ()
+    said = {*(columns if isinstance(columns, Mapping) else ()), options.get("id_column")}
+    said |= {exclude} if isinstance(exclude, str) else {*exclude}
+    if guess is None:
+        left = [name for name in names if name not in said]
+        likely = likely_columns(left, classes or pool.classes) if takes_guess(classifier) else []
+        guess = sources_of_columns(likely)
+    sources = [one if isinstance(one, str) else str(one.get("source")) for one in guess]
+    out = {
+        name: {"use": "leave out"}
+        for one in sources
+        for name in columns_of(one, names)
+        if name not in said and pool.uses[name]["use"] != "leave out"
+    }
+    if out:
+        chosen = {**(chosen if pool.held is None else pool.held.options), "columns": {**pool.uses, **out}}
+        pool = load_pool(source, **chosen)
+    return pool, named, chosen, guess
+
+
+def _place_of(source: str | Path) -> str:
+    """A name as it is; of a file or a folder the whole path, as the app may run in another folder.
+
+    Raises:
+        InputError: neither; says what there is.
+    """
+    if isinstance(source, str) and is_named(source):
+        return source
+    place = Path(source).expanduser() if str(source).strip() else None
+    if place is None or not place.exists():
+        load_pool(source)
+    assert place is not None
+    return str(place.resolve())
+
+
+def _classes_guessed(guess: Sequence[str | Mapping[str, Any]], pool: Pool) -> Sequence[str]:
+    """The classes of the first guess that names any."""
+    sources = [one for one in guess if isinstance(one, str)]
+    return next((names for one in sources if (names := classes_in(one, pool))), ())
+
+
+def _kept(pool: Pool, name: str | None) -> tuple[str, dict[str, Any]]:
+    """Store what a pool in memory was made of, so that its project opens again, also in the app."""
+    held = pool.held
+    assert held is not None
+    path = keep_upload(f"{name or held.stem}{held.ending}", held.data)
+    return str(path), {key: value for key, value in held.options.items() if key != "name"}
 
 
 def _measurable(pool: Pool, fraction: float) -> bool:

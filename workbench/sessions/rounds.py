@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
+from workbench.sessions.notebooks import round_html, round_words
 
 METRICS = ("error", "nll", "brier", "ece", "balanced_error", "macro_f1")
 SIGNS = {
@@ -74,6 +75,12 @@ class Round:
     signs: Mapping[str, float] = field(default_factory=dict)
     state: Mapping[str, Array] | None = None
     made_with: tuple[str, str] = ("", "")
+
+    def __repr__(self) -> str:
+        return f"<{round_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        return round_html(self)
 
     def to_json(self) -> dict[str, Any]:
         """Everything but `state`; floats survive exactly, NaN is null."""

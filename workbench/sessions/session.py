@@ -15,6 +15,7 @@ from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
 from workbench.sessions.finishing import Finishing
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
+from workbench.sessions.handing import Handing
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
 from workbench.sessions.rounds import Round
@@ -25,7 +26,7 @@ EVALUATION_SHARE = 0.1
 EARLY_SHARE = 0.25
 
 
-class Session(Finishing, Classes):
+class Session(Finishing, Classes, Handing):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,
@@ -44,7 +45,7 @@ class Session(Finishing, Classes):
     @classmethod
     def create(
         cls,
-        pool: Pool | str,
+        pool: Pool | Any,
         *,
         name: str | None = None,
         source: str | None = None,
@@ -61,7 +62,7 @@ class Session(Finishing, Classes):
         uniform_share: float = UNIFORM_SHARE,
         overlap: float = 0.0,
         people: int = 2,
-        guess: Sequence[str | Mapping[str, Any]] = (),
+        guess: Sequence[str | Mapping[str, Any]] | None = None,
         owner: str = "",
         annotator: str | None = None,
         store: Store | None = None,
@@ -69,8 +70,10 @@ class Session(Finishing, Classes):
         """Start a project.
 
         Args:
-            pool: what `load_pool` takes; or a Pool that was loaded by its name (then `Session.open`
-                loads it by that name again, with `target` and `pool_options`).
+            pool: a name, a file or a folder; or a DataFrame, an array, a list of texts or of paths, of which
+                the project keeps a copy under the home folder. What is left open about columns and features
+                is guessed as on the Data page. Or a Pool: one of what Python held is kept likewise, another
+                is loaded again by its name, with `target` and `pool_options`.
             name: what people call the project; the pool's name unless given.
             source: what `pool` was loaded from, where that is not its name.
             target: the column that holds the classes, for files.
@@ -89,7 +92,8 @@ class Session(Finishing, Classes):
             overlap: share of items that several people label; else two are never asked about one.
             people: how many label each of these.
             guess: what is known of the items before any label: "names", "column:llm_label",
-                "columns:p_*" (as in `workbench.guesses.guess_of`), or {"source", "on", "mapping"}.
+                "columns:p_*" (as in `workbench.guesses.guess_of`), or {"source", "on", "mapping"}. Left
+                open, columns of a table whose names say that they hold predictions; () for none.
             owner: key of the person it belongs to, who alone may open it at first; open to all without.
             annotator: the user's login name unless given.
             store: the default database unless given.
@@ -124,7 +128,7 @@ class Session(Finishing, Classes):
     @classmethod
     def open(
         cls,
-        project_id: str,
+        project: str,
         *,
         pool: Pool | None = None,
         annotator: str | None = None,
@@ -133,18 +137,18 @@ class Session(Finishing, Classes):
         """Go on with a project.
 
         Args:
-            project_id: of the project.
+            project: its id, or its name where no other is called so.
             pool: the pool, where it is at hand; else it is loaded again as it was when the project
                 was made.
             annotator: the user's login name unless given.
             store: the default database unless given.
 
         Raises:
-            InputError: no such project; or items of the pool were changed, removed or moved since
+            InputError: no such project, or several; or items of the pool were changed, removed or moved since
                 (the message names them; nothing of the project is lost). Appended rows are taken in.
         """
         store = store or Store.open()
-        record, loaded = open_pool(store, project_id, pool)
+        record, loaded = open_pool(store, store.named(project).id, pool)
         return cls(store, record, loaded, annotator or _login())
 
     @staticmethod

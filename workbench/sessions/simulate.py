@@ -14,6 +14,7 @@ from workbench.guesses import Guess, guesses_of, stacked
 from workbench.policies import query
 from workbench.policies.belief import Belief, PolicyFn, Query, Selector
 from workbench.policies.effective import DEFAULT_POLICY, check_share, mix_uniform
+from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.sessions.drawing import drawn, query_among, without
@@ -47,7 +48,7 @@ class Checkpoint:
 
 
 def simulate(
-    pool: Pool,
+    pool: Pool | Any,
     classifier: str | Any = "large-margin",
     policy: str | PolicyFn = DEFAULT_POLICY,
     *,
@@ -72,7 +73,7 @@ def simulate(
     pool and the seed only, so that runs of several policies with one seed are paired.
 
     Args:
-        pool: with truth. Its test split is made from the seed unless it has one.
+        pool: with truth, or what `load_pool` takes. Its test split is made from the seed unless it has one.
         classifier: a registry name, "package.module:Class", or an unfitted estimator.
         policy: a registry name, "package.module:function", or a function.
         options: of the classifier; the large-margin model chooses its geometry unless they say
@@ -102,6 +103,7 @@ def simulate(
     Raises:
         InputError: a pool without truth, or what cannot be used.
     """
+    pool = pool if isinstance(pool, Pool) else load_pool(pool)
     check_policy(policy, classifier)
     check_share(uniform_share)
     check_measured(measured)

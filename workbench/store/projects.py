@@ -96,6 +96,26 @@ class Projects(Log, Rounds):
         return _project(row)
 
     @retried
+    def named(self, project: str) -> ProjectSummary:
+        """The project with this id, or the only one with this name.
+
+        Raises:
+            InputError: there is none, or several are called so; says which there are.
+        """
+        one = self.summary(project)
+        if one is not None:
+            return one
+        every = self._summaries()
+        found = [p for p in every if p.name == project]
+        if not found:
+            known = ", ".join(f"{p.name} ({p.id})" for p in every[:8]) or "none yet"
+            raise InputError(f"There is no project {project!r}. There are: {known}.")
+        if len(found) > 1:
+            ids = ", ".join(p.id for p in found)
+            raise InputError(f"{len(found)} projects are called {project!r}; give the id: {ids}.")
+        return found[0]
+
+    @retried
     def projects(self) -> list[ProjectSummary]:
         """All projects, newest first, without what grows with their pools."""
         return self._summaries()

@@ -1,0 +1,81 @@
+"""What a table's columns are for where nobody said: one guess for page, command line and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.report import TableReport
+
+LIKELY_CLASSES = 200
+
+
+def guessed_options(
+    given: Mapping[str, Any], look: Callable[[Mapping[str, Any]], TableReport]
+) -> dict[str, Any]:
+    """Options of `load_pool` with a use for every column, so that the guess stays when the table grows.
+
+    Args:
+        given: what a person said; a target and an id column are uses, the other columns are guessed.
+        look: options -> the table under them.
+
+    Returns:
+        The options. Those that say in another way what columns are for come back as they are; so do those
+        of a table that cannot be read, with an encoding where one is the way out.
+
+    Raises:
+        InputError: an option there is not.
+    """
+    elsewhere = {name: value for name, value in given.items() if name not in ("features", "exclude")}
+    if given.get("columns") is None and TableOptions.of(elsewhere).says_columns:
+        return dict(given)
+    options = _as_uses(given)
+    report = look(options)
+    if len(report.problems) == 1 and report.problems[0].code == "unreadable":
+        for fix in report.problems[0].fixes:
+            if "encoding" in fix.options:
+                options |= fix.options
+                report = look(options)
+                break
+    if not report.columns_option:
+        return options
+    said = options["columns"] if isinstance(options["columns"], Mapping) else {}
+    likely = {name: use for name, use in likely_uses(report).items() if name not in said}
+    # a column that is said and not there stays, to be refused where the table is opened
+    return options | {"columns": {**said, **report.columns_option, **likely}}
+
+
+def _as_uses(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with target, id column and columns to leave out among the uses."""
+    options, said = dict(given), given.get("columns")
+    uses = dict(said) if isinstance(said, Mapping) else {}
+    if said is None and options.get("exclude"):
+        out = options.pop("exclude")
+        uses |= {str(name): {"use": "leave out"} for name in ((out,) if isinstance(out, str) else out)}
+    for name, use in (("id_column", "id"), ("target", "class")):
+        column = options.pop(name, None)
+        if column not in (None, "auto"):
+            uses[str(column)] = {"use": use}
+    return options | {"columns": uses or "auto"}
+
+
+def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
+    """Uses that are likelier than those guessed column by column, seen in the whole table.
+
+    Often some of a table's rows have their labels already: a last column of few values, most of its cells
+    empty and far more than of any other, holds the classes. A first column of words that are all different
+    names the rows.
+    """
+    found: dict[str, dict[str, str]] = {}
+    columns = report.columns
+    uses = [column.use.use if column.use is not None else "" for column in columns]
+    if len(columns) > 1 and "class" not in uses and uses[-1] == "category":
+        last, others = columns[-1], max(column.n_missing for column in columns[:-1])
+        mostly = last.n_missing > max(report.n_rows / 2, 2 * others)
+        if mostly and 2 <= last.n_unique <= LIKELY_CLASSES:
+            found[last.name] = {"use": "class"}
+    first = columns[0]
+    if "id" not in uses and uses[0] == "leave out" and first.n_unique == report.n_rows > 1:
+        found[first.name] = {"use": "id"}
+    return found

@@ -1,0 +1,94 @@
+"""What a session hands over in Python: tables, files, a model; and how it looks in a notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.errors import InputError
+from workbench.pools.pool import Shown
+from workbench.registry import Entry
+from workbench.sessions.asking import Ask
+from workbench.sessions.notebooks import session_html, session_words
+from workbench.sessions.opened import Opened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Formats stand a floor higher and are found by name, as a classifier or a policy is.
+_TABLE = Entry("table", "workbench.exchange.handing:label_frame", "Labels as a table")
+_FILE = Entry("file", "workbench.exchange.handing:export_to", "Labels as a file")
+_MODEL = Entry("model", "workbench.exchange.models:save_model_of", "The model as a folder")
+_SHOWN = ("label", "status", "person", "time")
+
+
+class Handing(Opened):
+    """Labels as a table or a file, the model as a folder, one item to look at."""
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        """The labelled items: id, their own columns, label, status, person and time; indexed by item."""
+        table = self.to_pandas(what="labels")
+        own = list(table.columns[: table.columns.get_loc("label")])
+        return table[own + list(_SHOWN)]
+
+    def to_pandas(self, *, predictions: bool = False, what: str = "everything") -> pd.DataFrame:
+        """Every item with what is known of it, one row each, indexed by item.
+
+        Args:
+            predictions: items without a label have the model's, with status "predicted".
+            what: "everything", or "labels" for the labelled items alone.
+
+        Returns:
+            The columns of an export (docs/label-your-data.md); "confidence" and "probabilities_now" are the
+            present model's.
+
+        Raises:
+            InputError: predictions where there is no model yet.
+        """
+        found: pd.DataFrame = _TABLE.load()(self, "predictions" if predictions else what)
+        return found
+
+    def export(self, format: str, path: str | Path, what: str = "labels") -> int:
+        """Write the labels as a file, or the project as a bundle.
+
+        Args:
+            format: "csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "folders", "coco", or
+                "bundle", a folder with the project's whole history.
+            path: of the file or folder; folders above it are made.
+            what: "labels", "everything", "predictions" or "history".
+
+        Returns:
+            How many rows were written; of a bundle, labels.
+
+        Raises:
+            InputError: no such format, one that cannot hold this pool, or a place that cannot be written.
+        """
+        return int(_FILE.load()(self, format, Path(path), what))
+
+    def save_model(self, folder: str | Path) -> Path:
+        """Write the present model as a folder that `load_model` reads.
+
+        Raises:
+            InputError: there is no model yet.
+        """
+        place = Path(folder)
+        _MODEL.load()(self, place)
+        return place
+
+    def show(self, item: int | Ask) -> Shown:
+        """What a person sees of an item, or of that of a question.
+
+        Raises:
+            InputError: there is no such item.
+        """
+        at = item.item if isinstance(item, Ask) else int(item)
+        if not 0 <= at < len(self.pool):
+            raise InputError(f"There is no item {at}; the pool has {len(self.pool):,}, from 0.")
+        return self.pool.items.show(at)
+
+    def __repr__(self) -> str:
+        return f"<{session_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        return session_html(self)

@@ -1,0 +1,69 @@
+"""How sessions and rounds look in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from math import isfinite
+from typing import Any
+
+from workbench.figures.sparkline import sparkline
+from workbench.pools.notebooks import class_words, counted, pool_words, table_html
+
+_MEASURES = {
+    "error": "error",
+    "nll": "log loss, nats",
+    "brier": "Brier score",
+    "ece": "calibration error",
+    "balanced_error": "balanced error",
+    "macro_f1": "macro F1",
+}
+
+
+def session_words(session: Any) -> str:
+    """A session in a line: its project, how far it is, what the model is worth."""
+    state = session.state
+    parts = [
+        f"{state.n_labelled:,} of {counted(len(session.pool), 'item')} labelled",
+        class_words(session.classes),
+    ]
+    measured = session.evaluation
+    if measured.enough:
+        parts.append(f"error {measured.error:.3f} ({measured.low:.3f} to {measured.high:.3f})")
+    elif session.model is None:
+        parts.append("no model yet")
+    return f"Session {session.project.name!r} of {session.annotator}: {'; '.join(parts)}"
+
+
+def session_html(session: Any) -> str:
+    """A session with its labels by class and the curve of its error."""
+    counts = {name: 0 for name in session.classes}
+    for name in session.state.labels.values():
+        counts[name] = counts.get(name, 0) + 1
+    rows = sorted(counts.items(), key=lambda pair: -pair[1])[:20]
+    parts = [
+        f"<p><b>{escape(session.project.name)}</b><br>{escape(session_words(session))}<br>"
+        f"{escape(pool_words(session.pool))}</p>"
+    ]
+    if rows:
+        parts.append(table_html(("class", "labels"), rows))
+    known = [(r.n_labelled, r.error) for r in session.rounds if isfinite(r.error)]
+    line = sparkline([error for _, error in known])
+    if line is not None:
+        (first, worst), (last, error) = known[0], known[-1]
+        said = f"Error from {worst:.3f} at {counted(first, 'label')} to {error:.3f} at {last:,}"
+        parts.append(f'<p role="img" aria-label="{said}">{line}<br>{said}</p>')
+    return f"<div>{''.join(parts)}</div>"
+
+
+def round_words(one: Any) -> str:
+    """A round in a line."""
+    measured = f", error {one.error:.3f} on {counted(one.n_test, 'item')}" if one.n_test else ""
+    asked = f", then asked about {counted(int(one.queried.size), 'item')}" if one.queried.size else ""
+    return f"Round {one.number}: {counted(one.n_labelled, 'label')}{measured}{asked}"
+
+
+def round_html(one: Any) -> str:
+    """A round with what was measured after its fit."""
+    rows = [(words, getattr(one, name)) for name, words in _MEASURES.items() if isfinite(getattr(one, name))]
+    rows += [(f"seconds of {name}", value) for name, value in one.seconds.items()]
+    return f"<div><p>{escape(round_words(one))}</p>{table_html(('', ''), rows, heads=False)}</div>"
