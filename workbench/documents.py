@@ -286,6 +286,26 @@ class CertificateDocument(Closed):
     versions: dict[str, Word]
 
 
+class AuditAttempt(Closed):
+    """Checks of one state of a column: (id, answer, time) each."""
+
+    labels_sha256: Word
+    error: Annotated[float, Field(gt=0.0, lt=1.0)]
+    confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
+    seed: Seed
+    answers: Annotated[
+        list[Annotated[list[Word], Field(min_length=3, max_length=3)]], Field(max_length=10_000_000)
+    ]
+
+
+class AuditDocument(Closed):
+    """What is kept of an audit (`workbench.exchange.auditing.Audit`)."""
+
+    kind: Literal["audit"]
+    column: Name
+    attempts: Annotated[list[AuditAttempt], Field(max_length=50)]
+
+
 # --- projects -------------------------------------------------------------------------------------
 
 

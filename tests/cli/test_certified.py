@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.certificates.test_certificate import made
-from tests.cli.calls import call, refused
+from tests.cli.calls import call, refused, table
 from workbench.csv_writing import csv_text
 
 
@@ -43,3 +43,121 @@ def test_verify_refuses_files_that_are_none(
     assert "no column 'class'" in refused(capsys, "verify", document, labels, "--column", "class")
     labels.write_text("id,label\n,cat\n", encoding="utf-8")
     assert "has no 'id'" in refused(capsys, "verify", document, labels)
+
+
+def column(folder: Path, n: int = 400, wrong: int = 0) -> Path:
+    """A table of which a column is to be audited, the first rows of it wrong, and the truth beside it."""
+    rows = [
+        [f"{i:03d}", f"text {i}", "spam" if i % 2 else "-ham", "spam" if (i % 2) != (i < wrong) else "-ham"]
+        for i in range(n)
+    ]
+    path = folder / "labels.csv"
+    path.write_text(csv_text(["id", "text", "truth", "llm_label"], rows), encoding="utf-8")
+    return path
+
+
+def test_audit_certifies_a_good_column_and_verify_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = column(tmp_path)
+    out = tmp_path / "out"
+    given = ("audit", file, "--column", "llm_label", "--truth", "truth", "--seed", "1", "--out", out)
+    assert call(*given) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("400 labels; with 95 % confidence at most 5 % of them are wrong; ")
+    assert call("verify", out / "labels.certificate.json", out / "labels.labels.csv") == 0
+    # the column as it was will do as well
+    assert call("verify", out / "labels.certificate.json", file, "--column", "llm_label") == 0
+    capsys.readouterr()
+    # another promise about the same labels is another attempt, with draws of its own
+    assert call(*given, "--error", "0.1") == 0
+    assert '"attempt": 2' in (out / "labels.certificate.json").read_text(encoding="utf-8")
+
+
+def test_audit_of_a_bad_column_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = column(tmp_path, wrong=80)
+    assert call("audit", file, "--column", "llm_label", "--truth", "truth", "--seed", "1") == 1
+    said = capsys.readouterr().out
+    assert said.startswith("Not certified at 5 %: the estimate is ")
+    assert "Mend the worst labels" in said
+    assert not (tmp_path / "labels.certificate.json").exists()
+
+
+def test_audit_writes_a_list_without_the_labels_and_reads_it_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, checks = column(tmp_path), tmp_path / "checks.csv"
+    given = ("audit", file, "--column", "llm_label", "--error", "0.1", "--checks", checks, "--count", "30")
+    for number in range(5):
+        assert call(*given) == 0
+        if (tmp_path / "labels.certificate.json").exists():
+            break
+        asked = table(checks.read_text(encoding="utf-8"))
+        assert set(asked[0]) == {"id", "text", "truth", "answer"}
+        assert not any(row["answer"] for row in asked)
+        if number:
+            assert len(asked) == 30
+        rows = [[row["id"], row["text"], "", "spam" if int(row["id"]) % 2 else "-ham"] for row in asked]
+        filled = csv_text(["id", "text", "truth", "answer"], rows)
+        checks.write_text(filled, encoding="utf-8")
+    assert (tmp_path / "labels.certificate.json").exists()
+    assert "30 new answers" in capsys.readouterr().out
+    # the same list again is nothing new; another answer to a check is refused
+    assert call(*given) == 0
+    assert "0 new answers" in capsys.readouterr().out
+    checks.write_text(filled.replace(",spam\n", ",eggs\n"), encoding="utf-8")
+    assert "not answered again" in refused(capsys, *given)
+
+
+def test_audit_asks_in_a_terminal_and_goes_on_where_it_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = column(tmp_path, n=12)
+    seen: list[str] = []
+
+    def answers(*said: str) -> None:
+        left = iter(said)
+
+        def read(prompt: str = "") -> str:
+            seen.append(prompt)
+            return next(left)
+
+        monkeypatch.setattr("builtins.input", read)
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    answers("1", "eggs", "n", "?", "q")
+    given = ("audit", file, "--column", "llm_label", "--error", "0.3", "--confidence", "0.6")
+    assert call(*given) == 1
+    first = capsys.readouterr().out
+    assert "1 -ham  2 spam" in first
+    assert "2 random checks" in first
+    assert "eggs is a new class; take it? y/n: " in seen
+    answers("q")
+    assert call(*given) == 1
+    assert "2 random checks" in capsys.readouterr().out
+
+
+def test_audit_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = column(tmp_path, n=20)
+    assert "no column 'nothing'" in refused(capsys, "audit", file, "--column", "nothing")
+    assert "between 0 and 1" in refused(capsys, "audit", file, "--column", "llm_label", "--error", "0")
+    assert "between 0 and 1" in refused(capsys, "audit", file, "--column", "llm_label", "--error", "1")
+    assert "between 0 and 1" in refused(capsys, "audit", file, "--column", "llm_label", "--error", "nan")
+    assert "Nobody is here" in refused(capsys, "audit", file, "--column", "llm_label")
+    kept = tmp_path / "labels.csv.audit.json"
+    assert kept.exists()  # the order was fixed
+    assert "is of column" in refused(capsys, "audit", file, "--column", "truth")
+    kept.write_text('{"kind": "audit"}', encoding="utf-8")
+    assert "is damaged" in refused(capsys, "audit", file, "--column", "llm_label")
+    twice = tmp_path / "twice.csv"
+    twice.write_text("id,a\n1,x\n1,y\n", encoding="utf-8")
+    assert "two rows" in refused(capsys, "audit", twice, "--column", "a")
+    empty = tmp_path / "empty.csv"
+    empty.write_text("id,a\n1,\n2,\n", encoding="utf-8")
+    assert "nothing to audit" in refused(capsys, "audit", empty, "--column", "a")
+
+
+def test_audit_of_ten_labels_is_a_census(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = column(tmp_path, n=10)
+    assert call("audit", file, "--column", "llm_label", "--truth", "truth") == 0
+    assert "10 labels; " in capsys.readouterr().out

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.exchange.auditing import Audit
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("verify")(verify_file)
+    app.command("audit")(audit_file)
 
 
 def verify_file(
@@ -29,3 +36,106 @@ def verify_file(
     print(verdict.text())
     if not verdict.holds:
         raise typer.Exit(1)
+
+
+def audit_file(
+    file: Annotated[Path, typer.Argument(help="A table with a column of somebody's labels.")],
+    column: Annotated[str, typer.Option("--column", help="That column.")],
+    error: Annotated[float, typer.Option(help="Share of wrong labels one can live with.")] = 0.05,
+    confidence: Annotated[float, typer.Option(help="Of all attempts at this file together.")] = 0.95,
+    id: Annotated[
+        str, typer.Option("--id", help="Column of the ids; without it rows count from 1 on.")
+    ] = "id",
+    checks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LIST",
+            help="Write the next checks to this CSV, to be filled in; give the command again to read it.",
+        ),
+    ] = None,
+    count: Annotated[int, typer.Option(help="Checks a list has.")] = 100,
+    truth: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Answer from this column: a simulation.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Certificate and labels go here; beside FILE.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the draws; at random.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The audit is kept here; in FILE.audit.json.")
+    ] = None,
+) -> None:
+    """Check a finished column at random, and certify how many labels are wrong at most; exit 1 where not.
+
+    Without --checks or --truth, questions are asked here, one at a time.
+    """
+    from workbench.exchange.auditing import Audit, write_finished
+
+    hidden = () if truth is None else (truth,)
+    audit = Audit(file, column, error, confidence, id=id, kept=keep, hidden=hidden, seed=seed)
+    if truth is not None:
+        _simulate(audit, truth)
+    elif checks is not None:
+        if checks.exists():
+            print(f"{audit.read_list(checks)} new answers in {checks}.")
+    else:
+        _ask_here(audit)
+    certificate = audit.certificate()
+    print(certificate.sentence)
+    if certificate.holds:
+        for path in write_finished(audit, certificate, out or file.parent):
+            print(path)
+        return
+    _say_next(audit, checks, max(1, count))
+    if checks is None or audit.hopeless:
+        raise typer.Exit(1)
+
+
+def _simulate(audit: Audit, truth: str) -> None:
+    while not audit.decided:
+        item = audit.open(1)[0]
+        audit.answer(item, audit.truth(truth, item), save=False)
+    audit.save()
+
+
+def _say_next(audit: Audit, checks: Path | None, count: int) -> None:
+    done, wrong, bound, to_go = audit.progress()
+    if audit.hopeless:
+        print(
+            f"{wrong} of {done} are wrong, and at most {bound:.1%} of all: more checks will not do. "
+            "Mend the worst labels (with the column as a guess, Review lists what is likely wrong), "
+            "then audit again."
+        )
+    elif to_go is not None:
+        print(f"About {to_go:,} checks to go.")
+    if checks is not None and audit.open(1):
+        from workbench.writing import write_whole
+
+        write_whole(checks, audit.list_of_checks(count))
+        print(f"{checks} has the next checks: fill in the column answer (? where one cannot tell).")
+
+
+def _ask_here(audit: Audit) -> None:
+    if not sys.stdin.isatty():
+        raise InputError("Nobody is here to ask. Give --checks LIST for a list to fill in, or a terminal.")
+    names = audit.classes
+    print("Answer without looking up the label. Enter a number or a name; ? cannot tell, q stops.")
+    print("  ".join(f"{n} {name}" for n, name in enumerate(names, 1)))
+    while not audit.decided:
+        done, wrong, bound, to_go = audit.progress()
+        left = "" if to_go is None else f"; about {to_go} to go"
+        print(f"\n{done} checks, {wrong} wrong, at most {bound:.1%}{left}")
+        item = audit.open(1)[0]
+        for name, value in audit.shown(item).items():
+            print(f"  {name}: {value}")
+        answer = input("class: ").strip()
+        if answer == "q":
+            return
+        if answer.isdecimal() and answer not in names and 1 <= int(answer) <= len(names):
+            answer = names[int(answer) - 1]
+        if answer and (answer in (*names, "?") or _is_meant(answer)):
+            audit.answer(item, answer)
+
+
+def _is_meant(answer: str) -> bool:
+    return input(f"{answer} is a new class; take it? y/n: ").strip() == "y"

@@ -1,0 +1,315 @@
+"""Auditing a finished column: is what somebody else labelled good enough? No model, no project.
+
+Everything is kept beside the file: which labels were audited, the seed of the draws, and every answer. The
+seed is drawn when the labels are there, so that whoever made them could not know which would be looked at.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench import __version__
+from workbench.arrays import Array
+from workbench.certificates import (
+    Certificate,
+    Check,
+    Draws,
+    Labelled,
+    certificate_of,
+    checksum_of,
+    confidence_at,
+    listed_order,
+    upper_bound,
+)
+from workbench.certificates.given import confidence_of, error_of
+from workbench.certificates.rehearsing import checks_to_go, looks_broken
+from workbench.documents import AuditDocument, checked
+from workbench.errors import InputError
+from workbench.exchange.files import csv_text, json_text
+from workbench.exchange.finished import column_of, ids_of, table_of
+from workbench.members import FolderMembers
+from workbench.reading import cut, parse_json
+from workbench.writing import write_whole
+
+_ADVICE = "Move it away to begin anew; attempts then count from 1."
+CANNOT_TELL = "?"
+"""An answer: nobody can tell the class. It counts as a wrong label."""
+
+
+class Audit:
+    """A column that is checked against answers.
+
+    Args:
+        path: a table with the column.
+        column: of the labels; rows without one are left out.
+        error: allowed share of wrong labels.
+        confidence: of all attempts at this file together.
+        id: column of the ids; without it rows are called by their numbers from 1 on.
+        kept: where the audit is kept; beside the file unless given.
+        hidden: columns that whoever answers does not see, beside the labels.
+        seed: of the draws, for another attempt; drawn at random unless given.
+
+    Raises:
+        InputError: no table, no such column, or an audit that was kept and is damaged.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        column: str,
+        error: float = 0.05,
+        confidence: float = 0.95,
+        *,
+        id: str = "id",
+        kept: Path | None = None,
+        hidden: tuple[str, ...] = (),
+        seed: int | None = None,
+    ) -> None:
+        self.path, self.column = Path(path), column
+        self.error, self.confidence = error_of(error), confidence_of(confidence)
+        self._frame = table_of(self.path)
+        self._id, self._hidden = id, {column, *hidden}
+        ids = ids_of(self._frame, id, self.path)
+        labels = column_of(self._frame, column, self.path)
+        self._row = {item: row for row, (item, label) in enumerate(zip(ids, labels, strict=True)) if label}
+        if len(self._row) < sum(map(bool, labels)):
+            twice = next(item for n, item in enumerate(ids) if labels[n] and self._row[item] != n)
+            raise InputError(f"{path} has two rows with the id {cut(twice)}. Name the column of ids: --id.")
+        if not self._row:
+            raise InputError(f"Column {cut(column)} of {path} is empty: there is nothing to audit.")
+        self.labels = {item: labels[row] for item, row in self._row.items()}
+        self.classes = sorted(set(self.labels.values()))
+        self.kept = kept or self.path.with_name(f"{self.path.name}.audit.json")
+        self._attempts = self._read()
+        promise = (checksum_of(self.labels), self.error, self.confidence)
+        known = [n for n, one in enumerate(self._attempts) if _promise(one) == promise]
+        if not known:
+            self._attempts.append(
+                {
+                    "labels_sha256": promise[0],
+                    "error": self.error,
+                    "confidence": self.confidence,
+                    "seed": secrets.randbits(62) if seed is None else seed,
+                    "answers": [],
+                }
+            )
+        self.attempt = known[-1] + 1 if known else len(self._attempts)
+        self.confidence_here = confidence_at(self.confidence, self.attempt)
+        self.seed: int = self._attempts[self.attempt - 1]["seed"]
+        self._given: dict[str, tuple[str, str]] = {
+            one[0]: (one[1], one[2]) for one in self._attempts[self.attempt - 1]["answers"]
+        }
+        self._ids = listed_order(self.labels)
+        self._draws = Draws(len(self._ids), self.seed, self.attempt)
+        self._column_of_truth: dict[str, list[str]] = {}
+        if not known:
+            self.save()  # the order is fixed before the first check
+
+    def drawn(self, count: int) -> list[str]:
+        """Ids of the first draws."""
+        return [self._ids[place] for place in self._draws.first(count).tolist()]
+
+    @property
+    def checks(self) -> list[Check]:
+        """Answered draws, up to the first that is open."""
+        found = []
+        for number, item in enumerate(self.drawn(len(self._given)), 1):
+            if item not in self._given:
+                break
+            answer, when = self._given[item]
+            found.append(Check(number, item, self.labels[item], answer, 0, time=when))
+        return found
+
+    def open(self, count: int) -> list[str]:
+        """The next ids to be answered, in the order of the draws."""
+        drawn = self.drawn(len(self._given) + count)
+        return [item for item in drawn if item not in self._given][:count]
+
+    def shown(self, item: str) -> dict[str, str]:
+        """What whoever answers sees of an item: its row without the label.
+
+        Raises:
+            InputError: no such item.
+        """
+        if item not in self._row:
+            raise InputError(f"There is no item {cut(item)} in {self.path}.")
+        row = self._frame.iloc[self._row[item]]
+        return {
+            str(name): "" if value is None or value != value else str(value)
+            for name, value in row.items()
+            if name not in self._hidden
+        }
+
+    def answer(self, item: str, answer: str, *, save: bool = True) -> None:
+        """Record an answer; on disk before this returns.
+
+        Args:
+            item: its id.
+            answer: the class; "?" where nobody can tell.
+            save: False, where more follow and `save` is called at the end.
+
+        Raises:
+            InputError: no such item, or an answer that was given already and is another one.
+        """
+        if item not in self._row:
+            raise InputError(f"There is no item {cut(item)} in {self.path}.")
+        said = "" if answer == CANNOT_TELL else answer
+        before = self._given.get(item)
+        if before is not None and before[0] != said:
+            raise InputError(
+                f"Item {cut(item)} was answered as {cut(before[0])}; a check is not answered again."
+            )
+        if before is None:
+            self._given[item] = said, datetime.now(UTC).isoformat(timespec="seconds")
+            if save:
+                self.save()
+
+    def save(self) -> None:
+        """Write the audit where it is kept."""
+        answers = [[item, *given] for item, given in self._given.items()]
+        self._attempts[self.attempt - 1]["answers"] = answers
+        write_whole(
+            self.kept, json_text({"kind": "audit", "column": self.column, "attempts": self._attempts})
+        )
+
+    def truth(self, column: str, item: str) -> str:
+        """What another column says of an item, for a simulation.
+
+        Raises:
+            InputError: no such column, or nothing there.
+        """
+        if column not in self._column_of_truth:
+            self._column_of_truth[column] = column_of(self._frame, column, self.path)
+        return self._column_of_truth[column][self._row[item]] or CANNOT_TELL
+
+    def certificate(self, *, made: str = "") -> Certificate:
+        """What the answers certify now; `holds` says whether anything."""
+        return certificate_of(
+            self.labels,
+            {},
+            self.checks,
+            seed=self.seed,
+            error=self.error,
+            confidence=self.confidence,
+            sizes=(len(self.labels),),
+            attempt=self.attempt,
+            project=self.path.name,
+            of=f"column {self.column}",
+            made=made or datetime.now(UTC).isoformat(timespec="seconds"),
+            versions={"workbench": __version__},
+        )
+
+    def progress(self) -> tuple[int, int, float, int | None]:
+        """(checks, wrong ones, upper bound now, about how many to go or None)."""
+        wrong = self._wrong
+        bound = upper_bound(wrong, len(self.labels), self.confidence_here, [self.error])
+        return len(wrong), int(wrong.sum()), float(bound[-1]) if len(bound) else 1.0, self.to_go
+
+    @property
+    def to_go(self) -> int | None:
+        """About how many checks are to go; None where none would do at this rate."""
+        return checks_to_go(self._wrong, len(self.labels), self.error, self.confidence_here)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether more checks are likely to be wasted: mend labels, and audit again."""
+        wrong = self._wrong
+        return looks_broken(int(wrong.sum()), len(wrong), self.error) and self.to_go is None
+
+    @property
+    def decided(self) -> bool:
+        """Whether there is nothing more to ask: certified, hopeless, or all of them looked at."""
+        return self.to_go == 0 or self.hopeless or not self.open(1)
+
+    @property
+    def _wrong(self) -> Array:
+        return np.array([check.wrong for check in self.checks], dtype=bool)
+
+    def finished(self) -> list[Labelled]:
+        """Every label, the checked ones as they were answered."""
+        answers = {check.item: check.answer for check in self.checks}
+        return [
+            Labelled(item, answers[item] or label, "person")
+            if item in answers
+            else Labelled(item, label, "machine")
+            for item, label in self.labels.items()
+        ]
+
+    def list_of_checks(self, count: int) -> str:
+        """A CSV of the next checks, with a column to be filled in; it does not show the labels."""
+        items = self.open(count)
+        own = [name for name in self._frame.columns if name not in self._hidden and name != self._id]
+        rows = [[item, *(self.shown(item)[name] for name in own), ""] for item in items]
+        return csv_text(["id", *own, "answer"], rows)
+
+    def read_list(self, path: Path | str) -> int:
+        """Take the answers of a filled-in list; rows without an answer stay open.
+
+        Returns:
+            How many were new.
+
+        Raises:
+            InputError: no table with id and answer, an unknown item, or another answer than before.
+        """
+        frame = table_of(path)
+        before = len(self._given)
+        rows = zip(column_of(frame, "id", path), column_of(frame, "answer", path), strict=True)
+        known = dict(self._given)
+        try:
+            for item, answer in rows:
+                if answer.strip():
+                    self.answer(item, answer.strip(), save=False)
+        except InputError:
+            self._given = known
+            raise
+        self.save()
+        return len(self._given) - before
+
+    def _read(self) -> list[dict[str, Any]]:
+        if not self.kept.exists():
+            return []
+        document = parse_json(
+            FolderMembers(self.kept.parent).read(self.kept.name), str(self.kept), finite=True
+        )
+        checked(AuditDocument, document, str(self.kept), _ADVICE)
+        if document["column"] != self.column:
+            raise InputError(
+                f"{self.kept} is of column {cut(document['column'])}. "
+                "Name another file to keep this one in: --keep."
+            )
+        attempts: list[dict[str, Any]] = document["attempts"]
+        return attempts
+
+
+def _promise(attempt: Mapping[str, Any]) -> tuple[str, float, float]:
+    return attempt["labels_sha256"], attempt["error"], attempt["confidence"]
+
+
+def write_finished(audit: Audit, certificate: Certificate, folder: Path) -> list[Path]:
+    """Write the certificate and the labels it came with.
+
+    Args:
+        audit: of the column.
+        certificate: what it certifies.
+        folder: where to.
+
+    Returns:
+        The JSON, the page and the labels, CSV.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = audit.path.stem
+    rows = [[row.item, row.label, row.source] for row in audit.finished()]
+    written = [
+        (folder / f"{stem}.certificate.json", certificate.to_json()),
+        (folder / f"{stem}.certificate.html", certificate.to_html()),
+        (folder / f"{stem}.labels.csv", csv_text(["id", "label", "source"], rows)),
+    ]
+    for path, text in written:
+        write_whole(path, text)
+    return [path for path, _ in written]
