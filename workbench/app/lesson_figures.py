@@ -182,6 +182,31 @@ def rivals(made: Any, _values: Values) -> Drawn:
     return Drawn([Picture(fig, alt)], words, falls)
 
 
+def promises(made: Any, values: Values) -> Drawn:
+    """Shares of simulated projects that have made their promise, against checks."""
+    from workbench.figures.ranks import series
+
+    n = values["looked"]
+    fig = series(
+        {
+            "a fixed test, looked at after every answer": (made.checks, made.peeked),
+            "the same test, looked at once": (made.checks, made.once),
+            "betting, looked at after every answer": (made.checks, made.anytime),
+        },
+        x="Checks", y="Projects of 1,000 that promise at most 5 %", share=True, points=False,
+        marks={"looked until": n}, heights={"allowed if it is not so": 0.05},
+    )  # fmt: skip
+    at = n - 1
+    words = (
+        f"Where {percent(made.wrong)} of the labels are wrong, {1000 * made.peeked[at]:.0f} of 1,000 "
+        f"projects have promised at most 5 % by {n} checks if the fixed test is looked at after every "
+        f"answer, {1000 * made.once[at]:.0f} if it is looked at once, {1000 * made.anytime[at]:.0f} by "
+        f"betting. With nothing wrong the fixed test needs {made.rule} checks, betting {made.needed}."
+    )
+    alt = "The share of simulated projects that make their promise, against the number of checks"
+    return Drawn([Picture(fig, alt)], words, float(made.fooled))
+
+
 def gibbs(made: Any, _values: Values) -> Drawn:
     """Inference against Gibbs sampling, as far as it is finished."""
     exact, *others = made

@@ -24,12 +24,12 @@ def _records() -> dict[str, Any]:
     """The kinds of record a result is made of, by name."""
     from workbench.figures import records
     from workbench.metrics import ConfidenceHistogram, ReliabilityTable
-    from workbench.studies import lessons
+    from workbench.studies import lessons, promises
 
     kinds = (
         records.CalibrationReport, records.Scores, records.SweepCurve, ConfidenceHistogram, ReliabilityTable,
         lessons.Grid, lessons.Inducing, lessons.Measures, lessons.Looked, lessons.Rivals,
-        lessons.Outvoted,
+        lessons.Outvoted, promises.Promises,
     )  # fmt: skip
     return {kind.__name__: kind for kind in kinds}
 

@@ -24,6 +24,7 @@ from workbench.studies.calibration import (
     toy,
     trade_offs,
 )
+from workbench.studies.promises import promises as promises  # lessons find what computes them here
 
 SIZE = 90
 """Points along each side of a map."""
