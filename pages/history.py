@@ -423,8 +423,8 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
         st.markdown("Nobody differs on an item, or it is decided.")
         return
     st.markdown(
-        f"People differ on {plural(len(state.conflicts), 'item')}. The majority counts; of a tie nothing is "
-        "learnt."
+        f"People differ on {plural(len(state.conflicts), 'item')}. The majority counts; where they are even, "
+        "the model learns nothing from the item until somebody decides."
     )
     bar = st.container()
     items = picked(

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import current, desk, forms, frame, labelling_speed, login, oracle, widgets
+from workbench.app import asking, current, desk, forms, frame, labelling_speed, login, oracle, widgets
 from workbench.app.glossary import explain
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
@@ -44,17 +44,34 @@ def model_popover(session: Any) -> None:
 
     settings = session.settings
     shown = st.popover("Model and policy", icon=":material/tune:", key=MODEL, on_change="rerun")
-    with shown, st.form("model", border=False):
+    with shown:
         st.caption("A change is recorded, and the model is fitted anew; nothing labelled is touched.")
         models = forms.classifiers_for(session.pool.kind, len(session.classes))
         policies = [e.name for e in POLICIES.values() if e.kind == "policy" and not e.broken]
         now = str(settings["classifier"]), str(settings["policy"])
         models, policies = list(dict.fromkeys([now[0], *models])), list(dict.fromkeys([now[1], *policies]))
-        titles = {e.name: e.title for e in (*CLASSIFIERS.values(), *POLICIES.values())}
         keys = [f"{MODEL}-{kind}-{name}" for kind, name in zip(("model", "policy"), now, strict=True)]
-        st.selectbox("Classifier", models, format_func=lambda n: titles.get(n, n), key=keys[0])
-        st.selectbox("Policy", policies, format_func=lambda n: titles.get(n, n), key=keys[1])
-        st.form_submit_button("Change", on_click=change_model, args=(session, *keys))
+        given = (("Model", models, CLASSIFIERS), ("Policy", policies, POLICIES))
+        words = (
+            "Learns from your labels, in the background.",
+            "Decides which item you are asked about next.",
+        )
+        chosen = [
+            forms.choice(label, names, registry, key=key, first=first, help=help)
+            for (label, names, registry), key, first, help in zip(given, keys, now, words, strict=True)
+        ]
+        st.button(
+            "Change", key="change-model", type="primary", disabled=tuple(chosen) == now,
+            on_click=change_model, args=(session, *chosen),
+        )  # fmt: skip
+        model = session.model
+        sees = None if model is None else choice_of(model.estimator)
+        if sees is not None:
+            with st.expander("What the model chose for itself"):
+                st.caption(
+                    f"It sees {verbatim(sees)}. Chosen at {sees.labels:,} labels.",
+                    help=explain("loss on labels it had not seen"),
+                )
         if PROBLEM in st.session_state:
             st.error(verbatim(st.session_state.pop(PROBLEM)), icon=":material/error:")
 
@@ -62,7 +79,7 @@ def model_popover(session: Any) -> None:
 def change_model(session: Any, model: str, policy: str) -> None:
     """Go on with what was chosen, or say why not where it was chosen."""
     try:
-        session.change_model(classifier=st.session_state[model], policy=st.session_state[policy])
+        session.change_model(classifier=model, policy=policy)
     except InputError as error:
         st.session_state[PROBLEM] = str(error)
     else:
@@ -74,14 +91,13 @@ def progress_line(session: Any) -> None:
     learned = 0 if model is None else model.n_labelled
     given = len(state.training)
     waiting = len(state.trained_classes) < 2 and model is None
-    parts = [f"Model: **{plural(learned, 'label')}**, given: **{given:,}**"]
     if waiting:
-        parts.append(frame.first_fit(session))
+        parts = [frame.first_fit(session)]
     elif session.stale:
-        parts.append("refitting in the background")
-    if state.evaluation:
-        measured = labelling_speed.measured(state)
-        parts.append(f"evaluation set: {measured:,} of {len(state.evaluation):,} answered")
+        behind = f"**{learned:,}** of **{plural(given, 'label')}**"
+        parts = [f"The model has learnt from {behind}; a new fit is under way"]
+    else:
+        parts = [f"The model has learnt from **{'all ' if given > 1 else ''}{plural(learned, 'label')}**"]
     if model is not None and model.mean is not None and learned < 10:
         parts.append("beginning with a guess")
     came = taken_over(session)
@@ -91,12 +107,6 @@ def progress_line(session: Any) -> None:
     )
     if quiet:
         st.caption(verbatim(quiet))
-    choice = None if model is None else choice_of(model.estimator)
-    if choice is not None:
-        st.caption(
-            f"The model sees {verbatim(choice)}. Chosen at {choice.labels:,} labels.",
-            help=explain("loss on labels it had not seen"),
-        )
 
 
 def oracle_controls(session: Any) -> None:
@@ -254,6 +264,14 @@ def classes_dialog(session: Any) -> None:
             classes.ITEMS: st.column_config.NumberColumn(width="small"),
         },
     )
+    st.text_input(
+        "The question at the desk",
+        value=str(session.settings.get("question") or ""),
+        placeholder=asking.usual(session),
+        max_chars=200,
+        key="question-words",
+        help="Stands above every item. Empty: the one in grey.",
+    )
     for problem in st.session_state.pop("classes-problems", ()):
         st.error(verbatim(problem), icon=":material/error:")
     # the table tells of a change a moment after it was typed
@@ -261,6 +279,7 @@ def classes_dialog(session: Any) -> None:
     if unsaved:
         st.caption(f"{plural(unsaved, 'change')} not saved yet")
     if st.button("Save", type="primary", key="classes-save"):
+        session.change_question(st.session_state["question-words"])
         problems = classes.apply(session, shown, st.session_state["classes-editor"])
         st.session_state.pop("classes-editor", None)
         st.session_state.pop("classes-shown", None)

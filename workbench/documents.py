@@ -530,6 +530,12 @@ class Chosen(Payload):
     policy: Name
 
 
+class InWords(Payload):
+    """The question at the desk."""
+
+    question: Word
+
+
 class Guesses(Payload):
     """What fits start from."""
 
@@ -592,6 +598,7 @@ PAYLOADS: Mapping[str, type[BaseModel]] = {
     "round": Fit,
     "model-changed": Chosen,
     "guesses-changed": Guesses,
+    "question-changed": InWords,
     "checks-started": ChecksStarted,
     "certified": Certified,
 }

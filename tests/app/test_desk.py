@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.app.desks import desk_sync, fitted, operation
-from workbench.app import current
+from workbench.app import asking, current
 from workbench.app.desk import component
 from workbench.app.desk.routes import grid, keys, look
 from workbench.errors import InputError
@@ -187,3 +187,32 @@ def test_a_second_look_is_blind_and_a_flag_comes_with_the_card(flowers: Session)
     assert next(card for card in desk_sync(flowers)["queue"] if card["item"] == item)["flag"]
     desk_sync(flowers, operation("flag", item=item, on=False))
     assert item not in flowers.state.flagged
+
+
+def test_the_question_is_in_words_and_the_projects_own(flowers: Session) -> None:
+    assert asking.question(flowers) == "Which kind of iris is this?"
+    event = flowers.change_question("  Which  flower? ")
+    assert event is not None and flowers.change_question("Which flower?") is None
+    assert asking.question(flowers) == "Which flower?" and not flowers.stale
+    again = Session.open(flowers.id, annotator="bob")
+    assert asking.question(again) == "Which flower?"
+    with pytest.raises(InputError, match="200 can be shown"):
+        flowers.change_question("x" * 201)
+    flowers.change_question("")
+    assert asking.question(flowers) == "Which kind of iris is this?"
+
+
+def test_a_question_comes_from_the_target_of_a_table(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,income_band\n" + "\n".join(f"{i},{'low' if i % 2 else 'high'}" for i in range(20)))
+    made = Session.create(str(path), pool_options={"target": "income_band"})
+    assert asking.question(made) == "Which income band is this?"
+
+
+def test_a_card_brings_the_notes_on_its_item(flowers: Session) -> None:
+    first = desk_sync(flowers)["queue"][0]
+    assert first["notes"] == [] and first["flag"] is False
+    flowers.note(first["item"], "odd petals")
+    flowers.flag(first["item"])
+    again = next(c for c in desk_sync(flowers, want=8)["queue"] if c["item"] == first["item"])
+    assert again["notes"] == [["ann", "odd petals"]] and again["flag"] is True

@@ -57,8 +57,11 @@ def test_it_can_be_compared(project: Session) -> None:
 
 def test_the_desk_asks_by_it_and_says_why(project: Session) -> None:
     test = open_page("label", project.id)
-    policies = next(box for box in test.selectbox if box.label == "Policy")
-    assert policies.value == "nearness" and {"Nearness", "far-out"} <= set(policies.options)
+    policies = next(box for box in test.radio if box.label == "Policy")
+    assert policies.value == "nearness" and policies.options[0] == "Nearness"
+    policies.set_value("all").run()
+    every = next(box for box in test.selectbox if box.label == "Policy, all")
+    assert {"Nearness", "far-out"} <= set(every.options)
     ask = project.ask()[0]
     reason = seeing.why(project, ask)
     assert reason.words == POLICIES["nearness"].sentence(reason.utility) and reason.rank == 1

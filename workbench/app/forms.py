@@ -113,6 +113,45 @@ def suggestion(policies: Sequence[str]) -> tuple[int, str]:
     return policies.index(first) if first in policies else 0, words
 
 
+ALL = "all"
+
+
+def choice(label: str, names: Sequence[str], registry: Any, *, key: str, first: str, help: str) -> str:
+    """A classifier or policy: those recommended with a line each, and the rest under "all".
+
+    Args:
+        label: of the widget.
+        names: that can be chosen.
+        registry: of their entries.
+        key: of the widgets.
+        first: chosen at first.
+        help: what it decides.
+    """
+
+    def title(name: str) -> str:
+        return registry[name].title if name in registry else name
+
+    few = [name for name in names if name in registry and registry[name].advice]
+    few = few if first in few else [first, *few]
+    rest = [name for name in names if name not in few]
+    lines = [verbatim(registry[n].advice or registry[n].summary) if n in registry else "" for n in few]
+    chosen = st.radio(
+        label,
+        [*few, ALL] if rest else few,
+        index=few.index(first),
+        format_func=lambda name: f"All {len(names)} ..." if name == ALL else title(name),
+        captions=[*lines, ""] if rest else lines,
+        key=f"{key}-few",
+        help=help,
+    )
+    if chosen != ALL:
+        return str(chosen)
+    found = st.selectbox(f"{label}, all", names, index=names.index(first), format_func=title, key=key)
+    if found in registry:
+        st.caption(verbatim(registry[found].summary))
+    return str(found)
+
+
 def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = False) -> Settings:
     """Widgets for a project's settings.
 
@@ -133,30 +172,35 @@ def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = F
     left, right = st.columns(2)
     models = classifiers_for(kind, n_classes)
     with left:
-        classifier = st.selectbox(
+        classifier = choice(
             "Model",
             models,
-            format_func=lambda n: CLASSIFIERS[n].title,
+            CLASSIFIERS,
             key=f"{key}-model",
+            first=models[0],
             help="Learns from your labels after every answer, in the background.",
         )
     policies = policies_for(classifier)
     best, why = suggestion(policies)
     with right:
-        policy = st.selectbox(
+        policy = choice(
             "Policy",
             policies,
-            index=best,
-            format_func=lambda n: POLICIES[n].title,
+            POLICIES,
             key=f"{key}-policy-{classifier}",
+            first=policies[best],
             help="Decides which item you are asked about next.",
         )
-    st.caption(
-        f"{verbatim(CLASSIFIERS[classifier].summary)} · {verbatim(POLICIES[policy].summary)}"
-        + (f" · Suggested: {verbatim(why)}" if why else "")
-    )
     if POLICIES[policy].warning:
         st.warning(verbatim(POLICIES[policy].warning), icon=":material/warning:")
+    with st.expander("More settings", key=f"{key}-more"):
+        if why:
+            st.caption(f"Measured: {verbatim(why)}")
+        return _numbers(key, title, classifier, policy, measures)
+
+
+def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool) -> Settings:
+    """The settings that are good as they are."""
     numbers = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-numbers")
     seed = numbers.number_input(
         "Seed",
@@ -271,7 +315,7 @@ def start(
             pool,
             source=source,
             owner="" if person is None else person.key,
-            name=chosen.name,
+            name=_unused(chosen.name),
             pool_options=given,
             classifier=chosen.classifier,
             policy=chosen.policy,
@@ -299,6 +343,18 @@ def start(
     current.choose(made.id)
     then()
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
+
+
+def _unused(name: str | None) -> str | None:
+    """A project's name, with a number behind it where there is a project of that name."""
+    from workbench.app import sharing
+    from workbench.store import Store
+
+    if name is None:
+        return None
+    there = {record.name for record in sharing.visible(Store.open().projects())}
+    numbered = (f"{name[:75]} {n}" for n in range(2, len(there) + 3))
+    return name if name not in there else next(one for one in numbered if one not in there)
 
 
 def existing(source: Any, options: Mapping[str, Any]) -> str | None:

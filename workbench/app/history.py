@@ -34,6 +34,7 @@ _WORDS = {
     "requeued": "to be asked again",
     "model-changed": "model changed",
     "guesses-changed": "guesses changed",
+    "question-changed": "question changed",
     "checks-started": "checks started",
     "certified": "certified",
     "round": "fit",
@@ -93,6 +94,8 @@ def _change(event: Any, state: Any) -> str:
         return plural(len(payload["items"]), "item")
     if kind == "model-changed":
         return f"{classifier_title(str(payload['classifier']))}, {title_of(str(payload['policy']))}"
+    if kind == "question-changed":
+        return str(payload["question"]) or "as it came"
     if kind == "guesses-changed":
         used = [str(one["source"]) for one in payload["sources"] if one.get("on", True)]
         return ", ".join(used) or "none"

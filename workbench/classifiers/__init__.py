@@ -30,6 +30,7 @@ class ClassifierEntry(Entry):
         gradients: whether it is a function of pixels that an attacker can follow downhill.
         image_only: whether it needs images.
         binary_only: whether it refuses more than two classes.
+        advice: of those to begin with: when to take it, in a line for people.
     """
 
     source: str = ""
@@ -38,6 +39,7 @@ class ClassifierEntry(Entry):
     gradients: bool = False
     image_only: bool = False
     binary_only: bool = False
+    advice: str = ""
 
 
 _HERE = "workbench.classifiers"
@@ -69,6 +71,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             cost="about 10 ms a warm fit at 100 labels, a tenth of a second at 1,500; some ten times that in "
             "the rounds that choose its geometry (every ten labels; choice=fixed for none)",
             gradients=True,
+            advice="The one to begin with: few labels go far, and it says how sure it is.",
         ),
         ClassifierEntry(
             "bayesian-svm",
@@ -104,6 +107,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             source="Galy-Fajou et al. 2019",
             cost="15 to 40 closed-form sweeps",
             gradients=True,
+            advice="Slower, with honest chances where classes overlap.",
         ),
         ClassifierEntry(
             "logistic-softmax-gibbs",
@@ -191,6 +195,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
             source="scikit-learn",
             cost="milliseconds",
             has_latent=False,
+            advice="The quickest and simplest; to compare with.",
         ),
         ClassifierEntry(
             "gp-laplace",

@@ -39,6 +39,7 @@ class PolicyEntry(Entry):
         uses_utilities: a selector that spreads a policy's favourites; else it has its own criterion.
         shared_draws: its draws must be the same for every chunk of a pool.
         source: the paper.
+        advice: of those to begin with: when to take it, in a line for people.
     """
 
     needs: frozenset[Need] = frozenset()
@@ -57,6 +58,7 @@ class PolicyEntry(Entry):
     few: bool = False
     uses_utilities: bool = True
     source: str = ""
+    advice: str = ""
 
     @property
     def detects(self) -> bool:
@@ -136,6 +138,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             most=0.0,
             high="the two best classes are close",
             says="The scores of its two best classes are {1:.2f} apart: the nearer, the more it doubts.",
+            advice="The one to begin with: asks where two classes are close.",
         ),
         PolicyEntry(
             "margin-in-deviations",
@@ -223,6 +226,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             most="log C",
             high="the label would tell much about the latent functions",
             says="Its label would tell {0:.2f} nats about the model.",
+            advice="Asks what the model would learn most from.",
         ),
         PolicyEntry(
             "variance",
@@ -232,7 +236,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             needs=frozenset({"latent"}),
             least=0.0,
             high="the model has seen little like it",
-            says="The model has seen little like it: its latent variance is {0:.2f}.",
+            says="The model has seen little like it yet.",
         ),
         PolicyEntry(
             "random",
@@ -245,6 +249,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             measure=False,
             high="drawn at random",
             says="Drawn at random, as the random policy does.",
+            advice="Asks at random: to compare the others with.",
         ),
         PolicyEntry(
             "k-means",

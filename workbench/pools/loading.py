@@ -31,12 +31,14 @@ class PoolEntry(Entry):
         n_items: N (of the default options).
         n_features: D.
         n_classes: C.
+        question: what is asked about an item, in words.
     """
 
     kind: Kind = "table"
     n_items: int = 0
     n_features: int = 0
     n_classes: int = 0
+    question: str = ""
 
 
 POOLS: Registry[PoolEntry] = Registry(
@@ -51,6 +53,7 @@ POOLS: Registry[PoolEntry] = Registry(
             n_items=1797,
             n_features=64,
             n_classes=10,
+            question="Which digit is this?",
         ),
         PoolEntry(
             "wine",
@@ -60,6 +63,7 @@ POOLS: Registry[PoolEntry] = Registry(
             n_items=178,
             n_features=13,
             n_classes=3,
+            question="Which grower is this wine from?",
         ),
         PoolEntry(
             "iris",
@@ -69,6 +73,7 @@ POOLS: Registry[PoolEntry] = Registry(
             n_items=150,
             n_features=4,
             n_classes=3,
+            question="Which kind of iris is this?",
         ),
         PoolEntry(
             "breast-cancer",
@@ -78,6 +83,7 @@ POOLS: Registry[PoolEntry] = Registry(
             n_items=569,
             n_features=30,
             n_classes=2,
+            question="Is this tumour malignant or benign?",
         ),
         PoolEntry(
             "three-gaussians",
@@ -87,6 +93,7 @@ POOLS: Registry[PoolEntry] = Registry(
             n_items=2500,
             n_features=2,
             n_classes=3,
+            question="Which class does this point belong to?",
         ),
         PoolEntry(
             "overlapping",
@@ -96,6 +103,7 @@ POOLS: Registry[PoolEntry] = Registry(
             n_items=20_000,
             n_features=10,
             n_classes=4,
+            question="Which class does this point belong to?",
         ),
         PoolEntry(
             "poker",
@@ -105,6 +113,7 @@ POOLS: Registry[PoolEntry] = Registry(
             n_items=1_025_010,
             n_features=10,
             n_classes=10,
+            question="Which hand is this?",
         ),
     ],
 )

@@ -24,6 +24,7 @@ from workbench.store import Event, ProjectRecord, Store
 
 EVALUATION_SHARE = 0.1
 EARLY_SHARE = 0.25
+MOST_ASKED = 200  # characters of the question at the desk
 
 
 class Session(Finishing, Classes, Handing):
@@ -189,6 +190,25 @@ class Session(Finishing, Classes, Handing):
         Learner(self.pool, name, given, seed=int(now["seed"]), classes=self.classes)
         trust_typed(classifier or "", policy or "", dict(options or {}))
         return self._record(Event.model_changed(name, given, chooses))
+
+    def change_question(self, question: str) -> Event | None:
+        """Put the question at the desk in other words.
+
+        Args:
+            question: of 200 characters at most; "" for the one that the project comes with.
+
+        Returns:
+            The recorded event, or None when nothing changes.
+
+        Raises:
+            InputError: a longer one.
+        """
+        words = " ".join(question.split())
+        if len(words) > MOST_ASKED:
+            raise InputError(f"The question is {len(words)} characters long; {MOST_ASKED} can be shown.")
+        if words == str(self.settings.get("question") or ""):
+            return None
+        return self._record(Event.question_changed(words))
 
     def change_guesses(self, sources: Sequence[str | Mapping[str, Any]]) -> Event | None:
         """Start from these guesses and no others, from the next refit on.

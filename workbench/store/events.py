@@ -37,6 +37,7 @@ KINDS = (
     "round",
     "model-changed",
     "guesses-changed",
+    "question-changed",
     "checks-started",
     "certified",
 )
@@ -223,6 +224,11 @@ class Event:
     def released(cls, asks: Sequence[str]) -> Event:
         """Questions given back unanswered: their items are free for anybody."""
         return cls("released", {"asks": list(asks)})
+
+    @classmethod
+    def question_changed(cls, question: str) -> Event:
+        """The question at the desk, in words; "" for the one that the project comes with."""
+        return cls("question-changed", {"question": question})
 
     @classmethod
     def model_changed(cls, classifier: str, options: Mapping[str, Any], policy: str) -> Event:

@@ -209,6 +209,8 @@ class EventFold:
             known = ("classifier", "options", "policy")
             chosen = {name: event.payload[name] for name in known if name in event.payload}
             self._model = {**self._model, **chosen}
+        elif kind == "question-changed":
+            self._model = {**self._model, "question": str(event.payload["question"])}
         elif kind == "guesses-changed":
             self._model = {**self._model, "guesses": list(event.payload["sources"])}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.app import login
+from workbench.app.asking import question
 from workbench.app.current import PERSON_COOKIE
 from workbench.app.desk import tokens
 from workbench.app.desk.routes import BASE, class_keys
@@ -92,7 +93,7 @@ def mount(session: Session, on_renew: Callable[[], None] | None = None) -> Any:
         session: of the person who labels.
         on_renew: called when the token has run out; the script then runs and gives a new one.
     """
-    data = _common(session) | {"cookie": PERSON_COOKIE, "ahead": AHEAD}
+    data = _common(session) | {"cookie": PERSON_COOKIE, "ahead": AHEAD, "question": question(session)}
     return _registered("desk")(
         key=f"desk-{session.id}", data=data, on_renew_change=on_renew or (lambda: None)
     )

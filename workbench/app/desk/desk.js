@@ -27,6 +27,7 @@ class Desk extends Speaker {
     this.view = null; // an earlier answer that is looked at: its place in the trail
     this.trail = null;
     this.flags = new Map(); // item -> whether it is flagged, as far as this tab knows
+    this.remarks = new Map(); // item -> notes of this tab that its cards do not have yet
     this.plane = null; // the pool's points, where it has two features
     this.hidden = stored("desk-hide-guess") === "1";
     this.seeing = stored("desk-seeing") === "1";
@@ -51,6 +52,7 @@ class Desk extends Speaker {
       this.done.clear();
       this.awaited.clear();
       this.flags.clear();
+      this.remarks.clear();
       this.after.clear();
       this.faster = 0;
       this.reported = this.model = null;
@@ -60,6 +62,7 @@ class Desk extends Speaker {
       this.pump();
     }
     this.node.dataset.person = data.person;
+    this.question.textContent = data.question;
   }
 
   get card() {
@@ -79,20 +82,23 @@ class Desk extends Speaker {
 
   build() {
     this.head = make("div", { class: "head" });
+    this.question = make("span", { class: "question", role: "heading", "aria-level": "2" });
     this.title = make("span", { class: "title" });
+    this.marks = make("span", { class: "marks" }); // what is noted and flagged about the item
     this.badge = make("span", { class: "badge" });
-    this.head.append(this.title, this.badge, make("span", { class: "space" }), this.status, this.shelf);
+    this.head.append(this.question, make("span", { class: "space" }), this.status, this.shelf);
+    this.under = make("div", { class: "head under" }, this.title, this.badge, this.marks);
     this.stage = make("div", { class: "stage" });
     this.answers = make("div", { class: "answers" });
     this.box = make("input", {
       class: "search", type: "text", autocomplete: "off", spellcheck: false, "aria-label": "Search classes",
-      oninput: () => { this.search = this.box.value; this.drawAnswers(); },
+      oninput: () => { this.search = this.box.value; this.drawAnswers(); this.drawCommands(); },
       onkeydown: (event) => this.searchKey(event),
     });
     this.commands = make("div", { class: "commands" });
     this.aside = make("div", { class: "aside" });
     this.live = make("div", { class: "unseen", "aria-live": "polite" });
-    const left = make("div", { class: "left" }, this.head, this.stage, this.answers, this.commands, this.message);
+    const left = make("div", { class: "left" }, this.head, this.under, this.stage, this.answers, this.commands, this.message);
     this.node.append(left, this.aside, this.live);
   }
 
@@ -105,6 +111,7 @@ class Desk extends Speaker {
       this.prepare();
     }
     this.drawAnswers();
+    this.drawMarks();
     this.drawCommands();
     this.drawStatus();
   }
@@ -121,6 +128,7 @@ class Desk extends Speaker {
     if (!card) {
       this.title.textContent = "";
       this.badge.hidden = true;
+      this.marks.replaceChildren();
       const numbers = this.numbers;
       const done = numbers && numbers.left === 0;
       const words = !numbers ? "Getting the first items ..." : done ? "Nothing is left to ask." : "Getting the next item ...";
@@ -171,9 +179,25 @@ class Desk extends Speaker {
     this.later = false;
     this.drawAside();
     this.drawAnswers();
+    this.drawMarks();
     this.drawCommands();
     this.prepare();
     if (this.searching && this.here && !this.overlay) this.box.focus({ preventScroll: true });
+  }
+
+  // badges of what somebody noted or flagged about the item
+  drawMarks() {
+    const card = this.shown;
+    const notes = card ? this.notesOn(card) : [];
+    const n = notes.length;
+    this.marks.replaceChildren(
+      ...(card && this.isFlagged(card) ? [make("span", { class: "badge marked", textContent: "flagged" })] : []),
+      ...(n ? [make("button", { class: "badge marked", title: notes.map(([who, text]) => `${who}: ${text}`).join("\n"), onclick: () => this.note(), textContent: n === 1 ? "note" : `${n} notes` })] : []),
+    );
+  }
+
+  notesOn(card) {
+    return [...(card.notes || []), ...(this.remarks.get(card.item) || [])];
   }
 
   // what waits is drawn, and its pictures fetched and decoded, before it is needed
@@ -283,10 +307,10 @@ class Desk extends Speaker {
   drawAnswers() {
     const classes = this.data.classes;
     this.answers.classList.toggle("many", this.searching);
+    this.answers.style.setProperty("--word", longestWord(classes)); // elsewhere: so many that no word is cut
     if (!classes.length) {
       this.answers.replaceChildren(make("p", { class: "empty small", textContent: "There are no classes yet. Classes, at the top of the page, names them." }));
     } else if (!this.searching) {
-      this.answers.style.setProperty("--across", wide(classes));
       this.answers.style.setProperty("--narrow", narrow(classes));
       this.answers.replaceChildren(...classes.map((one) => this.answerButton(one, one.key)));
     } else {
@@ -322,7 +346,13 @@ class Desk extends Speaker {
       make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, make("kbd", { textContent: keyName(keys[name]) }));
     const card = this.shown;
     const flagged = card && this.isFlagged(card);
+    const guess = this.view === null && !this.hidden && card?.guess?.length ? card.guess[0][0] : "";
+    const takes = this.searching ? this.matches()[0]?.name || "" : guess;
+    const short = takes.length > 24 ? `${takes.slice(0, 23)}…` : takes;
+    const accept = one("accept", takes ? (this.searching && !guess ? `Take ${short}` : `Accept ${short}`) : "Accept", () => (this.searching ? this.pick(0) : this.accept()), takes ? `The label is ${takes}` : "The model has no guess for this item", !takes);
+    accept.classList.toggle("accepts", Boolean(takes));
     this.commands.replaceChildren(
+      accept,
       one("back", "Back", () => this.back(), "Look at my earlier answers, and change them", !this.history.length && !(this.numbers && this.numbers.undoable)),
       one("skip", "Skip", () => this.answer({ kind: "skip" }), "Set the item aside", !card || this.view !== null),
       one("unsure", "Unsure", () => this.answer({ kind: "unsure" }), "I cannot tell: keep the item, without a label", !card),
@@ -477,6 +507,7 @@ class Desk extends Speaker {
     this.send({ kind: "undo", target: last.op });
     this.undone.push(last);
     if (last.kind === "flag") this.flags.set(last.item, !last.on);
+    if (last.kind === "note") this.remarks.get(last.noted)?.pop();
     if (!last.card) {
       this.draw();
       this.say("Taken back.");
@@ -511,6 +542,7 @@ class Desk extends Speaker {
     const on = !this.isFlagged(card);
     this.flags.set(card.item, on);
     this.did(this.send({ kind: "flag", item: card.item, on }), { kind: "flag", item: card.item, on });
+    this.drawMarks();
     this.drawCommands();
   }
 
@@ -523,7 +555,13 @@ class Desk extends Speaker {
   }
 
   note() {
-    if (this.shown) this.noteOn(this.shown, (text, operation) => this.did(operation, { kind: "note" }));
+    const card = this.shown;
+    if (!card) return;
+    this.noteOn(card, (text, operation) => {
+      this.remarks.set(card.item, [...(this.remarks.get(card.item) || []), [this.data.person, text]]);
+      this.did(operation, { kind: "note", noted: card.item });
+      this.drawMarks();
+    }, this.notesOn(card));
   }
 
   // the card of keys; another key for a command is pressed after a click on the one it has

@@ -51,17 +51,14 @@ const untold = (id, classes) => {
   return tells ? parts.at(-1) : id;
 };
 
+// how many characters the longest part of a name has that need not be broken
+const longestWord = (classes) =>
+  Math.max(1, ...classes.flatMap((one) => one.name.split(/(?<=[_/.:-])|\s+/)).map((word) => word.length));
+
 // how many buttons stand side by side on a phone
 const narrow = (classes) => {
   const longest = Math.max(1, ...classes.map((one) => one.name.length));
   return longest <= 3 ? 5 : longest <= 9 ? 3 : 2;
-};
-
-// how many stand side by side elsewhere: so many that no word of a name need be cut
-const wide = (classes) => {
-  const words = classes.flatMap((one) => one.name.split(/(?<=[_/.:-])|\s+/));
-  const longest = Math.max(1, ...words.map((word) => word.length));
-  return Math.max(1, Math.min(classes.length, longest <= 7 ? 5 : longest <= 10 ? 4 : 3));
 };
 
 const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
@@ -369,14 +366,18 @@ class Speaker {
   }
 
   // a remark about an item
-  noteOn(card, kept) {
-    const area = make("textarea", { rows: 4, maxLength: 2000, "aria-label": "Note" });
+  noteOn(card, kept, before = []) {
+    const place = `desk-draft/${this.data.project}/${this.data.person}/${card.item}`;
+    const area = make("textarea", { rows: 4, maxLength: 2000, "aria-label": "Note", value: stored(place) || "" });
+    const there = before.length ? [make("ul", { class: "said notes" }, ...before.map(([who, text]) => make("li", {}, make("b", { textContent: `${who}: ` }), text)))] : [];
+    area.addEventListener("input", () => stored(place, area.value.trim() ? area.value : null));
     const keep = () => {
       const text = area.value.trim();
       if (text) {
         const operation = this.send({ kind: "note", item: card.item, text });
         kept?.(text, operation);
       }
+      stored(place, null);
       this.close();
     };
     area.addEventListener("keydown", (event) => {
@@ -384,7 +385,8 @@ class Speaker {
       if (event.key === "Escape") this.close();
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep();
     });
-    this.open(`Note on ${untold(card.id, this.data.classes)}`, area, make("button", { class: "command strong", onclick: keep }, "Keep", make("kbd", { textContent: "Ctrl+Enter" })));
+    const told = make("p", { class: "small", textContent: "Esc leaves a draft, which is here when you come back." });
+    this.open(`Note on ${untold(card.id, this.data.classes)}`, ...there, area, make("button", { class: "command strong", onclick: keep }, "Keep", make("kbd", { textContent: "Ctrl+Enter" })), told);
     area.focus();
   }
 

@@ -55,7 +55,7 @@ def read(file: File, options: TableOptions) -> RawTable:
         encoding=encoding,
         typed=True,
         uses={"text": ColumnUse.of("text", "text")},
-        notes=("Each line is an item (lines=False reads a table).",),
+        notes=("Each line is an item.",),
         locate=lambda row: f"line {at[row]}",
     )
 

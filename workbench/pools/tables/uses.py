@@ -67,7 +67,8 @@ class ColumnUse:
         use, empty = document.get("use"), document.get("empty") or ""
         form, decimal = document.get("format") or "", document.get("decimal") or ""
         if use not in USES:
-            raise InputError(f"columns: {cut(name)} cannot be {cut(use)}; it can be {', '.join(USES)}.")
+            given = "has no use yet" if use is None else f"cannot be {cut(use)}"
+            raise InputError(f"columns: {cut(name)} {given}; it can be {', '.join(USES)}.")
         if empty and empty not in EMPTY:
             raise InputError(
                 f"columns: empty cells of {cut(name)} cannot be {cut(empty)}; they can be {', '.join(EMPTY)}."

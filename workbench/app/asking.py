@@ -1,0 +1,39 @@
+"""The question at the desk, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+
+OF_KIND = {
+    "image": "What does this picture show?",
+    "text": "Which class does this text belong to?",
+    "table": "Which class does this row belong to?",
+}
+LONGEST = 30  # characters of a column's name that reads well in a question
+
+
+def question(session: Session) -> str:
+    """What is asked about each item: as the project says, else as its pool does, else from its target.
+
+    Args:
+        session: of the project.
+    """
+    return str(session.settings.get("question") or "") or usual(session)
+
+
+def usual(session: Session) -> str:
+    """The question that a project comes with."""
+    from workbench.pools import POOLS
+
+    pool = session.project.pool
+    name = str(pool["name"])
+    if name in POOLS and POOLS[name].question:
+        return POOLS[name].question
+    target = " ".join(str((pool.get("options") or {}).get("target") or "").replace("_", " ").split())
+    plain = target.lower() in ("", "label", "class", "target", "y")
+    if not plain and len(target) <= LONGEST and session.pool.kind != "image":
+        return f"Which {target} is this?"
+    return OF_KIND[session.pool.kind]
