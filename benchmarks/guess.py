@@ -78,10 +78,15 @@ def silent(pool: Pool) -> Guess:
     return Guess("none", np.zeros((len(pool), len(pool.classes))))
 
 
-def tables(quick: bool = False) -> None:
-    """Columns of tables: median over the sets of errors and of their ratios to no guess."""
+def tables(quick: bool = False, n_seeds: int = 3) -> None:
+    """Columns of tables: median over the sets of errors and of their ratios to no guess.
+
+    Args:
+        quick: fewer sets and arms.
+        n_seeds: runs of each.
+    """
     names = TABLES[:3] if quick else TABLES
-    seeds = range(1 if quick else 3)
+    seeds = range(1 if quick else n_seeds)
     arms: list[tuple[str, Any]] = [("none", None), *((f"right {q:.0%}", (q, "anywhere")) for q in RIGHT)]
     if not quick:
         arms += [(f"right {q:.0%}, errors in a third", (q, "third")) for q in RIGHT]
@@ -140,7 +145,11 @@ def main(arguments: list[str]) -> int:
     """Print both tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks guess", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer sets, arms and seeds")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each column of a table; 3")
+    parser.add_argument("--only", choices=("tables", "texts"), help="one of the two tables")
     options = parser.parse_args(arguments)
-    tables(options.quick)
-    texts(options.quick)
+    if options.only != "texts":
+        tables(options.quick, options.seeds)
+    if options.only != "tables":
+        texts(options.quick)
     return 0
