@@ -1,9 +1,12 @@
 """Whatever the bytes, a reader answers with a pool or with a sentence for people."""
 
 import io
+import traceback
 import zipfile
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -33,11 +36,34 @@ OPTIONS = st.fixed_dictionaries(
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+OURS = (TypeError, AttributeError, IndexError, KeyError, NameError, AssertionError, UnboundLocalError)
+"""What a reader that is right never raises by itself; a library may, over bytes that are damaged."""
+
+
+def explained(error: InputError) -> None:
+    """Fail where a sentence for people hides a mistake of ours."""
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        if isinstance(cause, OURS):
+            last = traceback.extract_tb(cause.__traceback__)[-1]
+            assert "workbench" not in Path(last.filename).parts, f"{cause!r} at {last.filename}:{last.lineno}"
+        cause = cause.__cause__ or cause.__context__
+
+
+def test_a_mistake_of_ours_is_no_sentence_for_people(monkeypatch):
+    code = compile("def raised(*_, **__): raise TypeError('a mistake')", "/x/workbench/pools/y.py", "exec")
+    exec(code, space := {})  # as if it stood in the package
+    monkeypatch.setattr("workbench.pools.tables.examination.read_texts", space["raised"])
+    with pytest.raises(AssertionError, match="a mistake"):
+        opens_or_explains(b"id,x,y\n1,2,a\n2,3,b\n3,4,a\n", "t.csv", target="y")
+
+
 def opens_or_explains(data: bytes, name: str, **options) -> None:
     try:
         pool = load_pool(data, file_name=name, **options)
     except InputError as error:
         assert len(str(error)) > 20
+        explained(error)
         return
     assert len(pool) >= 2 and np.isfinite(np.asarray(pool.features)).all()
     assert len(pool.items.ids) == len(pool.fingerprints) == len(pool)

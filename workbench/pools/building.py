@@ -97,6 +97,8 @@ def image_pool(
     test: TestSplit | None = None,
     features: str = "pixels",
     n_components: int = 50,
+    resized: bool = False,
+    mode: str | None = None,
     title: str = "",
     notes: tuple[str, ...] = (),
 ) -> Pool:
@@ -114,6 +116,8 @@ def image_pool(
             "embeddings:FILE" (the pool then has none yet: `load_pool` reads them), or the path of a saved
             `NetworkFeatureMap` (.json).
         n_components: of "pca".
+        resized: whether the images were brought to their size, as new ones then are.
+        mode: "grey" or "colour" that they were brought to.
         title: one line.
         notes: what was done on the way.
 
@@ -167,7 +171,7 @@ def image_pool(
             f"Images of {size_text(shape)} have {int(np.prod(shape)):,} features; the limit is "
             f"{MAX_IMAGE_FEATURES:,}. Make them smaller, with resize= for a zip or a folder."
         )
-    feature_map = ImageFeatureMap(shape, white)
+    feature_map = ImageFeatureMap(shape, white, resized=resized, mode=mode)
     if features == "pca":
         feature_map = _pca_map(images, feature_map, n_components)
         notes = (*notes, f"Features are the first {n_components} principal components of the pixels.")
@@ -291,6 +295,4 @@ def _pca_map(images: Array, pixels: ImageFeatureMap, n_components: int) -> Image
     if len(rows) > n_rows:
         rows = np.sort(np.random.default_rng([0, 0, 0x9CA]).choice(rows, n_rows, replace=False))
     axes = principal_axes(pixels.transform(images[rows]), n_components)
-    return ImageFeatureMap(
-        pixels.shape, pixels.white, axes.mean.astype(np.float32), axes.axes.astype(np.float32)
-    )
+    return replace(pixels, mean=axes.mean.astype(np.float32), axes=axes.axes.astype(np.float32))

@@ -82,13 +82,14 @@ def decode_image(
             image = ImageOps.exif_transpose(image)
             if image.size != before:
                 width, height = height, width
-        if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        if image.mode.startswith(("I", "F")):
+            image = Image.fromarray(_eight_bits(np.asarray(image), label, image.info.get("transparency")))
+        elif image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+            was_grey = image.mode in ("1", "L", "LA")
             image = image.convert("RGBA")
             image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-            image = image.convert("RGB" if picture.mode != "LA" else "L")
-        grey = image.mode in ("1", "L") or image.mode.startswith(("I", "F"))
-        if image.mode.startswith("I"):  # 16 bits: keep the upper eight
-            image = Image.fromarray((np.asarray(image, dtype=np.int64) >> 8).clip(0, 255).astype(np.uint8))
+            image = image.convert("L" if was_grey else "RGB")
+        grey = image.mode in ("1", "L")
         image = image.convert("L" if mode == "grey" or (mode is None and grey) else "RGB")
         if side is not None:
             size = shrunk(height, width, side)
@@ -97,6 +98,33 @@ def decode_image(
         elif size is not None and image.size != (size[1], size[0]):
             image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
         return np.asarray(image, dtype=np.uint8)
+
+
+def _eight_bits(values: Array, label: str, transparent: Any = None) -> Array:
+    """[H, W] numbers of more than eight bits, or fractions, as uint8.
+
+    Whole numbers have as many bits as the largest one needs: 8, 12 (microscopes, X-rays), 16 or more; the
+    upper eight are kept.
+
+    Raises:
+        InputError: numbers below 0, or fractions beyond 0 to 255.
+    """
+    low, high = float(np.min(values)), float(np.max(values))
+    fractions = values.dtype.kind == "f"
+    if not (low >= 0 and np.isfinite(high)) or (fractions and high > 255):
+        raise InputError(
+            f"{label} has pixels from {low:g} to {high:g}; bring them to whole numbers from 0 on, or to "
+            "fractions from 0 to 1."
+        )
+    if fractions:
+        eight = np.rint(values * (255.0 if high <= 1 else 1.0)).astype(np.uint8)
+    else:
+        bits = int(high).bit_length()
+        bits = next((depth for depth in (8, 12, 16) if bits <= depth), bits)
+        eight = (values.astype(np.int64) >> (bits - 8)).astype(np.uint8)
+    if isinstance(transparent, int):
+        eight = np.where(values == transparent, np.uint8(255), eight)
+    return eight
 
 
 def _reduced(picture: Any, side: int) -> Any:
@@ -147,6 +175,24 @@ def opened(data: bytes, label: str) -> Any:
         return Image.open(io.BytesIO(data), formats=_PILLOW_FORMATS)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise InputError(f"{label} is too large to open: {error}") from error
+
+
+def is_image(data: bytes) -> bool:
+    """Whether the first bytes of a file are those of an image that can be read."""
+    try:
+        with opened(data, "it"):
+            return True
+    except (InputError, OSError, ValueError, SyntaxError):
+        return False
+
+
+def n_frames(data: bytes) -> int:
+    """Pages or frames of an image file, of which the first is the item; 1 where they cannot be counted."""
+    try:
+        with opened(data, "it") as picture:
+            return int(getattr(picture, "n_frames", 1))
+    except (InputError, OSError, ValueError, SyntaxError, EOFError):
+        return 1
 
 
 def stack_images(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.encoders import ENCODERS, is_encoder, open_encoder
+from workbench.pools.encoders import ENCODERS, is_encoder, open_encoder, weights_of
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.encoded import EncoderFeatureMap, JoinedFeatureMap, joined
 from workbench.pools.features.vectors import PREFIX, VectorFeatureMap
@@ -86,6 +87,8 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
     column = str(getattr(pool.feature_map, "column", "text"))
 
     encode = open_encoder(features, pool.kind)
+    own_code = ":" in features and not any(features.startswith(name) for name in ENCODERS)
+    weights = "" if own_code else weights_of(features, pool.kind, encode)
 
     def read(places: Sequence[int]) -> Array:
         shown = [pool.items.show(int(i)) for i in places]
@@ -100,7 +103,7 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
             f"The encoder {cut(features)}",
         )
         inner = VectorFeatureMap.of(vectors, features)
-        return EncoderFeatureMap(features, pool.kind, column, inner), inner.transform(vectors)
+        return EncoderFeatureMap(features, pool.kind, column, inner, weights), inner.transform(vectors)
 
     def replay(made: FeatureMap, places: Ints) -> Array:
         assert isinstance(made, EncoderFeatureMap)
@@ -113,15 +116,22 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
         )
         return made.vectors.transform(vectors)
 
-    if ":" in features and not any(features.startswith(name) for name in ENCODERS):
+    if own_code:
         feature_map, found = learn(WorkCache())  # a function of somebody's own may change
     else:
         feature_map, found = cached_features(
-            "encoder", pool.fingerprints, (features, pool.kind, column), learn, replay, encoder=features
+            "encoder",
+            pool.fingerprints,
+            (weights, pool.kind, column),
+            learn,
+            replay,
+            encoder=features,
+            weights=weights,
         )
         assert isinstance(feature_map, EncoderFeatureMap)
         feature_map = replace(feature_map, encoder=features)  # as the person named it, not as a file did
-    salt = np.full(len(pool), np.uint64(int.from_bytes(features.encode()[:8].ljust(8, b"\0"), "little")))
+    name = sha256(features.encode()).digest()  # of the whole of it: many encoders begin alike
+    salt = np.full(len(pool), np.uint64(int.from_bytes(name[:8], "little")))
     return replace(
         pool,
         features=found,

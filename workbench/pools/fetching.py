@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
+from time import monotonic
 from urllib.parse import urljoin, urlsplit
 
 from workbench.errors import InputError
+from workbench.pools.decoding import is_image
 from workbench.reading import cut, reason
 from workbench.writing import write_whole
 
@@ -22,6 +24,7 @@ MAX_FETCHED = 10_000
 MAX_PICTURE = 25 << 20
 MAX_TOGETHER = 2 << 30
 SECONDS = 15.0
+_LONGEST = 120.0  # seconds of one picture
 _REDIRECTS = 3
 _THREADS = 8
 _BLOCK = 1 << 16
@@ -115,11 +118,18 @@ def _fetched(address: str) -> bytes:
                 continue
             if answer.status != 200:
                 raise InputError(f"the server says {answer.status} {answer.reason}")
+            promised, ends = answer.length, monotonic() + _LONGEST
             data = bytearray()
             while block := answer.read(_BLOCK):
                 data += block
                 if len(data) > MAX_PICTURE:
                     raise InputError(f"it has more than {MAX_PICTURE >> 20} MB")
+                if monotonic() > ends:
+                    raise InputError(f"it did not come within {_LONGEST:.0f} seconds")
+            if promised is not None and len(data) < promised:
+                raise InputError(f"it broke off after {len(data):,} of {promised:,} bytes")
+            if not is_image(bytes(data)):
+                raise InputError("what came is no image")
             return bytes(data)
         finally:
             connection.close()

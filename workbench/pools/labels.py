@@ -7,7 +7,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
-from workbench.reading import cut
+from workbench.reading import cut, listed
 
 UNLABELLED = ("", "nan", "NaN", "None", "null", "<NA>", "NaT")
 """Texts that stand for "no label" in an array of labels, unless a class is called so."""
@@ -55,7 +55,8 @@ def codes_of(
     else:
         texts = [plain_text(v.decode() if isinstance(v, bytes) else v) for v in values.tolist()]
         marks = set(UNLABELLED) - set(classes or ())
-        if minus_one and classes is None and y.dtype.kind in "if" and set(texts) - marks != {"-1", "1"}:
+        means_none = set(texts) - marks != {"-1", "1"} if classes is None else "-1" not in classes
+        if minus_one and y.dtype.kind in "if" and means_none:
             marks.add("-1")
         if y.dtype.kind == "f" and np.isinf(values).any():
             at = int(np.isinf(values).argmax())
@@ -80,16 +81,30 @@ def codes_of(
 
 
 def _as_codes(values: Array, classes: tuple[str, ...]) -> Ints | None:
-    """Distinct labels as codes, where they are whole numbers (NaN is none) that name no class themselves."""
-    if values.dtype.kind in "iub":
-        if values.dtype == np.uint64 and len(values) and values[-1] > np.uint64(2**62):
-            return np.minimum(values, np.uint64(2**62)).astype(np.int64)
-        return values.astype(np.int64)
-    if values.dtype.kind != "f":
+    """Distinct labels as codes, where they are whole numbers (NaN is none) that name no class themselves.
+
+    Raises:
+        InputError: they could be names and codes alike, and mean other classes then.
+    """
+    if values.dtype.kind not in "iubf":
         return None
-    known = values[~np.isnan(values)]
-    if not (np.isfinite(known) & (known == np.rint(known)) & (np.abs(known) < 2**53)).all():
+    known = values if values.dtype.kind != "f" else values[~np.isnan(values)]
+    if (
+        known.dtype.kind == "f"
+        and not (np.isfinite(known) & (known == np.rint(known)) & (np.abs(known) < 2**53)).all()
+    ):
         return None
-    if all(plain_text(value) in classes for value in known.tolist()):
+    # -1 is no label, so it says nothing of the others
+    labels = [value for value in known.tolist() if value != -1 or "-1" in classes]
+    names = [plain_text(int(value)) for value in labels]
+    if names and all(name in classes for name in names):
+        other = [classes[int(v)] if 0 <= v < len(classes) else None for v in labels]
+        if None not in other and other != names:
+            raise InputError(
+                f"The labels {listed(names, 4, quote=False)} are names of classes and could be codes from 0 "
+                "on as well, which are other classes. Write names as texts, or leave the list of classes out."
+            )
         return None
-    return np.where(np.isnan(values), -1, values).astype(np.int64)
+    if values.dtype == np.uint64 and len(values) and values[-1] > np.uint64(2**62):
+        return np.minimum(values, np.uint64(2**62)).astype(np.int64)
+    return (np.where(np.isnan(values), -1, values) if values.dtype.kind == "f" else values).astype(np.int64)

@@ -13,14 +13,21 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import shapes_pool
-from workbench.pools.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, decode_image, opened, stack_images
+from workbench.pools.decoding import (
+    MAX_NUMBERS,
+    MAX_PHOTO_PIXELS,
+    decode_image,
+    n_frames,
+    opened,
+    stack_images,
+)
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap
 from workbench.pools.features.vectors import is_vectors, without_features
 from workbench.pools.items import plain
 from workbench.pools.pool import FeatureMap, Pool, Shown
 from workbench.progress import part, tell
-from workbench.reading import cut, reading
+from workbench.reading import cut, listed, reading
 
 MAX_PHOTO_BYTES = 64 << 30
 """Most bytes of the files of photos that are read one at a time."""
@@ -53,12 +60,16 @@ class Photos(Sequence[Array]):
         paths: [N] theirs inside it.
         max_pixels: most pixels of one.
         side: longest side to bring each to; None keeps them as they are.
+        shape: (height, width) to bring each to; None keeps them as they are.
+        mode: "grey" or "colour" to bring each to; None keeps what it is.
     """
 
     folder: PhotoSource
     paths: Sequence[str]
     max_pixels: int = MAX_PHOTO_PIXELS
     side: int | None = None
+    shape: tuple[int, int] | None = None
+    mode: str | None = None
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -69,7 +80,7 @@ class Photos(Sequence[Array]):
         path = self.paths[index]
         label = f"{self.folder.label}: {cut(path)}"
         data = self.folder.read(path)
-        return decode_image(data, label, max_pixels=self.max_pixels, side=self.side, upright=True)
+        return decode_image(data, label, self.shape, self.mode, self.max_pixels, self.side, upright=True)
 
     def size(self, index: int) -> tuple[int, int]:
         """Width and height of an image as it lies in its file, from its head alone."""
@@ -85,6 +96,10 @@ class Photos(Sequence[Array]):
     def small(self, side: int) -> Photos:
         """The same images, brought to `side` pixels on their longest side as they are decoded."""
         return replace(self, side=side)
+
+    def brought(self, shape: tuple[int, int] | None, mode: str | None) -> Photos:
+        """The same images of one size and mode, as a pool of pixels brought its own."""
+        return replace(self, shape=shape, mode=mode)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """All of them [N, H, W(, 3)].
@@ -127,12 +142,14 @@ class PhotosRead(NamedTuple):
         dropped: positions of the others.
         copies: a small copy of each that was kept.
         words: [n] uint64, their fingerprints.
+        paged: positions of those kept that hold further pages or frames.
     """
 
     kept: list[int]
     dropped: list[int]
     copies: Copies
     words: Array
+    paged: list[int] = []  # noqa: RUF012 - a tuple's default
 
 
 class Copies(Sequence[Array]):
@@ -167,6 +184,19 @@ class Copies(Sequence[Array]):
         return np.frombuffer(self._file.read(int(np.prod(shape))), np.uint8).reshape(shape)
 
 
+def may_have_pages(path: str) -> bool:
+    """Whether a file of this name may hold several pages or frames."""
+    return path.lower().endswith((".tif", ".tiff", ".gif", ".webp"))
+
+
+def paged_note(paths: Sequence[str]) -> str:
+    """What to say about files of which the first page or frame is the item."""
+    of = "file of several pages or frames: its first one is" if len(paths) == 1 else (
+        "files of several pages or frames: the first one of each is"
+    )  # fmt: skip
+    return f"{len(paths):,} {of} the item, the others are left out: {listed(paths, 3)}."
+
+
 def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pixels: int) -> PhotosRead:
     """Look at photos one at a time.
 
@@ -184,6 +214,7 @@ def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pix
     """
     kept: list[int] = []
     dropped: list[int] = []
+    paged: list[int] = []
     copies = Copies()
     words: list[int] = []
     for i, path in enumerate(paths):
@@ -199,9 +230,11 @@ def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pix
             dropped.append(i)
             continue
         kept.append(i)
+        if may_have_pages(path) and n_frames(data) > 1:
+            paged.append(i)
         copies.append(copy)
         words.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
-    return PhotosRead(kept, dropped, copies, np.array(words, dtype=np.uint64))
+    return PhotosRead(kept, dropped, copies, np.array(words, dtype=np.uint64), paged)
 
 
 def photo_pool(

@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.pools.features import feature_map_from_json
-from workbench.pools.items import ImageItems, RowItems, TextItems
+from workbench.pools.features.encoded import other_encoder
+from workbench.pools.features.table import TableFeatureMap
+from workbench.pools.items import ArrayItems, ImageItems, RowItems, TextItems
 from workbench.pools.photos import PhotoItems
 from workbench.pools.pool import Pool
 
-LEARNT = ("text", "pieces", "shapes", "image", "mixed")
-"""Kinds of maps that depend on all items of a pool, and so would change when it grows."""
+LEARNT = ("text", "pieces", "shapes", "image", "mixed", "table")
+"""Kinds of maps that depend on all items of a pool, and so would change when it grows. Those of vectors, of
+encoders and joined ones are taken up while a pool is loaded (`workbench.pools.features.cache.saved_map`)."""
 
 
 def with_saved_map(pool: Pool, document: Mapping[str, Any]) -> Pool:
@@ -23,12 +26,14 @@ def with_saved_map(pool: Pool, document: Mapping[str, Any]) -> Pool:
         document: of the feature map saved with the project.
 
     Returns:
-        The pool itself where the maps agree or are not learnt from the items.
+        The pool itself where the maps agree or are not learnt from the items. A cell that a saved map of
+        a table never met (a new category) is none of those it knows, and the pool's notes say so.
 
     Raises:
-        InputError: a damaged map.
+        InputError: a damaged map, or an encoder that is another one under its name.
     """
     own = pool.feature_map.to_json()
+    _refuse_other_encoders(own, document)
     if document.get("kind") not in LEARNT or own.get("kind") != document["kind"] or own == document:
         return pool
     items = pool.items
@@ -40,7 +45,24 @@ def with_saved_map(pool: Pool, document: Mapping[str, Any]) -> Pool:
         rows = items.images
     elif isinstance(items, RowItems):
         rows = items.cells
+    elif isinstance(items, ArrayItems):
+        rows = items.values
     else:
         return pool
     feature_map = feature_map_from_json(dict(document))
-    return replace(pool, feature_map=feature_map, features=feature_map.transform(rows))
+    if not isinstance(feature_map, TableFeatureMap):
+        return replace(pool, feature_map=feature_map, features=feature_map.transform(rows))
+    features, unmet = feature_map.transform_known(rows)
+    notes = tuple(
+        f"{n:,} new {'cell' if n == 1 else 'cells'} of {name!r} hold what the project never met and count as "
+        "none of its categories."
+        for name, n in unmet.items()
+    )
+    return replace(pool, feature_map=feature_map, features=features, notes=(*pool.notes, *notes))
+
+
+def _refuse_other_encoders(own: Mapping[str, Any], document: Mapping[str, Any]) -> None:
+    for one, other in zip(own.get("parts", [own]), document.get("parts", [document]), strict=False):
+        same = one.get("kind") == other.get("kind") == "encoder" and one["encoder"] == other.get("encoder")
+        if same and one["weights"] != other.get("weights"):
+            raise other_encoder(one["encoder"])

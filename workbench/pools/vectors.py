@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
+from workbench.pools.features.cache import saved_of
 from workbench.pools.features.vectors import PREFIX, VectorFeatureMap
 from workbench.pools.fingerprints import fingerprint_rows, fingerprint_words
 from workbench.pools.formats.arrays import NpzFile, read_npy
@@ -38,7 +39,11 @@ def with_vectors(pool: Pool, features: str) -> Pool:
         InputError: vectors that are missing, of another length, not finite, or of an id met twice.
     """
     vectors, notes = vectors_for(features, pool.items.ids)
-    feature_map = with_classes(VectorFeatureMap.of(vectors, features.removeprefix(PREFIX)), features)
+    source = features.removeprefix(PREFIX)
+    # a file that grew would teach another centre and other axes
+    feature_map = saved_of("vectors", source=source)
+    if feature_map is None:
+        feature_map = with_classes(VectorFeatureMap.of(vectors, source), features)
     found = feature_map.transform(vectors)
     return replace(
         pool,

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -71,6 +74,7 @@ ENCODERS: Mapping[str, EncoderEntry] = {
         ),
     )
 }  # fmt: skip
+_TEXT = "What tells one encoder from another of the same name?"
 _CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -133,6 +137,37 @@ def open_encoder(features: str, kind: str) -> Encode:
     else:
         encode = load_own(vouched(features, "The pool's options"), "encoder")
     return _checked(encode, features)
+
+
+def weights_of(features: str, kind: str, encode: Encode) -> str:
+    """What tells an encoder from another of the same name: its file, its package's version, what it says.
+
+    Args:
+        features: as of `open_encoder`.
+        kind: of the items.
+        encode: the function that encodes.
+
+    Returns:
+        A digest; the same name with another file, another version or other weights has another one.
+    """
+    digest = sha256()
+    entry = _entry(features)
+    if entry is None and Path(features).expanduser().is_file():
+        digest.update(Path(features).expanduser().read_bytes())
+        return digest.hexdigest()[:32]
+    if entry is not None:
+        with suppress(PackageNotFoundError):
+            digest.update(version(entry.package.split("[")[0]).encode())
+    # weights in a folder or in a library's cache have no version: two numbers of three digits tell them
+    probe = (
+        _TEXT
+        if kind == "text"
+        else np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3)
+    )
+    vector = np.asarray(encode([probe]))[0].astype(np.float64)
+    said = (vector.size, float(np.abs(vector).sum()), float(vector @ np.cos(np.arange(vector.size))))
+    digest.update(" ".join(f"{number:.3g}" for number in said).encode())
+    return digest.hexdigest()[:32]
 
 
 def of_document(name: str) -> str:

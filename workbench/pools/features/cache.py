@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ WORTH = 500
 """Items from which on learning takes longer than reading."""
 MAX_BYTES = 2 << 30
 _MAPPED = 32 << 20  # bytes of features from which on they stay on disk and are read where they are looked at
+_BLOCK = 1 << 20
+_POLL = 0.1  # seconds
 _FLUSH = 1.0  # seconds of work that a stop may cost
 _SAVED: ContextVar[Mapping[str, Any] | None] = ContextVar("saved map", default=None)
 
@@ -110,22 +113,26 @@ class WorkCache:
         if self._place is None:
             return None, 0
         try:
-            done = int(json.loads((self._place / f"{name}.json").read_text(encoding="utf-8")))
-            values = np.load(self._place / f"{name}.npy", mmap_mode="r+", allow_pickle=False)
-        except (OSError, ValueError, TypeError):
+            document = json.loads((self._place / f"{name}.json").read_text(encoding="utf-8"))
+            done, file = int(document["done"]), str(document["file"])
+            if Path(file).name != file:
+                return None, 0
+            values = np.load(self._place / file, mmap_mode="r+", allow_pickle=False)
+        except (OSError, ValueError, TypeError, KeyError):
             return None, 0
         sound = values.ndim == 2 and len(values) == n and 0 <= done <= n and values.dtype == np.float32
         return (values, done) if sound else (None, 0)
 
     def _new(self, name: str, shape: tuple[int, int]) -> Array:
+        """Room for rows, in a file of its own: one that somebody else has mapped is never cut short."""
         if self._place is not None:
+            path = self._place / f"{name}-{secrets.token_hex(4)}.npy"
             try:
                 self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
-                (self._place / f"{name}.json").unlink(missing_ok=True)
-                path = self._place / f"{name}.npy"
-                return np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+                return _with_room(path, shape)
             except OSError:
-                pass
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
         return np.empty(shape, np.float32)
 
     def _put_down(self, name: str, values: Array, done: int) -> None:
@@ -133,7 +140,8 @@ class WorkCache:
             return
         try:
             values.flush()
-            write_whole(self._place / f"{name}.json", json.dumps(done), synced=False)
+            document = json.dumps({"file": Path(str(values.filename)).name, "done": done})
+            write_whole(self._place / f"{name}.json", document, synced=False)
         except OSError:  # a full disk, or somebody else has finished the same work and put it away
             return
 
@@ -141,6 +149,58 @@ class WorkCache:
         """The work is finished and kept elsewhere."""
         if self._place is not None:
             shutil.rmtree(self._place, ignore_errors=True)
+
+
+def _with_room(path: Path, shape: tuple[int, int]) -> Array:
+    """A mapped array in a new file whose every page is on the disk: a write to any other ends the process.
+
+    Raises:
+        OSError: the disk has no room for it.
+    """
+    with path.open("xb") as file:
+        np.lib.format.write_array_header_2_0(
+            file,
+            {
+                "descr": np.lib.format.dtype_to_descr(np.dtype(np.float32)),
+                "fortran_order": False,
+                "shape": shape,
+            },
+        )
+        start, size = file.tell(), 4 * shape[0] * shape[1]
+        if hasattr(os, "posix_fallocate"):
+            file.flush()
+            os.posix_fallocate(file.fileno(), 0, start + size)
+        else:
+            for at in range(0, size, _BLOCK):
+                file.write(bytes(min(_BLOCK, size - at)))
+    return np.load(path, mmap_mode="r+", allow_pickle=False)
+
+
+@contextmanager
+def _one_writer(place: Path) -> Iterator[None]:
+    """A block that one thread of one program is in for a place; the others wait, and can be stopped there."""
+    try:
+        import fcntl
+
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = place.with_name(place.name + ".lock")
+        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except (ImportError, OSError):  # nothing can be kept there, or the system cannot lock
+        yield
+        return
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                tell(0.0, "Waiting for the same features, which are being learnt already")
+                sleep(_POLL)
+        yield
+    finally:
+        with suppress(OSError):  # two that learn at once for that write files of their own
+            path.unlink()
+        os.close(handle)
 
 
 @contextmanager
@@ -157,6 +217,19 @@ def saved_map(document: Mapping[str, Any]) -> Iterator[None]:
         yield
     finally:
         _SAVED.reset(token)
+
+
+def saved_of(kind: str, **fixed: Any) -> FeatureMap | None:
+    """The map of this kind within `saved_map`, or the part of a joined one; None where there is none.
+
+    Args:
+        kind: of the map.
+        fixed: what its document must say.
+    """
+    from workbench.pools.features import feature_map_from_json
+
+    document = _saved(_SAVED.get(), kind, fixed)
+    return None if document is None else feature_map_from_json(document)
 
 
 def cached_features(
@@ -190,11 +263,15 @@ def cached_features(
     digest.update(_octets(fingerprints))
     place = _folder() / f"{kind}-{digest.hexdigest()[:32]}"
     found = _read(place, len(fingerprints))
-    if found is None:
-        cache = WorkCache(place.with_name(place.name + ".part"))
-        found = learn(cache)
-        _write(place, *found, fingerprints)
-        cache.done()
+    if found is not None:
+        return found
+    with _one_writer(place):
+        found = _read(place, len(fingerprints))  # somebody else may have learnt them in the meantime
+        if found is None:
+            cache = WorkCache(place.with_name(place.name + ".part"))
+            found = learn(cache)
+            _write(place, *found, fingerprints)
+            cache.done()
     return found
 
 
@@ -222,17 +299,13 @@ def kept_arrays(kind: str, key: Any, make: Callable[[], dict[str, Array]]) -> di
     except (OSError, ValueError, TypeError):  # not there, damaged, or of another version
         pass
     made = make()
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = Path(tempfile.mkdtemp(dir=place.parent, prefix="new-"))
+
+    def write(beside: Path) -> None:
         for name, array in made.items():
             np.save(beside / f"{name}.npy", array)
         (beside / "names.json").write_text(json.dumps(list(made)), encoding="utf-8")
-        shutil.rmtree(place, ignore_errors=True)
-        beside.rename(place)
-        _keep_newest(place.parent)
-    except OSError:  # a full or read-only disk: it is made again next time
-        pass
+
+    _put(place, write)
     return made
 
 
@@ -328,18 +401,28 @@ def _finite(features: Array) -> bool:
 
 
 def _write(place: Path, feature_map: FeatureMap, features: Array, fingerprints: Array) -> None:
+    def write(beside: Path) -> None:
+        (beside / "map.json").write_text(json.dumps(feature_map.to_json()), encoding="utf-8")
+        (beside / "map.sha256").write_text(_digest(feature_map), encoding="utf-8")
+        np.save(beside / "words.npy", np.ascontiguousarray(fingerprints, dtype="<u8"))
+        np.save(beside / "features.npy", np.asarray(features, dtype=np.float32))
+
+    _put(place, write)
+
+
+def _put(place: Path, write: Callable[[Path], None]) -> None:
+    """A folder that is whole or not there; on a full or read-only disk nothing is left of it."""
+    beside: Path | None = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        made = Path(tempfile.mkdtemp(dir=place.parent, prefix="new-"))
-        (made / "map.json").write_text(json.dumps(feature_map.to_json()), encoding="utf-8")
-        (made / "map.sha256").write_text(_digest(feature_map), encoding="utf-8")
-        np.save(made / "words.npy", np.ascontiguousarray(fingerprints, dtype="<u8"))
-        np.save(made / "features.npy", np.asarray(features, dtype=np.float32))
+        beside = Path(tempfile.mkdtemp(dir=place.parent, prefix="new-"))
+        write(beside)
         shutil.rmtree(place, ignore_errors=True)
-        made.rename(place)
+        beside.rename(place)
         _keep_newest(place.parent)
-    except OSError:  # a full or read-only disk: it is learnt again next time
-        return
+    except OSError:  # it is made again next time
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
 
 
 def _keep_newest(folder: Path) -> None:
@@ -347,5 +430,5 @@ def _keep_newest(folder: Path) -> None:
     total = 0
     for place in sorted(folder.iterdir(), key=lambda entry: -entry.stat().st_mtime):
         total += sum(file.stat().st_size for file in place.iterdir()) if place.is_dir() else 0
-        if total > MAX_BYTES:
+        if total > MAX_BYTES and place.is_dir():
             shutil.rmtree(place, ignore_errors=True)

@@ -10,10 +10,11 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
-from workbench.pools.encoders import of_document, open_encoder
+from workbench.pools.encoders import of_document, open_encoder, weights_of
 from workbench.pools.features.texts import texts_of
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap
+from workbench.reading import cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +26,14 @@ class EncoderFeatureMap:
         items: what it reads, "image" or "text".
         column: of the texts, for rows of a table.
         vectors: from the encoder's vectors to features.
+        weights: digest of the encoder that made the pool's features (`weights_of`); "" for code of one's own.
     """
 
     encoder: str
     items: str
     column: str
     vectors: VectorFeatureMap
+    weights: str = ""
     shows_pixels: ClassVar[bool] = False
 
     @property
@@ -48,10 +51,14 @@ class EncoderFeatureMap:
             [N, n] float32.
 
         Raises:
-            InputError: what the encoder cannot read, or an encoder that is not installed here.
+            InputError: what the encoder cannot read, or an encoder that is not installed here or is another
+                one under the same name.
         """
         items: Sequence[Any] = texts_of(rows, self.column) if self.items == "text" else rows
-        return self.vectors.transform(open_encoder(self.encoder, self.items)(items))
+        encode = open_encoder(self.encoder, self.items)
+        if self.weights and weights_of(self.encoder, self.items, encode) != self.weights:
+            raise other_encoder(self.encoder)
+        return self.vectors.transform(encode(items))
 
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document; the encoder by its name, not its weights."""
@@ -60,6 +67,7 @@ class EncoderFeatureMap:
             "encoder": self.encoder,
             "items": self.items,
             "column": self.column,
+            "weights": self.weights,
             "vectors": self.vectors.to_json(),
         }
 
@@ -70,7 +78,15 @@ class EncoderFeatureMap:
         if document["items"] not in ("image", "text"):
             raise ValueError("its items are neither images nor texts")
         vectors = VectorFeatureMap.from_json(document["vectors"])
-        return cls(encoder, document["items"], str(document["column"]), vectors)
+        return cls(encoder, document["items"], str(document["column"]), vectors, str(document["weights"]))
+
+
+def other_encoder(name: str) -> InputError:
+    """What to say where an encoder is not the one that made a pool's features."""
+    return InputError(
+        f"The encoder {cut(name)} is another one than these features were made by: its file, its version or "
+        "its weights have changed. Bring the former one back, or make a new project with this one."
+    )
 
 
 @dataclass(frozen=True, eq=False)

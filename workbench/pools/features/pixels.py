@@ -25,12 +25,16 @@ class ImageFeatureMap:
         white: the value of white in raw images; 255 for 8 bits.
         mean: [D] mean of the pool's pixels, for PCA; else None.
         axes: [n, D] principal axes, for PCA; else None.
+        resized: whether the pool's images were brought to that size; files are brought to it, too.
+        mode: "grey" or "colour" that they were brought to; None keeps what each is.
     """
 
     shape: tuple[int, ...]
     white: float = 255.0
     mean: Floats | None = None
     axes: Floats | None = None
+    resized: bool = False
+    mode: str | None = None
 
     @property
     def shows_pixels(self) -> bool:
@@ -55,7 +59,8 @@ class ImageFeatureMap:
         """Images to features.
 
         Args:
-            rows: [N, H, W(, 3)] images, or the same laid flat [N, D], in the pool's range of values.
+            rows: [N, H, W(, 3)] images, or the same laid flat [N, D], in the pool's range of values; or
+                images of files (`workbench.pools.photos.Photos`), brought to size and mode as the pool's.
 
         Returns:
             [N, D] float32.
@@ -63,6 +68,9 @@ class ImageFeatureMap:
         Raises:
             InputError: images of another size or mode.
         """
+        if hasattr(rows, "brought"):
+            height, width = self.shape[:2]
+            rows = rows.brought((height, width) if self.resized else None, self.mode)
         images = np.asarray(rows)
         size = int(np.prod(self.shape))
         if images.ndim < 2 or (images.shape[1:] != self.shape and images.shape[1:] != (size,)):
@@ -95,6 +103,8 @@ class ImageFeatureMap:
             "white": self.white,
             "mean": None if self.mean is None else pack(self.mean),
             "axes": None if self.axes is None else pack(self.axes),
+            "resized": self.resized,
+            "mode": self.mode,
         }
 
     @classmethod
@@ -108,7 +118,10 @@ class ImageFeatureMap:
             raise ValueError(f"images of shape {list(shape)[:4]} with white at {white}")
         if (mean is None) != (axes is None) or (axes is not None and axes.shape[1:] != (size,)):
             raise ValueError("its axes do not fit its images")
-        return cls(shape, white, mean, axes)
+        mode = document["mode"]
+        if mode not in (None, "grey", "colour"):
+            raise ValueError(f"it brings images to {str(mode)[:40]}")
+        return cls(shape, white, mean, axes, bool(document["resized"]), mode)
 
 
 def size_text(shape: Sequence[int]) -> str:

@@ -169,26 +169,37 @@ class CategoryColumn:
 
     def read(self, column: Any, decimal: str) -> Floats:
         """[N, categories] zeros and ones of a pandas column."""
-        texts, empty = read_texts(column)
-        if empty.any() and self.fill is not None:
-            texts[empty], empty = self.fill, np.zeros(len(texts), dtype=bool)
-        if empty.any() and not self.blank:
-            row = int(empty.argmax())
-            raise InputError(
-                f"Row {row + 1}, column {self.name!r} is empty, and the recipe made with this pool knows no "
-                'empty cells. Complete the row or leave it out (or open the pool with missing="impute").'
-            )
-        position = {category: i for i, category in enumerate(self.categories)}
-        codes = np.fromiter((position.get(text, -1) for text in texts), dtype=np.int64, count=len(texts))
-        codes[empty] = len(self.categories)
+        features, codes, texts = self._coded(column)
         if (codes < 0).any():
             row = int((codes < 0).argmax())
+            if not texts[row]:
+                raise InputError(
+                    f"Row {row + 1}, column {self.name!r} is empty, and the recipe made with this pool knows "
+                    "no empty cells. Complete the row or leave it out (or open the pool with "
+                    'missing="impute").'
+                )
             raise InputError(
                 f"Row {row + 1}, column {self.name!r} holds {cut(texts[row])}, which the pool never held; "
                 f"known are {listed(self.categories)}. Correct the cell or leave the row out."
             )
+        return features
+
+    def read_known(self, column: Any) -> tuple[Floats, int]:
+        """The same, with zeros for cells that are none of the categories; and how many these are."""
+        features, codes, _ = self._coded(column)
+        return features, int((codes < 0).sum())
+
+    def _coded(self, column: Any) -> tuple[Floats, Array, Array]:
+        texts, empty = read_texts(column)
+        if empty.any() and self.fill is not None:
+            texts[empty], empty = self.fill, np.zeros(len(texts), dtype=bool)
+        position = {category: i for i, category in enumerate(self.categories)}
+        codes = np.fromiter((position.get(text, -1) for text in texts), dtype=np.int64, count=len(texts))
+        codes[empty] = len(self.categories) if self.blank else -1
+        texts[empty] = ""
         features = np.eye(len(self.outputs))[codes]
-        return features if self.scale is None else features / self.scale
+        features[codes < 0] = 0.0
+        return features if self.scale is None else features / self.scale, codes, texts
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of the recipe."""
@@ -312,6 +323,30 @@ class TableFeatureMap:
             out[:, at : at + width] = column.read(frame[column.name], self.decimal)
             at += width
         return out
+
+    def transform_known(self, rows: Any) -> tuple[Array, dict[str, int]]:
+        """The same with zeros where a cell is none of its column's categories.
+
+        Args:
+            rows: as of `transform`.
+
+        Returns:
+            [N, D] float64, and column -> how many cells were none.
+
+        Raises:
+            InputError: as `transform`, but for such cells.
+        """
+        frame = as_frame(rows, self.sources)
+        blocks: list[Array] = []
+        unmet: dict[str, int] = {}
+        for column in self.recipe:
+            if isinstance(column, CategoryColumn):
+                block, n = column.read_known(frame[column.name])
+                unmet |= {column.name: n} if n else {}
+            else:
+                block = column.read(frame[column.name], self.decimal)
+            blocks.append(block)
+        return np.column_stack(blocks), unmet
 
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -316,9 +317,9 @@ def load(
         ids = _checked_ids(archive.texts("ids", len(values)), label) if "ids" in archive else None
         named = archive.first_of(_CLASS_NAMES)
         if classes is None and named:
-            classes = tuple(str(value) for value in archive.texts(named).ravel())
+            classes = tuple(_text(value) for value in archive.texts(named).ravel().tolist())
         columns = archive.first_of(_COLUMN_NAMES)
-        names = tuple(str(value) for value in archive.texts(columns).ravel()) if columns else ()
+        names = tuple(_text(value) for value in archive.texts(columns).ravel().tolist()) if columns else ()
     truth, known = (None, tuple(classes or ())) if y is None else codes_of(y, classes, label)
     if values.ndim in (3, 4):
         check_cells(label, len(values), int(np.prod(values.shape[1:])), 2 * max_cells, 2 * max_cells)
@@ -331,6 +332,9 @@ def load(
         raise InputError(f"{label} must hold a table [N, D] or images [N, H, W]; got {list(values.shape)}.")
     if names and len(names) != values.shape[1]:
         raise InputError(f"{label} names {len(names)} columns but has {values.shape[1]}.")
+    if len(set(names)) < len(names):
+        again = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"{label} has more than one column called {cut(again)}. Rename one of them.")
     if isinstance(values, np.memmap) and values.dtype.kind == "f":
         check_cells(label, 0, values.shape[1], 0)
     else:
@@ -353,7 +357,17 @@ def load(
             notes = (f"{len(values) - len(keep):,} rows left out because of missing numbers.",)
             ids = [str(row) for row in keep] if ids is None else [ids[row] for row in keep]
             truth = None if truth is None else truth[keep]
-            test, raw = None, values[keep]
+            raw = values[keep]
+            if test is not None:
+                there = np.isin(keep, test.test)
+                n_test = int(there.sum())
+                if not 0 < n_test < len(keep):
+                    raise InputError(
+                        "Leaving out incomplete rows leaves no "
+                        f'{"training" if n_test else "test"} items. Use missing="impute".'
+                    )
+                at, kept_test = np.flatnonzero(~there), np.flatnonzero(there)
+                test = replace(test, fraction=n_test / len(keep), train=at, test=kept_test)
             values = raw
         else:
             empty = np.flatnonzero(gone.all(axis=0))
@@ -396,8 +410,12 @@ def _check_items(values: Array, label: str) -> None:
         )
 
 
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
 def _checked_ids(ids: Array, label: str) -> list[str]:
-    texts = [str(value) for value in ids.tolist()]
+    texts = [_text(value) for value in ids.tolist()]
     met: set[str] = set()
     for text in texts:
         if text in met:

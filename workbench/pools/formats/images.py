@@ -7,19 +7,34 @@ an image's header promises, and the pixels of all images together. Nothing is un
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
-import numpy as np
-
-from workbench.arrays import Array, Ints
+from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.building import check_image_features, image_pool
-from workbench.pools.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, MAX_PIXELS, decode_image, stack_images
+from workbench.pools.decoding import (
+    MAX_NUMBERS,
+    MAX_PHOTO_PIXELS,
+    MAX_PIXELS,
+    decode_image,
+    n_frames,
+    stack_images,
+)
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import Reader
 from workbench.pools.formats.files import MAX_BYTES, File, check_size
-from workbench.pools.labels import class_order
-from workbench.pools.photos import MAX_PHOTO_BYTES, READING, PhotoItems, Photos, photo_pool, read_photos
+from workbench.pools.formats.folders import classes_by_folder
+from workbench.pools.photos import (
+    MAX_PHOTO_BYTES,
+    READING,
+    PhotoItems,
+    Photos,
+    may_have_pages,
+    paged_note,
+    photo_pool,
+    read_photos,
+)
 from workbench.pools.pool import Pool
 from workbench.progress import part
 from workbench.reading import cut, listed, reading
@@ -87,33 +102,41 @@ def load(
         pool = _photo_pool(folder, file, name, labelled, corrupt, most, features)
         if pool is not None:
             return pool
-    decoded, paths, dropped = _decode_all(folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes))
-    notes = _left_out(folder, dropped)
+    decoded, paths, dropped, paged = _decode_all(
+        folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes)
+    )
+    notes = _left_out(folder, dropped, paged)
     if size:
         notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
     if mode:
         notes.append(f"Images turned to {mode}.")
-    truth, classes = _classes_by_folder(file.name, paths, labelled)
+    found = classes_by_folder(file.name, paths, labelled)
     return image_pool(
         name or file.stem,
         decoded,
-        truth,
-        classes,
+        found.truth,
+        found.classes,
         ids=paths,
+        test=found.test,
         features=features,
         n_components=n_components,
+        resized=size is not None,
+        mode=mode,
         title=file.name,
-        notes=tuple(notes),
+        notes=(*notes, *found.notes),
     )
 
 
-def _left_out(folder: ImageFolder, dropped: Sequence[str]) -> list[str]:
+def _left_out(folder: ImageFolder, dropped: Sequence[str], paged: Sequence[str]) -> list[str]:
     notes = []
+    if paged:
+        notes.append(paged_note(paged))
     if dropped:
         notes.append(f"{_files(len(dropped))} that could not be decoded left out: {listed(dropped, 3)}.")
     if folder.ignored:
         notes.append(
-            f"{_files(len(folder.ignored))} that are no images ignored: {listed(folder.ignored, 3)}."
+            f"{_files(len(folder.ignored))} that are no images, or hidden, ignored: "
+            f"{listed(folder.ignored, 3)}."
         )
     return notes
 
@@ -128,17 +151,19 @@ def _photo_pool(
     if len(read.kept) < 2:
         raise _too_few(folder, len(read.kept))
     paths = [folder.paths[i] for i in read.kept]
-    truth, classes = _classes_by_folder(file.name, paths, labelled)
-    return photo_pool(
+    found = classes_by_folder(file.name, paths, labelled)
+    left = _left_out(folder, *([folder.paths[i] for i in some] for some in (read.dropped, read.paged)))
+    pool = photo_pool(
         read,
         PhotoItems(paths, Photos(folder, paths, max_pixels)),
-        truth,
-        classes,
+        found.truth,
+        found.classes,
         features,
         name=name or file.stem,
         title=file.name,
-        notes=tuple(_left_out(folder, [folder.paths[i] for i in read.dropped])),
+        notes=(*left, *found.notes),
     )
+    return None if pool is None else replace(pool, test=found.test)
 
 
 def rows(file: File) -> Photos:
@@ -157,7 +182,9 @@ class ImageFolder:
         self.label = file.name
         self._members = file.members()
         sizes = {path: size for path, size in self._members.sizes.items() if not _is_junk(path)}
-        self.paths = sorted(path for path in sizes if path.lower().endswith(IMAGE_ENDINGS))
+        self.paths = sorted(
+            path for path in sizes if path.lower().endswith(IMAGE_ENDINGS) and not _is_hidden(path)
+        )
         self.ignored = sorted(set(sizes) - set(self.paths))
         if not self.paths:
             raise InputError(
@@ -183,6 +210,11 @@ def _is_junk(path: str) -> bool:
     return any(part in _JUNK or part.startswith("._") for part in PurePosixPath(path).parts)
 
 
+def _is_hidden(path: str) -> bool:
+    """Whether a folder on the way is hidden, as those of notebooks and version control are."""
+    return any(part.startswith(".") for part in PurePosixPath(path).parts[:-1])
+
+
 def _decode_all(
     folder: ImageFolder,
     size: tuple[int, int] | None,
@@ -190,68 +222,35 @@ def _decode_all(
     corrupt: str,
     max_pixels: int,
     max_cells: int,
-) -> tuple[Array, list[str], list[str]]:
+) -> tuple[Array, list[str], list[str], list[str]]:
     read: list[str] = []
     dropped: list[str] = []
+    paged: list[str] = []
 
     def decoded() -> Iterator[Array]:
         for path in folder.paths:
             try:
-                image = decode_image(
-                    folder.read(path), f"{folder.label}: {cut(path)}", size, mode, max_pixels
-                )
+                data = folder.read(path)
+                label = f"{folder.label}: {cut(path)}"
+                image = decode_image(data, label, size, mode, max_pixels, upright=True)
             except InputError:
                 if corrupt == "error":
                     raise
                 dropped.append(path)
                 continue
             read.append(path)
+            if may_have_pages(path) and n_frames(data) > 1:
+                paged.append(path)
             yield image
 
     images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, read)
     if len(images) < 2:
         raise _too_few(folder, len(images))
-    return images, read, dropped
+    return images, read, dropped, paged
 
 
 def _too_few(folder: ImageFolder, n: int) -> InputError:
     return InputError(f"{folder.label} holds {n} image(s) that can be read; a pool needs at least 2.")
-
-
-def _classes_by_folder(
-    label: str, paths: list[str], labelled: bool | None
-) -> tuple[Ints | None, tuple[str, ...]]:
-    """Class codes and names of images whose folder is their class; none where it is not."""
-    folders = _class_folders(paths)
-    if labelled is None:
-        labelled = "" not in folders and len(set(folders)) > 1
-    if not labelled:
-        return None, ()
-    if "" in folders:
-        stray = paths[folders.index("")]
-        raise InputError(f"{label}: {cut(stray)} lies in no folder, so it has no class. Move it into one.")
-    classes = tuple(class_order(sorted(set(folders))))
-    if len(classes) < 2:
-        raise InputError(
-            f"{label} has one folder of images only ({cut(classes[0])}): one class, nothing to tell."
-        )
-    if len(classes) >= len(paths):
-        raise InputError(
-            f"{label} has {len(classes)} folders for {len(paths)} images; a class needs several."
-        )
-    position = {name: code for code, name in enumerate(classes)}
-    return np.array([position[folder] for folder in folders], dtype=np.int64), classes
-
-
-def _class_folders(paths: Sequence[str]) -> list[str]:
-    """The first folder in which the paths differ, "" for those that lie above it."""
-    parts = [PurePosixPath(path).parts[:-1] for path in paths]
-    depth = 0
-    while all(len(part) > depth for part in parts) and len({part[depth] for part in parts}) == 1:
-        depth += 1
-    if depth and all(len(part) == depth for part in parts):
-        depth -= 1  # one folder for all: it is the class, not a wrapper
-    return [part[depth] if len(part) > depth else "" for part in parts]
 
 
 def _wanted_size(resize: int | tuple[int, int] | None) -> tuple[int, int] | None:
