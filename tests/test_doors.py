@@ -87,6 +87,7 @@ FUNCTIONS = {
     "exchange/files.py": {"read_json"},
     "exchange/models.py": {"load_model"},
     "exchange/projects.py": {"open_bundle", "_rehearse", "_members", "_with_pool", "_pack_pictures"},
+    "pools/encoders/__init__.py": {"weights_of"},  # of the file that open_encoder opened
     "pools/tables/pictures.py": {"FolderFiles.read", "FolderFiles.size", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},
 }
@@ -409,6 +410,7 @@ def test_a_saved_feature_map_opens_no_network_that_it_names(outside: Path) -> No
         "encoder": str(outside / "net.onnx"),
         "items": "image",
         "column": "",
+        "weights": "",
         "vectors": vectors,
     }
     refused(

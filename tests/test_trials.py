@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks.trials import Row, added, damaged, fits, operations, postgresql, runs, studies
+from benchmarks.trials import Row, added, damaged, fits, operations, postgresql, runs, studies, tables
 from benchmarks.trials.__main__ import main
 from tests.databases import needs_server
 
@@ -18,6 +18,10 @@ def assert_none_failed(row: Row) -> None:
 def test_damaged_models_bundles_studies_and_feature_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(damaged, "CLASSIFIERS", ("logistic-regression", "large-margin"))
     assert_none_failed(damaged.run(200, seed=1))
+
+
+def test_tables_and_images_that_other_programs_wrote() -> None:
+    assert_none_failed(tables.run(24, seed=1))
 
 
 @pytest.mark.slow

@@ -66,7 +66,8 @@ def frame_of(table: Any) -> Any:
             if max(abs(end) for end in ends) >= 2**53:  # beyond what a float holds
                 kind = pd.UInt64Dtype() if str(column.type).startswith("u") else pd.Int64Dtype()
                 exact[i] = pd.Series(column.to_pylist(), dtype=kind)
-    frame = table.to_pandas()
+    # pandas' own metadata would make types of columns that were brought to plain ones
+    frame = table.replace_schema_metadata(None).to_pandas()
     for i, cells in exact.items():
         frame.isetitem(i, cells)
     return frame
