@@ -158,14 +158,15 @@ def test_the_gallery_of_an_earlier_visit_is_not_shown(home: Path, monkeypatch: p
     assert not page.exception and shown[-1] == 31
 
 
-def test_fits_of_one_number_of_labels_are_one_point_and_no_band(home: Path) -> None:
+def test_fits_of_one_number_of_labels_are_one_point_with_its_own_interval(home: Path) -> None:
     session = started("wine", labels=12, classifier="logistic-regression", policy="margin")
     for policy in ("entropy", "margin", "entropy"):
         session.change_model(policy=policy)
         session.refit()
     fig = together.drawn([r for r in session.rounds if r.n_test], [])
-    assert [t.name for t in fig.data] == ["this class"]
-    assert "interval" not in str(fig.layout.xaxis.title.text)
+    (line,) = [trace for trace in fig.data if trace.name == "this class" and trace.customdata is not None]
+    assert len(line.x) == 1
+    assert str(fig.layout.xaxis.title.text).endswith("95 % interval of the error)"), "not of a mean over runs"
 
 
 def test_a_job_that_failed_is_a_state_and_is_tried_again_when_asked(home: Path) -> None:

@@ -132,5 +132,5 @@ def drawn(rounds: Any, runs: Any) -> Any:
     """The class's curve beside random's."""
     from workbench.figures.curves import learning_curve, summarise
 
-    ours = labelling_speed.error_curve("this class", rounds)
+    ours = labelling_speed.error_curve("this class", labelling_speed.measured_rounds(rounds))
     return learning_curve([ours, summarise("random questions", runs, baseline=True)], height=420)
