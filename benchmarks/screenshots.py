@@ -1,7 +1,7 @@
 """Pictures of every page, light and dark, wide and narrow: `make screenshots ARGS=folder`.
 
 A contact sheet of each page (four widths, both themes) lies beside them, `sheet-NAME.png`, and all of them
-on one page, `index.html`. Without a folder the pictures of the documents are made, in docs/images
+on one page, `index.html`. Without a folder the pictures and the film of the documents are made, in docs/images
 (`ARGS="--only desk"` for some of them).
 """
 
@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import own_projects
+from benchmarks import film, own_projects
 from benchmarks.driving import PATIENCE, ROOT, Server, chromium, own_home, settled, visit
 from workbench.app.lessons import EXPERIMENTS, LESSONS
 
 PICTURES = ROOT / "docs" / "images"
+FILM = PICTURES / "desk.gif"
 # those of docs/teaching.md: names of `Pages.all` that the script refers to, with what else the address says
 TAUGHT = {
     "lesson-over-confident": "",
@@ -33,8 +34,9 @@ TAUGHT = {
     "lessons": "",
     "calibration-gibbs": "",
 }
-# those of docs/label-your-data.md that need a project of their own -> most pixels of height
+# those of docs/label-your-data.md that need a project of their own, and one that is cut -> most pixels of height
 DESK = {"desk-classes": 660, "desk-review": 900}
+CUT = DESK | {"compare": 900}
 GAP = 12
 SCHEMES = ("light", "dark")
 OWN = tuple(own_projects.KINDS)
@@ -381,21 +383,25 @@ def for_docs(browser: Any, server: Server, pages: Pages, only: str) -> None:
 
     names = tuple(only.split(","))
     every = pages.all() | (pages.of_the_desk() if any(one.startswith(names) for one in DESK) else {})
-    wanted = {"label": "", "data": "", "data-upload": ""} | dict.fromkeys(DESK, "") | TAUGHT
+    wanted = {"label": "", "data": "", "data-upload": "", "compare": ""} | dict.fromkeys(DESK, "") | TAUGHT
     PICTURES.mkdir(parents=True, exist_ok=True)
     for name, more in wanted.items():
         if not name.startswith(names):
             continue
-        address, act = every[name]
+        # a page that only asks says less than one that answers
+        address, act = every["compare-done" if name == "compare" else name]
         lesson = name.startswith("lesson-")
         path = PICTURES / f"{name}.png"
         more += "&class=1" if lesson and "class=1" not in address else ""
         pictures(browser, server.url + address + more, {1000 if lesson else 1400: path}, "light", act)
         with Image.open(path) as full:
-            cut = full.crop((0, 0, full.width, min(full.height, DESK.get(name, full.height))))
+            cut = full.crop((0, 0, full.width, min(full.height, CUT.get(name, full.height))))
             few = cut.convert("RGB").quantize(128, dither=Image.Dither.NONE)
         few.save(path, optimize=True)
         print(path)
+    if FILM.name.startswith(names):
+        film.film(browser, f"{server.url}/label?project={pages.digits}", FILM)
+        print(FILM)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -71,3 +71,44 @@ def test_tests_that_a_page_names_exist() -> None:
             ]
             found += 1
     assert found > 20 and not wrong, "\n".join(wrong)
+
+
+# what is not help: what was measured, what a command or the source wrote, and what one reads beside the code
+NOT_HELP = (
+    "evidence/", "reports/", "reference/", "results", "reproduction", "reliability", "math", "papers", "engine",
+    "architecture",
+)  # fmt: skip
+MOST_WORDS = 14_000
+HELP = [
+    page
+    for page in PAGES
+    if page.is_relative_to(ROOT / "docs")
+    and not page.relative_to(ROOT / "docs").as_posix().startswith(NOT_HELP)
+]
+
+
+def prose(page: Path) -> str:
+    """The text of a page without its blocks of code and without the addresses of its links."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"\]\([^)]*\)", "]", text)
+
+
+def test_the_help_pages_can_be_read() -> None:
+    counted = {
+        page.name: sum(bool(re.search(r"\w", word)) for word in prose(page).split()) for page in HELP
+    }
+    assert len(counted) > 30
+    assert sum(counted.values()) <= MOST_WORDS, dict(sorted(counted.items(), key=lambda one: -one[1]))
+
+
+@pytest.mark.parametrize("page", HELP, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_help_page_begins_with_its_conclusion(page: Path) -> None:
+    title, said, *_ = (line for line in page.read_text(encoding="utf-8").splitlines() if line)
+    assert title.startswith("# ") and said.startswith("**"), f"{page.name}: {said}"
+
+
+@pytest.mark.parametrize("page", HELP, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_help_page_tells_no_history_and_writes_its_zeros(page: Path) -> None:
+    text = re.sub(r"`[^`]*`", "", prose(page))
+    assert not re.findall(r"\b20\d\d-\d\d-\d\d\b|it said before|, missed|goal", text)
+    assert not re.findall(r"(?<![\w.)\]])-?\.\d", text)

@@ -1,7 +1,7 @@
 """The desk: the component that shows one item at a time and answers keys itself, and the server's side of it.
 
 `mount` puts it on a page, `mount_gallery` the gallery of review; `routes` are what they speak with.
-The protocol is in docs/desk.md.
+The protocol is in docs/reference/desk.md.
 """
 
 from workbench.app.desk.component import mount, mount_gallery, picture_address

@@ -1,7 +1,7 @@
 // The desk: one item and its keys.
 //
 // The page's script mounts this component once and leaves it alone. It holds a short queue of cards, answers
-// keys itself and speaks with POST {base}/sync (docs/desk.md): every operation carries an id made here, is kept
+// keys itself and speaks with POST {base}/sync (docs/reference/desk.md): every operation carries an id made here, is kept
 // in localStorage until the server says that it is stored, and may be sent any number of times.
 
 const desks = new Map(); // project -> Desk: outlives reruns of the script and remounts
