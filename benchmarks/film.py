@@ -66,11 +66,19 @@ def joined(frames: list[bytes], path: Path) -> None:
     """
     from PIL import Image
 
-    small = [Image.open(io.BytesIO(one)).convert("RGB").resize(SHOWN, Image.Resampling.LANCZOS) for one in frames]
+    small = [
+        Image.open(io.BytesIO(one)).convert("RGB").resize(SHOWN, Image.Resampling.LANCZOS) for one in frames
+    ]
     palette = small[len(small) // 2].quantize(COLOURS, dither=Image.Dither.NONE)
     few = [one.quantize(palette=palette, dither=Image.Dither.NONE) for one in small]
     few[0].save(
-        path, save_all=True, append_images=few[1:], duration=1000 // A_SECOND, loop=0, optimize=True, disposal=1
+        path,
+        save_all=True,
+        append_images=few[1:],
+        duration=1000 // A_SECOND,
+        loop=0,
+        optimize=True,
+        disposal=1,
     )
     if path.stat().st_size > LARGEST:
         raise RuntimeError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are wanted.")

@@ -1,8 +1,8 @@
 """Pictures of every page, light and dark, wide and narrow: `make screenshots ARGS=folder`.
 
 A contact sheet of each page (four widths, both themes) lies beside them, `sheet-NAME.png`, and all of them
-on one page, `index.html`. Without a folder the pictures and the film of the documents are made, in docs/images
-(`ARGS="--only desk"` for some of them).
+on one page, `index.html`. Without a folder the pictures and the film of the documents are made
+(docs/images; `ARGS="--only desk"` for some of them).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ TAUGHT = {
     "lessons": "",
     "calibration-gibbs": "",
 }
-# those of docs/label-your-data.md that need a project of their own, and one that is cut -> most pixels of height
+# those of docs/label-your-data.md that need a project of their own -> most pixels of height
 DESK = {"desk-classes": 660, "desk-review": 900}
-CUT = DESK | {"compare": 900}
+CUT = DESK | {"compare": 790}
 GAP = 12
 SCHEMES = ("light", "dark")
 OWN = tuple(own_projects.KINDS)
@@ -63,9 +63,10 @@ class Pages:
     Args:
         browser: a Chromium.
         server: with an empty home.
+        seeds: of the comparison.
     """
 
-    def __init__(self, browser: Any, server: Server) -> None:
+    def __init__(self, browser: Any, server: Server, seeds: int = 3) -> None:
         self.server = server
         made = server.home / "screenshots.json"
         if made.is_file():
@@ -76,7 +77,7 @@ class Pages:
         self.points = self._project(page, "three-gaussians", 40)
         self.digits = self._project(page, "digits", 60)
         visit(page, f"{server.url}/compare?project={self.digits}")
-        for key, value in (("compare-seeds", "3"), ("compare-budget", "40")):
+        for key, value in (("compare-seeds", str(seeds)), ("compare-budget", "40")):
             page.locator(f".st-key-{key} input").fill(value)
             page.locator(f".st-key-{key} input").press("Enter")
         settled(page)
@@ -419,7 +420,8 @@ def main(arguments: list[str] | None = None) -> int:
             given.folder.mkdir(parents=True, exist_ok=True)
         server = Server(Path(home), {"WORKBENCH_WARM": "1"}).start()
         try:
-            pages = Pages(browser, server)
+            # a picture in a document should have something to say
+            pages = Pages(browser, server, seeds=3 if given.folder is not None else 8)
             if given.folder is None:
                 for_docs(browser, server, pages, given.only)
                 return 0

@@ -4,8 +4,8 @@
 of PMLB, then single questions by the default model and policy; every rule looks at the same rounds. The best
 moment in hindsight is the first round whose test error is within half a point of the end's, which is the mean
 of the last ten; what a rule gives up is the error at its first advice to stop less the end's. The rule on the
-held-out error looks at the test items themselves, more of them than a project has. Results are kept in a file,
-one line a run, and what is there is not run again: `--report` only prints the table.
+held-out error looks at the test items themselves, more of them than a project has. Results are kept in a
+file, one line a run, and what is there is not run again: `--report` only prints the table.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ def report(lines: Sequence[dict[str, Any]]) -> None:
     print("|---|---|---|---|---|---|")
     best = np.array([judged(line, HINDSIGHT)[0] for line in lines])
     for rule in (HINDSIGHT, *RULES, str(questions // 4), str(questions // 2)):
-        asked, lost, said = (np.array(column) for column in zip(*(judged(x, rule) for x in lines), strict=True))
+        asked, lost, said = (
+            np.array(column) for column in zip(*(judged(x, rule) for x in lines), strict=True)
+        )
         low, middle, high = np.quantile(asked, [0.25, 0.5, 0.75])
         lost = 100 * lost
         title = f"{rule} questions" if rule.isdecimal() else rule

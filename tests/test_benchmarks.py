@@ -293,3 +293,30 @@ def test_figures_of_the_front_page_are_those_of_the_kept_lines() -> None:
         assert f"{c.ratio:.3f}" in page
     assert f"lower on {c.below[0]} of the {len(found)}" in readme
     assert f"{-100 * c.difference:.1f} points lower in the median" in policies
+
+
+def test_a_stopping_rule_is_judged_by_the_end_of_its_run() -> None:
+    from benchmarks.stopping import HINDSIGHT, judged
+
+    errors = [0.5, 0.4, 0.3, 0.104, *[0.1] * 20]
+    line = {"errors": errors, "stops": {"kappa": 2, "held-out-error": None}}
+    assert judged(line, HINDSIGHT)[0] == 3
+    asked, lost, said = judged(line, "kappa")
+    assert (asked, round(lost, 6), said) == (2, 0.2, True)
+    # what never says stop spends everything and gives nothing up
+    assert judged(line, "held-out-error") == (len(errors) - 1, 0.0, False)
+    assert round(judged(line, "1")[1], 6) == 0.3
+
+
+def test_what_studies_say_of_stopping_is_what_was_kept() -> None:
+    from benchmarks.stopping import HINDSIGHT, RESULTS, RULES, judged
+
+    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    for rule in (HINDSIGHT, *RULES):
+        asked, lost, _ = (np.array(column) for column in zip(*(judged(x, rule) for x in lines), strict=True))
+        row = next(x for x in page.splitlines() if x.strip("| `").startswith(rule) and x.endswith("of 24 |"))
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert cells[1] == f"{np.median(asked):.0f}"
+        assert cells[2].split()[0] == f"{100 * np.median(lost):.1f}"
+        assert cells[3] == f"{(100 * lost > 2).sum()} of 24"

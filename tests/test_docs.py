@@ -75,8 +75,8 @@ def test_tests_that_a_page_names_exist() -> None:
 
 # what is not help: what was measured, what a command or the source wrote, and what one reads beside the code
 NOT_HELP = (
-    "evidence/", "reports/", "reference/", "results", "reproduction", "reliability", "math", "papers", "engine",
-    "architecture",
+    "evidence/", "reports/", "reference/", "results", "reproduction", "reliability", "math", "papers",
+    "engine", "architecture",
 )  # fmt: skip
 MOST_WORDS = 14_000
 HELP = [
@@ -95,7 +95,8 @@ def prose(page: Path) -> str:
 
 def test_the_help_pages_can_be_read() -> None:
     counted = {
-        page.name: sum(bool(re.search(r"\w", word)) for word in prose(page).split()) for page in HELP
+        page.relative_to(ROOT).as_posix(): sum(bool(re.search(r"\w", word)) for word in prose(page).split())
+        for page in HELP
     }
     assert len(counted) > 30
     assert sum(counted.values()) <= MOST_WORDS, dict(sorted(counted.items(), key=lambda one: -one[1]))
