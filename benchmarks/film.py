@@ -47,8 +47,9 @@ def film(browser: Any, url: str, path: Path) -> None:
         frames.append(page.screenshot())
         if time.monotonic() - answered > PAUSE and number > 2 * A_SECOND:
             shown = page.locator(".desk .head .title").inner_text()
-            page.keyboard.press(known[shown.split()[-1]])
-            answered = time.monotonic()
+            if shown in known:  # else the next one is on its way
+                page.keyboard.press(known[shown])
+                answered = time.monotonic()
         page.wait_for_timeout(max(0.0, 1000 * (due - time.monotonic())))
     context.close()
     joined(frames, path)

@@ -8,7 +8,7 @@ import pytest
 from tests.test_architecture import ROOT, tracked_texts
 
 PAGES = sorted(path for path in tracked_texts() if path.suffix == ".md" and path.is_file())
-# pages that docs/hooks.py makes for the site
+# pages that benchmarks/site_pages.py makes for the site
 MADE = {ROOT / "docs" / "glossary.md"}
 CODE = sorted(path for path in tracked_texts() if path.suffix == ".py" and path.is_file())
 

@@ -32,6 +32,7 @@ frame.run(
         ),
         st.Page(PAGES / "lessons.py", title="Lessons", icon=":material/school:", url_path="lessons"),
         st.Page(PAGES / "history.py", title="History", icon=":material/history:", url_path="history"),
+        st.Page(PAGES / "help.py", title="Help", icon=":material/help:", url_path="help"),
         # the first page answers at / alone; people type its name too
         st.Page(frame.first_page, title="Data", url_path="data", visibility="hidden"),
     ]

@@ -17,7 +17,7 @@ from workbench.sessions.oracle import ArrayOracle
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = tuple(path.stem for path in sorted((ROOT / "pages").glob("*.py")))
-TITLES = {"data": "Data", "compare": "Compare", "adversarial": "Adversarial", "lessons": "Lessons"}
+TITLES = {name: name.title() for name in ("data", "compare", "adversarial", "lessons", "help")}
 """Of the pages that need no project; the others say that there is none."""
 
 

@@ -13,7 +13,7 @@ from benchmarks.driving import PATIENCE, ROOT, Server, settled, visit
 from tests.browser.homes import answered
 
 WIDTHS = (400, 800, 1024, 1440)
-PAGES = ("", "label", "compare", "uncertainty", "calibration", "adversarial", "lessons", "history")
+PAGES = ("", "label", "compare", "uncertainty", "calibration", "adversarial", "lessons", "history", "help")
 NEEDED = "no axe-core: run npm install --no-save axe-core here, or set WORKBENCH_AXE to its file"
 
 

@@ -96,7 +96,7 @@ def check(file: Path) -> None:
 
 
 def _where(file: Path | str) -> str:
-    return f"The log-in ({file}, docs/teams.md)"
+    return f"The log-in ({file}; workbench help teams)"
 
 
 def _check_document(document: Mapping[str, Any], where: str) -> None:

@@ -264,7 +264,8 @@ def serve(
         max_upload_mb: the largest upload, in megabytes.
         share: say plainly that others may reach it although there is no log-in.
         host_names: further names that people reach it by, such as a proxy's.
-        secrets: the file that says how people log in (docs/teams.md); where Streamlit looks unless given.
+        secrets: the file that says how people log in (`workbench help teams`); where Streamlit looks
+            unless given.
 
     Raises:
         InputError: a port outside 1..65535, or one already taken; an upload of less than a megabyte; another
@@ -279,8 +280,8 @@ def serve(
     if not local and not share and log_in is None:
         raise InputError(
             f"Listening on {address} lets everyone who can reach this machine read and change your projects: "
-            "there is no log-in. Set one up (--log-in FILE, docs/teams.md), put a proxy with one in front "
-            "and keep 127.0.0.1, or say --share."
+            "there is no log-in. Set one up (--log-in FILE; workbench help teams), put a proxy with one in "
+            "front and keep 127.0.0.1, or say --share."
         )
     for name in host_names:
         if not _NAME.fullmatch(name):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli import certified
+from workbench.cli import certified, reading
 
 app = typer.Typer(
     name="workbench",
@@ -82,7 +82,8 @@ def serve_app(
         typer.Option("--host-name", help="A further name people reach it by, such as a proxy's."),
     ] = None,
     log_in: Annotated[
-        Path | None, typer.Option("--log-in", help="The file that says how people log in (docs/teams.md).")
+        Path | None,
+        typer.Option("--log-in", help="How people log in: a file (workbench help teams)."),
     ] = None,
     trust_code: TrustCode = False,
 ) -> None:
@@ -557,3 +558,4 @@ def doctor() -> None:
 
 
 certified.add_to(app)
+reading.add_to(app)

@@ -1,0 +1,51 @@
+"""Help: the pages of the documentation, without the network."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from workbench.app import current, frame, help
+from workbench.errors import InputError
+
+PAGE = "page"
+
+
+def go(page: help.Page) -> None:
+    """A link to a page of help in this tab, with the project kept in the address."""
+    project = current.project_id()
+    query = {PAGE: page.name} | ({current.PARAMETER: project} if project else {})
+    st.page_link(frame.page("help"), label=page.title, query_params=query)
+
+
+def contents() -> None:
+    """Every page, or those that have the words."""
+    words = st.text_input("Find", key="help-words", placeholder="Words, in any order")
+    if words.strip():
+        hits = help.found(words)
+        st.caption(f"{len(hits)} pages have these words." if hits else "No page has these words.")
+        for page in hits:
+            go(page)
+        return
+    for group, pages in help.pages().items():
+        st.caption(group)
+        for page in pages:
+            go(page)
+
+
+def body() -> None:
+    name = str(st.query_params.get(PAGE, help.FIRST))
+    try:
+        page = help.read(name)
+    except InputError as error:
+        st.warning(str(error))
+        page = help.read(help.FIRST)
+    st.header(page.title, anchor=False)
+    st.markdown(page.text)
+
+
+st.title("Help")
+beside, text = st.columns([1, 3], gap="large")
+with beside, st.container(key="help-contents"):
+    contents()
+with text, st.container(key="help-text"):
+    body()
