@@ -13,7 +13,7 @@ from workbench.pools import load_pool
 WIDTH, HEIGHT = 1180, 700
 # what is shown of it, in the document
 SHOWN = (860, 510)
-SECONDS, A_SECOND, COLOURS = 20, 4, 64
+SECONDS, A_SECOND, COLOURS = 20, 4, 96
 # seconds between two answers, as a person has them
 PAUSE = 0.9
 LARGEST = 3_000_000
@@ -70,7 +70,9 @@ def joined(frames: list[bytes], path: Path) -> None:
     small = [
         Image.open(io.BytesIO(one)).convert("RGB").resize(SHOWN, Image.Resampling.LANCZOS) for one in frames
     ]
-    palette = small[len(small) // 2].quantize(COLOURS, dither=Image.Dither.NONE)
+    # the greys of pictures would take all places: what else is there comes from a smooth copy
+    sample = small[len(small) // 2].resize((SHOWN[0] // 2, SHOWN[1] // 2))
+    palette = sample.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     few = [one.quantize(palette=palette, dither=Image.Dither.NONE) for one in small]
     few[0].save(
         path,

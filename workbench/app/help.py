@@ -26,8 +26,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Use it": (
         "install", "dependencies", "label-your-data", "desk", "finish", "guesses", "neighbours", "pools",
-        "reference/files", "images", "pages", "teaching", "studies", "teams", "cluster", "command-line", "python",
-        "security", "troubleshooting",
+        "reference/files", "images", "pages", "teaching", "studies", "teams", "cluster", "command-line",
+        "python", "security", "troubleshooting",
     ),
     "Choose": (
         "compared", "policies", "models/large-margin", "models/bayesian-svm", "models/logistic-softmax",
