@@ -118,13 +118,20 @@ class Pages:
         page.wait_for_function("!document.body.innerText.includes('Random baseline:')", timeout=6 * PATIENCE)
         return str(page.url.partition("project=")[2].partition("&")[0])
 
-    def beginning(self, browser: Any) -> str:
+    def beginning(self) -> str:
         """The id of another project on the digits, with a model that still errs."""
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(PATIENCE)
-        project = self._project(page, "digits", 15)
-        page.close()
-        return project
+        with own_home(self.server.home):
+            from workbench.sessions import Session
+            from workbench.store import Store
+
+            store = Store.open()
+            session = Session.create("digits", name="Handwritten digits", store=store, annotator="Ann")
+            assert session.pool.truth is not None
+            for ask in session.ask(15):
+                session.tell(ask.id, session.pool.classes[session.pool.truth[ask.item]])
+            session.refit()
+            store.close()
+        return session.id
 
     def all(self) -> dict[str, tuple[str, Callable[[Any], None] | None]]:
         """Name -> address and what to do there before the picture."""
@@ -409,7 +416,7 @@ def for_docs(browser: Any, server: Server, pages: Pages, only: str) -> None:
         few.save(path, optimize=True)
         print(path)
     if FILM.name.startswith(names):
-        film.film(browser, f"{server.url}/label?project={pages.beginning(browser)}", FILM)
+        film.film(browser, f"{server.url}/label?project={pages.beginning()}", FILM)
         print(FILM)
 
 
