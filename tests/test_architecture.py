@@ -184,6 +184,30 @@ def test_tensorflow_lives_in_the_engine_and_streamlit_in_the_app(path: Path) -> 
     assert here == "store" or "sqlalchemy" not in roots
 
 
+PRIVATE_STREAMLIT = {"streamlit.config", "streamlit.file_util", "streamlit.runtime", "streamlit.web"}
+# what Streamlit documents beside the names at its top
+PUBLIC_STREAMLIT = {"streamlit.components.v1", "streamlit.testing.v1", "streamlit.errors"}
+
+
+def test_private_parts_of_streamlit_are_used_in_one_place() -> None:
+    wrong = []
+    for path in (*SOURCES, *(ROOT / "pages").glob("*.py"), ROOT / "streamlit_app.py"):
+        if path == PACKAGE / "app" / "streamlit_private.py":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in _imports(tree):
+            names = [alias.name for alias in node.names]
+            full = names if isinstance(node, ast.Import) else [f"{node.module}.{name}" for name in names]
+            for name in full:
+                inner = name.startswith("streamlit.") and name.count(".") + isinstance(node, ast.Import) > 1
+                public = any(f"{name}.".startswith(f"{part}.") for part in PUBLIC_STREAMLIT)
+                if (inner or name in PRIVATE_STREAMLIT) and not public:
+                    wrong.append(f"{path.name}: {name}")
+        used = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+        wrong += [f"{path.name}: {name}" for name in used if name.startswith("st._")]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "pages").glob("*.py")), ids=lambda p: p.name)
 def test_pages_only_show(path: Path) -> None:
     roots = {module.split(".")[0] for module in imported_modules(path)}

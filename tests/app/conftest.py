@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench.app import current
-from workbench.app.server import leave_keras_alone
+from workbench.app.streamlit_private import leave_keras_alone
 from workbench.sessions import Session
 from workbench.store import Store
 

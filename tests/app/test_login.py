@@ -141,13 +141,13 @@ def test_half_a_save_without_its_tables_lets_in_nobody_new(watched: Path) -> Non
 def test_a_file_that_could_never_be_read_lets_in_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from streamlit import config
+    import streamlit as st
 
     monkeypatch.setattr(login, "_SETTINGS", login._Settings())
     monkeypatch.setattr(
-        config,
+        st,
         "get_option",
-        lambda name, real=config.get_option: (
+        lambda name, real=st.get_option: (
             [str(tmp_path / "secrets.toml")] if name == "secrets.files" else real(name)
         ),
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.config import _config_options_template as known_options
 
-from workbench.app import server
+from workbench.app import server, streamlit_private
 from workbench.errors import InputError
 from workbench.figures import theme
 
@@ -53,7 +53,7 @@ def test_streamlit_does_not_reset_keras_after_every_run(monkeypatch: pytest.Monk
     # when Streamlit calls this differently, the page gets .3 s slower a run and nothing else says so
     original = script_runner._clean_problem_modules
     monkeypatch.setattr(script_runner, "_clean_problem_modules", original)
-    server.leave_keras_alone()
+    assert streamlit_private.leave_keras_alone()
     assert script_runner._clean_problem_modules is not original
     assert server.config()["runner.postScriptGC"] is False
 

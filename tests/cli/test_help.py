@@ -96,3 +96,22 @@ def test_doctor_fits_and_finds(capsys: pytest.CaptureFixture[str], home: Path) -
     out = capsys.readouterr().out
     assert str(home) in out and "accuracy" in out and "tensorflow\t" in out
     Store.open().close()
+
+
+def test_doctor_sees_another_package_of_our_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.cli.doctor import _import_name
+
+    assert _import_name()[2] == ""
+    info = tmp_path / "bench_tools-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-tools\nVersion: 1.0\n")
+    (info / "top_level.txt").write_text("workbench\n")
+    other = tmp_path / "workbench-3.1.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: workbench\nVersion: 3.1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert _import_name() == (
+        "import name",
+        "bench-tools, workbench",
+        "another package is imported by the same name: pip uninstall bench-tools workbench",
+    )

@@ -43,7 +43,7 @@ def test_without_a_browser_a_sentence_says_so(fig: go.Figure, monkeypatch: pytes
 
 def test_without_kaleido_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "find_spec", lambda name: None)
-    assert "workbench-labels[figures]" in export.why_no_images()
+    assert "pip install kaleido" in export.why_no_images()
 
 
 def test_a_browser_that_fails_is_said(

@@ -43,7 +43,7 @@ def test_examples_are_ready_to_use(file):
 
 def test_a_missing_set_says_how_to_get_it(empty_folder):
     for name, words in {
-        "pmlb:letter": ["workbench-labels[pmlb]", "pmlb/letter/letter.tsv.gz", "WORKBENCH_DATA"],
+        "pmlb:letter": ["pip install pmlb", "pmlb/letter/letter.tsv.gz", "WORKBENCH_DATA"],
         "raetsch:banana": ["theogf/BayesianSVM", "raetsch/banana.npz"],
         "images:mnist": ["x_train", "images/mnist.npz"],
         "large:covtype": ["openml:covertype"],

@@ -13,6 +13,8 @@ from typing import Any
 
 import streamlit as st
 
+from workbench.app import streamlit_private
+
 
 def below_base(path: str) -> str:
     """The path of a request without the server's own prefix (server.baseUrlPath)."""
@@ -60,7 +62,5 @@ class FrontEnd:
 @cache
 def _files() -> dict[str, Path]:
     """Streamlit's hashed files by the path they are asked by; none where it keeps them elsewhere."""
-    from streamlit import file_util
-
-    folder = Path(file_util.get_static_dir())
+    folder = streamlit_private.static_folder()
     return {f"/{file.relative_to(folder).as_posix()}": file for file in folder.glob("static/*/*.*.*")}

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from workbench.app import streamlit_private
 from workbench.app.frontend import below_base
 from workbench.app.text import verbatim
 from workbench.errors import InputError
@@ -92,7 +93,7 @@ def check(file: Path) -> None:
     if os.name == "posix" and file.stat().st_mode & 0o077:
         raise InputError(f"{where} holds secrets that others on this machine can read: chmod 600 {file}")
     if find_spec("authlib") is None or find_spec("httpx") is None:
-        raise InputError("A log-in needs Authlib and httpx: install workbench-labels[login].")
+        raise InputError("A log-in needs Authlib and httpx: pip install Authlib httpx.")
 
 
 def _where(file: Path | str) -> str:
@@ -137,9 +138,7 @@ def _check_document(document: Mapping[str, Any], where: str) -> None:
 def lock(file: Path) -> None:
     """From here on this process lets in nobody who has not logged in, whatever becomes of the file."""
     global _LOCKED
-    from streamlit import config
-
-    config.set_option("secrets.files", [str(file)])
+    streamlit_private.set_option("secrets.files", [str(file)])
     _LOCKED = True
     _secrets()
 
@@ -180,15 +179,13 @@ class _Settings:
 
     def read(self) -> dict[str, Any]:
         """What holds now; {} where there are no secrets. A look at the file's time a call."""
-        from streamlit import config
-
-        files = tuple(str(file) for file in config.get_option("secrets.files") or ())
+        files = tuple(str(file) for file in st.get_option("secrets.files") or ())
         stamps = tuple((file, _stamp(file)) for file in files)
         with self._lock:
             if stamps != self._stamps:
                 self._take(files)
                 self._stamps = stamps
-            elif self._given and not _streamlit_has_them():
+            elif self._given and not streamlit_private.has_secrets():
                 self._give()
             return self._held
 
@@ -223,19 +220,11 @@ class _Settings:
             self._give()
 
     def _give(self) -> None:
-        from streamlit.runtime.secrets import secrets_singleton
-
         kept: dict[str, Any] = {
             name: self._held[name] for name in ("auth", "workbench") if name in self._held
         }
-        secrets_singleton.merge_programmatic_secrets(kept)
+        streamlit_private.give_secrets(kept)
         self._given = True
-
-
-def _streamlit_has_them() -> bool:
-    from streamlit.runtime.secrets import secrets_singleton
-
-    return secrets_singleton.load_if_toml_exists()
 
 
 def _stamp(file: str) -> tuple[int, ...] | None:
@@ -285,10 +274,7 @@ def of_cookies(cookies: Mapping[str, str]) -> Person | None:
     Args:
         cookies: of the request.
     """
-    from streamlit.web.server.starlette import starlette_websocket
-    from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
-
-    signed = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)
+    signed = streamlit_private.signed_user(cookies)
     try:
         claims = json.loads(signed or b"null")
     except ValueError:

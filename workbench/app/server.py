@@ -83,12 +83,10 @@ class Gate:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        from streamlit import config as streamlit_config
+        import streamlit as st
 
         refused = why_refused(
-            scope,
-            streamlit_config.get_option("server.allowedHosts"),
-            streamlit_config.get_option("server.corsAllowedOrigins"),
+            scope, st.get_option("server.allowedHosts"), st.get_option("server.corsAllowedOrigins")
         )
         if not refused:
             await self.app(scope, receive, send)
@@ -139,23 +137,12 @@ def _hostname(host: str) -> str:
     return host.partition(":")[0]
 
 
-def leave_keras_alone() -> None:
-    """Keep Streamlit from resetting Keras after every run of a page.
-
-    Once Keras is imported, the script runner calls `keras.backend.clear_session()` each time: a
-    third of a second under the interpreter's lock, and it pulls the ground from under a network
-    that is being trained in a job.
-    """
-    from streamlit.runtime.scriptrunner import script_runner
-
-    if hasattr(script_runner, "_clean_problem_modules"):
-        script_runner._clean_problem_modules = lambda: None
-
-
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[None]:
     """Warm the engine while the server starts; stop the jobs when it ends."""
-    leave_keras_alone()
+    from workbench.app import streamlit_private
+
+    streamlit_private.leave_keras_alone()
     # what this process writes (uploads, exports, logs, the database) is for its owner only
     os.umask(0o077)
     log = logs.start(workbench_home())
@@ -223,12 +210,12 @@ def options(*, configure: bool = True) -> dict[str, Any]:
     from starlette.middleware import Middleware
 
     if configure:
-        from streamlit import config as streamlit_config
+        from workbench.app import streamlit_private
 
         for name, value in config().items():
             # server.* is read before this module is imported; setting it here would only mislead
-            if not name.startswith("server.") and not streamlit_config.is_manually_set(name):
-                streamlit_config.set_option(name, value)
+            if not name.startswith("server.") and not streamlit_private.is_set(name):
+                streamlit_private.set_option(name, value)
     from workbench.app import desk, downloads
 
     return {

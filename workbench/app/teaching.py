@@ -249,9 +249,7 @@ def qr_code(text: str) -> str:
 
 def only_here() -> bool:
     """Whether other machines cannot reach this server."""
-    from streamlit import config
-
-    return str(config.get_option("server.address") or "") in {"127.0.0.1", "localhost", "::1"}
+    return str(st.get_option("server.address") or "") in {"127.0.0.1", "localhost", "::1"}
 
 
 def look(lesson: lessons.Lesson) -> None:

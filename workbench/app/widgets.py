@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from workbench.app import streamlit_private
 from workbench.app.jobs import Job, manager
 from workbench.app.text import verbatim
 
@@ -37,7 +38,7 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
                 st.progress(job.fraction, text=f"{verbatim(job.title)} · {verbatim(words)}")
                 if st.button("Cancel", key=f"{key}-cancel", icon=":material/stop:", disabled=job.cancelling):
                     job.cancel()
-                    st.rerun(scope="fragment") if _in_fragment() else st.rerun()
+                    st.rerun(scope="fragment") if streamlit_private.in_fragment() else st.rerun()
         elif job.status in ("failed", "cancelled"):
             with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
                 if job.status == "failed":
@@ -54,13 +55,6 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
 def try_again(job: Job, key: str) -> None:
     """A button that lets go of a job that has ended, so that the page's next run asks for it anew."""
     st.button("Try again", key=key, icon=":material/replay:", on_click=manager().forget, args=(job,))
-
-
-def _in_fragment() -> bool:
-    from streamlit.runtime.scriptrunner import get_script_run_ctx
-
-    context = get_script_run_ctx()
-    return context is not None and bool(context.fragment_ids_this_run)
 
 
 @st.fragment(run_every=POLL_SECONDS)

@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, packages_distributions, version
 
 from workbench.cli.values import print_table
 
@@ -51,13 +51,24 @@ def examine() -> bool:
             found(name, version(name))
         except PackageNotFoundError:
             found(name, "-", "not installed: run `make run` again")
-    for what, value, problem in (_home(), _database(), _data(), _browser()):
+    for what, value, problem in (_import_name(), _home(), _database(), _data(), _browser()):
         found(what, value, problem)
     for what, value in _threads():
         found(what, value)
     found(*_fit())
     print_table(("what", "found", "verdict"), rows)
     return fine
+
+
+def _import_name() -> tuple[str, str, str]:
+    """Whether another distribution brings a package that is called as ours is when imported."""
+    called = {name.lower() for name in packages_distributions().get("workbench", ())}
+    called |= {one.metadata["Name"].lower() for one in distributions(name="workbench")}
+    others = sorted(called - {"workbench-labels"})
+    if not others:
+        return "import name", "workbench", ""
+    way = f"another package is imported by the same name: pip uninstall {' '.join(others)}"
+    return "import name", ", ".join(others), way
 
 
 def _home() -> tuple[str, str, str]:

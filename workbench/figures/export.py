@@ -69,7 +69,7 @@ def numbers(fig: go.Figure) -> str:
 def why_no_images() -> str:
     """Why a figure cannot become a PNG or SVG here, in a sentence; empty where it can."""
     if find_spec("kaleido") is None:
-        return 'PNG and SVG need the kaleido package: pip install "workbench-labels[figures]".'
+        return "PNG and SVG need the package kaleido: pip install kaleido."
     from choreographer.browsers.chromium import Chromium
 
     if Chromium.find_browser(skip_local=False) is None:

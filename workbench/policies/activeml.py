@@ -22,9 +22,7 @@ try:
     from skactiveml.utils import is_labeled
     from sklearn.exceptions import NotFittedError
 except ImportError as error:  # pragma: no cover - the development environment has it
-    raise InputError(
-        "This needs scikit-activeml: install the extra, `pip install 'workbench-labels[activeml]'`."
-    ) from error
+    raise InputError("This needs the package scikit-activeml: pip install scikit-activeml.") from error
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -123,7 +123,7 @@ def _fetch_pmlb(name: str, known: bool) -> Path:
 def _how_pmlb(name: str) -> str:
     target = cache_folder() / "pmlb" / name / f"{name}.tsv.gz"
     return (
-        "Install the extra (pip install 'workbench-labels[pmlb]') and it is downloaded when asked for, "
+        "Install the package pmlb (pip install pmlb) and it is downloaded when asked for, "
         f"or put the file at {target}, or point WORKBENCH_DATA at a folder that has it."
     )
 

@@ -210,7 +210,7 @@ def _connect(address: str) -> Engine:
         ) from error
     except ImportError as error:
         raise InputError(
-            f"PostgreSQL needs psycopg: install workbench-labels[postgresql]. ({error})"
+            f"PostgreSQL needs the package psycopg: pip install 'psycopg[binary]'. ({error})"
         ) from error
     except OSError as error:
         raise InputError(

@@ -20,10 +20,17 @@ def this_process() -> str:
 
 
 def _started(pid: int) -> str:
+    import psutil
+
     try:
-        # The 22nd field, counted after the parenthesised name, which may hold spaces.
+        # Ticks since the start of the machine, which setting its clock does not move, as it moves psutil's
+        # time of day: the 22nd field, counted after the parenthesised name, which may hold spaces.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
+        pass
+    try:
+        return f"{psutil.Process(pid).create_time():.2f}"
+    except psutil.Error:
         return ""
 
 
@@ -61,10 +68,9 @@ def is_alive(owner: str, renewed: float) -> bool:
     host, pid, started = owner.rsplit(":", 2)
     if host != socket.gethostname():
         return time.time() - renewed < LEASE
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
+    import psutil
+
+    if not psutil.pid_exists(int(pid)):
         return False
-    except PermissionError:
-        return True
-    return _started(int(pid)) == started
+    now = _started(int(pid))
+    return not now or now == started  # of a process of somebody else the start may not be told

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import login
+from workbench.app import login, streamlit_private
 from workbench.app.desk import cards, finding, operations, preferences, tokens
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
@@ -157,10 +157,8 @@ async def _body(request: Request) -> dict[str, Any]:
 
 def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
     """Who asks: this server's own page, with a token for this project."""
-    from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
-
     host = request.headers.get("host")
-    if not is_host_allowed(host):
+    if not streamlit_private.is_host_allowed(host):
         raise _RefusedError(403, "This server is not known by that name.")
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise _RefusedError(403, "Only this server's own pages may use the desk.")
