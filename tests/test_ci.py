@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.test_architecture import ROOT
 from workbench.figures import export
 
 # modules that a test skips without; all of them belong to the extra `dev`
@@ -18,3 +19,10 @@ OPTIONAL = (
 def test_nothing_that_a_test_would_skip_without_is_missing() -> None:
     assert [name for name in OPTIONAL if find_spec(name) is None] == []
     assert not export.why_no_images()
+
+
+def test_the_workflow_runs_the_script_that_maintainers_run() -> None:
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert "run: .ci/run\n" in text
+    # what it installs elsewhere is the lock, without resolving
+    assert "pip install --no-deps -e . -r requirements.lock" in text
