@@ -15,6 +15,8 @@ from workbench.certificates.certificate import (
 from workbench.certificates.drawing import Draws, confidence_at, delta_of
 from workbench.certificates.nested import Nested, nested
 from workbench.certificates.planning import Option, Plan, plan
+from workbench.certificates.rehearsing import Rehearsal, checks_to_go, looks_broken, rehearse
+from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata, stratified
 from workbench.certificates.verifying import Labelled, Verdict, verify
 from workbench.certificates.wealth import Bound, first_reached, log_wealth, threshold, upper_bound
 
@@ -23,21 +25,29 @@ __all__ = [
     "Bound",
     "Certificate",
     "Check",
+    "ClassBounds",
     "Draws",
     "Labelled",
     "Nested",
     "Option",
     "Plan",
+    "Rehearsal",
     "Verdict",
+    "by_class",
     "certificate_of",
+    "checks_to_go",
     "checksum_of",
     "confidence_at",
     "delta_of",
+    "draws_of_strata",
     "first_reached",
     "listed_order",
     "log_wealth",
+    "looks_broken",
     "nested",
     "plan",
+    "rehearse",
+    "stratified",
     "threshold",
     "upper_bound",
     "verify",

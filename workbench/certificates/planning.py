@@ -21,6 +21,10 @@ STEPS = 24
 _TRIALS = 300
 _MOST_CHECKS = 3_000
 _SPREAD = (0.1, 0.9)  # quantiles of a range
+_PRIOR = (0.5, 0.25)  # deviations of intercept and slope: a model may be wrong about itself
+_POINTS = 512
+_LIKELY = 0.75
+_GIVEN_UP = 200  # checks after which a set that is too large is given up
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,12 @@ class Option:
     """Share of them that is wrong, by the forecast."""
     error_range: tuple[float, float]
     checks: float
-    """Checks within the set until it is certified, the median."""
+    """Checks within the set until it is certified, the median where it is."""
     checks_range: tuple[float, float]
     success: float
     """Chance that it is certified at a cost below looking at all of it."""
     answers: float
-    """Human answers from now on: checks in the set, and the rest."""
+    """Human answers from now on, in the mean: checks, the rest, and another attempt where it fails."""
     answers_range: tuple[float, float]
 
 
@@ -54,7 +58,7 @@ class Plan:
     options: tuple[Option, ...]
     """Rising in size."""
     chosen: int | None
-    """Place of the cheapest option; None where labelling everything is as cheap."""
+    """Place of the cheapest that is likely to be certified; None where labelling everything is as cheap."""
 
     @property
     def choice(self) -> Option | None:
@@ -78,7 +82,8 @@ class Plan:
         low, high = best.checks_range
         return (
             f"Forecast: the machine labels {best.size:,} of {self.size:,}, about {best.checks:.0f} checks "
-            f"({low:.0f} to {high:.0f}), and {self.size - best.size:,} by hand."
+            f"({low:.0f} to {high:.0f}), and {self.size - best.size:,} by hand; certified in "
+            f"{100 * best.success:.0f} of 100 cases."
         )
 
 
@@ -97,7 +102,7 @@ def plan(
         error: allowed share of wrong labels in the machine's part.
         confidence: of this attempt (`confidence_at`).
         held_out: ([h] predicted errors, [h] whether wrong) of items whose answer is known and that the model
-            has not learned from: the forecast is scaled by what they say, and its range narrows with them.
+            has not learned from: the forecast is recalibrated by them, and its range narrows.
         seed: of the simulation.
 
     Returns:
@@ -111,16 +116,22 @@ def plan(
     if not len(risk):
         raise InputError("There is no item left to plan for.")
     rng = np.random.default_rng([seed, len(risk)])
-    factors = _factors(held_out, rng)
     order = np.sort(risk)
-    mean = order.cumsum() / np.arange(1, len(order) + 1)
-    sizes = _sizes(len(order), error)
+    sizes = _sizes(len(order))
+    shares = _shares(order, sizes, held_out, rng)
+    checks = np.array(
+        [checks_needed(int(k), error, confidence, one, rng) for k, one in zip(sizes, shares.T, strict=True)]
+    ).T
+    answers = checks + (len(order) - sizes)
+    # a set that turns out too large is given up, and another attempt is made at what would have been best
+    answers = np.minimum(answers, answers.min(axis=1, keepdims=True) + _GIVEN_UP)
     options = tuple(
-        _option(int(k), len(order), float(order[k - 1]), float(mean[k - 1]), error, confidence, factors, rng)
-        for k in sizes
+        _option(int(k), float(order[k - 1]), shares[:, i], checks[:, i], answers[:, i])
+        for i, k in enumerate(sizes)
     )
-    best = int(np.argmin([option.answers for option in options]))
-    chosen = best if options[best].answers < len(order) else None
+    best = _cheapest(options)
+    hopeful = options[best].success >= 0.5 and options[best].answers < len(order)
+    chosen = best if hopeful else None
     return Plan(len(order), error, confidence, options, chosen)
 
 
@@ -175,54 +186,79 @@ def _boundary(size: int, error: float, confidence: float) -> Ints:
     return np.minimum(np.maximum.accumulate(first), never)
 
 
-def _option(
-    size: int,
-    total: int,
-    least: float,
-    mean: float,
-    error: float,
-    confidence: float,
-    factors: Floats,
-    rng: np.random.Generator,
-) -> Option:
-    shares = np.clip(mean * factors, 0.0, 1.0)
-    checks = checks_needed(size, error, confidence, shares, rng)
-    low, high = np.quantile(checks, _SPREAD).tolist()
-    rest = total - size
-    spread = np.quantile(shares, _SPREAD).tolist()
+def _option(size: int, least: float, shares: Floats, checks: Ints, answers: Floats) -> Option:
+    done = checks < size
+    counted = checks[done] if done.any() else checks
+    error, needed, total = (
+        tuple(np.quantile(values, _SPREAD).tolist()) for values in (shares, counted, answers)
+    )
     return Option(
         size,
         least,
         float(np.median(shares)),
-        (spread[0], spread[1]),
-        float(np.median(checks)),
-        (low, high),
-        float((checks < size).mean()),
-        rest + float(checks.mean()),
-        (rest + low, rest + high),
+        (error[0], error[1]),
+        float(np.median(counted)),
+        (needed[0], needed[1]),
+        float(done.mean()),
+        float(answers.mean()),
+        (total[0], total[1]),
     )
 
 
-def _sizes(total: int, error: float) -> Ints:
+def _cheapest(options: tuple[Option, ...]) -> int:
+    """Place of the cheapest option among those that are likely to be certified at the first attempt."""
+    likely = [i for i, option in enumerate(options) if option.success >= _LIKELY]
+    if not likely:
+        return int(np.argmax([option.success for option in options]))
+    return min(likely, key=lambda i: options[i].answers)
+
+
+def _sizes(total: int) -> Ints:
     """Sizes to compare, from a twentieth on, all of them at the end."""
     least = max(1, min(total, total // 20))
     return np.unique(np.linspace(least, total, STEPS).astype(np.int64))
 
 
-def _factors(held_out: tuple[ArrayLike, ArrayLike] | None, rng: np.random.Generator) -> Floats:
-    """[trials], what the predicted errors are to be multiplied by.
+def _shares(
+    order: Floats, sizes: Ints, held_out: tuple[ArrayLike, ArrayLike] | None, rng: np.random.Generator
+) -> Floats:
+    """[trials, K] shares of wrong labels among the surest, as they may be: draws of the recalibration."""
+    grid = np.linspace(0, len(order) - 1, min(len(order), _POINTS))
+    x = _logit(order[grid.astype(np.int64)])
+    lines = _lines(held_out, rng)
+    each = 1.0 / (1.0 + np.exp(-(lines[:, :1] + lines[:, 1:] * x)))
+    mean = each.cumsum(axis=1) / np.arange(1, len(grid) + 1)
+    return np.array([np.interp(sizes - 1, grid, one) for one in mean])
 
-    Held-out items are a Poisson number of errors against the predicted one, with a gamma prior of mean 1 that
-    is worth four errors: a model may well be wrong by half about itself.
+
+def _lines(held_out: tuple[ArrayLike, ArrayLike] | None, rng: np.random.Generator) -> Floats:
+    """[trials, 2] intercept and slope of the logit of an error over the logit of the predicted one.
+
+    A logistic regression on the held-out items with a Gaussian prior around "the model is right about
+    itself", at its mode and with its curvature there (Platt, "Probabilistic outputs for support vector
+    machines", 1999).
     """
-    wrong, expected = 0.0, 0.0
+    prior, precision = np.array([0.0, 1.0]), np.diag(1.0 / np.array(_PRIOR) ** 2)
+    at, curvature = prior.copy(), precision
     if held_out is not None:
         risk, found = _risk(held_out[0], "held-out predicted errors"), np.asarray(held_out[1], dtype=float)
         if risk.shape != found.shape:
             raise InputError("Held-out predictions and answers are as many.")
-        wrong, expected = float(found.sum()), float(risk.sum())
-    factors: Floats = rng.gamma(4.0 + wrong, 1.0 / (4.0 + expected), size=_TRIALS)
-    return factors
+        X = np.column_stack([np.ones(len(risk)), _logit(risk)])
+        for _ in range(30):
+            p = 1.0 / (1.0 + np.exp(-X @ at))
+            slope = X.T @ (p - found) + precision @ (at - prior)
+            curvature = (X * (p * (1 - p))[:, None]).T @ X + precision
+            step = np.linalg.solve(curvature, slope)
+            at = at - step * min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
+    lines: Floats = rng.multivariate_normal(at, np.linalg.inv(curvature), size=_TRIALS)
+    lines[:, 1] = np.maximum(lines[:, 1], 0.0)  # the surest are never the worst, by forecast
+    return lines
+
+
+def _logit(risk: Floats) -> Floats:
+    p = np.clip(risk, 1e-4, 1.0 - 1e-4)
+    return np.log(p) - np.log1p(-p)
 
 
 def _risk(values: ArrayLike, what: str) -> Floats:

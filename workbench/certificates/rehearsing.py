@@ -75,9 +75,9 @@ def rehearse(
     """
     error_of(error), confidence_of(confidence)
     risk = 1.0 - np.asarray(confidences, dtype=float)
-    truth = checks_of(wrong, max(1, len(risk)))
-    if truth.shape != risk.shape or not len(risk):
+    if np.shape(wrong) != risk.shape or not risk.size:
         raise InputError("Give as many confidences as labels, and at least one.")
+    truth = checks_of(wrong, len(risk))
     left: Ints = np.arange(len(risk))
     known: tuple[Floats, Array] = (np.empty(0), np.empty(0, dtype=bool))
     if held_out is not None:

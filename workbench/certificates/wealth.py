@@ -120,7 +120,7 @@ class Bound:
         self.wrong = 0
         self.count = self.size
         """Labels that may be wrong at most."""
-        levels = _levels(self.size, [too_many(self.size, error_of(error)) for error in at])
+        levels = levels_of(self.size, [too_many(self.size, error_of(error)) for error in at])
         self._levels = levels
         self._wealth = np.repeat(WEIGHTS[:, None], len(levels), axis=1)
 
@@ -181,8 +181,8 @@ def upper_bound(wrong: ArrayLike, size: int, confidence: float, at: Iterable[flo
     return np.array([bound.add(answer) for answer in checks_of(wrong, bound.size)])
 
 
-def _levels(size: int, also: list[int]) -> Array:
-    """Numbers of wrong items that are tested, rising."""
+def levels_of(size: int, also: list[int]) -> Array:
+    """Numbers of wrong items that are tested, rising; `also` and `size` among them, [L]."""
     steps = max(0, math.ceil(math.log(size / 100) / math.log(_FINENESS))) if size > 100 else 0
     coarse = np.floor(100 * _FINENESS ** np.arange(1, steps + 1)).astype(np.int64) + 1
     levels = np.concatenate([np.arange(1, min(size, 100) + 1), coarse, [size], also])

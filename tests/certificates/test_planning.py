@@ -1,0 +1,120 @@
+"""Forecasts: made of what a model says of itself, mended by answers, and never evidence."""
+
+import numpy as np
+import pytest
+
+from workbench.certificates import confidence_at, first_reached, log_wealth, plan, rehearse
+from workbench.certificates.planning import checks_needed
+from workbench.errors import InputError
+
+
+def risks(n: int = 3_000, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).beta(0.3, 3.0, size=n)
+
+
+def test_a_plan_leaves_the_least_sure_to_people_and_is_the_same_again() -> None:
+    found = plan(risks(), 0.05, 0.975)
+    best = found.choice
+    assert best is not None and 0 < best.size < 3_000
+    assert best.error < 0.05 and best.success >= 0.75
+    assert best.answers < 3_000
+    assert best.checks_range[0] <= best.checks <= best.checks_range[1]
+    assert found == plan(risks()[::-1], 0.05, 0.975)
+    sizes = [option.size for option in found.options]
+    assert sizes == sorted(sizes) and sizes[-1] == 3_000
+    assert found.sizes().tolist() == sizes[found.chosen :]
+    assert "Forecast" in found.sentence()
+
+
+def test_a_stricter_promise_costs_more() -> None:
+    answers = [plan(risks(), error, 0.975).choice for error in (0.1, 0.05, 0.02)]
+    costs = [3_000.0 if one is None else one.answers for one in answers]
+    assert costs == sorted(costs)
+
+
+def test_answers_mend_a_forecast_of_a_model_that_is_too_sure() -> None:
+    truth = risks()
+    says = truth**3  # much surer than it should be
+    rng = np.random.default_rng(1)
+    known = rng.permutation(3_000)[:400]
+    wrong = rng.random(400) < truth[known]
+    trusting = plan(says, 0.05, 0.975).choice
+    mended = plan(says, 0.05, 0.975, held_out=(says[known], wrong)).choice
+    fair = plan(truth, 0.05, 0.975).choice
+    assert trusting is not None and mended is not None and fair is not None
+    assert mended.size < trusting.size
+    assert abs(mended.size - fair.size) < abs(trusting.size - fair.size)
+
+
+def test_the_forecast_of_checks_is_that_of_the_test() -> None:
+    rng = np.random.default_rng(2)
+    for size in (300, 20_000):
+        simulated = checks_needed(size, 0.05, 0.95, 0.0, rng)
+        exact = int(first_reached(log_wealth(np.zeros(200, dtype=int), size, 0.05), 0.95))
+        assert abs(np.median(simulated) - exact) <= 3
+    some = checks_needed(20_000, 0.05, 0.95, 0.02, rng)
+    wrong = np.random.default_rng(3).random((300, 3_000)) < 0.02
+    reached = first_reached(log_wealth(wrong, 20_000, 0.05), 0.95)
+    assert abs(np.median(some) / np.median(reached) - 1) < 0.3
+
+
+@pytest.mark.parametrize("size", [1, 10, 30])
+def test_few_items_are_labelled_by_hand(size: int) -> None:
+    found = plan(np.full(size, 0.2), 0.05, 0.975)
+    assert found.choice is None
+    assert "labelling all" in found.sentence()
+    assert found.sizes().tolist() == [size]
+
+
+def test_a_million_items_are_planned_and_drawn() -> None:
+    found = plan(risks(1_000_000), 0.05, 0.975)
+    assert found.choice is not None and found.choice.size > 100_000
+
+
+@pytest.mark.parametrize("risk", [[np.nan], [-0.1], [1.5], [np.inf], []])
+def test_what_is_no_chance_is_refused(risk: list[float]) -> None:
+    with pytest.raises(InputError):
+        plan(risk, 0.05, 0.95)
+    with pytest.raises(InputError):
+        plan([0.1], 0.05, 0.95, held_out=([0.1, 0.2], [True]))
+    for share in (0.0, 1.0):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            plan([0.1], share, 0.95)
+
+
+def test_a_rehearsal_counts_every_answer_once() -> None:
+    risk = risks()
+    wrong = np.random.default_rng(4).random(3_000) < risk
+    done = rehearse(wrong, 1.0 - risk, 0.05, 0.95, seed=3)
+    assert done.attempt >= 1
+    beyond = 3_000 - len(done.machine)
+    # whatever was drawn beyond the certified set had to be answered anyway
+    assert beyond < done.answers <= beyond + done.drawn
+    assert done.checks <= done.drawn
+    again = rehearse(wrong, 1.0 - risk, 0.05, 0.95, seed=3)
+    assert again.machine.tolist() == done.machine.tolist() and again.answers == done.answers
+
+
+def test_a_rehearsal_delivers_what_it_promises_also_where_wrong_labels_are_surest() -> None:
+    rng = np.random.default_rng(5)
+    risk = risks(600)
+    for kind in ("calibrated", "adversarial"):
+        broken = 0
+        for seed in range(20):
+            wrong = rng.random(600) < risk
+            sure = np.where(wrong, 1.0, 1.0 - risk) if kind == "adversarial" else 1.0 - risk
+            done = rehearse(wrong, sure, 0.05, 0.9, seed=seed)
+            broken += bool(len(done.machine)) and wrong[done.machine].mean() > 0.05
+            assert done.answers <= 600
+        assert broken <= 5, kind  # 2 expected at most
+
+
+def test_attempts_spend_what_is_left() -> None:
+    assert confidence_at(0.95, 1) < confidence_at(0.95, 2) < confidence_at(0.95, 3)
+
+
+def test_a_rehearsal_of_other_lengths_is_refused() -> None:
+    with pytest.raises(InputError, match="as many"):
+        rehearse([0, 1], [0.5], 0.05, 0.95)
+    with pytest.raises(InputError):
+        rehearse([], [], 0.05, 0.95)
