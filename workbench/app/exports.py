@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,14 +11,15 @@ import streamlit as st
 
 from workbench.app import auditing, uploads
 from workbench.app.downloads import button
-from workbench.app.text import verbatim
+from workbench.app.text import one_line, plural, verbatim
 from workbench.errors import InputError
 from workbench.exchange import (
     CARRIED_BY,
     FORMATS,
     SCOPES,
-    import_labels,
+    ImportPlan,
     is_history,
+    plan_import,
     read_history,
     write_labels,
     write_project_bundle,
@@ -36,6 +38,7 @@ _NAMES = {
     "coco": "COCO",
     "folders": "Class folders",
 }
+MOST_NEW = 8  # new classes that are asked about, one by one
 _WHAT = {
     "labels": "Labels only",
     "everything": "Everything",
@@ -129,18 +132,68 @@ def _importer(session: Any) -> None:
         label_visibility="collapsed",
         max_upload_size=uploads.most_bytes() >> 20,
     )
-    if file is not None and st.button("Import", key="import", type="primary"):
-        try:
-            if is_history(file.getvalue(), kind):
+    if file is None:
+        return
+    try:
+        if is_history(file.getvalue(), kind):
+            if st.button("Import the history", key="import", type="primary"):
                 before = dict(session.state.labels)
                 session.take_history(read_history(file.getvalue(), session.pool, kind))
-                n = len(session.state.labels.items() - before.items())
-            else:
-                pairs = import_labels(file.getvalue(), session.pool, kind, session.classes)
-                event = session.import_labels(pairs, file.name)
-                n = 0 if event is None else len(event.payload["labels"])
-        except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
-        else:
-            st.session_state["imported"] = n
-            st.rerun()
+                _imported(len(session.state.labels.items() - before.items()))
+            return
+        plan = plan_import(file.getvalue(), session, kind)
+        chosen = _choices(plan, session.classes, session.pool.items.ids)
+        if st.button("Import", key="import", type="primary", disabled=chosen is None) and chosen is not None:
+            event = session.import_labels(plan.labels(**chosen), file.name)
+            _imported(0 if event is None else len(event.payload["labels"]))
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+
+
+def _imported(n: int) -> None:
+    """Say it on the page that comes."""
+    st.session_state["imported"] = n
+    st.rerun()
+
+
+def _choices(plan: ImportPlan, classes: Sequence[str], ids: Sequence[object]) -> dict[str, Any] | None:
+    """What the import would do, and what is to be done about the odd rows; None while something is open."""
+    st.markdown(f"**It would bring: {verbatim(plan.words(), 300)}.**")
+    ready, named, keep = True, {}, False
+    for number, (name, n) in enumerate(plan.classes.items()):
+        if number == MOST_NEW:
+            st.caption(f"and {plural(len(plan.classes) - MOST_NEW, 'more new class', 'more new classes')}")
+            break
+        add = f"a new class, {one_line(name, 40)}"
+        options = [add, *classes]
+        to = st.selectbox(
+            f"{plural(n, 'row')} of the class {one_line(name, 40)}: count them as",
+            options,
+            # a slip is not added unseen: somebody says which is meant
+            index=None if name in plan.alike else 0,
+            placeholder=f"Is it {one_line(plan.alike.get(name, ''), 40)}? Choose",
+            key=f"import-class-{number}-{name}",
+        )
+        ready = ready and to is not None
+        if to is not None and to != add:
+            named[name] = str(to)
+    if plan.differ:
+        item, (now, then) = next(iter(plan.differ.items()))
+        what = f"item {ids[item]} is {now} here and {then} in the file"
+        keep = (
+            st.radio(
+                f"{plural(len(plan.differ), 'label')} differ: {verbatim(what, 160)}",
+                ["Take those of the file", "Keep what is here"],
+                key="import-differ",
+            )
+            == "Keep what is here"
+        )
+    out = False
+    if plan.unknown:
+        some = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
+        out = st.checkbox(
+            f"Leave out {plural(len(plan.unknown), 'row')} of items that are not here: {verbatim(some, 120)}",
+            key="import-leave-out",
+        )
+        ready = ready and out
+    return {"leave_out_unknown": out, "keep_mine": keep, "named": named} if ready else None

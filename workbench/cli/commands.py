@@ -403,11 +403,15 @@ def import_project(
     format: Annotated[
         str | None, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, coco.")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")] = False,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Go on without rows whose item the pool does not have.")
+    ] = False,
 ) -> None:
     """Take labels made elsewhere into a project."""
     from workbench.cli.labels import import_file
 
-    import_file(project, file, format)
+    import_file(project, file, format, dry_run=dry_run, leave_out=leave_out)
 
 
 @app.command("guess")

@@ -221,9 +221,11 @@ def compare_features(project: str, sets: Sequence[str] | None) -> None:
     print(f"{found.n_labels:,} labels, features of {found.n_items:,} items: {found}.")
 
 
-def import_file(project: str, file: Path, format: str | None) -> None:
-    """Labels of a file into a project."""
-    from workbench.exchange import import_labels, is_history, read_history
+def import_file(
+    project: str, file: Path, format: str | None, *, dry_run: bool = False, leave_out: bool = False
+) -> None:
+    """Labels of a file into a project, or what that would do."""
+    from workbench.exchange import is_history, plan_import, read_history
     from workbench.exchange.imports import format_of
     from workbench.pools.formats.files import File
 
@@ -234,7 +236,22 @@ def import_file(project: str, file: Path, format: str | None) -> None:
         n = session.take_history(read_history(data, session.pool, form))
         print(f"{session.project.name}: {n} events taken over, {session.state.n_labelled} items labelled")
         return
-    labels = import_labels(data, session.pool, form, session.classes)
+    plan = plan_import(data, session, form)
+    if dry_run:
+        print(f"{session.project.name}: {plan.words()}")
+        for name, one in plan.alike.items():
+            print(f"Class {name!r} may be {one!r}.")
+        for item, (now, then) in list(plan.differ.items())[:20]:
+            print(f"Item {session.pool.items.ids[item]}: {now} now, {then} in the file")
+        if plan.unknown:
+            print("Unknown: " + ", ".join(plan.unknown[:20]))
+        return
+    if plan.unknown and not leave_out:
+        first = ", ".join(plan.unknown[:5])
+        raise InputError(
+            f"The pool has no item {first}. Nothing was imported; --leave-out goes on without such rows."
+        )
+    labels = plan.labels(leave_out_unknown=leave_out)
     before = session.state.n_labelled
     session.import_labels(labels, file.name)
     state = session.state

@@ -14,6 +14,7 @@ from workbench.exchange.history import CARRIED_BY, is_history, read_history
 from workbench.exchange.imports import IMPORTS, import_labels
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
+from workbench.exchange.planning import ImportPlan, plan_import
 from workbench.exchange.predictions import predictions_of, read_predictions
 from workbench.exchange.projects import (
     Wanted,
@@ -30,6 +31,7 @@ __all__ = [
     "IMPORTS",
     "SCOPES",
     "BundleFolder",
+    "ImportPlan",
     "RunBundle",
     "SavedModel",
     "StoredLabels",
@@ -43,6 +45,7 @@ __all__ = [
     "load_model",
     "may_be_written",
     "open_bundle",
+    "plan_import",
     "predictions_of",
     "read_bundle",
     "read_history",

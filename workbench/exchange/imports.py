@@ -68,7 +68,14 @@ class LabelRows(NamedTuple):
     marks: bool = False
 
 
-def import_labels(data: bytes, pool: Pool, format: str, classes: Sequence[str] = ()) -> list[tuple[int, str]]:
+def import_labels(
+    data: bytes,
+    pool: Pool,
+    format: str,
+    classes: Sequence[str] = (),
+    *,
+    unknown: list[str] | None = None,
+) -> list[tuple[int, str]]:
     """Labels out of a file, matched to the pool by id (by item number where there are no ids).
 
     Empty cells, null, NaN, the code -1 and what a model predicted are rows without a label. A text such as
@@ -80,6 +87,7 @@ def import_labels(data: bytes, pool: Pool, format: str, classes: Sequence[str] =
         pool: whose items they are of.
         format: one of csv, parquet, jsonl, npz, label-studio, huggingface, coco.
         classes: names of the project's classes, beside the pool's.
+        unknown: takes the ids that the pool does not have; without it they are an error.
 
     Returns:
         (item, class name) pairs, for `Session.import_labels`. Rows without a label are left out.
@@ -95,7 +103,7 @@ def import_labels(data: bytes, pool: Pool, format: str, classes: Sequence[str] =
     if not data.strip():
         raise InputError("The file holds no labels.")
     with reading(_FILE, f"a file of labels ({format})", "Is it of another format?"):
-        return _matched(_READERS[format](data), pool, {*classes, *pool.classes})
+        return _matched(_READERS[format](data), pool, {*classes, *pool.classes}, unknown)
 
 
 def format_of(path: Path | str) -> str:
@@ -111,7 +119,9 @@ def format_of(path: Path | str) -> str:
     raise InputError(f"The ending of {path} does not tell its format; give --format: {', '.join(IMPORTS)}.")
 
 
-def _matched(labels: LabelRows, pool: Pool, known: set[str]) -> list[tuple[int, str]]:
+def _matched(
+    labels: LabelRows, pool: Pool, known: set[str], left_out: list[str] | None = None
+) -> list[tuple[int, str]]:
     position = (
         {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)} if labels.by == "id" else None
     )
@@ -144,7 +154,9 @@ def _matched(labels: LabelRows, pool: Pool, known: set[str]) -> list[tuple[int, 
             unknown.append(text)
         elif found.setdefault(item, name) != name:
             raise InputError(f"Item {text} has two labels: {cut(found[item])} and {cut(name)}.")
-    if unknown:
+    if left_out is not None:
+        left_out.extend(unknown)
+    elif unknown:
         raise InputError(
             f"Pool {pool.name!r} has no item {quoted(unknown, 5, quote=False)}. Nothing was imported."
         )
@@ -154,7 +166,7 @@ def _matched(labels: LabelRows, pool: Pool, known: set[str]) -> list[tuple[int, 
             "there is no label, leave the cell empty; where it is a class, add it to the project first. "
             "Nothing was imported."
         )
-    if not found:
+    if not found and not unknown:
         raise InputError("The file holds no labels.")
     return list(found.items())
 

@@ -1,0 +1,30 @@
+"""An import shows first what it would do."""
+
+from pathlib import Path
+
+from tests.app.test_pages import open_page, texts
+from workbench.app import current
+from workbench.sessions import Session
+
+
+def test_labels_come_in_only_after_the_odd_rows_were_looked_at(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdef")), encoding="utf-8")
+    session = Session.create(str(path), pool_options={"id_column": "id"}, classes=["low", "high"])
+    session.label_item(1, "low")
+    current.keep(session)
+    test = open_page("history", session.id)
+    test.file_uploader(key="import-file").set_value(
+        ("labels.csv", b"id,label\na,low\nb,high\nc,lwo\nx9,low\n", "text/csv")
+    ).run()
+    assert not test.exception
+    said = texts(test).replace("\\", "")
+    assert "It would bring: 2 new, 1 differ, 1 of unknown items, 1 new class: lwo." in said
+    assert test.button(key="import").disabled, "a slip and an unknown id are open questions"
+    test.selectbox(key="import-class-0-lwo").set_value("low").run()
+    test.checkbox(key="import-leave-out").check().run()
+    test.radio(key="import-differ").set_value("Keep what is here").run()
+    assert session.state.labels == {1: "low"}
+    test.button(key="import").click().run()
+    assert not test.exception
+    assert session.state.labels == {0: "low", 1: "low", 2: "low"} and session.classes == ("low", "high")

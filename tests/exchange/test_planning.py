@@ -1,0 +1,64 @@
+"""What an import would do is said before it is done."""
+
+from pathlib import Path
+
+import pytest
+
+from workbench.cli.labels import import_file
+from workbench.errors import InputError
+from workbench.exchange import plan_import
+from workbench.sessions import Session
+from workbench.store import Store
+
+FILE = b"id,label\na,low\nb,high\nc,lwo\nd,other\nnobody,low\n"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    path = tmp_path / "t.csv"
+    path.write_text("id,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdef")), encoding="utf-8")
+    made = Session.create(
+        str(path), pool_options={"id_column": "id"}, classes=["low", "high"], store=Store.open()
+    )
+    made.label_item(0, "low")
+    made.label_item(1, "low")
+    return made
+
+
+def test_a_plan_counts_what_is_new_what_differs_what_is_unknown(session: Session) -> None:
+    events = session.state.n_events
+    plan = plan_import(FILE, session, "csv")
+    assert (plan.new, plan.same, dict(plan.differ)) == (2, 1, {1: ("low", "high")})
+    assert plan.unknown == ("nobody",) and dict(plan.classes) == {"lwo": 1, "other": 1}
+    assert dict(plan.alike) == {"lwo": "low"}, "a slip of the pen is no fourth class unseen"
+    assert (
+        plan.words() == "2 new, 1 differ, 1 are there already, 1 of unknown items, 2 new classes: lwo, other"
+    )
+    assert session.state.n_events == events, "nothing was taken in"
+
+
+def test_labels_are_taken_as_somebody_decided(session: Session) -> None:
+    plan = plan_import(FILE, session, "csv")
+    with pytest.raises(InputError, match="leave them out"):
+        plan.labels()
+    session.import_labels(
+        plan.labels(leave_out_unknown=True, keep_mine=True, named={"lwo": "low"}), "labels.csv"
+    )
+    assert session.state.labels == {0: "low", 1: "low", 2: "low", 3: "other"}
+    assert session.classes == ("low", "high", "other")
+
+
+def test_the_command_line_says_it_too(
+    session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "labels.csv"
+    file.write_bytes(FILE)
+    import_file(session.id, file, None, dry_run=True)
+    said = capsys.readouterr().out
+    assert "2 new, 1 differ" in said and "may be 'low'" in said
+    with pytest.raises(InputError, match="--leave-out"):
+        import_file(session.id, file, None)
+    assert session.state.labels == {0: "low", 1: "low"}
+    import_file(session.id, file, None, leave_out=True)
+    assert session.state.labels[3] == "other"

@@ -1,0 +1,115 @@
+"""What an import of labels would do, before it does it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from workbench.errors import InputError
+from workbench.exchange.imports import import_labels
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+
+ALIKE = 0.66
+"""Share of letters from which on a new class's name may be a slip of one that is there."""
+
+
+@dataclass(frozen=True)
+class ImportPlan:
+    """What the labels of a file would change in a project.
+
+    Attributes:
+        pairs: (item, class name) of the rows whose item is known.
+        unknown: keys of the rows that name no item of the pool.
+        new: how many items have no label yet.
+        same: how many have this label already.
+        differ: item -> (its label now, the one of the file).
+        classes: new name of a class -> how many rows have it.
+        alike: new name of a class -> the class it may be a slip of.
+    """
+
+    pairs: tuple[tuple[int, str], ...]
+    unknown: tuple[str, ...]
+    new: int
+    same: int
+    differ: Mapping[int, tuple[str, str]]
+    classes: Mapping[str, int]
+    alike: Mapping[str, str]
+
+    def labels(
+        self,
+        *,
+        leave_out_unknown: bool = False,
+        keep_mine: bool = False,
+        named: Mapping[str, str] | None = None,
+    ) -> list[tuple[int, str]]:
+        """The labels to take in, for `Session.import_labels`.
+
+        Args:
+            leave_out_unknown: go on without the rows whose item the pool does not have.
+            keep_mine: leave items that have another label as they are.
+            named: new name of a class -> the class its rows are to have.
+
+        Raises:
+            InputError: rows of unknown items that nobody said to leave out, or nothing left to take in.
+        """
+        if self.unknown and not leave_out_unknown:
+            raise InputError(
+                f"{len(self.unknown):,} rows name no item of the pool: leave them out, or mend them."
+            )
+        called = named or {}
+        found = [
+            (item, called.get(name, name))
+            for item, name in self.pairs
+            if not (keep_mine and item in self.differ)
+        ]
+        if not found:
+            raise InputError("No label is left to take in.")
+        return found
+
+    def words(self) -> str:
+        """The plan in a line for people."""
+        parts = [f"{self.new:,} new", f"{len(self.differ):,} differ" if self.differ else ""]
+        parts += [f"{self.same:,} are there already" if self.same else ""]
+        parts += [f"{len(self.unknown):,} of unknown items" if self.unknown else ""]
+        n = len(self.classes)
+        parts += [
+            f"{n:,} new class{'' if n == 1 else 'es'}: {', '.join(list(self.classes)[:5])}" if n else ""
+        ]
+        return ", ".join(filter(None, parts))
+
+
+def plan_import(data: bytes, session: Session, format: str) -> ImportPlan:
+    """Look through a file of labels without taking anything in.
+
+    Args:
+        data: the file.
+        session: of the project.
+        format: as for `import_labels`.
+
+    Raises:
+        InputError: as `import_labels`, but for rows whose item the pool does not have.
+    """
+    unknown: list[str] = []
+    pairs = import_labels(data, session.pool, format, session.classes, unknown=unknown)
+    labels = session.state.labels
+    known = set(session.classes)
+    differ = {item: (labels[item], name) for item, name in pairs if labels.get(item, name) != name}
+    same = sum(labels.get(item) == name for item, name in pairs)
+    classes = Counter(name for _, name in pairs if name not in known)
+    slips = {name: _slip(name, session.classes) for name in classes}
+    return ImportPlan(
+        tuple(pairs), tuple(unknown), len(pairs) - same - len(differ), same, differ, dict(classes),
+        {name: one for name, one in slips.items() if one},
+    )  # fmt: skip
+
+
+def _slip(name: str, classes: Sequence[str]) -> str:
+    """The class that a name may be a slip of; "" for none."""
+    plain = {one.casefold().strip(): one for one in classes}
+    close = get_close_matches(name.casefold().strip(), list(plain), 1, ALIKE)
+    return plain[close[0]] if close else ""
