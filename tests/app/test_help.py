@@ -14,9 +14,9 @@ EVERY = [page.name for group in help.pages().values() for page in group]
 
 
 def test_every_help_page_of_the_docs_is_in_the_list() -> None:
-    from tests.test_docs import HELP
+    from tests.test_docs import READ
 
-    named = {path.relative_to(ROOT / "docs").as_posix().removesuffix(".md") for path in HELP}
+    named = {path.relative_to(ROOT / "docs").as_posix().removesuffix(".md") for path in READ}
     assert named - {"index", "recipes/index"} <= set(EVERY)
 
 

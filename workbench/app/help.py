@@ -25,13 +25,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "recipes/own-classifier", "recipes/label-studio", "recipes/server",
     ),
     "Use it": (
-        "install", "dependencies", "label-your-data", "desk", "finish", "guesses", "neighbours", "pools",
+        "install", "label-your-data", "desk", "finish", "guesses", "pools",
         "reference/files", "images", "pages", "teaching", "studies", "teams", "cluster", "command-line",
         "python", "security", "troubleshooting",
     ),
     "Choose": (
         "compared", "policies", "models/large-margin", "models/bayesian-svm", "models/logistic-softmax",
-        "models/svgp", "models/wasserstein", "models/networks", "models/baselines",
+        "models/svgp", "models/wasserstein", "models/networks", "models/baselines", "models/neighbours",
     ),
 }  # fmt: skip
 
