@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 from scipy.stats import norm, qmc
 
 from workbench.engine.quadrature import gauss_hermite, logistic_softmax_probabilities
+from workbench.engine.softmax import softmax_probabilities
 
 
 def sobol(mean, variance, log2=15, seed=0):
@@ -62,3 +63,32 @@ def test_empty_and_float32_input():
 def test_gauss_hermite_integrates_polynomials():
     x, w = gauss_hermite(8)
     assert (w @ x**2, w @ x**4, w @ x**6) == pytest.approx((1, 3, 15))
+
+
+@pytest.mark.parametrize("variance", [10.0, 30.0, 100.0, 300.0, 1000.0])
+def test_wide_posteriors_are_as_exact_as_narrow_ones(variance):
+    """Protects against nodes further apart than the functions they sample (errors up to 0.04)."""
+    rng = np.random.default_rng(0)
+    mean = rng.standard_normal((12, 5)) * np.sqrt(variance / 4)
+    mean[3] -= np.sqrt(variance)
+    spread = np.full(mean.shape, variance)
+    spread[5, 1:] = 0.01
+    z = norm.ppf(np.clip(qmc.Sobol(5, seed=0).random(1 << 16), 1e-12, 1 - 1e-12))
+    f = mean[:, None] + np.sqrt(spread)[:, None] * z
+    for score, p in (
+        (f, softmax_probabilities(mean, spread)),
+        (log_expit(f), logistic_softmax_probabilities(mean, spread)),
+    ):
+        assert p == pytest.approx(softmax(score, axis=2).mean(axis=1), abs=6e-4)
+        assert p.sum(axis=1) == pytest.approx(1)
+
+
+def test_a_wide_row_leaves_its_neighbours_alone():
+    mean, variance = np.zeros((3, 4)), np.array([[1.0] * 4, [200.0] * 4, [2.0] * 4])
+    mean[:, 0] = 1.0
+    for probabilities in (softmax_probabilities, logistic_softmax_probabilities):
+        together = probabilities(mean, variance)
+        for i in (0, 2):
+            assert together[i] == pytest.approx(
+                probabilities(mean[i : i + 1], variance[i : i + 1])[0], abs=1e-6
+            )

@@ -13,8 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.arrays import Array, Floats
+from workbench.engine.quadrature import WIDE, gauss_hermite, nodes_for
 
-NODES = 20  # Gauss-Hermite, per class; more where a deviation is above 2
+NODES = 20  # Gauss-Hermite, per class; more where a deviation is above 2, an even grid above 3.5
 WIDE_NODES = 32
 STEP = 1.0
 BELOW, ABOVE = 3.7, 18.0  # where a Gumbel's CDF is 3e-18, where it misses 1 by 2e-8
@@ -40,21 +41,23 @@ def softmax_probabilities(mean: Array, variance: Array, *, step: float = STEP) -
     high = (mean + 6.0 * deviation).max(axis=1, initial=-np.inf) + ABOVE
     # grid and nodes depend on the item alone, so an item's answer does not depend on its neighbours
     sizes = 4 * np.ceil(((high - low) / step + 1.0) / 4.0).astype(np.int64)
-    points = np.where(deviation.max(axis=1, initial=0.0) <= 2.0, NODES, WIDE_NODES)
-    for size, Q in np.unique(np.stack([sizes, points], axis=1), axis=0):
+    widest = deviation.max(axis=1, initial=0.0)
+    # 0 for the few nodes, 1 for the more, then by the whole deviation
+    kinds = np.where(widest <= 2.0, 0, np.where(widest <= WIDE, 1, np.ceil(widest))).astype(np.int64)
+    for size, kind in np.unique(np.stack([sizes, kinds], axis=1), axis=0):
+        rule = gauss_hermite(NODES) if kind == 0 else nodes_for(float(kind), WIDE_NODES)
         decay = np.exp(-step * np.arange(size))
-        group = np.flatnonzero((sizes == size) & (points == Q))
-        share = max(1, _CHUNK // (C * int(Q) * int(size)))
+        group = np.flatnonzero((sizes == size) & (kinds == kind))
+        share = max(1, _CHUNK // (C * len(rule[0]) * int(size)))
         for first in range(0, len(group), share):
             rows = group[first : first + share]
-            out[rows] = _mass(mean[rows] - low[rows, None], deviation[rows], decay, int(Q))
+            out[rows] = _mass(mean[rows] - low[rows, None], deviation[rows], decay, rule)
     return out / out.sum(axis=1, keepdims=True)
 
 
-def _mass(mean: Floats, deviation: Floats, decay: Floats, n_nodes: int) -> Floats:
+def _mass(mean: Floats, deviation: Floats, decay: Floats, rule: tuple[Floats, Floats]) -> Floats:
     """[n, C] sums over the grid; `mean` [n, C] counts from the grid's start, `decay` [G] is exp(-z)."""
-    x, w = np.polynomial.hermite_e.hermegauss(n_nodes)
-    w = w / w.sum()
+    x, w = rule
     # beyond 700 the inner exponential is zero either way
     start = np.exp(np.minimum(mean[:, :, None] + deviation[:, :, None] * x, 700.0))  # [n, C, Q]
     t = start[:, :, None, :] * decay[:, None]  # [n, C, G, Q]
