@@ -14,6 +14,7 @@ frame.run(
     [
         st.Page(PAGES / "data.py", title="Data", icon=":material/database:", url_path="start", default=True),
         st.Page(PAGES / "label.py", title="Label", icon=":material/label:", url_path="label"),
+        st.Page(PAGES / "finish.py", title="Finish", icon=":material/verified:", url_path="finish"),
         st.Page(PAGES / "compare.py", title="Compare", icon=":material/show_chart:", url_path="compare"),
         st.Page(
             PAGES / "uncertainty.py",

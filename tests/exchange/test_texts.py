@@ -88,7 +88,7 @@ def everything(session: Session, folder: Path) -> None:
         for what in SCOPES:
             if (
                 format in OF_IMAGES
-                or what == "predictions"
+                or what in ("predictions", "finished")
                 or (what == "history" and format not in CARRIED_BY)
             ):
                 continue

@@ -28,7 +28,7 @@ from workbench.exchange import (
 from workbench.exchange.imports import IMPORTS
 from workbench.exchange.labels import OF_IMAGES
 
-_NAMES = {
+NAMES = {
     "csv": "CSV",
     "parquet": "Parquet",
     "jsonl": "JSON lines",
@@ -43,6 +43,7 @@ _WHAT = {
     "labels": "Labels only",
     "everything": "Everything",
     "predictions": "With predictions",
+    "finished": "Finished set",
     "history": "History",
 }
 
@@ -54,7 +55,7 @@ def _bundle(out: IO[bytes], session: Any) -> None:
         write_zip(out, Path(folder) / "bundle")
 
 
-def _stem(session: Any) -> str:
+def stem(session: Any) -> str:
     """The beginning of the names of its files."""
     return (
         "".join(c if c.isalnum() or c in "-_" else "-" for c in session.project.name).strip("-") or "labels"
@@ -80,7 +81,7 @@ def downloads(session: Any, state: Any) -> None:
         chosen = st.selectbox(
             "Format",
             formats,
-            format_func=lambda f: _NAMES.get(f, f),
+            format_func=lambda f: NAMES.get(f, f),
             key="format",
             width=150,
             label_visibility="collapsed",
@@ -88,6 +89,7 @@ def downloads(session: Any, state: Any) -> None:
         )
         scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
         scopes = [what for what in scopes if what != "history" or chosen in CARRIED_BY]
+        scopes = [what for what in scopes if what != "finished" or state.certified]
         what = st.selectbox(
             "What",
             scopes,
@@ -97,21 +99,21 @@ def downloads(session: Any, state: Any) -> None:
             label_visibility="collapsed",
             persist_state="session",
             help="Labels only; every item with its status; every item, those without a label with what the "
-            "model predicts and its confidence; or everything that people did, which Import labels of a new "
-            "project on the same items takes in with who and when.",
+            "model predicts and its confidence; what a certificate covers; or everything that people did, "
+            "which Import labels of a new project on the same items takes in with who and when.",
         )
         button(
             "Download the labels",
             lambda out: write_labels(out, session, chosen, what),
-            f"{_stem(session)}{FORMATS[chosen]}",
+            f"{stem(session)}{FORMATS[chosen]}",
             "download-labels",
             disabled=what == "labels" and not state.codes,
-            taken=auditing.exported(session, f"{_WHAT[what].lower()}, {_NAMES.get(chosen, chosen)}"),
+            taken=auditing.exported(session, f"{_WHAT[what].lower()}, {NAMES.get(chosen, chosen)}"),
         )
         button(
             "Download the project",
             lambda out: _bundle(out, session),
-            f"{_stem(session)}-bundle.zip",
+            f"{stem(session)}-bundle.zip",
             "download-bundle",
             icon="folder_zip",
             taken=auditing.exported(session, "the project"),
@@ -125,7 +127,7 @@ def downloads(session: Any, state: Any) -> None:
 def _importer(session: Any) -> None:
     """Labels from a file."""
     st.caption("Labels made elsewhere, matched by id. One undo takes them all back.")
-    kind = st.selectbox("Format", list(IMPORTS), format_func=lambda f: _NAMES.get(f, f), key="import-format")
+    kind = st.selectbox("Format", list(IMPORTS), format_func=lambda f: NAMES.get(f, f), key="import-format")
     file = st.file_uploader(
         "File",
         key="import-file",

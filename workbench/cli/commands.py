@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli import certified, reading
+from workbench.cli import certified, finishing, reading
 
 app = typer.Typer(
     name="workbench",
@@ -317,7 +317,7 @@ def export_project(
         str, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle.")
     ] = "csv",
     what: Annotated[
-        str, typer.Option(help="labels, everything, or predictions for the rest too.")
+        str, typer.Option(help="labels, everything, predictions for the rest too, or finished.")
     ] = "labels",
     out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
     trust_code: TrustCode = False,
@@ -563,3 +563,4 @@ def doctor() -> None:
 
 certified.add_to(app)
 reading.add_to(app)
+finishing.add_to(app)

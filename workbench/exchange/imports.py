@@ -31,6 +31,7 @@ MAX_PARTS = 2_000_000
 """Most values of a document with more bytes than that, which has them for its pictures or long texts."""
 
 _FILE = "The file"
+_NO_PERSONS = ("predicted", "certified")  # statuses of labels that a machine gave
 _BY = ("id", "item")
 _ALIKE = {"text": "its text", "image": "the name of its picture's file", "table": "its row"}
 
@@ -260,7 +261,7 @@ def _table(columns: dict[str, list[Any]], names: bool = False, listed: bool = Fa
         raise InputError(f"A file of labels has the columns id (or item) and label; this one has {has}.")
     if "status" in columns:  # what a model said is nobody's label
         said = zip(columns["label"], columns["status"], strict=True)
-        columns = {**columns, "label": [None if status == "predicted" else label for label, status in said]}
+        columns = {**columns, "label": [None if status in _NO_PERSONS else label for label, status in said]}
     pairs = enumerate(zip(columns[by], columns["label"], strict=True), start=1)
     marks = not listed and "status" not in columns
     return LabelRows(by, (Labelled(f"Row {i} of the file", *pair) for i, pair in pairs), names, marks)
@@ -348,7 +349,7 @@ def _read_jsonl(data: bytes) -> LabelRows:
 
     def labelled() -> Iterator[Labelled]:
         for number, row in chain((head,), every):
-            label = None if row.get("status") == "predicted" else row.get("label")
+            label = None if row.get("status") in _NO_PERSONS else row.get("label")
             yield Labelled(f"Line {number} of the file", row.get(by), label)
 
     return LabelRows(by, labelled(), marks="status" not in first)

@@ -236,10 +236,17 @@ def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     state, pool = session.state, session.pool
     items = np.asarray(rows.items, dtype=np.int64)
     code_of = {name: code for code, name in enumerate(state.classes)}
-    labels = [state.labels.get(item) for item in rows.items]
+    told = [rows.row(item) for item in rows.items] if rows.finished else []
+    labels = [row["label"] for row in told] or [state.labels.get(item) for item in rows.items]
+    whose = {
+        "source": np.asarray([row["source"] for row in told], dtype=np.str_),
+        "confidence": np.asarray([row["confidence"] for row in told], dtype=float),
+        "certificate": np.asarray([row["certificate"] for row in told], dtype=np.str_),
+    }
     out.write(
         arrays_to_bytes(
-            {
+            (whose if told else {})
+            | {
                 "X": np.asarray(pool.features[items]),
                 "y": np.asarray([-1 if name is None else code_of[name] for name in labels], dtype=np.int64),
                 "classes": np.asarray(state.classes, dtype=np.str_),
@@ -335,11 +342,18 @@ def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     folders = class_folders(session.state.classes)
     with _packed(out) as packed:
         names = FileNames(pool)
+        whose = []
         for item in rows.items:
-            label = rows.row(item)["label"]
+            row = rows.row(item)
+            label = row["label"]
             folder = _UNLABELLED if label is None else folders[label]
             data, ending = picture_of(pool, item)
-            _put(packed, f"{folder}/{names.of(item, ending)}", data, squeeze=False)
+            path = f"{folder}/{names.of(item, ending)}"
+            _put(packed, path, data, squeeze=False)
+            about = {name: row[name] for name in ("id", "label", "source", "confidence", "certificate")}
+            whose.append(json.dumps({"file": path, **about}, ensure_ascii=False))
+        if rows.finished:
+            _put(packed, "sources.jsonl", "".join(f"{line}\n" for line in whose))
         if any(name != folder for name, folder in folders.items()):
             table = "".join(
                 f"{json.dumps([folder, name], ensure_ascii=False)}\n" for name, folder in folders.items()
@@ -425,8 +439,9 @@ def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> d
         "type": "choices",
         "value": {"choices": [row["label"]]},
     }
-    if row["status"] == "predicted":
-        said = {"model_version": row["model"], "score": row["confidence"], "result": [choice]}
+    if row["status"] in ("predicted", "certified"):
+        version = f"certificate {row['certificate']}" if row["certificate"] else row["model"]
+        said = {"model_version": version, "score": row["confidence"], "result": [choice]}
         return task | {"predictions": [said]}
     return task | {"annotations": [{"created_at": row["time"], "result": [choice]}]}
 
@@ -515,10 +530,12 @@ def _write_coco(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     for number, row in enumerate(rows, start=1):
         width, height = _picture_size(pool, row["item"])
         images.append({"id": row["item"], "file_name": row["id"], "height": height, "width": width})
-        if row["status"] == "labelled":
+        if row["status"] in ("labelled", "certified"):
             # of the whole image; COCO's own tool looks for area and crowd in every annotation
             about = {"image_id": row["item"], "category_id": state.classes.index(row["label"]) + 1}
-            annotations.append({"id": number, **about, "area": width * height, "iscrowd": 0})
+            names = ("source", "confidence", "certificate") if rows.finished else ()
+            whose = {"attributes": {name: row[name] for name in names}} if names else {}
+            annotations.append({"id": number, **about, "area": width * height, "iscrowd": 0, **whose})
     categories = [{"id": code + 1, "name": name} for code, name in enumerate(state.classes)]
     about = {"description": f"{pool.title or pool.name}: classes of whole images"}
     document = {"info": about, "images": images, "annotations": annotations, "categories": categories}

@@ -15,6 +15,7 @@ from workbench.pools.items import ArrayItems, RowItems
 from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS, TAKEN
 from workbench.reading import cut, valid_text, valid_texts
+from workbench.sessions.certifying import machine_part
 from workbench.sessions.guessing import weights_of
 from workbench.store import Event, EventFold, ProjectState, Store, fold
 
@@ -25,9 +26,12 @@ SCOPES = {
     "labels": "the labelled items",
     "everything": "every item, labelled or not",
     "predictions": "every item; those without a label with the model's prediction",
+    "finished": "people's labels, and the machine's that a certificate covers",
     "history": "everything that people did, one row each, to go on with in another project",
 }
 """What an export holds."""
+FINISHED = "finished"
+"""The scope of a finished set."""
 WHOLE = ("item", "round", "model_labels")
 NUMBERS = ("utility", "seconds", "confidence")
 CHUNK = 5_000
@@ -89,16 +93,17 @@ class LabelRows:
         self._model_name = ""
         if self._model is not None:
             self._model_name = str(session.fitted_with["classifier"])  # type: ignore[union-attr]
-        if what != "labels" and self.pool is None:
+        if what not in ("labels", FINISHED) and self.pool is None:
             raise InputError(f"The pool is not at hand; without it only labels can be exported, not {what}.")
         if what == "predictions" and self._model is None:
             raise InputError(
                 "There is no model to predict with yet: the first fit comes with labels of two classes."
             )
         self._ids = self.pool.items.ids if self.pool is not None else session.ids  # type: ignore[union-attr]
+        self._machine, self._certificate = _certified(session) if what == FINISHED else ({}, "")
         self.items: Sequence[int] = (
-            sorted(self.state.labels)
-            if what == "labels"
+            sorted({*self.state.labels, *self._machine})
+            if what in ("labels", FINISHED)
             else range(0 if self.pool is None else len(self.pool))
         )
         self._cells = {} if self.pool is None else _own_cells(self.pool)
@@ -115,6 +120,11 @@ class LabelRows:
         self._changed = _changed_from(self._events, self.state)
         self._guesses = [] if isinstance(session, StoredLabels) else _heaviest_first(session)
         self._aside = _set_aside(self._events, self.state)
+
+    @property
+    def finished(self) -> bool:
+        """Whether each row says whose its label is."""
+        return self._what == FINISHED
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for chunk in self.chunks():
@@ -161,11 +171,27 @@ class LabelRows:
                 "label_by_person": self._by_person(item),
             }
         self._predict(item, row)
+        if self._what == FINISHED:
+            self._finish(item, row)
         for source, guess in self._guesses:
             if (code := int(guess[item])) >= 0:
                 row["guess"], row["guess_source"] = state.classes[code], source
                 break
         return {name: valid_texts(value) for name, value in row.items()}
+
+    def _finish(self, item: int, row: dict[str, Any]) -> None:
+        """Whose the label is, and for a machine's label how sure it was and which certificate covers it."""
+        if item not in self._machine:
+            row |= {"source": "person", "confidence": None, "certificate": ""}
+            return
+        label, confidence = self._machine[item]
+        row |= {
+            "label": label,
+            "status": "certified",
+            "source": "machine",
+            "confidence": None if np.isnan(confidence) else round(confidence, 6),
+            "certificate": self._certificate,
+        }
 
     def _by_person(self, item: int) -> dict[str, str] | None:
         """What each person said by themselves, of an item that several labelled."""
@@ -212,20 +238,21 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
 
     Args:
         session: of the project; `StoredLabels` have no columns of the items themselves.
-        what: "labels", "everything" or "predictions" (`SCOPES`).
+        what: "labels", "everything", "predictions" or "finished" (`SCOPES`).
 
     Returns:
         For each item, in the pool's order: id, the item's own columns; label; status ("labelled",
         "undecided" where people's labels tie and the latest is given, "skipped", "unsure", "open",
-        "predicted"); person; source (why the item was asked about, or where its label
-        comes from); round, policy, utility when it was asked; probabilities_when_asked (of up to five
-        classes, by the model that chose the question; none where no model had, and for labels of earlier
-        versions); probabilities_now and confidence by the present model, and which; seconds the person took;
-        time; the class it was changed from; note; flag; what each person said where several labelled the
-        item (label_by_person); what the most trusted guess of the project says of the item (guess), which
-        (guess_source) and whether a guess was shown when the label was given; labels the model had seen;
-        set ("evaluation" for items never trained on); item (position). Of skipped and unsure items
-        person and time say who said so.
+        "predicted", "certified" in a finished set); person; source (why the item was asked about, or
+        where its label comes from; in a finished set "person" or "machine"); round, policy, utility when
+        it was asked; probabilities_when_asked (of up to five classes, by the model that chose the
+        question; none where no model had, and for labels of earlier versions); probabilities_now and
+        confidence by the present model, and which; seconds the person took; time; the class it was
+        changed from; note; flag; what each person said where several labelled the item (label_by_person);
+        what the most trusted guess of the project says of the item (guess), which (guess_source) and
+        whether a guess was shown when the label was given; the certificate of a machine's label; labels
+        the model had seen; set ("evaluation" for items never trained on); item (position). Of skipped and
+        unsure items person and time say who said so.
     """
     return list(LabelRows(session, what))
 
@@ -245,6 +272,21 @@ def _heaviest_first(session: Session) -> list[tuple[str, Ints]]:
     used = [(one.source, one.guess) for one in session.guesses if one.on and one.guess is not None]
     used.sort(key=lambda pair: -weights.get(pair[0], 0.0))
     return [(source, guess.codes) for source, guess in used]
+
+
+def _certified(session: Session | StoredLabels) -> tuple[dict[int, tuple[str, float]], str]:
+    """Item -> (label, confidence) of the machine's part of a finished set, and the certificate's id.
+
+    Raises:
+        InputError: no certificate stands.
+    """
+    now = None if isinstance(session, StoredLabels) else session.finish_state()
+    if now is None or now.phase != "certified" or now.certificate is None:
+        why = "" if now is None or not now.why else f" {now.why}"
+        raise InputError(
+            f"No certificate stands, so there is no finished set yet.{why} Finish says what is to do."
+        )
+    return machine_part(now, session.state), str(now.certificate["id"])
 
 
 def _own_cells(pool: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.app import seeing
+from workbench.app.desk import checking
 from workbench.app.text import NOTHING, plain
 from workbench.errors import InputError
 from workbench.guesses import columns_of
@@ -32,8 +33,9 @@ BADGES = {
     "uniform": "drawn at random",
     "chosen": "your choice",
     "second": "second look",
+    "check": "check",
 }
-BLIND = frozenset({"evaluation", "second", "overlap"})
+BLIND = frozenset({"evaluation", "second", "overlap", "check"})
 """Roles of questions that show nothing of the model: to measure on, or labels that are to agree unled."""
 INLINE = 6_000  # bytes of a picture that travel in the card
 SMALL = 96  # pixels a side: enlarged without blur
@@ -65,7 +67,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         "id": str(session.pool.items.ids[ask.item]),
         "role": ask.role,
         "badge": BADGES.get(ask.role, ask.role),
-        "why": _why(seeing.why(session, ask)),
+        "why": checking.WHY if ask.check else _why(seeing.why(session, ask)),
         "said": [],
         "face": face(session.pool, ask.item, picture),
         "flag": ask.item in session.state.flagged,
@@ -74,6 +76,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     if found["face"]["kind"] == "row":
         # the column that names the item is its title already
         said = _naming(session.pool) | _guessed(session)
+        said |= frozenset(checking.hidden_columns(session) if ask.check else ())
         found["face"]["rows"] = [row for row in found["face"]["rows"] if row[0] not in said]
     if session.pool.n_features == 2:
         found["at"] = _on_plane(session.pool)[ask.item].tolist()

@@ -11,6 +11,7 @@ from workbench.app import login
 from workbench.app.asking import question
 from workbench.app.current import PERSON_COOKIE
 from workbench.app.desk import tokens
+from workbench.app.desk.checking import MODE
 from workbench.app.desk.routes import BASE, class_keys
 from workbench.app.keys import MAX_BUTTONS
 
@@ -26,7 +27,8 @@ def _registered(name: str) -> Any:
     """The component whose own script is `name`.js, after what they share."""
     import streamlit as st
 
-    scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in ("keyboard", "parts", name)]
+    parts = ("keyboard", "parts", "checks", name)
+    scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in parts]
     return st.components.v2.component(
         f"workbench_{name}",
         html='<div class="desk-place"></div>',
@@ -81,6 +83,24 @@ def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> 
     """
     data = _common(session) | {"cards": cards, "stamp": stamp}
     return _registered("review")(key=f"gallery-{session.id}", data=data, on_renew_change=lambda: None)
+
+
+def mount_checks(session: Session, phase: str, *, on: bool = False) -> Any:
+    """Show the desk of a project in check mode: blind, in the frozen order.
+
+    Args:
+        session: of the person who checks.
+        phase: of the checks as the page shows it; the script runs when it is another.
+        on: whether to go on although it is decided.
+    """
+    data = _common(session) | {
+        "cookie": PERSON_COOKIE,
+        "ahead": AHEAD,
+        "mode": MODE,
+        "phase": phase,
+        "on": on,
+    }
+    return _registered("desk")(key=f"checks-{session.id}", data=data, on_renew_change=lambda: None)
 
 
 def mount(session: Session, on_renew: Callable[[], None] | None = None) -> Any:

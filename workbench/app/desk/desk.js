@@ -13,6 +13,7 @@ const IDLE_LOOK = 3000; // ms between looks at what others did
 class Desk extends Speaker {
   constructor(data) {
     super(data);
+    this.checking = data.mode === "check"; // frozen labels are checked: blind, in their order
     this.queue = [];
     this.closed = new Set(); // asks answered here; the server may not know yet
     this.done = new Set(); // items answered here: a card for one, asked anew before its answer arrived, is stale
@@ -63,6 +64,7 @@ class Desk extends Speaker {
     }
     this.node.dataset.person = data.person;
     this.question.textContent = data.question;
+    if (this.checking) this.pump(true); // the page says whether to go on
   }
 
   get card() {
@@ -130,6 +132,11 @@ class Desk extends Speaker {
       this.badge.hidden = true;
       this.marks.replaceChildren();
       const numbers = this.numbers;
+      if (this.checking && numbers) {
+        this.stage.append(make("p", { class: "empty", textContent: checksOver(numbers.check) }));
+        this.drawAside();
+        return;
+      }
       const done = numbers && numbers.left === 0;
       const words = !numbers ? "Getting the first items ..." : done ? "Nothing is left to ask." : "Getting the next item ...";
       this.stage.append(make("p", { class: "empty", textContent: words }));
@@ -212,6 +219,10 @@ class Desk extends Speaker {
   drawAside() {
     const card = this.shown;
     this.aside.replaceChildren();
+    if (this.checking && this.view === null) {
+      if (this.numbers?.check.curve) this.aside.append(...checksPanel(this.numbers.check));
+      return;
+    }
     if (!card) return;
     if (this.view !== null) {
       const words = `${keyName(this.data.commands.back)} goes further back, ${keyName(this.data.commands.forward)} forward; a class changes the answer. Esc returns to the question.`;
@@ -351,7 +362,7 @@ class Desk extends Speaker {
     const short = takes.length > 24 ? `${takes.slice(0, 23)}…` : takes;
     const accept = one("accept", takes ? (this.searching && !guess ? `Take ${short}` : `Accept ${short}`) : "Accept", () => (this.searching ? this.pick(0) : this.accept()), takes ? `The label is ${takes}` : "The model has no guess for this item", !takes);
     accept.classList.toggle("accepts", Boolean(takes));
-    this.commands.replaceChildren(
+    const shown = [
       accept,
       one("back", "Back", () => this.back(), "Look at my earlier answers, and change them", !this.history.length && !(this.numbers && this.numbers.undoable)),
       one("skip", "Skip", () => this.answer({ kind: "skip" }), "Set the item aside", !card || this.view !== null),
@@ -364,7 +375,13 @@ class Desk extends Speaker {
       one("find", "Find", () => this.find(), "Find items by their words, and be asked about them"),
       one("like", "More like this", () => this.find(card), "The items nearest to this one", !card),
       one("help", "Keys", () => this.help(), "The card of keys"),
-    );
+    ];
+    this.commands.replaceChildren(...shown.filter((button) => this.may(button.dataset.command)));
+  }
+
+  // nothing that would choose an item, or show what the machine says of it, while labels are checked
+  may(command) {
+    return !this.checking || !["skip", "grid", "find", "like", "accept"].includes(command);
   }
 
   drawStatus() {
@@ -372,7 +389,8 @@ class Desk extends Speaker {
     const numbers = this.numbers;
     if (numbers) {
       const parts = [`${counted(numbers.labelled, "label")} of ${numbers.total.toLocaleString("en")}`];
-      if (numbers.model === null) parts.push("the model speaks after labels of two classes");
+      if (this.checking) parts.push(checksSaid(numbers.check));
+      else if (numbers.model === null) parts.push("the model speaks after labels of two classes");
       else parts.push(`model learned from ${numbers.learned}`);
       this.status.title = parts.join("; ");
     }
@@ -825,7 +843,7 @@ class Desk extends Speaker {
       find: () => this.find(), like: () => { if (this.shown) this.find(this.shown); },
     };
     const name = Object.keys(acts).find((one) => this.data.commands[one] === key) || (key === "Backspace" ? "undo" : "");
-    if (!name) return false;
+    if (!name || !this.may(name)) return false;
     acts[name]();
     return true;
   }
@@ -866,6 +884,7 @@ class Desk extends Speaker {
   // Before the first model nothing grows old. Afterwards a new model replaces what waits, however many cards
   // these are, so hands that were faster than the server get some more.
   get ahead() {
+    if (this.checking) return Math.min(12, this.data.ahead + this.faster);
     const cold = this.numbers && this.numbers.model === null;
     return Math.min(12, (cold ? 10 : this.data.ahead) + this.faster);
   }
@@ -884,6 +903,7 @@ class Desk extends Speaker {
     return {
       ops: this.sends(), want: Math.max(0, ahead - this.queue.filter((card) => card.ask).length),
       have: this.queue.map((card) => card.ask).filter(Boolean), screen: this.card?.ask || null, turned: this.turned, model: this.model,
+      ...(this.checking ? { mode: "check", on: Boolean(this.data.on) } : {}),
     };
   }
 
@@ -937,6 +957,11 @@ class Desk extends Speaker {
       if (changed) this.drawAnswers();
       this.drawCommands();
     }
+    if (this.checking) {
+      if (!this.later) this.drawAside();
+      // the page shows what follows once it is decided
+      if (reply.numbers.check.phase !== this.data.phase) this.trigger?.("renew", newId());
+    }
     if (reply.numbers.model !== asked.model || (reply.acks || []).length) this.told?.();
   }
 }
@@ -944,10 +969,11 @@ class Desk extends Speaker {
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
-  let desk = desks.get(data.project);
+  const key = `${data.project} ${data.mode || ""}`;
+  let desk = desks.get(key);
   if (!desk) {
     desk = new Desk(data);
-    desks.set(data.project, desk);
+    desks.set(key, desk);
   }
   desk.update(data, setTriggerValue);
   desk.mount(parentElement);

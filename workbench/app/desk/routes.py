@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from workbench.app import login, streamlit_private
-from workbench.app.desk import cards, finding, operations, preferences, tokens
+from workbench.app.desk import cards, checking, finding, operations, preferences, tokens
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 
@@ -211,6 +211,8 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         InputError: no such project, or one that cannot be opened.
     """
     session = _session(project, person)
+    if body.get("mode") == checking.MODE:
+        return _sync_checks(session, person, body, token)
     have = operations.ids(body, "have", most=4 * MOST_CARDS)
     want = operations.field(body, "want", most=MOST_CARDS, default=0)
     given = body.get("ops", [])
@@ -270,6 +272,35 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         "classes": classes,
         "commands": commands,
     }
+
+
+def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
+    """The same of the desk in check mode: cards in the frozen order, and what the checks say."""
+    have = operations.ids(body, "have", most=4 * MOST_CARDS)
+    want = operations.field(body, "want", most=MOST_CARDS, default=0)
+    given = body.get("ops", [])
+    if not isinstance(given, list):
+        raise InputError("The field ops must be a list of operations.")
+    with session.snapshot():
+        acks = _perform(session, given[:MOST_OPERATIONS], check=True)
+        now = session.finish_state()
+        gone = _closed(session, have)
+        known = [ask for ask in have if ask not in gone]
+        n = min(len(known) + want, 2 * MOST_CARDS)
+        asks = checking.next_cards(session, now, n, bool(body.get("on")))
+        picture = f"{BASE}/{session.id}/image/{{item}}?k={token}"
+        classes, commands = class_keys(session, person)
+        return {
+            "plane": None,
+            "acks": acks,
+            "queue": [cards.card(session, ask, picture) for ask in asks if ask.id not in known],
+            "gone": gone,
+            "released": [],
+            "first": asks[0].id if asks else None,
+            "numbers": checking.numbers(session, person, now),
+            "classes": classes,
+            "commands": commands,
+        }
 
 
 def class_keys(session: Session, person: str = "") -> tuple[list[dict[str, str]], dict[str, str]]:
@@ -467,7 +498,7 @@ def _fitting(session: Session) -> bool:
     return session.stale and current.fit_comes(session)
 
 
-def _perform(session: Session, given: Sequence[Any]) -> list[dict[str, Any]]:
+def _perform(session: Session, given: Sequence[Any], *, check: bool = False) -> list[dict[str, Any]]:
     """Acknowledgements of operations, in their order; runs of them go into one transaction each."""
     acks: list[dict[str, Any]] = []
     run: list[Operation] = []
@@ -491,7 +522,7 @@ def _perform(session: Session, given: Sequence[Any]) -> list[dict[str, Any]]:
         if operation.kind in ("label", "skip", "unsure") and not operation.ask:
             # an item that was taken back and answered before its new question arrived
             finish()
-            operation = replace(operation, ask=_question_of(session, operation.item))
+            operation = replace(operation, ask=_question_of(session, operation.item, check))
         run.append(operation)
     finish()
     return acks
@@ -520,8 +551,9 @@ def _acknowledged(done: Acknowledgement) -> dict[str, Any]:
     return {"op": done.operation, "status": done.status, "why": done.why, **left_out}
 
 
-def _question_of(session: Session, item: int) -> str:
-    waiting = [ask.id for ask in session.ask(MOST_CARDS) if ask.item == item]
+def _question_of(session: Session, item: int, check: bool = False) -> str:
+    asks = session.next_checks(MOST_CARDS) if check else session.ask(MOST_CARDS)
+    waiting = [ask.id for ask in asks if ask.item == item]
     return waiting[0] if waiting else ""
 
 

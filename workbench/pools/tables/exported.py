@@ -12,14 +12,15 @@ from workbench.pools.tables.uses import ColumnUse
 COLUMNS = (
     *("label", "status", "person", "source", "round", "policy", "utility", "probabilities_when_asked"),
     *("probabilities_now", "confidence", "model", "seconds", "time", "changed_from", "note", "flag"),
-    *("label_by_person", "model_labels", "guess", "guess_source", "guess_shown", "set", "item"),
+    *("label_by_person", "model_labels", "guess", "guess_source", "guess_shown", "certificate"),
+    *("set", "item"),
 )
 """What an export says of each item, after its id and its own columns."""
 EARLIER = ("probabilities",)
 """What exports of earlier versions say besides."""
 TAKEN = "source_"
 """Before the names of an item's own columns that are called like one of ours."""
-NOBODYS = ("predicted", "undecided")
+NOBODYS = ("predicted", "certified", "undecided")
 """Statuses of rows whose label is a model's, or one of several that tie."""
 _SIGN = frozenset(("id", "label", "status", "person", "source", "set", "item", "model_labels"))
 

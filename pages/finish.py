@@ -1,0 +1,35 @@
+"""Finish: what the machine labels, what that is worth, and the checks that say so."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from workbench.app import current, desk, finishing, frame
+
+session = current.mine(frame.needed("finish it", "Finish"))
+current.keep_fitting(session)
+now = session.finish_state()
+shown = "start" if now is None or st.session_state.get(finishing.ANEW) else now.phase
+if shown in ("certified", "failed") and st.session_state.get(finishing.ON):
+    shown = "checking"
+st.title("Finish")
+if now is not None and shown == "start":
+    st.button(
+        "Back to the checks", icon=":material/arrow_back:", key="finish-back", on_click=finishing.stop_here
+    )
+if shown == "start" or now is None:
+    finishing.start(session)
+elif shown == "checking":
+    desk.mount_checks(session, now.phase, on=bool(st.session_state.get(finishing.ON)))
+    finishing.promise_line(now)
+    with st.container(horizontal=True, key="finish-checking-steps"):
+        if now.phase != "checking":
+            st.button("Enough", icon=":material/done:", key="finish-enough", on_click=finishing.stop_here)
+        st.button("Another promise", key="finish-again", on_click=finishing.anew)
+elif shown == "failed":
+    finishing.failed(session, now)
+elif shown == "certified":
+    finishing.certified(session, now)
+else:
+    finishing.void(session, now)
+    finishing.start(session)

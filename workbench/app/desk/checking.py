@@ -1,0 +1,83 @@
+"""The desk in check mode: which cards it holds, and what the panel beside them shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.sessions import Ask, Session
+    from workbench.sessions.finish_state import FinishState
+
+MODE = "check"
+WHY = "Drawn at random to check a label that was frozen."
+_POINTS = 160  # of the curve that are sent
+
+
+def next_cards(session: Session, now: FinishState | None, n: int, on: bool) -> list[Ask]:
+    """The checks a browser holds: none where nothing is left to find out.
+
+    Args:
+        session: of the person.
+        now: what the checks say.
+        n: how many.
+        on: whether the person goes on although it is decided.
+    """
+    if not n or now is None or now.phase == "void" or (now.phase != "checking" and not on):
+        return []
+    try:
+        return session.next_checks(n)
+    except InputError:  # merged, or started anew, in between
+        return []
+
+
+def numbers(session: Session, person: str, now: FinishState | None) -> dict[str, Any]:
+    """The numbers of a reply: those of the desk, and what the checks say."""
+    state, found = session.state, figures(now)
+    return {
+        "labelled": len(state.codes),
+        "total": int(session.pool.trainable.size),
+        "left": found.get("unchecked", 0),
+        "skipped": len(state.skipped),
+        "unsure": len(state.unsure),
+        "undoable": person in state.undoable,
+        "redoable": person in state.redoable,
+        "model": None,
+        "learned": 0,
+        "fitting": False,
+        "check": found,
+    }
+
+
+def figures(now: FinishState | None) -> dict[str, Any]:
+    """What the panel shows, as JSON."""
+    if now is None:
+        return {"phase": "none"}
+    curve = list(enumerate(now.curve))
+    step = max(1, len(curve) // _POINTS)
+    wrong = now.evidence.within(now.size).nonzero()[0] + 1
+    return {
+        "phase": now.phase,
+        "checks": now.checks,
+        "wrong": now.wrong,
+        "left": now.left,
+        "size": now.size,
+        "error": now.frozen.error,
+        "confidence": now.frozen.confidence,
+        "curve": [[t, round(p, 5)] for t, p in (*curve[:-1:step], curve[-1])],
+        "wrongs": wrong.tolist(),
+        "later": now.evidence.later,
+        "unchecked": now.frozen.size - now.evidence.checks - now.evidence.later,
+    }
+
+
+def hidden_columns(session: Session) -> Sequence[str]:
+    """Columns that hold the labels which are checked."""
+    from workbench.guesses import columns_of
+
+    frozen = session.frozen_in()
+    if frozen is None or ":" not in frozen.of:
+        return ()
+    return tuple(columns_of(frozen.of, list(map(str, session.pool.items.show(0).row or {}))))

@@ -1,0 +1,106 @@
+"""`workbench finish`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+    from workbench.sessions.finish_state import FinishState
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("finish")(finish_project)
+
+
+def finish_project(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    error: Annotated[float, typer.Option(help="Share of the machine's labels that may be wrong.")] = 0.05,
+    confidence: Annotated[float, typer.Option(help="Of the certificate.")] = 0.95,
+    of: Annotated[str, typer.Option(help="Whose labels: model, or column:NAME.")] = "model",
+    forecast: Annotated[bool, typer.Option("--forecast", help="Say what it is likely to cost.")] = False,
+    next: Annotated[bool, typer.Option("--next", help="Show the next check.")] = False,
+    answer: Annotated[
+        str | None,
+        typer.Option(metavar="CHECK=CLASS", help="Answer a check; a class of ? says that nobody can tell."),
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the certificate: .json or .html.")
+    ] = None,
+    person: Annotated[str | None, typer.Option(help="Who answers; your login name unless given.")] = None,
+) -> None:
+    """Freeze what the machine would label, check it at random, and write what it is worth."""
+    from workbench.cli.labels import project_named
+    from workbench.sessions import Session
+
+    record, store = project_named(project)
+    session = Session.open(record.id, annotator=person, store=store)
+    if forecast:
+        print(session.forecast(error, confidence, of).sentence())
+    elif certificate is not None:
+        _write(session, certificate)
+    elif answer is not None:
+        _answer(session, answer)
+    elif next:
+        _show(session)
+    else:
+        now = session.start_checks(error, confidence, of=of)
+        print(f"Attempt {now.frozen.attempt}: {now.frozen.size:,} labels are frozen. {said(now)}")
+
+
+def said(now: FinishState) -> str:
+    """How the checks stand, in a line."""
+    counts = f"{now.checks:,} checks, {now.wrong:,} wrong; at most {now.bound:.1%} are wrong"
+    if now.phase == "certified":
+        return f"{counts}: certified at {now.frozen.error:.1%}. --certificate FILE writes it."
+    if now.phase == "void":
+        return now.why
+    if now.phase == "failed":
+        more = f" Label {now.advice:,} more where it is unsure and check again." if now.advice else ""
+        return f"{counts}: not at {now.frozen.error:.1%}, the estimate is {now.estimate:.1%}.{more}"
+    to_go = "not enough at this rate" if now.left is None else f"about {now.left:,} to go"
+    return f"{counts}; {to_go}. --next shows the next check."
+
+
+def _state(session: Session) -> FinishState:
+    now = session.finish_state()
+    if now is None:
+        raise InputError("No checks were started. Give the command without --next to start them.")
+    return now
+
+
+def _show(session: Session) -> None:
+    now = _state(session)
+    ask = session.next_check() if now.phase == "checking" else None
+    if ask is None:
+        print(said(now))
+        return
+    shown = session.pool.items.show(ask.item)
+    text = shown.text or ", ".join(f"{name}: {value}" for name, value in (shown.row or {}).items())
+    print(f"{ask.id} {session.pool.items.ids[ask.item]} {text}".rstrip())
+    print(f"Classes: {', '.join(session.classes)}. Answer with --answer {ask.id}=CLASS")
+
+
+def _answer(session: Session, answer: str) -> None:
+    ask, _, label = answer.partition("=")
+    if not ask or not label:
+        raise InputError("An answer is CHECK=CLASS, as --next shows it; a class of ? says nobody can tell.")
+    if not session.answer_check(ask, None if label == "?" else label):
+        raise InputError(f"Check {ask} was answered before, or somebody else has it on screen.")
+    print(said(_state(session)))
+
+
+def _write(session: Session, file: Path) -> None:
+    from workbench.writing import write_whole
+
+    made = session.certificate()
+    if made is None:
+        raise InputError(f"Nothing is certified yet: {said(_state(session))}")
+    write_whole(file, made.to_html() if file.suffix.lower() in (".html", ".htm") else made.to_json())
+    print(made.sentence)

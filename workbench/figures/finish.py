@@ -1,0 +1,146 @@
+"""What a finish costs and how sure it is: answers against the allowed error, and the bound as it falls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from workbench.arrays import Floats
+from workbench.figures import parts, theme
+
+GOOD = "#2A9D5C"
+WRONG = "#CC4D4F"
+
+
+class Cost(NamedTuple):
+    """What a promise costs, by the forecast.
+
+    Attributes:
+        error: allowed share of wrong labels.
+        answers: human answers from now on, checks and the rest.
+        low: the lower end of their range.
+        high: the upper end.
+        machine: labels that the machine gives.
+    """
+
+    error: float
+    answers: float
+    low: float
+    high: float
+    machine: int
+
+
+def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, height: int = 320) -> go.Figure:
+    """Human answers from now on against the error one can live with; a forecast.
+
+    Args:
+        costs: rising in error.
+        chosen: the point that is marked.
+        everything: answers that labelling all of it takes.
+        height: in pixels.
+    """
+    if not costs:
+        return theme.empty("Nothing is left to label", height)
+    fig = theme.figure(
+        x="Allowed error",
+        y="Human answers from now on",
+        height=height,
+        legend=False,
+        x_options={"tickformat": ".0%", "rangemode": "tozero"},
+        y_options={"rangemode": "tozero", "separatethousands": True},
+    )
+    errors = np.array([one.error for one in costs])
+    low, high = np.array([one.low for one in costs]), np.array([one.high for one in costs])
+    colour = theme.CATEGORICAL[0]
+    fig.add_trace(parts.band(errors, low, np.minimum(high, everything), colour, "range"))
+    fig.add_trace(
+        go.Scatter(
+            x=errors,
+            y=[one.answers for one in costs],
+            mode="lines",
+            line={"color": colour, "width": 2.5},
+            customdata=[[one.machine] for one in costs],
+            hovertemplate="at most %{x:.1%} wrong: about %{y:,.0f} answers, "
+            "the machine labels %{customdata[0]:,}<extra></extra>",
+            name="forecast",
+        )
+    )
+    fig.add_hline(y=everything, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5})
+    fig.add_annotation(
+        x=1, xref="paper", xanchor="right", y=everything, yanchor="bottom", showarrow=False,
+        text=f"labelling everything: {everything:,}", font={"color": theme.NEUTRAL, "size": 12},
+    )  # fmt: skip
+    fig.add_trace(
+        go.Scatter(
+            x=[chosen.error],
+            y=[chosen.answers],
+            mode="markers+text",
+            marker={"color": GOOD, "size": 13, "symbol": "diamond", "line": {"color": "white", "width": 1.5}},
+            text=[f"  about {chosen.answers:,.0f}"],
+            textposition="middle right",
+            hovertemplate=f"at most {chosen.error:.1%} wrong: about {chosen.answers:,.0f} answers"
+            "<extra></extra>",
+            cliponaxis=False,
+            name="chosen",
+        )
+    )
+    fig.update_yaxes(range=[0, 1.12 * max(everything, float(max(one.answers for one in costs)))])
+    return fig
+
+
+def falling_bound(
+    curve: Sequence[float] | Floats, error: float, wrong: Sequence[int] = (), *, height: int = 280
+) -> go.Figure:
+    """The upper bound on the share of wrong labels, check by check.
+
+    Args:
+        curve: [t + 1] before the first check and after each.
+        error: the share that is allowed.
+        wrong: numbers of the checks that found a wrong label, from 1 on.
+        height: in pixels.
+    """
+    if len(curve) < 2:
+        return theme.empty("No check was answered yet", height)
+    least = min(error, float(curve[-1]) or error) / 1.6
+    fig = theme.figure(
+        x="Checks",
+        y="Wrong labels, at most",
+        height=height,
+        legend=False,
+        y_options={
+            "type": "log",
+            "range": [float(np.log10(max(least, 1e-4))), 0.05],
+            "tickvals": [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001],
+            "tickformat": ".1~%",
+        },
+    )
+    fig.add_hline(y=error, line={"color": GOOD, "width": 2})
+    fig.add_annotation(
+        x=1, xref="paper", xanchor="right", y=float(np.log10(error)), yanchor="bottom", showarrow=False,
+        text=f"promised: {error:.1%}", font={"color": GOOD, "size": 12},
+    )  # fmt: skip
+    fig.add_trace(
+        go.Scatter(
+            x=np.arange(len(curve)),
+            y=np.maximum(np.asarray(curve, dtype=float), 1e-4),
+            mode="lines",
+            line={"color": theme.CATEGORICAL[0], "width": 2.5},
+            hovertemplate="after %{x:,} checks at most %{y:.1%}<extra></extra>",
+            name="bound",
+        )
+    )
+    if len(wrong):
+        fig.add_trace(
+            go.Scatter(
+                x=list(wrong),
+                y=[float(curve[t]) for t in wrong],
+                mode="markers",
+                marker={"color": WRONG, "size": 8, "symbol": "x"},
+                hovertemplate="check %{x:,} found a wrong label<extra></extra>",
+                name="wrong",
+            )
+        )
+    return fig

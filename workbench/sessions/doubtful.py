@@ -1,0 +1,76 @@
+"""Labels of somebody's column that are most likely wrong: what models of the other labels say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.arrays import Floats, Ints
+from workbench.classifiers import make_classifier
+from workbench.errors import InputError
+from workbench.metrics import label_errors
+from workbench.sessions.randomness import CHECKS, generator
+
+if TYPE_CHECKING:
+    from workbench.sessions.session import Session
+
+FOLDS = 5
+MOST = 200
+"""Items of a queue."""
+_LEARNED = 4_000
+"""Labels that a model learns from at most, so that a queue takes seconds."""
+
+
+def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
+    """Items whose label in a column is likely wrong, the likeliest first.
+
+    Each label is foretold by a logistic regression of the others (in five parts), and compared by confident
+    learning; where people have labelled an item their label is learned from.
+
+    Args:
+        session: of the project.
+        of: "column:NAME".
+        most: how many.
+
+    Returns:
+        [n] items that nobody has labelled: those that confident learning calls wrong, then by the probability
+        of their own label.
+
+    Raises:
+        InputError: no such column, or labels of one class only.
+    """
+    found = session.candidates(of)
+    place_of = {key: code for code, key in enumerate(found.keys)}
+    state = session.state
+    people = {
+        i: place_of[v.key] for i, v in state.standing.items() if v.key in place_of and i in state.training
+    }
+    items = np.concatenate([found.items, np.fromiter(people, dtype=np.int64, count=len(people))])
+    given = np.concatenate([found.codes, np.fromiter(people.values(), dtype=np.int64, count=len(people))])
+    order = np.argsort(items, kind="stable")
+    items, given = items[order], given[order]
+    p = _foretold(session, items, given, len(found.keys))
+    said = label_errors(given, p)
+    open_ = ~np.isin(items, list(people))
+    rank = np.lexsort((said.self_confidence, ~said.wrong))
+    return items[rank[open_[rank]]][:most]
+
+
+def _foretold(session: Session, items: Ints, given: Ints, n_classes: int) -> Floats:
+    """[n, C] probabilities by models that did not see the item's own label."""
+    if len(np.unique(given)) < 2:
+        raise InputError("All of these labels are of one class: nothing tells which of them is wrong.")
+    rng = generator(int(session.settings["seed"]), 0, CHECKS)
+    fold = rng.permutation(np.arange(len(items)) % FOLDS)
+    p = np.empty((len(items), n_classes))
+    X = session.pool.features
+    for part in np.unique(fold):
+        away = np.flatnonzero(fold == part)
+        learned = np.flatnonzero(fold != part)
+        if len(learned) > _LEARNED:
+            learned = np.sort(rng.choice(learned, _LEARNED, replace=False))
+        model = make_classifier("logistic-regression", classes=list(range(n_classes)))
+        model.fit(np.asarray(X[items[learned]]), given[learned])
+        p[away] = model.predict_proba(np.asarray(X[items[away]]))
+    return p
