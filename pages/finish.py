@@ -12,6 +12,7 @@ now = session.finish_state()
 shown = "start" if now is None or st.session_state.get(finishing.ANEW) else now.phase
 if shown in ("certified", "failed") and st.session_state.get(finishing.ON):
     shown = "checking"
+st.session_state[frame.DESK] = "finish" if shown == "checking" else ""
 st.title("Finish")
 if now is not None and shown == "start":
     st.button(

@@ -111,6 +111,14 @@ def test_people_share_the_checks_without_doubles(tmp_path):
     for ask in mine:
         assert session.answer_check(ask.id, truth[ask.item])
     assert session.finish_state().evidence.checks == 5
+    # somebody goes away with checks on screen: the others take them once eight later ones are answered
+    held = ben.next_checks(2)
+    for _ in range(12):
+        ask = session.next_check()
+        assert session.answer_check(ask.id, truth[ask.item])
+    now = session.finish_state()
+    assert not now.evidence.later and now.evidence.checks == 17
+    assert not ben.answer_check(held[0].id, truth[held[0].item])
     # a question of the policy's is nobody's check, and the other way round
     assert not {a.role for a in session.ask(3)} & {"check"}
 

@@ -117,8 +117,8 @@ def start(session: Session) -> None:
             help=explain("allowed error"),
         ) / 100.0  # fmt: skip
         confidence = st.slider(
-            "Confidence, %", 80.0, 99.0, 95.0, 1.0, format="%g", key="finish-confidence", persist_state="session",
-            help=explain("confidence of a certificate"),
+            "Confidence, %", 80.0, 99.0, 95.0, 1.0, format="%g", key="finish-confidence",
+            persist_state="session", help=explain("confidence of a certificate"),
         ) / 100.0  # fmt: skip
         forecast = forecast_of(session, of, error, confidence)
         with st.container(border=True, key="finish-forecast"):
@@ -351,9 +351,9 @@ def certified(session: Session, now: FinishState) -> None:
     people = len(session.state.codes)
     rest = int(session.pool.trainable.size) - people - _machine_left(session, now)
     st.markdown(
-        f"{plural(people, 'label')} of people's and {plural(_machine_left(session, now), 'label')} of "
-        f"{verbatim(title_of(now.frozen.of))}. "
-        + (f"{plural(rest, 'item')} beyond what is certified are left to people." if rest else "")
+        f"The finished set holds {plural(people, 'label')} by people and "
+        f"{_machine_left(session, now):,} of {verbatim(title_of(now.frozen.of))}."
+        + (f" {plural(rest, 'item')} beyond it are left to people." if rest else "")
     )
     takeaway(session, certificate)
     left, right = widgets.split([3, 2], "finish-evidence")
@@ -361,8 +361,9 @@ def certified(session: Session, now: FinishState) -> None:
         st.header("The checks")
         falling(now)
     with right:
-        st.header("Sets of the surest")
-        sets(now)
+        if len(now.frozen.sizes) > 1:
+            st.header("Sets of the surest")
+            sets(now)
     promise_line(now)
     with st.container(horizontal=True, key="finish-certified-steps"):
         if rest and st.button("Label the rest", icon=":material/label:", key="finish-rest"):

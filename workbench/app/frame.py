@@ -59,6 +59,10 @@ class PageEndsError(Exception):
     """The page has said all it can; what the frame draws after it still comes."""
 
 
+DESK = "desk-shown"
+"""State: the path of a page that shows the desk now, whose keys must not wait for a redraw."""
+
+
 def run(pages: Sequence[Any]) -> None:
     """Route to the page in the address and draw the sidebar.
 
@@ -111,8 +115,9 @@ def run(pages: Sequence[Any]) -> None:
     # after the page, so that it shows what the page has just done
     with side:
         shown = opened if opened is not None and opened.id == current.project_id() else _reopened()
-        (_beside_the_desk if chosen.url_path == "label" else _project)(shown)
-    if chosen.url_path != "label":
+        at_desk = chosen.url_path == "label" or st.session_state.get(DESK) == chosen.url_path
+        (_beside_the_desk if at_desk else _project)(shown)
+    if not at_desk:
         engine(side)
     warm.page_shown()
     if opened is not None:

@@ -119,7 +119,7 @@ def falling_bound(
     )
     fig.add_hline(y=error, line={"color": GOOD, "width": 2})
     fig.add_annotation(
-        x=1, xref="paper", xanchor="right", y=float(np.log10(error)), yanchor="bottom", showarrow=False,
+        x=1, xref="paper", xanchor="right", y=float(np.log10(error)), yanchor="top", showarrow=False,
         text=f"promised: {error:.1%}", font={"color": GOOD, "size": 12},
     )  # fmt: skip
     fig.add_trace(

@@ -32,6 +32,7 @@ LOOKED_AHEAD = 3_000
 """Further checks that a forecast of how many are to go looks at."""
 ENOUGH_TO_DOUBT = 20
 """Checks before which nothing is said of whether the promise will be kept."""
+_FEW = 30
 _KEPT = 32
 
 
@@ -223,6 +224,13 @@ def answers_of(frozen: Frozen, state: ProjectState, item: int) -> list[Check]:
     return sorted(given, key=lambda check: check.event)
 
 
+def n_answered(frozen: Frozen, state: ProjectState) -> int:
+    """How many of the frozen labels were checked, in whatever order."""
+    return sum(
+        any(check.started == frozen.started for check in checks.values()) for checks in state.checks.values()
+    )
+
+
 def drawn(frozen: Frozen) -> Iterator[int]:
     """Places in the order of the draws, as far as they are asked for."""
     known = 0
@@ -266,7 +274,7 @@ def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
     places: list[int] = []
     wrong: list[bool] = []
     disagreements = 0
-    total = sum(any(c.started == frozen.started for c in checks.values()) for checks in state.checks.values())
+    total = n_answered(frozen, state)
     waits = -1
     for place in drawn(frozen):
         item = int(frozen.items[place])
@@ -317,7 +325,7 @@ def to_go(wrong: Array, size: int, error: float, confidence: float) -> int | Non
     """
     t = len(wrong)
     n = min(size - t, LOOKED_AHEAD)
-    rate = float(wrong.mean()) if t else 0.0
+    rate = float(wrong.sum()) / max(t, _FEW)  # one wrong label among a few tells little
     ahead = np.arange(1, n + 1)
     after = np.floor(rate * (ahead + 0.5)).astype(np.int64)  # evenly spread
     future = np.diff(after, prepend=0) > 0

@@ -15,7 +15,7 @@ from workbench.errors import InputError
 from workbench.guesses import guess_of
 from workbench.sessions.asking import Ask, _new
 from workbench.sessions.certifying import issued
-from workbench.sessions.checks import MODEL, Frozen, answers_of, drawn, frozen_of, plan_of
+from workbench.sessions.checks import MODEL, Frozen, answers_of, drawn, frozen_of, n_answered, plan_of
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
 from workbench.sessions.labelling import Labelling
 from workbench.sessions.randomness import CHECKS, generator
@@ -25,6 +25,8 @@ from workbench.store.retry import retried
 
 CHECK_LEASE = 180.0
 """Seconds during which nobody else is given a check that somebody has on screen."""
+PASSED = 8
+"""Answers to later draws after which a check that somebody has on screen is given to the next person too."""
 ERROR, CONFIDENCE = 0.05, 0.95
 
 
@@ -254,16 +256,18 @@ class Finishing(Labelling):
             for a in waiting
             if a.role == "check" and not a.released and int(a.details.get("check", 0)) == frozen.started
         }
+        later = n_answered(frozen, state)  # answers to draws behind the one that is looked at
         found: list[Ask] = []
         for place in drawn(frozen):
             if len(found) == k:
                 break
             item = int(frozen.items[place])
-            if item in taken or answers_of(frozen, state, item):
-                continue
-            found.append(
-                Ask.of(mine[item]) if item in mine else replace(_new(item, "check"), check=frozen.started)
-            )
+            if answers_of(frozen, state, item):
+                later -= 1
+            elif item in mine:
+                found.append(Ask.of(mine[item]))
+            elif item not in taken or later >= PASSED:
+                found.append(replace(_new(item, "check"), check=frozen.started))
         return found
 
     def answer_check(self, ask_id: str, label: str | None, *, operation: str | None = None) -> bool:

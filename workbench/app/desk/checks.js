@@ -7,7 +7,7 @@ const figure = (tag, attributes = {}, ...children) => {
   return node;
 };
 
-const share = (x, digits = 1) => `${(100 * x).toFixed(100 * x >= 10 ? 0 : digits)} %`;
+const share = (x, digits = 1) => `${Number((100 * x).toFixed(100 * x >= 10 ? 0 : digits))} %`;
 
 // "41 checks, 0 wrong; about 44 to go"
 const checksSaid = (c) => {
@@ -55,8 +55,8 @@ const checksPanel = (c) => {
     checksChart(c),
     make("p", { class: "small", textContent: words }),
   ];
-  if (c.left === null && c.checks) parts.push(make("p", { class: "small", textContent: "At this rate no number of checks would be enough." }));
-  if (c.later) parts.push(make("p", { class: "small", textContent: `${counted(c.later, "answer")} count once an earlier check is answered: somebody has it on screen.` }));
+  if (c.left === null && c.checks >= 20) parts.push(make("p", { class: "small", textContent: "At this rate no number of checks would be enough." }));
+  if (c.later) parts.push(make("p", { class: "small", textContent: `${counted(c.later, "answer")} count once an earlier check is answered, which somebody has on screen.` }));
   parts.push(make("p", { class: "small quietly", textContent: "Drawn at random; what the machine says is hidden, so that it does not lead you. What nobody can tell counts as wrong." }));
   return parts;
 };
