@@ -52,11 +52,6 @@ class Candidates:
     round: int
     held_out: tuple[Floats, Array]
 
-    @property
-    def risk(self) -> Floats:
-        """[N] chance that each label is wrong, where nothing is known a tenth."""
-        return np.where(np.isfinite(self.confidences), 1.0 - self.confidences, 0.1)
-
 
 class Finishing(Labelling):
     """Checks of frozen labels, and the certificate that they earn."""
@@ -101,7 +96,7 @@ class Finishing(Labelling):
         known = np.array([i for i in state.codes if guess.codes[i] >= 0], dtype=np.int64)
         wrong = np.array([guess.codes[i] != state.codes[i] for i in known.tolist()], dtype=bool)
         return _surest_first(
-            of, items[there], codes[there], none, state.keys, -1, (np.full(len(known), 0.9), wrong)
+            of, items[there], codes[there], none, state.keys, -1, (np.full(len(known), np.nan), wrong)
         )
 
     def forecast(self, error: float = ERROR, confidence: float = CONFIDENCE, of: str = MODEL) -> Plan:
@@ -116,11 +111,15 @@ class Finishing(Labelling):
             InputError: as `candidates`, or shares that are none.
         """
         found = self.candidates(of)
+        sure, wrong = found.held_out
+        # of a column nothing is known beforehand: it is as good as one that is worth checking
+        risk = 1.0 - found.confidences if of == MODEL else np.full(len(found.items), error / 10)
+        known = 1.0 - sure if of == MODEL else np.full(len(wrong), error / 10)
         return plan(
-            found.risk,
+            risk,
             error,
             confidence_at(confidence, self.attempt_next),
-            held_out=(1.0 - found.held_out[0], found.held_out[1]) if len(found.held_out[1]) else None,
+            held_out=(known, wrong) if len(wrong) else None,
             seed=int(self.settings["seed"]),
         )
 

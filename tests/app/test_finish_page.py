@@ -1,0 +1,194 @@
+"""Finish: the promise, the desk in check mode, and what comes of the checks."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.app.desks import desk_sync, operation
+from tests.app.test_pages import open_page, texts
+from tests.app.test_teaching import started
+from workbench.app import current, finishing
+from workbench.certificates import verify
+from workbench.exchange import FORMATS, export_labels
+from workbench.exchange.finished import read_finished
+from workbench.exchange.labels import OF_IMAGES
+from workbench.figures.finish import Cost, answers_needed, falling_bound
+from workbench.sessions import Session
+
+PETS = ["cat", "dog", "owl"]
+
+
+@pytest.fixture
+def tickets(home: Path, tmp_path: Path) -> tuple[Session, list[str]]:
+    """A project on a table with somebody's labels, all right, and what is true."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=150)
+    X = np.array([[0, 0], [3, 0], [0, 3]])[truth] + rng.standard_normal((150, 2))
+    names = np.array(PETS)
+    pd.DataFrame({"x": X[:, 0], "z": X[:, 1], "llm_label": names[truth]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    session = Session.create(
+        str(tmp_path / "t.csv"), pool_options={"exclude": ["llm_label"]}, classes=PETS, annotator="ann",
+        classifier="logistic-regression", policy="margin",
+    )  # fmt: skip
+    current.keep(session)
+    return session, names[truth].tolist()
+
+
+def checked(session: Session, truth: list[str], n: int, person: str = "ann") -> dict[str, Any]:
+    """Answer checks at the desk as a browser does: the last reply."""
+    reply = desk_sync(session, mode="check", person=person)
+    for _ in range(n):
+        card = reply["queue"][0]
+        done = operation("label", card, **{"class": truth[card["item"]]})
+        reply = desk_sync(session, done, mode="check", person=person)
+        assert [ack["status"] for ack in reply["acks"]] == ["saved"], reply["acks"]
+    return reply
+
+
+def test_the_desk_checks_blind_and_says_how_it_stands(tickets: tuple[Session, list[str]]) -> None:
+    session, truth = tickets
+    session.start_checks(0.1, 0.9, of="column:llm_label")
+    reply = desk_sync(session, mode="check")
+    assert len(reply["queue"]) == 4
+    for card in reply["queue"]:
+        assert card["role"] == "check" and not {"guess", "guess_order", "near"} & card.keys()
+        assert "llm_label" not in [row[0] for row in card["face"]["rows"]]
+    told = reply["numbers"]["check"]
+    assert told["phase"] == "checking" and told["checks"] == 0 and told["curve"] == [[0, 1.0]]
+    reply = checked(session, truth, 9)
+    told = reply["numbers"]["check"]
+    assert told["checks"] == 9 and told["wrong"] == 0 and told["left"] > 0 and told["curve"][-1][1] < 1.0
+    # an undo brings the card back under a new question; its next answer counts
+    last = next(e.item for e in reversed(session.events) if e.kind == "label")
+    undone = desk_sync(session, operation("undo", target=None), mode="check")
+    assert undone["numbers"]["check"]["checks"] == 8 and undone["queue"][0]["item"] == last
+    again = {"op": "again", "kind": "label", "ask": None, "item": last, "ms": 5, "class": truth[last]}
+    assert desk_sync(session, again, mode="check")["acks"][0]["status"] == "saved"
+    assert session.finish_state().evidence.checks == 9  # type: ignore[union-attr]
+    refused = desk_sync(session, operation("skip", undone["queue"][1]), mode="check")
+    assert refused["acks"][0]["status"] == "refused"
+    # elsewhere the desk asks as ever
+    assert "check" not in {card["role"] for card in desk_sync(session)["queue"]}
+
+
+def test_two_browsers_share_the_checks(tickets: tuple[Session, list[str]]) -> None:
+    session, _ = tickets
+    session.start_checks(0.1, 0.9, of="column:llm_label")
+    ann, ben = (desk_sync(session, mode="check", person=who)["queue"] for who in ("ann", "ben"))
+    assert not {card["item"] for card in ann} & {card["item"] for card in ben}
+
+
+def test_a_project_goes_from_the_promise_to_the_certificate(
+    tickets: tuple[Session, list[str]], tmp_path: Path
+) -> None:
+    session, truth = tickets
+    page = open_page("finish", session.id)
+    assert not page.exception and page.metric[1].label == "Labels of column llm\\_label"
+    page.slider(key="finish-error").set_value(10.0)
+    page.slider(key="finish-confidence").set_value(90.0).run()
+    assert "checks" in texts(page)
+    page.button(key="finish-start").click().run()
+    assert not page.exception and session.finish_state().phase == "checking"  # type: ignore[union-attr]
+    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
+        checked(session, truth, 1)
+    assert not desk_sync(session, mode="check")["queue"], "nothing more is asked once it is decided"
+    assert desk_sync(session, mode="check", on=True)["queue"]
+    page = open_page("finish", session.id)
+    assert not page.exception
+    certificate = session.certificate()
+    assert certificate is not None and certificate.id in texts(page)
+    assert "at most 10 % of them are wrong" in texts(page)
+    file = tmp_path / "finished.csv"
+    file.write_bytes(export_labels(session, "csv", "finished"))
+    assert verify(certificate, read_finished(file)).holds
+    file.write_bytes(file.read_bytes().replace(b",dog,certified", b",cat,certified", 1))
+    assert not verify(certificate, read_finished(file)).holds
+    # what people said goes on: another certificate, and the classes of it void that
+    session.merge_class("owl", "dog")
+    page = open_page("finish", session.id)
+    assert not page.exception and "merged into dog" in texts(page) and "void" in texts(page)
+
+
+def test_every_format_says_whose_a_label_is(tickets: tuple[Session, list[str]]) -> None:
+    session, truth = tickets
+    session.start_checks(0.2, 0.8, of="column:llm_label")
+    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
+        checked(session, truth, 1)
+    certificate = session.certificate()
+    assert certificate is not None
+    for format in FORMATS:
+        if format in OF_IMAGES:
+            continue
+        data = export_labels(session, format, "finished")
+        if data[:2] == b"PK" and format != "npz":
+            with zipfile.ZipFile(io.BytesIO(data)) as packed:
+                data = b"".join(packed.read(name) for name in packed.namelist())
+        assert certificate.id.encode() in data or format in ("npz", "parquet", "huggingface"), format
+    table = pd.read_csv(io.BytesIO(export_labels(session, "csv", "finished")))
+    assert set(table["source"]) == {"person", "machine"} and len(table) == 150
+    assert set(table["certificate"].dropna()) == {certificate.id}
+    lines = export_labels(session, "jsonl", "finished").splitlines()
+    assert {json.loads(line)["source"] for line in lines} == {"person", "machine"}
+    arrays = np.load(io.BytesIO(export_labels(session, "npz", "finished")))
+    assert (arrays["source"] == "machine").sum() == (table["source"] == "machine").sum()
+    assert (arrays["y"] >= 0).all() and set(arrays["certificate"]) == {"", certificate.id}
+    # what is not a person's comes back as nobody's label
+    from workbench.exchange import import_labels
+
+    back = import_labels(export_labels(session, "csv", "finished"), session.pool, "csv", session.classes)
+    assert dict(back) == dict(session.state.labels)
+
+
+def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[str]]) -> None:
+    session, truth = tickets
+    wrong = [PETS[(PETS.index(name) + 1) % 3] for name in truth]
+    session.start_checks(0.05, 0.95, of="column:llm_label")
+    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
+        checked(session, wrong, 1)
+    page = open_page("finish", session.id)
+    assert not page.exception and "Not at 5.0 %: the estimate is 100.0 %" in texts(page)
+    page.button(key="finish-again").click().run()
+    assert "This is attempt 2" in texts(page)
+
+
+def test_likely_errors_of_a_column_come_first(home: Path, tmp_path: Path) -> None:
+    from workbench.sessions.doubtful import doubtful_labels
+
+    rng = np.random.default_rng(1)
+    truth = rng.integers(3, size=200)
+    X = np.array([[0, 0], [6, 0], [0, 6]])[truth] + rng.standard_normal((200, 2))
+    said = truth.copy()
+    said[:20] = (said[:20] + 1) % 3
+    names = np.array(PETS)
+    pd.DataFrame({"x": X[:, 0], "z": X[:, 1], "llm": names[said]}).to_csv(tmp_path / "t.csv", index=False)
+    session = Session.create(
+        str(tmp_path / "t.csv"), pool_options={"exclude": ["llm"]}, classes=PETS, annotator="ann"
+    )
+    found = doubtful_labels(session, "column:llm").tolist()
+    assert sum(item < 20 for item in found[:20]) >= 18
+    session.label_item(found[0], PETS[0])
+    assert found[0] not in doubtful_labels(session, "column:llm").tolist()
+
+
+def test_without_labels_the_page_says_what_is_missing(home: Path) -> None:
+    session = started("iris", labels=1, classifier="logistic-regression", policy="margin")
+    page = open_page("finish", session.id)
+    assert not page.exception and "nothing to check yet" in texts(page)
+    assert finishing.sources(session) == []
+
+
+def test_the_pictures_hold_the_forecast_and_the_bound() -> None:
+    costs = [Cost(0.05, 200.0, 100.0, 400.0, 900), Cost(0.1, 80.0, 60.0, 150.0, 1000)]
+    figure = answers_needed(costs, costs[0], 1000)
+    assert figure.data[-1].x == (0.05,) and list(figure.data[1].y) == [200.0, 80.0]
+    assert answers_needed([], costs[0], 0).layout.annotations
+    falling = falling_bound([1.0, 0.6, 0.7], 0.05, [2])
+    assert list(falling.data[0].y) == [1.0, 0.6, 0.7] and list(falling.data[1].x) == [2]
