@@ -367,6 +367,11 @@ def summary(report: TableReport) -> None:
         + (f" and {len(most) - 8} more" if len(most) > 8 else "")
         + (f" · {plural(known, 'label')} taken over, {unlabelled:,} to ask" if unlabelled > 0 else "")
     )
+    if not unlabelled:
+        st.caption(
+            "Are these labels good? Set their column to *a guess* under *Use as*, and press "
+            "*Check these labels*."
+        )
 
 
 def problems(report: TableReport, options: dict[str, Any]) -> None:
@@ -547,14 +552,14 @@ def start(
 ) -> None:  # fmt: skip
     """The last part: class names where the data has none, settings, and the one green button."""
     wanted = f"start-{key}-wanted"
-    if wanted in st.session_state and st.session_state[wanted][1:] == (path, options):
+    if wanted in st.session_state and st.session_state[wanted][2:] == (path, options):
         # started before its features were learnt: the page shows how far they are, and then goes on
         try:
             pool = opening.pool_of(path, options)
             if pool is None:
                 return
-            chosen = st.session_state.pop(wanted)[0]
-            forms.start(path, chosen, options=options, pool=pool, then=leave)
+            chosen, page, *_ = st.session_state.pop(wanted)
+            forms.start(path, chosen, options=options, pool=pool, then=leave, page=page)
         except InputError as error:
             st.session_state.pop(wanted, None)
             failed(error, options)
@@ -586,7 +591,20 @@ def start(
     )  # fmt: skip
     with st.expander("Model, policy and seed", icon=":material/tune:"):
         settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
-    if st.button("Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"):
+    checks = any(source.startswith("column:") for source in guesses)
+    with st.container(horizontal=True, key=f"begin-{key}"):
+        labels = st.button(
+            "Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"
+        )
+        audits = checks and st.button(
+            "Check these labels",
+            key=f"audit-{key}",
+            icon=":material/fact_check:",
+            help="Is the column good? Random items are labelled without seeing what it says, until it is "
+            "known how many of its labels are wrong at most. No model is needed.",
+        )
+    if labels or audits:
+        page = "finish" if audits else "label"
         try:
             classes = None
             if ask_classes:
@@ -595,10 +613,10 @@ def start(
             sources = [*guesses, *(["names"] if by_names else [])]
             chosen = replace(settings, classes=classes, guess=guesses_for(settings.classifier, sources))
             if pool is None and opening.learns(options):
-                st.session_state[wanted] = (chosen, path, options)
+                st.session_state[wanted] = (chosen, page, path, options)
                 st.rerun()
             with st.status("Opening", expanded=True) as stages:
-                forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave)
+                forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave, page=page)
         except InputError as error:
             failed(error, options)
 

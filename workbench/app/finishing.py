@@ -51,8 +51,10 @@ class Offer:
 def sources(session: Session) -> list[str]:
     """Whose labels can be checked: the model's, and columns that the project knows."""
     offered = (*_used(session), *session.guesses_offered())
-    columns = [one for one in offered if one.startswith("column:") and one.count(":") == 1]
-    return [*([MODEL] if session.model is not None else []), *dict.fromkeys(columns)]
+    columns = [one for one in offered if one.startswith("column:")]
+    model = [MODEL] if session.model is not None else []
+    # whoever brought a column and labelled nothing came to check it
+    return [*model, *dict.fromkeys(columns)] if session.state.codes else [*dict.fromkeys(columns), *model]
 
 
 def _used(session: Session) -> list[str]:
@@ -61,7 +63,7 @@ def _used(session: Session) -> list[str]:
 
 def title_of(of: str) -> str:
     """Whose labels, in words."""
-    return "the model" if of == MODEL else f"column {of.partition(':')[2]}"
+    return "the model" if of == MODEL else f"column {of.split(':')[1]}"
 
 
 def counts(session: Session, of: str, n: int) -> None:

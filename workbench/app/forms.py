@@ -274,8 +274,9 @@ def start(
     again: bool = False,
     pool: Pool | None = None,
     then: Callable[[], None] = lambda: None,
+    page: str = "label",
 ) -> None:
-    """Create a project, make it the current one and go to its Label page.
+    """Create a project, make it the current one and go to one of its pages.
 
     Where there is a project on the same data already, nothing is made: the page asks which is meant.
 
@@ -286,7 +287,8 @@ def start(
         stages: an `st.status` that is told what is done now.
         again: make a second project on the same data.
         pool: what the source and the options gave, where it is at hand.
-        then: called once the project is there, before its Label page comes.
+        then: called once the project is there, before its page comes.
+        page: that comes then.
     """
     from workbench.app.cards import draw
     from workbench.pools import load_pool
@@ -342,7 +344,7 @@ def start(
     current.keep(made)
     current.choose(made.id)
     then()
-    st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
+    st.switch_page(frame.page(page), query_params={current.PARAMETER: made.id})
 
 
 def _unused(name: str | None) -> str | None:

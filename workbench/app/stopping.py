@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import downloads, widgets
+from workbench.app import downloads, frame, widgets
 from workbench.app.jobs import Job, manager
 from workbench.app.text import plural, verbatim
 
@@ -88,6 +88,8 @@ def of_project(session: Session) -> None:
             widgets.job_panel(job, "stop-advice")
             return
         shown(*job.result, key="own-stop")
+        if session.model is not None:
+            frame.link("finish", "Finish with a guarantee", ":material/verified:")
 
 
 def ask(session: Session) -> None:

@@ -96,6 +96,7 @@ def mount_checks(session: Session, phase: str, *, on: bool = False) -> Any:
     data = _common(session) | {
         "cookie": PERSON_COOKIE,
         "ahead": AHEAD,
+        "question": question(session),
         "mode": MODE,
         "phase": phase,
         "on": on,

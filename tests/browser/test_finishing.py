@@ -1,0 +1,67 @@
+"""A finished column is checked in the browser, from the table to the certificate that is downloaded."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.driving import Server, settled, visit
+from tests.browser.test_labelling import DESK
+from workbench.certificates import verify
+from workbench.exchange.finished import read_certificate, read_finished
+
+SAID = {"card": "I lost my card", "refund": "I want my money back", "login": "I cannot log in"}
+MOVED = f"""before => {{
+  if (document.querySelector('.st-key-certified')) return true;
+  const title = {DESK}?.querySelector('.desk .title')?.textContent;
+  return Boolean(title) && title !== before;
+}}"""
+
+
+def tickets() -> bytes:
+    draw = random.Random(0)
+    lines = ["id,text,llm_label"]
+    for i in range(120):
+        name = draw.choice(list(SAID))
+        lines.append(f"t{i},{SAID[name]} since day {i},{name}")
+    return "\n".join(lines).encode()
+
+
+@pytest.mark.slow  # alone: a column is checked key by key up to the certificate
+def test_a_column_is_checked_and_certified(page: Any, server: Server, tmp_path: Path) -> None:
+    visit(page, server.url)
+    page.wait_for_selector("[data-testid=stFileUploader]")
+    file = {"name": "calls.csv", "mimeType": "text/csv", "buffer": tickets()}
+    page.set_input_files("[data-testid=stFileUploader] input", file)
+    page.wait_for_selector("text=a guess at the class")
+    settled(page)
+    page.click(".st-key-audit-own button")
+    page.wait_for_selector(".st-key-finish-start button")
+    settled(page)
+    page.click(".st-key-finish-start button")
+    page.wait_for_selector(".desk .answers button:enabled")
+    aside = page.locator(".desk .aside").inner_text()
+    assert "0 checks, 0 wrong" in aside and "guess" not in aside.lower()
+    assert not page.locator(".desk [data-command=skip], .desk [data-command=accept]").count()
+    keys = [one.get_attribute("data-class") for one in page.locator(".desk .answer").all()]
+    assert set(keys) == set(SAID)
+    before, done = "", page.locator(".st-key-certified")
+    while True:
+        page.wait_for_function(MOVED, arg=before)  # the next item, or the page that follows the last one
+        if done.count():
+            break
+        text, before = (
+            page.locator(".desk .stage .text").inner_text(),
+            page.locator(".desk .title").inner_text(),
+        )
+        page.keyboard.press(str(keys.index(next(n for n, says in SAID.items() if text.startswith(says))) + 1))
+    assert "at most 5 % of them are wrong" in page.inner_text(".st-key-certified")
+    settled(page)
+    for key, name in (("download-finished", "calls.csv"), ("download-certificate-json", "c.json")):
+        with page.expect_download() as download:
+            page.click(f".st-key-{key} a")
+        download.value.save_as(tmp_path / name)
+    assert verify(read_certificate(tmp_path / "c.json"), read_finished(tmp_path / "calls.csv")).holds
