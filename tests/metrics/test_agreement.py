@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.metrics import cohen_kappa, fleiss_kappa
+from workbench.metrics import cohen_kappa, krippendorff_alpha
 
 
 def test_cohen_by_hand():
@@ -10,7 +10,7 @@ def test_cohen_by_hand():
     first = [1] * 20 + [1] * 5 + [0] * 10 + [0] * 15
     second = [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15
     found = cohen_kappa(first, second)
-    assert (found.n_items, found.n_ratings) == (50, 2)
+    assert (found.n_items, found.n_ratings) == (50, 100)
     assert found[:3] == pytest.approx((0.7, 0.5, 0.4))
 
 
@@ -23,39 +23,48 @@ def test_cohen_against_scikit_learn():
     assert cohen_kappa(first, second).kappa == pytest.approx(cohen_kappa_score(first, second))
 
 
-def test_fleiss_by_hand():
-    # pairs that agree: all, 1 of 3, all, 1 of 3; half of the ratings are of each class
-    found = fleiss_kappa([[3, 0], [2, 1], [0, 3], [1, 2]])
-    assert found[:3] == pytest.approx((2 / 3, 0.5, 1 / 3))
-    assert (found.n_items, found.n_ratings, found.n_left_out) == (4, 3, 0)
-
-
-def test_fleiss_of_the_example_of_fourteen_raters():
-    rows = (
-        "0 0 0 0 14/0 2 6 4 2/0 0 3 5 6/0 3 9 2 0/2 2 8 1 1/7 7 0 0 0/3 2 6 3 0/2 5 3 2 2/6 5 2 1 0/0 2 2 3 7"
+def table(*people: str) -> np.ndarray:
+    """Counts of classes by item, from what each person said of each; "." where they said nothing."""
+    names = sorted({sign for said in people for sign in said} - {"."})
+    return np.array(
+        [[column.count(name) for name in names] for column in map("".join, zip(*people, strict=True))]
     )
-    counts = np.array([row.split() for row in rows.split("/")], dtype=int)
-    found = fleiss_kappa(counts)
-    assert found[:3] == pytest.approx((0.378, 0.213, 0.210), abs=5e-4)
 
 
-def test_items_rated_less_often_are_left_out_and_counted():
-    table = [[3, 0], [2, 1], [0, 3], [1, 2], [1, 1], [0, 1]]
-    assert fleiss_kappa(table) == fleiss_kappa(table[:4])._replace(n_left_out=2)
-    # as common: the larger number of ratings
-    assert fleiss_kappa([[3, 0], [1, 1]]).n_ratings == 3
+def test_the_examples_that_krippendorff_printed():
+    # Krippendorff 2011: two observers and two classes (A), five classes (B), four observers with gaps (C)
+    assert krippendorff_alpha(table("0100000010", "1110010000")).kappa == pytest.approx(0.095, abs=5e-4)
+    assert krippendorff_alpha(table("aabbdcccedda", "babbbccceddd")).kappa == pytest.approx(0.692, abs=5e-4)
+    found = krippendorff_alpha(
+        table("123321412...", "1233224125.3", ".3332342251.", "1233244125 1.".replace(" ", ""))
+    )
+    assert found.kappa == pytest.approx(0.743, abs=5e-4)
+    assert (found.n_items, found.n_ratings, found.n_left_out) == (11, 40, 1)
+
+
+def test_alpha_by_hand():
+    # pairs that agree: all, 1 of 3, all, 1 of 3; of 12 ratings 6 are of each class: 60 of 132 pairs alike
+    found = krippendorff_alpha([[3, 0], [2, 1], [0, 3], [1, 2]])
+    assert found[:3] == pytest.approx((2 / 3, 60 / 132, (2 / 3 - 60 / 132) / (1 - 60 / 132)))
+    assert (found.n_items, found.n_ratings, found.n_left_out) == (4, 12, 0)
+
+
+def test_items_rated_by_some_count_and_those_rated_once_do_not():
+    counts = [[3, 0], [2, 1], [0, 3], [1, 2]]
+    assert krippendorff_alpha([*counts, [0, 1]]) == krippendorff_alpha(counts)._replace(n_left_out=1)
+    assert krippendorff_alpha([*counts, [1, 1]]).kappa < krippendorff_alpha(counts).kappa
 
 
 def test_kappa_is_undefined_where_chance_agrees_as_well():
     found = cohen_kappa([1, 1], [1, 1])
     assert found.observed == 1.0 and np.isnan(found.kappa)
-    assert np.isnan(fleiss_kappa([[2, 0], [2, 0]]).kappa)
+    assert np.isnan(krippendorff_alpha([[2, 0], [2, 0]]).kappa)
 
 
 def test_refused():
     with pytest.raises(InputError, match="2 true classes but 1 predictions"):
         cohen_kappa([0, 1], [0])
     with pytest.raises(InputError, match="an item that two people labelled"):
-        fleiss_kappa([[1, 0], [0, 1]])
+        krippendorff_alpha([[1, 0], [0, 1]])
     with pytest.raises(InputError, match="table of counts"):
-        fleiss_kappa([[0.5, 1.5]])
+        krippendorff_alpha([[0.5, 1.5]])

@@ -30,9 +30,9 @@ from workbench.metrics import (
     critical_difference,
     error_rate,
     expected_calibration_error,
-    fleiss_kappa,
     gaps_of,
     holm,
+    krippendorff_alpha,
     labels_saved,
     labels_to_reach,
     macro_f1,
@@ -422,21 +422,21 @@ def test_cohens_kappa_is_scikit_learns_and_knows_neither_names_nor_order(pairs, 
 
 @FEW
 @given(st.integers(2, 5), st.integers(1, 12), st.integers(2, 4), st.data())
-def test_fleiss_kappa_is_agreement_over_pairs_and_knows_neither_names_nor_order(m, n, n_classes, data):
+def test_krippendorffs_alpha_is_agreement_over_pairs_and_knows_neither_names_nor_order(m, n, n_classes, data):
     given_codes = data.draw(npst.arrays(np.int64, (n, m), elements=st.integers(0, n_classes - 1)))
     counts = np.array([np.bincount(row, minlength=n_classes) for row in given_codes])
-    found = fleiss_kappa(counts)
+    found = krippendorff_alpha(counts)
     pairs = [row[i] == row[j] for row in given_codes for i, j in itertools.combinations(range(m), 2)]
     assert found.observed == pytest.approx(np.mean(pairs))
-    assert (found.n_items, found.n_ratings, found.n_left_out) == (n, m, 0)
-    shares = np.bincount(given_codes.ravel(), minlength=n_classes) / given_codes.size
-    assert found.expected == pytest.approx((shares**2).sum())
+    assert (found.n_items, found.n_ratings, found.n_left_out) == (n, m * n, 0)
+    named, size = np.bincount(given_codes.ravel(), minlength=n_classes), given_codes.size
+    assert found.expected == pytest.approx((named * (named - 1)).sum() / (size * (size - 1)))
     if len(np.unique(given_codes)) == 1:
         assert np.isnan(found.kappa)
         return
-    assert -1 / (m - 1) - 1e-9 <= found.kappa <= 1 + 1e-12
+    assert -1 - 1e-9 <= found.kappa <= 1 + 1e-12
     columns, rows = data.draw(st.permutations(range(n_classes))), data.draw(st.permutations(range(n)))
-    assert fleiss_kappa(counts[rows][:, columns]).kappa == pytest.approx(found.kappa)
+    assert krippendorff_alpha(counts[rows][:, columns]).kappa == pytest.approx(found.kappa)
 
 
 # scores and calibration

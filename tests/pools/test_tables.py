@@ -342,3 +342,36 @@ def test_commas_that_a_spreadsheet_leaves_are_no_columns():
     ]
     pool = load_pool(b"a,,y\n1,,x\n2,7,y\n3,8,x\n4,9,y\n", file_name="t.csv", target="y", missing="impute")
     assert pool.n_features == 2, "one with a cell stays"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp932", "名前,感想,点\n田中,とても良い商品でした,5\n鈴木,少し小さいです,2\n佐藤,色が違います,1\n"),
+        ("gb18030", "姓名,评论,分\n张伟,质量很好,5\n李娜,物流太慢了,2\n王芳,颜色不一样,1\n"),
+        (
+            "cp1251",
+            "имя,отзыв\nИван,Отличный товар\nОльга,Пришло с царапиной\nАнна,Не тот цвет\n",
+        ),
+        (
+            "koi8-r",
+            "имя,отзыв\nИван,Отличный товар\nОльга,Пришло с царапиной\nАнна,Не тот цвет\n",
+        ),
+        ("cp1252", "name,city,note\nJosé,Málaga,très bien\nJürgen,Köln,größer als erwartet\nAnn,Rome,x\n"),
+        ("cp1252", "name,city,note\n" + "ann,rome,fine\n" * 5000 + "José,Rome,café\n"),
+        (
+            "cp1250",
+            "jméno,město\nŽofie,Plzeň\nJiří,příliš žluťoučký kůň\nEva,Zlín\n",
+        ),
+        ("euc-kr", "이름,의견,점\n김철수,배송이 빨라요,5\n이영희,색이 달라요,2\n박민수,조금 작아요,1\n"),
+        ("utf-16", "name,note\nJosé,très bien\nJürgen,größer\n"),
+    ],
+)
+def test_the_encoding_that_is_offered_reads_the_file_as_it_was_written(encoding: str, text: str) -> None:
+    report = inspect_table(text.encode(encoding), file_name="t.csv")
+    (problem,) = report.problems
+    assert problem.code == "unreadable"
+    offered = problem.fixes[0].options["encoding"]
+    rows = read_rows(text.encode(encoding), file_name="t.csv", encoding=offered)
+    header, *lines = [line.split(",") for line in text.splitlines()]
+    assert list(rows.columns) == header and rows.to_numpy().tolist() == lines

@@ -14,7 +14,7 @@ import numpy as np
 from workbench.app.text import NOTHING, percent, plain, plural
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
-from workbench.metrics import Agreement, cohen_kappa, fleiss_kappa, label_errors
+from workbench.metrics import Agreement, cohen_kappa, krippendorff_alpha, label_errors
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -559,11 +559,11 @@ def pairs(shared: Mapping[int, Mapping[str, int]]) -> list[tuple[str, str, Agree
 
 
 def group(shared: Mapping[int, Mapping[str, int]], n_classes: int) -> Agreement | None:
-    """Fleiss' kappa of everybody; None for fewer than three people."""
+    """Krippendorff's alpha of everybody; None for fewer than three people."""
     if len({person for given in shared.values() for person in given}) < 3:
         return None
     counts = [np.bincount(list(given.values()), minlength=n_classes) for given in shared.values()]
-    return fleiss_kappa(np.stack(counts))
+    return krippendorff_alpha(np.stack(counts))
 
 
 def agreement_words(who: str, found: Agreement, *, together: bool = False, oneself: bool = False) -> str:
@@ -578,13 +578,12 @@ def agreement_words(who: str, found: Agreement, *, together: bool = False, onese
     same = percent(found.observed, 0)
     items = plural(found.n_items, "item")
     if together:
-        words = f"{who}, {items} with {found.n_ratings} labels each: two labels agree in {same}"
-        if found.n_left_out:
-            words += f" ({plural(found.n_left_out, 'item')} with another number of labels left out)"
+        words = f"{who}, {found.n_ratings:,} labels of {items}: two labels of one item agree in {same}"
     elif oneself:
         words = f"Looked at twice, {items} got the same label in {same}"
     else:
         words = f"{who} labelled {items} both, and agree in {same}"
+    called = "Krippendorff's alpha" if together else "kappa"
     if np.isnan(found.kappa):
-        return f"{words}. All are of one class, so kappa says nothing yet."
-    return f"{words}; chance alone gives {percent(found.expected, 0)}, so kappa is {found.kappa:.2f}."
+        return f"{words}. All are of one class, so {called} says nothing yet."
+    return f"{words}; chance alone gives {percent(found.expected, 0)}, so {called} is {found.kappa:.2f}."

@@ -4,7 +4,7 @@ Probabilities are [N, C], true classes are codes [N]. Nothing here imports sciki
 before a function that needs it is called.
 """
 
-from workbench.metrics.agreement import Agreement, cohen_kappa, fleiss_kappa
+from workbench.metrics.agreement import Agreement, cohen_kappa, krippendorff_alpha
 from workbench.metrics.calibration import (
     BrierParts,
     ConfidenceHistogram,
@@ -83,9 +83,9 @@ __all__ = [
     "critical_difference",
     "error_rate",
     "expected_calibration_error",
-    "fleiss_kappa",
     "gaps_of",
     "holm",
+    "krippendorff_alpha",
     "label_errors",
     "labels_saved",
     "labels_to_reach",

@@ -1,4 +1,4 @@
-"""How far people agree beyond chance: Cohen's and Fleiss' kappa."""
+"""How far people agree beyond chance: Cohen's kappa of two, Krippendorff's alpha of any number."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ class Agreement(NamedTuple):
     Attributes:
         observed: share of pairs of ratings of one item that are the same.
         expected: what chance alone would give, from how often each class is named.
-        kappa: (observed - expected) / (1 - expected): 1 is full agreement, 0 what chance gives; NaN where
-            everybody named one and the same class, so that chance agrees as well.
+        kappa: (observed - expected) / (1 - expected), which is alpha for more than two people: 1 is full
+            agreement, 0 what chance gives; NaN where everybody named one and the same class, so that chance
+            agrees as well.
         n_items: items it was computed on.
-        n_ratings: ratings of each of them.
+        n_ratings: ratings of them, all together.
         n_left_out: items that were given and not used.
     """
 
@@ -44,34 +45,35 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike) -> Agreement:
     """
     a, b, n_classes = check_predictions(first, np.ravel(second))
     shares = [np.bincount(codes, minlength=n_classes) / len(a) for codes in (a, b)]
-    return _agreement(float(np.mean(a == b)), float(shares[0] @ shares[1]), len(a), 2)
+    return _agreement(float(np.mean(a == b)), float(shares[0] @ shares[1]), len(a), 2 * len(a))
 
 
-def fleiss_kappa(counts: ArrayLike) -> Agreement:
-    """Agreement of several people, not always the same ones (Fleiss 1971).
+def krippendorff_alpha(counts: ArrayLike) -> Agreement:
+    """Agreement of any number of people about classes, each item rated by some of them.
 
-    It is defined for items that were rated equally often. Where they were not, it is computed on the items
-    that have the commonest number of ratings of at least two (the larger number where two are as common),
-    and the others are left out and counted.
+    Krippendorff's alpha for nominal data (Krippendorff 2011, "Computing Krippendorff's alpha-reliability"):
+    every pair of ratings of one item counts, whoever gave them, a rating of an item with m ratings in m - 1
+    pairs. Chance is that of drawing two of all these ratings without putting the first back.
 
     Args:
-        counts: [n, C] how many people gave item i class j.
+        counts: [n, C] how many people gave item i class j; items with fewer than two ratings say nothing,
+            are left out and counted.
 
     Raises:
         InputError: not such a table, or no item with two ratings.
     """
     table = np.asarray(counts)
     if table.ndim != 2 or table.dtype.kind not in "iu" or (table.size and table.min() < 0):
-        raise InputError("Fleiss' kappa needs a table of counts, [items, classes], of whole numbers from 0.")
-    ratings = table.sum(axis=1)
-    often = np.bincount(ratings[ratings >= 2]) if (ratings >= 2).any() else np.empty(0, dtype=np.int64)
-    if not often.size:
+        raise InputError("Agreement needs a table of counts, [items, classes], of whole numbers from 0.")
+    used = table[table.sum(axis=1) >= 2].astype(np.float64)
+    if not len(used):
         raise InputError("Agreement needs an item that two people labelled.")
-    m = len(often) - 1 - int(np.argmax(often[::-1]))
-    used = table[ratings == m].astype(np.float64)
-    observed = float(((used**2).sum(axis=1) - m).mean() / (m * (m - 1)))
-    shares = used.sum(axis=0) / used.sum()
-    return _agreement(observed, float(shares @ shares), len(used), m, len(table) - len(used))
+    ratings = used.sum(axis=1)
+    n = float(ratings.sum())
+    observed = float(((used * (used - 1)).sum(axis=1) / (ratings - 1)).sum() / n)
+    named = used.sum(axis=0)
+    expected = float((named * (named - 1)).sum() / (n * (n - 1)))
+    return _agreement(observed, expected, len(used), int(n), len(table) - len(used))
 
 
 def _agreement(observed: float, expected: float, n: int, m: int, left_out: int = 0) -> Agreement:

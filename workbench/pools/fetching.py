@@ -6,13 +6,17 @@ import http.client
 import os
 import socket
 import ssl
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
-from time import monotonic
-from urllib.parse import urljoin, urlsplit
+from time import monotonic, sleep, time
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from workbench.errors import InputError
 from workbench.pools.decoding import is_image
@@ -25,6 +29,7 @@ MAX_PICTURE = 25 << 20
 MAX_TOGETHER = 2 << 30
 SECONDS = 15.0
 _LONGEST = 120.0  # seconds of one picture
+_LONGEST_WAIT, _USUAL_WAIT = 30.0, 5.0  # seconds before a busy server is asked once more
 _REDIRECTS = 3
 _THREADS = 8
 _BLOCK = 1 << 16
@@ -104,6 +109,36 @@ def _kept_or_why(address: str) -> int | str:
 
 
 def _fetched(address: str) -> bytes:
+    """A picture; a server that says when to come again is asked once more then."""
+    try:
+        return _asked(address)
+    except _BusyError as busy:
+        if busy.seconds > _LONGEST_WAIT:
+            raise
+        sleep(busy.seconds)
+        return _asked(address)
+
+
+class _BusyError(InputError):
+    """The server wants to be asked later, in so many seconds."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+def _wait_of(header: str | None) -> float:
+    """Seconds that a Retry-After header says; five where it says nothing that can be read."""
+    given = (header or "").strip()
+    if given.isdecimal():
+        return float(given[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(given).timestamp() - time())
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return _USUAL_WAIT
+
+
+def _asked(address: str) -> bytes:
     for _ in range(_REDIRECTS + 1):
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -111,11 +146,16 @@ def _fetched(address: str) -> bytes:
         connection = _connection(parts.scheme, parts.hostname, parts.port)
         try:
             path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            if parts.scheme == "http" and connection.through_proxy:
+                path = f"http://{parts.netloc}{path}"
             connection.request("GET", path, headers={"User-Agent": "workbench-labels", "Accept": "image/*"})
             answer = connection.getresponse()
             if answer.status in (301, 302, 303, 307, 308):
                 address = urljoin(address, answer.getheader("Location") or "")
                 continue
+            if answer.status in (429, 503):
+                said = f"the server says {answer.status} {answer.reason}"
+                raise _BusyError(said, _wait_of(answer.getheader("Retry-After")))
             if answer.status != 200:
                 raise InputError(f"the server says {answer.status} {answer.reason}")
             promised, ends = answer.length, monotonic() + _LONGEST
@@ -136,16 +176,36 @@ def _fetched(address: str) -> bytes:
     raise InputError("it is moved on too often")
 
 
-def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
-    """A connection to an address that was looked up and checked once, so that it cannot change in between."""
-    found = socket.getaddrinfo(host, port or (443 if scheme == "https" else 80), type=socket.SOCK_STREAM)
-    family, kind, proto, _, place = found[0]
-    if not ip_address(place[0]).is_global and os.environ.get("WORKBENCH_FETCH_LOCAL") != "1":
-        raise InputError(f"{host} is no public address")
-    plain = socket.socket(family, kind, proto)
-    plain.settimeout(SECONDS)
+class _Connection(http.client.HTTPConnection):
+    """A connection whose socket is open already.
+
+    Attributes:
+        through_proxy: whether a proxy passes the request on, which it reads the whole address for.
+    """
+
+    through_proxy = False
+
+
+def _connection(scheme: str, host: str, port: int | None) -> _Connection:
+    """A connection to an address that was looked up and checked once, so that it cannot change in between.
+
+    Through the proxy that the environment names, where there is one: it is trusted as its owner trusts it,
+    but not asked for a host that is known here as no public one.
+    """
+    proxy = getproxies().get(scheme)
+    through = bool(proxy) and not proxy_bypass(host)
+    wanted = port or (443 if scheme == "https" else 80)
+    if through:
+        _check_public(host, _looked_up(host, wanted, must=False))
+        given = urlsplit(proxy if "//" in str(proxy) else f"http://{proxy}")
+        plain = _reached(_looked_up(str(given.hostname), given.port or 8080))
+    else:
+        found = _looked_up(host, wanted)
+        _check_public(host, found)
+        plain = _reached(found)
     try:
-        plain.connect(place)
+        if through and scheme == "https":
+            _tunnel(plain, host, wanted, given)
         secure = (
             ssl.create_default_context().wrap_socket(plain, server_hostname=host)
             if scheme == "https"
@@ -154,6 +214,58 @@ def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPCon
     except BaseException:
         plain.close()
         raise
-    connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
-    connection.sock = secure
+    connection = _Connection(host, port, timeout=SECONDS)
+    connection.sock, connection.through_proxy = secure, through
     return connection
+
+
+def _looked_up(host: str, port: int, *, must: bool = True) -> list[Any]:
+    """All addresses of a host; none where it is unknown here and need not be known."""
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        if must:
+            raise
+        return []
+
+
+def _check_public(host: str, found: Sequence[Any]) -> None:
+    """Refuse a host any of whose addresses is not public: which one answers is not for it to choose."""
+    if os.environ.get("WORKBENCH_FETCH_LOCAL") == "1":
+        return
+    if any(not ip_address(place[0].partition("%")[0]).is_global for *_, place in found):
+        raise InputError(f"{host} is no public address")
+
+
+def _reached(found: Sequence[Any]) -> socket.socket:
+    """A socket to the first of some addresses that answers."""
+    last: OSError | None = None
+    for family, kind, proto, _, place in found:
+        plain = socket.socket(family, kind, proto)
+        plain.settimeout(SECONDS)
+        try:
+            plain.connect(place)
+            return plain
+        except OSError as error:
+            plain.close()
+            last = error
+    raise last or OSError("it has no address")
+
+
+def _tunnel(plain: socket.socket, host: str, port: int, proxy: Any) -> None:
+    """Have a proxy connect a socket to a host, so that it sees none of what is said."""
+    to = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    lines = [f"CONNECT {to} HTTP/1.1", f"Host: {to}"]
+    if proxy.username is not None:
+        known = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+        lines.append(f"Proxy-Authorization: Basic {b64encode(known.encode()).decode()}")
+    plain.sendall("\r\n".join([*lines, "", ""]).encode("latin-1"))
+    answer = bytearray()
+    while b"\r\n\r\n" not in answer:  # byte by byte: what follows is the host's
+        one = plain.recv(1)
+        if not one or len(answer) > _BLOCK:
+            raise OSError("the proxy broke off")
+        answer += one
+    status = bytes(answer).partition(b"\r\n")[0].split(b" ", 2)
+    if len(status) < 2 or status[1] != b"200":
+        raise OSError(f"the proxy says {b' '.join(status[1:]).decode('latin-1') or 'nothing'}")

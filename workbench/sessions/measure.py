@@ -17,6 +17,7 @@ from workbench.metrics import (
     expected_calibration_error,
     macro_f1,
     negative_log_likelihood,
+    share_interval,
 )
 from workbench.sessions.randomness import MEASURE, generator
 
@@ -71,14 +72,8 @@ class Evaluation:
         """From counts."""
         if n == 0:
             return cls(0, 0, math.nan, 0.0, 1.0, source)
-        z = 1.959963984540054
-        p = wrong / n
-        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-        half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        # The ends are 0 and 1 exactly where nothing or everything was wrong; rounding must not say else.
-        low = 0.0 if wrong == 0 else middle - half
-        high = 1.0 if wrong == n else middle + half
-        return cls(n, wrong, p, low, high, source, max(n, among))
+        share = share_interval(wrong, n)
+        return cls(n, wrong, share[0], share[1], share[2], source, max(n, among))
 
 
 def measured_items(items: Ints, seed: int, most: int) -> Ints:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.errors import InputError
+from workbench.reading import reading
 
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENS = "tokenizers/l2_supercat_tokenizer_config.json"
@@ -56,15 +56,8 @@ def _tokenizer(text: str) -> str:
 
 def _safetensor(path: Path) -> Array:
     """The one matrix of a safetensors file, as float32."""
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    if not 0 < size <= min(len(data) - 8, 1 << 20):
-        raise InputError(f"{path.name} is no safetensors file.")
-    header = {name: entry for name, entry in json.loads(data[8 : 8 + size]).items() if name != "__metadata__"}
-    (entry,) = header.values()
-    begin, end = entry["data_offsets"]
-    kind = {"F32": "<f4", "F16": "<f2"}.get(entry["dtype"])
-    if kind is None:
-        raise InputError(f"{path.name} holds {entry['dtype']}, which is not read here.")
-    values = np.frombuffer(data[8 + size + begin : 8 + size + end], kind)
-    return values.reshape(entry["shape"]).astype(np.float32)
+    from safetensors.numpy import load_file  # comes with wordllama
+
+    with reading(path.name, "a safetensors file"):
+        (values,) = load_file(path).values()
+    return values.astype(np.float32)

@@ -24,6 +24,11 @@ _SNIFF_CHARACTERS = 65_536
 _MAX_RAGGED = 10_000
 _BLOCK = 1 << 20
 _FIRST_CELL = 12
+_TOLD_BY, _TELLING = 65_536, 8  # bytes by which an encoding is told, and how few beyond ASCII tell nothing
+_ENCODINGS = (
+    "cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "cp932", "euc_jp",
+    "gb18030", "big5", "euc_kr",
+)  # fmt: skip
 
 
 def read(file: File, options: TableOptions) -> RawTable:
@@ -74,6 +79,8 @@ def read(file: File, options: TableOptions) -> RawTable:
     frame, notes = _without_nothing(frame, renamed)
     if b'"' in data:
         notes = (*notes, *_swallowed(frame, delimiter, lambda row: f"line {lines.line_of(row)}"))
+    if encoding not in ("utf-8", "utf-8-sig"):
+        notes = (*notes, f"The text is read as {encoding}.")
     return RawTable(
         name,
         "csv",
@@ -191,10 +198,28 @@ def _undecodable(data: bytes, encoding: str) -> int | None:
 
 
 def _guess_encoding(data: bytes) -> str:
-    """The likeliest encoding of a text that is not UTF-8."""
+    """The likeliest encoding of a text that is not UTF-8, which reads all of it."""
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
-    return "cp1252" if _undecodable(data, "cp1252") is None else "latin-1"
+    western = "cp1252" if _undecodable(data, "cp1252") is None else "latin-1"
+    from charset_normalizer import from_bytes
+
+    # lines with nothing but ASCII tell nothing
+    at = max(0, data.rfind(b"\n", 0, _undecodable(data, "utf-8") or 0))
+    lines = [line for line in data[at : at + _BLOCK].splitlines() if not line.isascii()]
+    sample = b"\n".join(lines)[:_TOLD_BY]
+    found = [one for one in from_bytes(sample, cp_isolation=list(_ENCODINGS)) if _all_of(data, one.encoding)]
+    if not found:
+        return western
+    best = found[0]
+    # a few accents read as well in several: then the commonest
+    read = {one.encoding: (one.chaos, one.coherence) for one in found}
+    few = sum(octet >= 0x80 for octet in sample) < _TELLING
+    return western if few or read.get(western) == read[best.encoding] else str(best.encoding)
+
+
+def _all_of(data: bytes, encoding: str) -> bool:
+    return _undecodable(data, encoding) is None
 
 
 def _find_delimiter(head: str, file: File) -> str:
