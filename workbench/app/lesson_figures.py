@@ -193,8 +193,8 @@ def promises(made: Any, values: Values) -> Drawn:
             "the same test, looked at once": (made.checks, made.once),
             "betting, looked at after every answer": (made.checks, made.anytime),
         },
-        x="Checks", y="Projects of 1,000 that promise at most 5 %", share=True, points=False,
-        marks={"looked until": n}, heights={"allowed if it is not so": 0.05},
+        x="Checks", y="Projects that promise at most 5 %", share=True, points=False,
+        marks={"looked until": n}, heights={"5 %, allowed": 0.05},
     )  # fmt: skip
     at = n - 1
     words = (
