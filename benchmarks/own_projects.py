@@ -89,7 +89,8 @@ def one_feature(folder: Path) -> tuple[Path, dict[str, Any]]:
 def identical(folder: Path) -> tuple[Path, dict[str, Any]]:
     """Rows that are all the same, under two classes."""
     lines = ["a,b,c,kind", *(f"1,2,3,{('yes', 'no')[i % 2]}" for i in range(40))]
-    return _written(folder / "identical.csv", lines), {"target": "kind"}
+    columns = dict.fromkeys("abc", "number")
+    return _written(folder / "identical.csv", lines), {"target": "kind", "columns": columns}
 
 
 def wide(folder: Path) -> tuple[Path, dict[str, Any]]:

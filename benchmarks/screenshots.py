@@ -64,9 +64,10 @@ class Pages:
         browser: a Chromium.
         server: with an empty home.
         seeds: of the comparison.
+        own: with the projects of `OWN`.
     """
 
-    def __init__(self, browser: Any, server: Server, seeds: int = 3) -> None:
+    def __init__(self, browser: Any, server: Server, seeds: int = 3, *, own: bool = True) -> None:
         self.server = server
         made = server.home / "screenshots.json"
         if made.is_file():
@@ -91,7 +92,8 @@ class Pages:
             from workbench.store import Store
 
             store = Store.open()
-            self.own = {name: own_projects.project(name, server.home / "files", store) for name in OWN}
+            names = OWN if own else ()
+            self.own = {name: own_projects.project(name, server.home / "files", store) for name in names}
             store.close()
         made.write_text(json.dumps(ids | {"own": self.own}), encoding="utf-8")
 
@@ -437,7 +439,8 @@ def main(arguments: list[str] | None = None) -> int:
         server = Server(Path(home), {"WORKBENCH_WARM": "1", "LOGNAME": "Ann"}).start()
         try:
             # a picture in a document should have something to say
-            pages = Pages(browser, server, seeds=3 if given.folder is not None else 8)
+            own = given.folder is not None
+            pages = Pages(browser, server, seeds=3 if own else 8, own=own)
             if given.folder is None:
                 for_docs(browser, server, pages, given.only)
                 return 0

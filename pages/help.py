@@ -14,7 +14,7 @@ def go(page: help.Page) -> None:
     """A link to a page of help in this tab, with the project kept in the address."""
     project = current.project_id()
     query = {PAGE: page.name} | ({current.PARAMETER: project} if project else {})
-    st.page_link(frame.page("help"), label=page.title, query_params=query)
+    st.page_link(frame.page("help"), label=page.title, icon=":material/article:", query_params=query)
 
 
 def contents() -> None:
@@ -44,8 +44,9 @@ def body() -> None:
 
 
 st.title("Help")
-beside, text = st.columns([1, 3], gap="large")
-with beside, st.container(key="help-contents"):
-    contents()
+# on a phone the columns stand one below the other: what was asked for comes first
+text, beside = st.columns([5, 2], gap="large")
 with text, st.container(key="help-text"):
     body()
+with beside, st.container(key="help-contents"):
+    contents()
