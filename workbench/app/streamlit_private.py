@@ -15,7 +15,6 @@ from typing import Any
 import streamlit as st
 
 _log = logging.getLogger(__name__)
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @cache
@@ -110,10 +109,10 @@ def is_host_allowed(host: str | None) -> bool:
     try:
         from streamlit.web.server.starlette.starlette_websocket import is_host_allowed as allowed
     except ImportError:
-        names = _HERE | {str(name).lower() for name in st.get_option("server.allowedHosts") or ()}
+        names = {str(name).lower().strip("[]") for name in st.get_option("server.allowedHosts") or ()}
         named = (host or "").lower()
         plain = named.partition("]")[0].removeprefix("[") if named[:1] == "[" else named.partition(":")[0]
-        return "*" in names or plain in names
+        return not names or "*" in names or plain in names
     return bool(allowed(host))
 
 

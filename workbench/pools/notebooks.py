@@ -114,7 +114,7 @@ def table_html(heads_: Sequence[str], rows: Iterable[Sequence[Any]], *, heads: b
     """
     top = f"<tr>{''.join(f'<th>{escape(_cut(name, 40))}</th>' for name in heads_)}</tr>" if heads else ""
     lines = "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table>{top}{lines}</table>"
+    return f'<div style="overflow-x:auto"><table>{top}{lines}</table></div>'
 
 
 def _cell(value: Any) -> str:

@@ -21,6 +21,10 @@ _MEASURES = {
 
 def session_words(session: Any) -> str:
     """A session in a line: its project, how far it is, what the model is worth."""
+    return f"Session {session.project.name!r} of {_standing(session)}"
+
+
+def _standing(session: Any) -> str:
     state = session.state
     parts = [
         f"{state.n_labelled:,} of {counted(len(session.pool), 'item')} labelled",
@@ -31,7 +35,7 @@ def session_words(session: Any) -> str:
         parts.append(f"error {measured.error:.3f} ({measured.low:.3f} to {measured.high:.3f})")
     elif session.model is None:
         parts.append("no model yet")
-    return f"Session {session.project.name!r} of {session.annotator}: {'; '.join(parts)}"
+    return f"{session.annotator}: {'; '.join(parts)}"
 
 
 def session_html(session: Any) -> str:
@@ -41,7 +45,7 @@ def session_html(session: Any) -> str:
         counts[name] = counts.get(name, 0) + 1
     rows = sorted(counts.items(), key=lambda pair: -pair[1])[:20]
     parts = [
-        f"<p><b>{escape(session.project.name)}</b><br>{escape(session_words(session))}<br>"
+        f"<p><b>{escape(session.project.name)}</b><br>{escape(_standing(session))}<br>"
         f"{escape(pool_words(session.pool))}</p>"
     ]
     if rows:
