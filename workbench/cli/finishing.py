@@ -81,8 +81,9 @@ def _show(session: Session) -> None:
     if ask is None:
         print(said(now))
         return
-    shown = session.pool.items.show(ask.item)
-    text = shown.text or ", ".join(f"{name}: {value}" for name, value in (shown.row or {}).items())
+    shown, hidden = session.pool.items.show(ask.item), session.hidden_from_checks()
+    row = {name: value for name, value in (shown.row or {}).items() if str(name) not in hidden}
+    text = shown.text or ", ".join(f"{name}: {value}" for name, value in row.items())
     print(f"{ask.id} {session.pool.items.ids[ask.item]} {text}".rstrip())
     print(f"Classes: {', '.join(session.classes)}. Answer with --answer {ask.id}=CLASS")
 

@@ -12,7 +12,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import Certificate, Plan, confidence_at, plan
 from workbench.errors import InputError
-from workbench.guesses import guess_of
+from workbench.guesses import columns_of, guess_of
 from workbench.sessions.asking import Ask, _new
 from workbench.sessions.certifying import issued
 from workbench.sessions.checks import MODEL, Frozen, answers_of, drawn, frozen_of, n_answered, plan_of
@@ -268,6 +268,14 @@ class Finishing(Labelling):
             elif item not in taken or later >= PASSED:
                 found.append(replace(_new(item, "check"), check=frozen.started))
         return found
+
+    def hidden_from_checks(self) -> frozenset[str]:
+        """Columns that hold the labels which are checked, or a guess: whoever checks sees none of them."""
+        frozen = self.frozen_in()
+        read = {str(one["source"]) for one in self.settings.get("guesses") or ()}
+        read |= set() if frozen is None else {frozen.of}
+        names = [str(name) for name in self.pool.items.show(0).row or {}]
+        return frozenset(name for source in read if ":" in source for name in columns_of(source, names))
 
     def answer_check(self, ask_id: str, label: str | None, *, operation: str | None = None) -> bool:
         """Answer a check; durable before it returns. It is a label for the model from then on.

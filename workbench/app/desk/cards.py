@@ -76,7 +76,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     if found["face"]["kind"] == "row":
         # the column that names the item is its title already
         said = _naming(session.pool) | _guessed(session)
-        said |= frozenset(checking.hidden_columns(session) if ask.check else ())
+        said |= session.hidden_from_checks() if ask.check else frozenset()
         found["face"]["rows"] = [row for row in found["face"]["rows"] if row[0] not in said]
     if session.pool.n_features == 2:
         found["at"] = _on_plane(session.pool)[ask.item].tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
@@ -71,13 +70,3 @@ def figures(now: FinishState | None) -> dict[str, Any]:
         "later": now.evidence.later,
         "unchecked": now.frozen.size - now.evidence.checks - now.evidence.later,
     }
-
-
-def hidden_columns(session: Session) -> Sequence[str]:
-    """Columns that hold the labels which are checked."""
-    from workbench.guesses import columns_of
-
-    frozen = session.frozen_in()
-    if frozen is None or ":" not in frozen.of:
-        return ()
-    return tuple(columns_of(frozen.of, list(map(str, session.pool.items.show(0).row or {}))))
