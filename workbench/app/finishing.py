@@ -254,7 +254,7 @@ def failed(session: Session, now: FinishState) -> None:
         )
         st.markdown(_next_step(now))
         with st.container(horizontal=True, key="finish-failed-steps"):
-            if now.advice and st.button(
+            if _is_worth_it(now) and st.button(
                 f"Ask me about these {now.advice:,}",
                 type="primary",
                 icon=":material/label:",
@@ -278,9 +278,16 @@ def _next_step(now: FinishState) -> str:
             f"About {wrong:,} of the {now.frozen.size:,} labels are wrong. Mend those that are most likely "
             "wrong and check again: what people say counts, and is no part of what is checked next."
         )
-    if not now.advice:
-        return "Label more where it is unsure, or allow a larger error, and check again."
+    if not _is_worth_it(now):
+        return (
+            "The machine is wrong too often: give it more labels, or allow a larger error, and check again."
+        )
     return f"Label {now.advice:,} more where it is unsure and check again."
+
+
+def _is_worth_it(now: FinishState) -> bool:
+    """Whether labelling what is least sure leaves the machine most of its labels."""
+    return 0 < now.advice <= now.frozen.size / 2
 
 
 def anew() -> None:
