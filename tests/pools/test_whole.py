@@ -303,3 +303,17 @@ def test_what_metadata_leaves_out_is_said(tmp_path):
     pool = load_pool(place, ragged="drop")
     assert len(pool) == 4 and "1 ragged line left out." in pool.notes
     assert any("2 images that no metadata names left out" in note for note in pool.notes)
+
+
+def test_rows_that_go_missing_are_a_mistake_and_said(tmp_path, monkeypatch):
+    from workbench.pools.formats import parquet
+
+    pq.write_table(pa.table({"x": np.arange(9.0)}), tmp_path / "a.parquet")
+    assert len(read_rows(tmp_path / "a.parquet")) == 9
+    whole = parquet.frame_of
+    monkeypatch.setattr(parquet, "frame_of", lambda table: whole(table).iloc[1:])
+    for read in (read_rows, load_pool):
+        with pytest.raises(InputError, match="holds 9 rows, and 8 of them came"):
+            read(tmp_path / "a.parquet")
+    (problem,) = inspect_table(tmp_path / "a.parquet").problems
+    assert "holds 9 rows, and 8 of them came" in problem.message

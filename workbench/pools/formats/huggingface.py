@@ -103,7 +103,7 @@ def _table(name: str, members: Members, data: list[str], options: TableOptions) 
         raise InputError(f"{name} holds no rows.")
     whole = pa.concat_tables(tables, promote_options="permissive")
     check_names(name, whole.column_names)
-    return _framed(name, whole, _features(whole, members), (note,) if note else ())
+    return _framed(name, whole, _features(whole, members), (note,) if note else (), n_rows)
 
 
 def _pieces(path: str, data: bytes, options: TableOptions, name: str) -> Iterator[Any]:
@@ -140,7 +140,9 @@ def _features(table: Any, members: Members) -> Mapping[str, Any]:
     return {}
 
 
-def _framed(name: str, table: Any, features: Mapping[str, Any], notes: tuple[str, ...]) -> RawTable:
+def _framed(
+    name: str, table: Any, features: Mapping[str, Any], notes: tuple[str, ...], n_rows: int
+) -> RawTable:
     import pandas as pd
     import pyarrow as pa
 
@@ -183,7 +185,8 @@ def _framed(name: str, table: Any, features: Mapping[str, Any], notes: tuple[str
         if label is not None and "class" not in {use.use for use in uses.values()}:
             uses[label] = ColumnUse("class")
         uses |= {c: ColumnUse("leave out") for c in frame.columns if c not in uses and c.lower() != "id"}
-    return RawTable(name, "huggingface", frame, pictures=pictures, typed=True, uses=uses, notes=notes)
+    return RawTable(name, "huggingface", frame, pictures=pictures, typed=True, uses=uses, notes=notes,
+                    n_there=n_rows)  # fmt: skip
 
 
 def _pictures(cells: Any, column: str) -> tuple[list[str], _Blobs]:

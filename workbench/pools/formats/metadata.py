@@ -126,6 +126,8 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
         typed=True,
         uses={column: ColumnUse.of(column, "picture")},
         notes=(*(one for raw in raws for one in raw.notes), *notes),
+        n_there=sum(len(raw.frame) + raw.n_ragged for raw in raws),
+        n_left=len(missing),
         locate=locate,
     )
 

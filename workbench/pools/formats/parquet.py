@@ -39,10 +39,19 @@ def read(file: File, options: TableOptions) -> RawTable:
     name = file.name
     with reading(name, _FORM, "Write it again."):
         table = _arrow_table(file, options)
+        n_there = _rows_there(file)
         # pandas' own metadata would hide an index that was saved as a column, such as the ids
         table = table.replace_schema_metadata(None)
         unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
-        return RawTable(name, "parquet", frame_of(table.drop_columns(unnamed)))
+        return RawTable(name, "parquet", frame_of(table.drop_columns(unnamed)), n_there=n_there)
+
+
+def _rows_there(file: File) -> int:
+    """Rows that the files themselves say they hold."""
+    import pyarrow.parquet as pq
+
+    sources: Sequence[Any] = [file.open()] if file.is_upload else parquet_parts(file)
+    return sum(int(pq.read_metadata(source).num_rows) for source in sources)
 
 
 def frame_of(table: Any) -> Any:

@@ -44,7 +44,7 @@ def table_reader(
         """What is in the table; a file that cannot be read gives a report with one problem."""
         given = TableOptions.of(options)
         try:
-            raw = read(file, given)
+            raw = read(file, given).accounted()
         except InputError as error:
             fixes = ways_out(file, given, str(error))
             problem = Problem("unreadable", "choice" if fixes else "error", str(error), fixes=fixes)
@@ -54,12 +54,12 @@ def table_reader(
     def load(file: File, **options: Any) -> Pool:
         """The pool the table makes under these options."""
         given = TableOptions.of(options)
-        return table_pool(Examination(_placed(read(file, given), file), given), file.stem)
+        return table_pool(Examination(_placed(read(file, given).accounted(), file), given), file.stem)
 
     def rows(file: File, **options: Any) -> Any:
         """The rows as a DataFrame; the cells of a CSV are texts."""
         given = TableOptions.of(options)
-        raw = read(file, given)
+        raw = read(file, given).accounted()
         if raw.n_ragged and given.ragged == "error":
             raise InputError(raw.ragged_message)
         return raw.frame

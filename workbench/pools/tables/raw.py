@@ -63,6 +63,22 @@ class RawTable:
     uses: Mapping[str, ColumnUse] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     folder: str = ""
+    n_there: int | None = None
+    n_left: int = 0
+
+    def accounted(self) -> RawTable:
+        """The table itself, where its rows and those left out with a reason are all that the source holds.
+
+        Raises:
+            InputError: rows went missing on the way.
+        """
+        met = len(self.frame) + self.n_ragged + self.n_left
+        if self.n_there is not None and met != self.n_there:
+            raise InputError(
+                f"{self.name} holds {self.n_there:,} rows, and {met:,} of them came. Write it again; if this "
+                "stays, it is a mistake of the program."
+            )
+        return self
 
     @property
     def ragged_message(self) -> str:
