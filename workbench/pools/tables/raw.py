@@ -45,6 +45,8 @@ class RawTable:
         uses: what the source itself says of its columns.
         notes: what was done while reading.
         folder: that the file lies in; "" for uploads.
+        n_there: rows that the source says it holds; None where it says nothing.
+        n_left: of these, rows that were left out and that the notes tell of.
     """
 
     name: str
