@@ -14,6 +14,7 @@ from workbench.certificates import (
     Labelled,
     certificate_of,
     checksum_of,
+    error_of_machine,
     listed_order,
     verify,
 )
@@ -293,3 +294,16 @@ def test_the_page_is_whole_and_runs_nothing() -> None:
     assert certificate.id in text
     assert text.count("<tr>") + text.count("<tr class=wrong>") > len(certificate.checks)
     assert "=dog" in text
+
+
+def test_the_whole_set_is_better_than_the_machines_part() -> None:
+    certificate, _ = made(wrong=tuple(range(25, 40)), sizes=(20, 40), checks=30)
+    assert certificate.error_of_all == pytest.approx(0.2 * 20 / 43)
+    assert "of 43 are wrong" in certificate.to_html()
+    assert error_of_machine(0.05, 100, 300) == pytest.approx(0.2)
+    assert error_of_machine(0.5, 10, 90) < 1.0
+    with pytest.raises(InputError):
+        error_of_machine(0.05, 0, 10)
+    failed, _ = made(wrong=tuple(range(0, 40, 2)))
+    assert failed.error_of_all == 1.0
+    assert "Of all labels" not in failed.to_html()

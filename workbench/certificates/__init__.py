@@ -13,6 +13,7 @@ from workbench.certificates.certificate import (
     listed_order,
 )
 from workbench.certificates.drawing import Draws, confidence_at, delta_of
+from workbench.certificates.given import error_of_machine
 from workbench.certificates.nested import Nested, nested
 from workbench.certificates.planning import Option, Plan, plan
 from workbench.certificates.rehearsing import Rehearsal, checks_to_go, looks_broken, rehearse
@@ -40,6 +41,7 @@ __all__ = [
     "confidence_at",
     "delta_of",
     "draws_of_strata",
+    "error_of_machine",
     "first_reached",
     "listed_order",
     "log_wealth",

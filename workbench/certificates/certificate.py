@@ -132,6 +132,11 @@ class Certificate:
         return self.delivered > 0
 
     @property
+    def error_of_all(self) -> float:
+        """At most this share of the whole set is wrong, once people have labelled what is not certified."""
+        return self.error * self.delivered / (self.size + self.people) if self.holds else 1.0
+
+    @property
     def whole(self) -> bool:
         """Whether all that was frozen is the only set, so that ranks say nothing."""
         return self.sizes == (self.size,)
@@ -223,6 +228,7 @@ class Certificate:
             ("Labelled by people before", f"{self.people:,}"),
             ("Allowed error", _share(self.error)),
             ("Confidence", _share(self.confidence)),
+            ("Of all labels", self._of_all()),
             ("Attempt", f"{self.attempt}, which spends {self.delta:.6g} of {1 - self.confidence:.6g}"),
             ("Checks", f"{len(within):,}, of which {wrong:,} wrong"),
             ("Checks beside the set", f"{beside:,}" if beside else ""),
@@ -232,6 +238,14 @@ class Certificate:
             ("SHA-256 of people's labels", self.people_sha256),
             *sorted(self.versions.items()),
         ]
+
+    def _of_all(self) -> str:
+        if not self.holds:
+            return ""
+        return (
+            f"at most {_share(self.error_of_all)} of {self.size + self.people:,} are wrong, once people have "
+            "labelled what is not certified"
+        )
 
     @classmethod
     def from_json(cls, text: str | bytes | Mapping[str, Any], what: str = "The certificate") -> Certificate:
