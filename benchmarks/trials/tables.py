@@ -203,7 +203,7 @@ def plain(name: str, cell: Any, decimal: str = ".") -> Any:
         return None
     if name in ("x", "k"):
         value = float(str(cell).replace(",", ".") if decimal == "," else cell)
-        return float(f"{value:.13g}")
+        return value
     if name == "flag":
         return {"true": True, "false": False, "1": True, "0": False}[str(cell).removesuffix(".0").lower()]
     if isinstance(cell, bytes):
@@ -215,6 +215,13 @@ def plain(name: str, cell: Any, decimal: str = ".") -> Any:
     )
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two cells are equal; numbers to the twelve digits that every program writes."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-12)
+    return bool(one == other)
+
+
 def differences(truth: Truth, written: Written, decimal: str) -> list[str]:
     """Where what is read is not what was written, in words."""
     path, options, back = written
@@ -224,8 +231,8 @@ def differences(truth: Truth, written: Written, decimal: str) -> list[str]:
 
     def compare(what: str, name: str, cells: Any) -> None:
         got = [plain(name, cell, decimal) for cell in cells]
-        if got != wanted[name]:
-            row = next((i for i in range(min(n, len(got))) if got[i] != wanted[name][i]), -1)
+        if len(got) != n or not all(map(same, got, wanted[name])):
+            row = next((i for i in range(min(n, len(got))) if not same(got[i], wanted[name][i])), -1)
             seen = (got[row], wanted[name][row]) if row >= 0 else (len(got), n)
             found.append(f"{what}: {name}, row {row}: {seen[0]!r} for {seen[1]!r}")
 
