@@ -66,12 +66,19 @@ def model_popover(session: Any) -> None:
         )  # fmt: skip
         model = session.model
         sees = None if model is None else choice_of(model.estimator)
-        if sees is not None:
+        leans = None if model is None or not model.lean.labels else model.lean
+        if sees is not None or leans is not None:
             with st.expander("What the model chose for itself"):
-                st.caption(
-                    f"It sees {verbatim(sees)}. Chosen at {sees.labels:,} labels.",
-                    help=explain("loss on labels it had not seen"),
-                )
+                if sees is not None:
+                    st.caption(
+                        f"It sees {verbatim(sees)}. Chosen at {sees.labels:,} labels.",
+                        help=explain("loss on labels it had not seen"),
+                    )
+                if leans is not None:
+                    st.caption(
+                        f"It {verbatim(leans)}. Chosen at {leans.labels:,} labels.",
+                        help=explain("leans on neighbours"),
+                    )
         if PROBLEM in st.session_state:
             st.error(verbatim(st.session_state.pop(PROBLEM)), icon=":material/error:")
 

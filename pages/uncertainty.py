@@ -366,7 +366,10 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
         image = blend_image(grid.x, grid.y, p, opacity=0.7)
         fig = maps.with_blend(fig, image, grid.x, grid.y)
     points = mapping.inducing_points(view, where) if inducing else None
-    return fig if points is None else maps.with_inducing(fig, points)
+    if points is not None:
+        fig = maps.with_inducing(fig, points)
+    pairs = mapping.neighbour_lines(session, chosen) if joined else None
+    return fig if pairs is None or not len(pairs) else maps.with_lines(fig, where.points, pairs)
 
 
 def chart(fig: Any, key: str, alt: str) -> None:
@@ -392,13 +395,29 @@ def chart(fig: Any, key: str, alt: str) -> None:
     figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
 
 
-def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, Any, Any]:
-    """The map's controls: measure, plane, what lies behind, inducing points, the model and its job."""
+def neighbours_toggle() -> bool:
+    """Whether lines join items that are neighbours in all features."""
+    making = session.neighbours
+    shown = st.toggle(
+        "Lines to neighbours", key="neighbour-lines", persist_state="session",
+        disabled=not making.at_hand, help=explain("leans on neighbours"),
+    )  # fmt: skip
+    if making.running:
+        st.caption(f"The graph of neighbours is being made: {making.fraction:.0%}.")
+    elif making.neighbourhood.too_few:
+        st.caption(f"No lines: {verbatim(making.neighbourhood.too_few)}.")
+    elif shown and len(making.neighbourhood) > mapping.MOST_LINES:
+        st.caption("Select items to see their neighbours.")
+    return bool(shown) and making.at_hand
+
+
+def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, bool, Any, Any]:
+    """The map's controls: measure, plane, what lies behind, inducing points, lines, the model and its job."""
     named = measure_name()
     if model.latent is None:
         st.caption(mapping.LATENT_ONLY)
     number = rounds_slider("Round", f"round-{session.id}-{model.number}", model.number)
-    (where, laying), behind, inducing = layout(), "none", False
+    (where, laying), behind, inducing, joined = layout(), "none", False, False
     if shown_as != FUNCTIONS:
         if where.own:
             behind = st.radio(
@@ -413,11 +432,12 @@ def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, Any, Any]:
                 "Inducing points", key="inducing", persist_state="session", help=explain("inducing point"),
                 disabled=where.place is None,
             )  # fmt: skip
+            joined = neighbours_toggle()
     if behind == "blend" and len(model.classes) > 10:
         st.caption(
             f"No colour map: {len(model.classes)} classes, and no more than 10 colours can be told apart."
         )
-    return named, where, laying, behind, inducing, *mapping.at_round(session, number)
+    return named, where, laying, behind, inducing, joined, *mapping.at_round(session, number)
 
 
 def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, tuple[str, str], Any]:
@@ -524,7 +544,7 @@ chosen = selected()
 # the map comes first; its controls stand beside it, or below on a narrow screen
 left, right = widgets.split([2.6, 1], "map-and-item")
 with right, st.container(border=True, key="map-tools"):
-    (name, title, words), where, laying, behind, inducing, view, job = settings()
+    (name, title, words), where, laying, behind, inducing, joined, view, job = settings()
 if view is None:
     with left:
         waiting(job, "round")

@@ -197,6 +197,7 @@ class RunBundle(Document):
     pool: PoolOfRun
     n_rounds: Annotated[int, Field(ge=1, lt=_MOST_ITEMS)]
     n_labelled: Count
+    neighbours: Name = "none"
 
 
 class RunHead(Document):
@@ -361,6 +362,7 @@ class Settings(Document):
     early_share: Share = 0.0
     uniform_share: Share = 0.0
     seeks_missing: bool = False
+    begun: Count | None = None
     test: Split | None = None
     measured: Count = 0
     asked_among: Count = 0

@@ -28,6 +28,8 @@ HOVERED = 20_000
 LATENT_ONLY = "This model has no latent functions: variation ratio, BALD and variance do not exist for it."
 _MAPS: dict[str, NeighbourMap] = {}
 """Neighbour maps read from disk, the newest few."""
+MOST_LINES = 2_000
+"""Items of a pool up to which all neighbours are joined; of a larger one those of the selected items."""
 _MOST_MAPS = 8
 
 
@@ -335,9 +337,35 @@ def inducing_points(view: View, where: Layout) -> Floats | None:
         or geometry is None
         or not len(geometry.inducing)
         or geometry.representation is not None
+        or view.model.seen is not None
     ):
-        return None  # points among categories or ranks have no place among the raw features
+        return None  # points among categories, ranks or smoothed features have no place among the raw ones
     return where.place(np.asarray(geometry.inducing) * geometry.scale + geometry.shift)
+
+
+def neighbour_lines(session: Session, chosen: list[int]) -> Ints | None:
+    """[e, 2] neighbours to draw lines between: those of the chosen items, else all of a small pool.
+
+    Args:
+        session: of the project.
+        chosen: selected items.
+
+    Returns:
+        Pairs of items; None where there is no graph yet.
+    """
+    if not session.neighbours.at_hand:
+        return None
+    made = session.neighbours.neighbourhood
+    if not chosen and len(made) > MOST_LINES:
+        return np.empty((0, 2), dtype=np.int64)
+
+    def make() -> Ints:
+        from workbench.pools.neighbours import lines, lines_of
+
+        graph, rows = made.graph, made.rows
+        return lines_of(graph, rows, np.asarray(chosen)) if chosen else lines(graph, rows, rows)
+
+    return cached((session.id, "neighbour lines", tuple(chosen)), make)
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,6 +415,7 @@ def line_through(session: Session, view: View, item: int, column: int, size: int
         rows = np.repeat(np.asarray(features[item], dtype=np.float64)[None], size, axis=0)
         rows[:, column] = grid
         guess = view.model.guess_of(item, len(rows))
+        rows = view.model.as_seen(rows)
         latent = view.model.estimator.predict_latent(rows, **guess)
         p = np.asarray(view.model.estimator.predict_proba(rows, **guess))
         name = str(session.pool.feature_map.columns[column])
@@ -415,6 +444,7 @@ def strongest_feature(session: Session, view: View, item: int, most: int = 200) 
         places = np.arange(len(tried))
         rows[2 * places, tried], rows[2 * places + 1, tried] = low[tried], high[tried]
         guess = view.model.guess_of(item, len(rows))
+        rows = view.model.as_seen(rows)
         p = np.asarray(view.model.estimator.predict_proba(rows, **guess)).reshape(len(tried), 2, -1)
         return int(tried[np.abs(p[:, 1] - p[:, 0]).sum(axis=1).argmax()])
 

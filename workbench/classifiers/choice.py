@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from workbench.errors import InputError
 EVERY = 10  # labels between two looks; a tenth of the labels from 100 on
 A_CLASS = 2  # labels a class before the first look
 ROWS = 1000  # a look is taken at no more labels than this
+IN_TURNS = 50  # labels from which on a look tries every other factor only, the others at the next one
 LABELLED = 63  # at most so many labelled items join the basis: from 128 points on a round costs far more
 _STANDARD_ERRORS = 0.5  # whole runs were worse at 1, although single looks were better
 _OFFSET = 10.0
@@ -134,7 +136,11 @@ def due(n: int, n_classes: int, last: int) -> bool:
     return n >= A_CLASS * n_classes and n >= last + max(EVERY, last // 10)
 
 
-def steps(geometry: Geometry) -> list[Callable[[Candidate], Iterator[Candidate]]]:
+Step: TypeAlias = Callable[[Candidate], Iterator[Candidate]]
+"""One factor: what to try beside a candidate."""
+
+
+def steps(geometry: Geometry) -> list[Step]:
     """The factors that mean something for a pool: what to try beside the best so far."""
     ranges: list[list[dict[str, object]]] = []
     # one unit for all features: to rewrite or to stretch some of them makes no sense, and where questions are
@@ -145,7 +151,7 @@ def steps(geometry: Geometry) -> list[Callable[[Candidate], Iterator[Candidate]]
         ranges.append([{"stretch": stretch, "length": length} for stretch, length in scales])
     ranges += [[{name: False}, {name: True}] for name in ("linear", "intercept", "labelled")]
 
-    def others(values: list[dict[str, object]]) -> Callable[[Candidate], Iterator[Candidate]]:
+    def others(values: list[dict[str, object]]) -> Step:
         def tried(best: Candidate) -> Iterator[Candidate]:
             for value in values:
                 other = replace(best, **value)  # type: ignore[arg-type]
@@ -157,9 +163,20 @@ def steps(geometry: Geometry) -> list[Callable[[Candidate], Iterator[Candidate]]
     return [others(values) for values in ranges if len(values) > 1]
 
 
+def turn(factors: list[Step], labels: int, looks: int) -> list[Step]:
+    """The factors of this look: all while labels are few and each tells much, later every other one.
+
+    Args:
+        factors: `steps` of the pool.
+        labels: how many there are.
+        looks: taken before.
+    """
+    return factors if labels < IN_TURNS or len(factors) < 2 else factors[looks % 2 :: 2]
+
+
 def look(
     present: Candidate,
-    factors: Sequence[Callable[[Candidate], Iterator[Candidate]]],
+    factors: Sequence[Step],
     judge: Callable[[Candidate], LeftOut],
     labels: int,
 ) -> Choice:

@@ -337,34 +337,25 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         n = len(codes)
         if len(np.unique(codes)) < 2 or not choosing.due(n, len(self.classes_), last.labels if last else 0):
             return None
-        rows: Any = slice(None)
-        if n > choosing.ROWS:
-            rows = np.sort(np.random.default_rng([self._draw, 4]).choice(n, choosing.ROWS, replace=False))
+        rows = self._looked_at(n)
         few, few_codes = X[rows], codes[rows]
         pool = self.geometry_
         if last is not None and last.n_labelled_points:
             pool = pool._replace(inducing=pool.inducing[: -last.n_labelled_points])
         fits: dict[Candidate, tuple[Geometry, _KernelFit]] = {}
 
+        starts: dict[int, Any] = {}  # neighbouring candidates differ little: the last fit of as many points
+
         def judge(candidate: Candidate) -> cal.LeftOut:
-            geometry = pool.select(candidate.representation)
-            scaled = geometry.transform(few, self._numpy_dtype())
-            kernel = candidate.kernel(
-                self.kernel, self.length_scale_factor * geometry.length_scale, float(self.variance),
-                geometry, scaled, few_codes,
-            )  # fmt: skip
-            if candidate.labelled:
-                geometry = with_points(geometry, self._uncovered(kernel, geometry, scaled))
-            self.geometry_ = geometry
-            offset = self._offset(rows)
-            fit = self._fit_at(kernel, scaled, few_codes, None, Progress(None), rough=True, offset=offset)
-            fit = self._judged(fit, few_codes)
+            geometry, fit = self._fit_of(candidate, pool, few, few_codes, rows, starts)
             assert fit.left_out is not None
             fits[candidate] = geometry, fit
+            starts[len(geometry.inducing)] = fit.fit.posterior
             return fit.left_out
 
         try:
-            choice = choosing.look(last.candidate if last else Candidate(), choosing.steps(pool), judge, n)
+            factors = choosing.turn(choosing.steps(pool), n, len(self.choices_))
+            choice = choosing.look(last.candidate if last else Candidate(), factors, judge, n)
             self.geometry_, best = fits[choice.candidate]
         except BaseException:
             self.geometry_ = pool
@@ -372,6 +363,77 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         extra = len(self.geometry_.inducing) - len(pool.select(choice.candidate.representation).inducing)
         self.choices_ = (*self.choices_, replace(choice, n_labelled_points=extra))
         return best
+
+    def _looked_at(self, n: int) -> Any:
+        """Places of the rows that a look is taken at, among n."""
+        if n <= choosing.ROWS:
+            return slice(None)
+        return np.sort(np.random.default_rng([self._draw, 4]).choice(n, choosing.ROWS, replace=False))
+
+    def _fit_of(
+        self,
+        candidate: Candidate,
+        pool: Geometry,
+        scaled_from: Floats,
+        codes: Ints,
+        rows: Any,
+        starts: Mapping[int, Any] | None = None,
+    ) -> tuple[Geometry, _KernelFit]:
+        """A candidate's geometry, set as the present one, and its judged fit.
+
+        Args:
+            candidate: of the choice.
+            pool: the geometry without labelled points.
+            scaled_from: [n, D] raw features of the rows looked at.
+            codes: [n] their classes.
+            rows: their places among all rows.
+            starts: number of points -> posterior to start from.
+        """
+        geometry = pool.select(candidate.representation)
+        scaled = geometry.transform(scaled_from, self._numpy_dtype())
+        kernel = candidate.kernel(
+            self.kernel, self.length_scale_factor * geometry.length_scale, float(self.variance),
+            geometry, scaled, codes,
+        )  # fmt: skip
+        if candidate.labelled:
+            geometry = with_points(geometry, self._uncovered(kernel, geometry, scaled))
+        self.geometry_ = geometry
+        offset = self._offset(rows)
+        start = (starts or {}).get(len(geometry.inducing))
+        fit = self._fit_at(kernel, scaled, codes, start, Progress(None), rough=True, offset=offset)
+        return geometry, self._judged(fit, codes)
+
+    def foretold(self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None) -> cal.LeftOut:
+        """How well the model would foretell labels left out on these features; it stays as it is.
+
+        What its last choice said of the kernel holds. Features of several kinds are compared by this, on the
+        same rows.
+
+        Args:
+            X: [n, D] raw features of the labelled rows.
+            codes: [n] places of their classes in the option `classes`.
+            geometry: of the pool in these features.
+            mean: [J, n, C] guesses at them, or None.
+
+        Returns:
+            Of the rows that a look is taken at.
+        """
+        draft = self._draft()
+        before = self._value().__dict__ if "_fit" in self.__dict__ else {}
+        draft.classes_ = np.asarray(self.classes)
+        if mean is not None:
+            draft.__dict__["_mean"] = np.asarray(mean, dtype=np.float64)
+            if "mean_weights_" in before:
+                draft.mean_weights_ = before["mean_weights_"]
+        choices: tuple[Choice, ...] = before.get("choices_", ())
+        candidate = choices[-1].candidate if choices else Candidate()
+        if candidate.representation not in geometry.names:
+            candidate = replace(candidate, representation=geometry.name)
+        rows = draft._looked_at(len(codes))
+        few = np.asarray(X, dtype=np.float64)[rows]
+        left_out = draft._fit_of(candidate, geometry, few, codes[rows], rows)[1].left_out
+        assert left_out is not None
+        return left_out
 
     def _uncovered(self, kernel: Kernel, geometry: Geometry, scaled: Floats) -> Floats:
         """The rows that the inducing points leave most open, at most as many as may join these."""

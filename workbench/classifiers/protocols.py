@@ -85,6 +85,13 @@ class SupportsMeasuring(Classifier, Protocol):
         """The geometry of the pool's trainable rows [N, D]."""
 
 
+class SupportsForetelling(Classifier, Protocol):
+    """Says how well it would foretell labels left out on other features, and stays as it is."""
+
+    def foretold(self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None) -> LeaveOneOut:
+        """On features X [n, D] with their geometry, classes codes [n] and guesses [J, n, C]."""
+
+
 class Chosen(Protocol):
     """The last choice; its text says what the model sees."""
 
@@ -182,6 +189,11 @@ def supports_arrays(function: Any) -> TypeGuard[SupportsArrays]:
 def supports_measuring(estimator: Any) -> TypeGuard[SupportsMeasuring]:
     """Whether it decides itself what it takes from a pool."""
     return _has(estimator, "measure")
+
+
+def supports_foretelling(estimator: Any) -> TypeGuard[SupportsForetelling]:
+    """Whether features of several kinds can be compared by what it leaves out."""
+    return _has(estimator, "foretold")
 
 
 def supports_network(model: Any) -> TypeGuard[SupportsNetwork]:

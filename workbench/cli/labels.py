@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,12 +92,13 @@ def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any,
     if is_named(pool):
         if Path(pool).exists():
             print(f"{pool} is the pool of that name; ./{pool} is what lies here.", file=sys.stderr)
-        return load_pool(pool, **options), None
+        found = load_pool(pool, **options)
+        return replace(found, features=saved.as_seen(found.features)), None
     if not pool.strip() or not Path(pool).expanduser().exists():
         return load_pool(pool), None  # raises, and says what there is
     if options:
         raise InputError("--pool-set is for pools with a name; a file is read as the model knows it.")
-    return pool, saved.feature_map
+    return pool, saved.seen_map
 
 
 def _labelled_by(model: Path, pool: str) -> list[int]:

@@ -33,6 +33,7 @@ from workbench.exchange.models import save_model, saved_guesses
 from workbench.members import FolderMembers
 from workbench.pools.pool import Pool
 from workbench.reading import cut, parse_json, reading
+from workbench.sessions.leaning import Lean, view_of
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.spec import RunSpec
@@ -285,6 +286,7 @@ def write_run_bundle(
         n_labelled=rounds[-1].n_labelled,
         pool=pool.name,
         guesses=saved_guesses(pool, {"sources": [{"source": one} for one in spec.guess]}, pool.classes),
+        view=view_of(pool, state),
     )
     write_whole(place / "rounds.csv", rounds_csv(rounds))
     write_whole(place / "events.csv", _run_events(pool, rounds))
@@ -297,6 +299,7 @@ def write_run_bundle(
         "pool": pool_document(pool) | _sampled(spec, pool, rounds),
         "n_rounds": len(rounds),
         "n_labelled": rounds[-1].n_labelled,
+        "neighbours": Lean.of_state(state).strength,
     }
     # timings and the environment are another run's business: the same seed gives the same run.json
     write_whole(place / "run.json", json_text(sealed(document, place, (*_TABLES, *_MODEL))))

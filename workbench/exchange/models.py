@@ -20,9 +20,11 @@ from workbench.exchange.files import json_text
 from workbench.guesses import SavedGuesses
 from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json
+from workbench.pools.neighbours import LeaningMap, View
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.reading import cut, reading
 from workbench.registry import from_file
+from workbench.sessions.leaning import Lean, without_lean
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import write_whole
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.sessions.session import Session
 
 FORMAT = 1
-_GUESS, _TERMS = "guess.json", "terms.npz"
+_GUESS, _TERMS, _NEIGHBOURS = "guess.json", "terms.npz", "neighbours.npz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,7 @@ class SavedModel:
         pool: name of the pool it was fitted on.
         note: what of the fit could not be saved and what is saved instead; "" for nothing.
         guesses: what it begins with on new rows; None for a model that began with nothing.
+        view: of the neighbours that rows lean on; None for a model that leans on none.
     """
 
     name: str
@@ -57,6 +60,7 @@ class SavedModel:
     pool: str
     note: str = ""
     guesses: SavedGuesses | None = None
+    view: View | None = None
 
     @property
     def predictor(self) -> Any:
@@ -69,7 +73,11 @@ class SavedModel:
         Raises:
             InputError: rows that lack a column or hold what cannot be read.
         """
-        return self.feature_map.transform(rows)
+        return self.as_seen(self.feature_map.transform(rows))
+
+    def as_seen(self, features: Array) -> Array:
+        """[n, D'] features [n, D] of the feature map as the classifier takes them: leaning on neighbours."""
+        return features if self.view is None else self.view.transform(np.asarray(features))
 
     def mean(self, rows: Any, features: Array) -> tuple[Floats | None, tuple[str, ...]]:
         """What it begins with on raw rows, and what of that is missing there, for people.
@@ -81,7 +89,15 @@ class SavedModel:
         Returns:
             [J, n, C] for `probabilities`, or None for a model that began with nothing; sentences.
         """
-        return (None, ()) if self.guesses is None else self.guesses.mean(rows, self.feature_map, features)
+        if self.guesses is None:
+            return None, ()
+        own = features if self.view is None else self.feature_map.transform(rows)
+        return self.guesses.mean(rows, self.feature_map, own)
+
+    @property
+    def seen_map(self) -> FeatureMap:
+        """From raw rows to what the classifier takes."""
+        return self.feature_map if self.view is None else LeaningMap(self.feature_map, self.view)
 
     def probabilities(self, features: Array, mean: Floats | None = None) -> Floats:
         """Class probabilities [n, C] of features [n, D]; `mean` as `SavedModel.mean` gives it."""
@@ -129,6 +145,7 @@ def save_model(
     n_labelled: int,
     pool: str,
     guesses: SavedGuesses | None = None,
+    view: View | None = None,
 ) -> None:
     """Write params.npz, features.json and, last, spec.json with their checksums.
 
@@ -144,6 +161,7 @@ def save_model(
         n_labelled: labels it was fitted on.
         pool: name of the pool.
         guesses: what the model begins with on new rows.
+        view: of the neighbours that the model leans on; nothing is stored for one that leans on none.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -166,6 +184,9 @@ def save_model(
         if terms := guesses.arrays():
             write_whole(folder / _TERMS, arrays_to_bytes(terms))
             files.append(_TERMS)
+    if view is not None:
+        write_whole(folder / _NEIGHBOURS, arrays_to_bytes(view.to_arrays()))
+        files.append(_NEIGHBOURS)
     write_whole(folder / "spec.json", json_text(sealed(spec, folder, files)))
 
 
@@ -194,6 +215,7 @@ def save_model_of(session: Session, folder: Path | str, model: FittedModel | Non
         n_labelled=model.n_labelled,
         pool=session.pool.name,
         guesses=saved_guesses(session.pool, made["guess"], model.classes),
+        view=None if model.seen is None else model.seen.view,
     )
 
 
@@ -225,10 +247,11 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
         data = held.read("params.npz")
         named = from_file(named, what, trust_code=trust_code)
         name, options = named["name"], named["options"]
-        unfitted = make_classifier(name, **options)
+        own = {key: value for key, value in options.items() if key != "neighbours"}
+        unfitted = make_classifier(name, **own)
         arrays = bytes_to_arrays(data)
     try:
-        estimator = unfitted.set_state(arrays)
+        estimator = unfitted.set_state(without_lean(arrays))
     except InputError:
         raise
     except Exception as error:
@@ -244,7 +267,15 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
             begun = checked(documents.BegunWith, held.json(_GUESS), f"{what}: {_GUESS}", ADVICE)
             terms = bytes_to_arrays(held.read(_TERMS)) if _TERMS in held else None
             guesses = SavedGuesses.from_json(begun.model_dump(exclude_unset=True), terms)
-    saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, said.note, guesses)
+    view = None
+    if _NEIGHBOURS in held:
+        with reading(f"{what} is damaged: its list of neighbours", advice=ADVICE):
+            view = View.from_arrays(bytes_to_arrays(held.read(_NEIGHBOURS)))
+    with reading(f"{what} is damaged: it", advice=ADVICE):
+        leans = Lean.of_state(arrays).strength
+    if leans != ("none" if view is None else view.name):
+        raise InputError(f"{what} is damaged: it lacks the neighbours that it leans on. {ADVICE}")
+    saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, said.note, guesses, view)
     _try(saved, place)
     return saved
 
@@ -252,7 +283,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
 def _try(saved: SavedModel, place: Path) -> None:
     """Ask a model about one row, so that parts that do not fit together are said here."""
     with reading(f"The model in {place} is damaged: it", advice=ADVICE):
-        p = saved.probabilities(np.zeros((1, len(saved.feature_map.columns))))
+        p = saved.probabilities(saved.as_seen(np.zeros((1, len(saved.feature_map.columns)))))
         if p.shape != (1, len(saved.classes)) or not np.isfinite(p).all():
             raise InputError(
                 f"The model in {place} is damaged: it gives {p.shape[-1]} probabilities for "

@@ -80,7 +80,7 @@ def predictions_of(folder: Path | str, pool: Pool) -> list[Prediction]:
     if json.dumps(saved.feature_map.to_json(), sort_keys=True) == json.dumps(
         pool.feature_map.to_json(), sort_keys=True
     ):
-        features = np.asarray(pool.features)
+        features = saved.as_seen(np.asarray(pool.features))
     else:
         cells = getattr(pool.items, "cells", None)
         texts = getattr(pool.items, "texts", None)

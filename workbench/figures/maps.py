@@ -262,6 +262,35 @@ def with_blend(fig: go.Figure, image: go.Image, x: Array, y: Array) -> go.Figure
     return fig
 
 
+def with_lines(fig: go.Figure, points: Array, pairs: Array) -> go.Figure:
+    """A map with lines between items that are neighbours in all features, behind the points.
+
+    Args:
+        fig: of `pool_map`.
+        points: [N, 2] of the pool.
+        pairs: [e, 2] items.
+
+    Returns:
+        The same figure.
+    """
+    ends = np.asarray(points, dtype=float)[np.asarray(pairs, dtype=np.int64)]
+    gaps = np.concatenate([ends, np.full((len(ends), 1, 2), np.nan)], axis=1).reshape(-1, 2)
+    kind = go.Scattergl if len(ends) > theme.WEBGL_FROM else go.Scatter
+    fig.add_trace(
+        kind(
+            x=gaps[:, 0],
+            y=gaps[:, 1],
+            mode="lines",
+            name=f"neighbours · {len(ends):,} lines",
+            line={"width": 1, "color": theme.NEUTRAL},
+            opacity=0.35,
+            hoverinfo="skip",
+        )
+    )
+    fig.data = (fig.data[-1], *fig.data[:-1])
+    return fig
+
+
 def with_inducing(fig: go.Figure, points: Array) -> go.Figure:
     """A map with the inducing points of its model.
 

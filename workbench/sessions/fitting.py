@@ -16,6 +16,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.policies import query
 from workbench.policies.belief import Query
+from workbench.pools.neighbours import Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import from_file
@@ -23,6 +24,7 @@ from workbench.sessions.asking import Questions
 from workbench.sessions.drawing import drawn, query_among, without
 from workbench.sessions.guessing import Guesses
 from workbench.sessions.latents import LARGE_BYTES
+from workbench.sessions.leaning import Making
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.model import FittedModel, Learner, asking_policy
 from workbench.sessions.project import OpenProject
@@ -151,6 +153,7 @@ class Fits:
     Attributes:
         problem: why the last stored fit could not be taken up; "" where it could.
         guesses: what is known of the pool before any label.
+        making: of the pool's graph of neighbours; of a small pool it is made within a fit.
     """
 
     def __init__(self, project: OpenProject, questions: Questions) -> None:
@@ -164,6 +167,7 @@ class Fits:
         self._restoring = threading.Lock()
         self._refitting = threading.Lock()
         self._learner: tuple[Any, Learner] | None = None
+        self.making = Making(Neighbourhood(project.pool, project.record.settings.get("begun")))
         split = project.pool.test
         self._test = frozenset() if split is None else frozenset(split.test.tolist())
         self._learnt: tuple[Mapping[int, int], Mapping[int, int]] | None = None
@@ -256,6 +260,7 @@ class Fits:
                 labels=np.asarray([training[i] for i in new], dtype=np.int64),
                 utilities=np.full(len(new), np.nan),
                 seconds=turn.seconds,
+                neighbours=turn.model.lean.strength,
                 state=turn.model.state,
                 signs=signs_of(turn.model, None if before is None else before.model, looked),
                 **turn.figures,
@@ -343,6 +348,7 @@ class Fits:
                 classes=classes,
                 cached=LARGE_BYTES,
                 mean=self.guesses.mean(chosen["guess"], classes),
+                making=self.making,
             )
             self._learner = (key, made)
         return self._learner[1]

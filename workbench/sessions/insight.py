@@ -370,7 +370,7 @@ def decision_regions(model: FittedModel, *, size: int = 120, name: str | None = 
     x = np.linspace(low[0] - pad[0], high[0] + pad[0], size)
     y = np.linspace(low[1] - pad[1], high[1] + pad[1], size)
     grid = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])
-    p = np.asarray(model.estimator.predict_proba(grid))
+    p = np.asarray(model.estimator.predict_proba(model.as_seen(grid)))
     values = None
     if name is not None:
         values = measure(_elsewhere(model, grid), name).reshape(size, size)
@@ -503,6 +503,7 @@ def cross_validated(model: FittedModel, learner: Learner, *, folds: int = 5) -> 
 def _elsewhere(model: FittedModel, features: Array) -> FittedModel:
     """The model looking at other rows than its pool's."""
     none = np.empty(0, dtype=np.int64)
+    features = model.as_seen(features)
     items = ArrayItems(RowNumbers(len(features)), features, model.pool.feature_map.columns)
     pool = replace(model.pool, features=features, items=items, truth=None, test=None)
-    return replace(model, pool=pool, items=none, codes=none, mean=None, latents=None)
+    return replace(model, pool=pool, items=none, codes=none, mean=None, latents=None, seen=None)

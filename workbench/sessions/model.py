@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols
+from workbench.classifiers.choice import due
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.errors import InputError
@@ -21,9 +22,11 @@ from workbench.policies import POLICIES, Belief
 from workbench.policies.effective import Effective, effective_policy
 from workbench.policies.scored_model import belief_of
 from workbench.pools.items import IdsAt
+from workbench.pools.neighbours import Neighbourhood, Seen, checked_strength
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.sessions.latents import MANY, PoolLatents
+from workbench.sessions.leaning import Lean, Making, choose, in_turn, leans_by_itself, without_lean
 from workbench.sessions.randomness import FIT, generator
 
 _WORTH_KEEPING = 1000  # items
@@ -44,6 +47,8 @@ class FittedModel:
         latents: of the pool, shared by the models of one run; None for a model that stands alone.
         uid: of this fit in this process: what was computed from another model has another.
         mean: [J, N, C] the guesses at every item that it was fitted with, or None.
+        lean: how much it leans on neighbours.
+        seen: the pool as it sees it; None where it leans on none.
     """
 
     pool: Pool
@@ -57,6 +62,17 @@ class FittedModel:
     latents: PoolLatents | None = None
     uid: str = field(default_factory=lambda: token_hex(8))
     mean: Floats | None = None
+    lean: Lean = field(default_factory=Lean)
+    seen: Seen | None = None
+
+    @property
+    def features(self) -> Array:
+        """[N, D'] of every item, as the model sees them."""
+        return self.pool.features if self.seen is None else self.seen.features
+
+    def as_seen(self, features: Array) -> Array:
+        """[n, D'] rows of features [n, D] that are not the pool's, as the model sees them."""
+        return features if self.seen is None else self.seen.view.transform(np.asarray(features))
 
     @property
     def n_labelled(self) -> int:
@@ -70,7 +86,7 @@ class FittedModel:
             return None
         found = None if self.latents is None else self.latents.of(self.estimator)
         if found is None:
-            latent: Latent = self.estimator.predict_latent(self.pool.features, **self._guess())
+            latent: Latent = self.estimator.predict_latent(self.features, **self._guess())
             return latent
         moved = self._moved
         return found if moved is None else Latent(found.mean + moved, found.variance)
@@ -109,7 +125,7 @@ class FittedModel:
 
     def predict_proba(self, items: Ints) -> Floats:
         """[n, C] class probabilities of some items, computed anew."""
-        return np.asarray(self.estimator.predict_proba(self.pool.features[items], **self._guess(items)))
+        return np.asarray(self.estimator.predict_proba(self.features[items], **self._guess(items)))
 
     @cached_property
     def latent_mean(self) -> Floats | None:
@@ -125,7 +141,7 @@ class FittedModel:
     @cached_property
     def probabilities(self) -> Floats:
         """[N, C] class probabilities of every item of the pool."""
-        return np.asarray(self.estimator.predict_proba(self.pool.features, **self._guess()))
+        return np.asarray(self.estimator.predict_proba(self.features, **self._guess()))
 
     def probabilities_of(self, item: int) -> Floats:
         """[C] class probabilities of one item; of a very large pool they are not made of all for its sake."""
@@ -157,15 +173,15 @@ class FittedModel:
         if geometry is None:
             from workbench.sessions.start import standardised
 
-            return standardised(self.pool.features, self.pool.common_scale)
-        scaled: Array = geometry.transform(self.pool.features)
+            return standardised(self.features, self.pool.common_scale)
+        scaled: Array = geometry.transform(self.features)
         return scaled
 
     @property
     def state(self) -> dict[str, Array]:
         """The posterior as plain arrays."""
         state: dict[str, Array] = self.estimator.get_state()
-        return state
+        return state | self.lean.to_state()
 
     def belief(self, closed: Ints | None = None) -> Belief:
         """What a policy sees.
@@ -183,7 +199,7 @@ class FittedModel:
         labels[self.items] = self.codes
         return belief_of(
             self.estimator,
-            self.pool.features,
+            self.features,
             labelled=rows,
             labels=labels[rows],
             latent=lambda: self.latent,
@@ -199,7 +215,7 @@ class FittedModel:
         Args:
             rows: [m] ascending items; of these the training set must not be asked.
         """
-        X = np.asarray(self.pool.features[rows])
+        X = np.asarray(self.features[rows])
         known = np.isin(rows, self.items).nonzero()[0]
         code = dict(zip(self.items.tolist(), self.codes.tolist(), strict=True))
         labels = np.array([code[item] for item in rows[known].tolist()], dtype=np.int64)
@@ -231,11 +247,15 @@ class Learner:
     Args:
         pool: with its test split, if any.
         classifier: a registry name, "package.module:Class", or an unfitted estimator.
-        options: constructor options, for names.
+        options: constructor options, for names; and `neighbours`, of every classifier: "auto", or one of
+            `workbench.pools.neighbours.STRENGTHS`. It is "auto" for a model that chooses its geometry, else
+            "none".
         seed: of the run or project.
         classes: names of the classes; the pool's unless given.
         cached: bytes that may be kept of what the pool looks like to the model; little unless given.
         mean: [J, N, C] guesses at every item of the pool (`workbench.guesses.stacked`), or None.
+        making: of the pool's graph of neighbours: until it is there the choice is among what exists. None
+            makes the graph when it is first needed, and waits for it.
 
     Raises:
         InputError: no such classifier or option, or a classifier that cannot take this pool or a guess.
@@ -251,14 +271,21 @@ class Learner:
         classes: tuple[str, ...] | None = None,
         cached: int | None = None,
         mean: Floats | None = None,
+        making: Making | None = None,
     ) -> None:
         self.pool = pool
         self.mean = mean
         self.classifier = classifier
         self.options = dict(options or {})
+        wish = self.options.pop("neighbours", None)
+        self.neighbours = (
+            leans_by_itself(classifier, self.options) if wish is None else checked_strength(wish)
+        )
+        self._making = making
         self.seed = seed
         self.classes = pool.classes if classes is None else classes
         self.latents = PoolLatents(pool.features, cached)
+        self._geometries: dict[tuple[type, str], Geometry] = {}
         entry = CLASSIFIERS.get(classifier) if isinstance(classifier, str) else None
         if entry is not None and entry.binary_only and len(self.classes) > 2:
             raise InputError(
@@ -266,6 +293,8 @@ class Learner:
             )
         if entry is not None and entry.image_only and pool.kind != "image":
             raise InputError(f"{classifier} is for images and pool {pool.name!r} is a {pool.kind}.")
+        if entry is not None and entry.image_only and self.neighbours != "none":
+            raise InputError(f"{classifier} looks at the pixels of one image. Set neighbours to none.")
         made = self.estimator(0)
         if mean is not None and not protocols.supports_mean(made):
             name = classifier if isinstance(classifier, str) else type(made).__name__
@@ -291,15 +320,62 @@ class Learner:
         missing = {k: v for k, v in wanted.items() if k in accepted and k not in self.options}
         return made.set_params(**missing)
 
-    @cached_property
+    @property
     def geometry(self) -> Any:
         """What the classifier takes from the pool, or None if it takes nothing."""
+        return self._geometry("none")
+
+    def _geometry(self, strength: str) -> Any:
         estimator = self.estimator(0)
-        if "geometry" not in protocols.options_of(estimator):
-            return None
-        rows = self.pool.features[self.pool.trainable]
+        return self._measured(estimator, strength) if "geometry" in protocols.options_of(estimator) else None
+
+    def _measured(self, estimator: Any, strength: str) -> Geometry:
+        key = type(estimator), strength
+        if key not in self._geometries:
+            rows = self._features(strength)[self.pool.trainable]
+            with self._explaining():
+                self._geometries[key] = measure_geometry(estimator, rows, self.seed, self.pool.common_scale)
+        geometry: Geometry = self._geometries[key]
+        return geometry
+
+    @cached_property
+    def neighbourhood(self) -> Neighbourhood:
+        """The pool's graph of neighbours."""
+        return Neighbourhood(self.pool) if self._making is None else self._making.neighbourhood
+
+    def _seen(self, strength: str) -> Seen | None:
+        return None if strength == "none" else self.neighbourhood.seen(strength)
+
+    def _features(self, strength: str) -> Array:
+        seen = self._seen(strength)
+        return self.pool.features if seen is None else seen.features
+
+    def _lean(self, items: Ints, codes: Ints, number: int, previous: Mapping[str, Array] | None) -> Lean:
+        """How much this round's fit leans on neighbours; looked at again when it is time to."""
+        before = Lean.of_state(previous)
+        if self.neighbours == "none":
+            return Lean()
+        if self.neighbours != "auto":
+            return Lean(self.neighbours) if len(self.neighbourhood.strengths) > 1 else Lean()
+        if len(np.unique(codes)) < 2 or not due(len(codes), len(self.classes), before.labels):
+            return before
+        if self._making is not None and not self._making.ready():
+            return before
+        strengths = self.neighbourhood.strengths
+        if len(strengths) < 2:
+            return before
+        probe = self._prepared(number) if previous is None else self.restored(previous, number)
+        if not protocols.supports_foretelling(probe):  # what foretells best for one model does so for others
+            shared = {"classes": np.arange(len(self.classes)), "choice": "fixed", "random_state": self.seed}
+            probe = make_classifier("large-margin", **shared)
+        mean = None if self.mean is None else self.mean[:, items]
+
+        def judge(strength: str) -> Floats:
+            rows = np.asarray(self._features(strength)[items])
+            return probe.foretold(rows, codes, self._measured(probe, strength), mean).log_likelihood
+
         with self._explaining():
-            return measure_geometry(estimator, rows, self.seed, self.pool.common_scale)
+            return choose(before, in_turn(before, strengths, len(codes)), judge, len(codes))
 
     def fit(
         self,
@@ -322,11 +398,26 @@ class Learner:
         Returns:
             The fitted model.
         """
-        estimator = self.restored(previous, number) if previous is not None else self._prepared(number)
+        lean = self._lean(items, codes, number, previous)
+        if lean.strength != Lean.of_state(previous).strength:
+            previous = None  # a posterior of other features says nothing here
+        estimator = (
+            self.restored(previous, number) if previous is not None else self._prepared(number, lean.strength)
+        )
         began = perf_counter()
         with self._explaining():
             mean = None if self.mean is None else self.mean[:, items]
-            protocols.fit(estimator, self.pool.features[items], codes, callback, mean)
+            rows = np.asarray(self._features(lean.strength)[items])
+            protocols.fit(estimator, rows, codes, callback, mean)
+        return self._fitted(estimator, number, items, codes, lean, perf_counter() - began)
+
+    def _fitted(
+        self, estimator: Any, number: int, items: Ints, codes: Ints, lean: Lean, seconds: float = 0.0
+    ) -> FittedModel:
+        seen = self._seen(lean.strength)
+        latents = self.latents
+        if latents.features is not self._features(lean.strength):  # of one strength at a time
+            latents = self.latents = PoolLatents(self._features(lean.strength), self.latents.most)
         return FittedModel(
             self.pool,
             self.classes,
@@ -334,27 +425,21 @@ class Learner:
             number,
             np.asarray(items, dtype=np.int64),
             np.asarray(codes, dtype=np.int64),
-            perf_counter() - began,
-            latents=self.latents,
+            seconds,
+            latents=latents,
             mean=self.mean,
+            lean=lean,
+            seen=seen,
         )
 
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
         """The classifier whose state this is, fitted."""
-        return self._prepared(number, measured="geometry.inducing" in state).set_state(state)
+        made = self._prepared(number, Lean.of_state(state).strength, "geometry.inducing" in state)
+        return made.set_state(without_lean(state))
 
     def model(self, state: Mapping[str, Array], number: int, items: Ints, codes: Ints) -> FittedModel:
         """A published model again, from its saved state."""
-        return FittedModel(
-            self.pool,
-            self.classes,
-            self.restored(state, number),
-            number,
-            np.asarray(items, dtype=np.int64),
-            np.asarray(codes, dtype=np.int64),
-            latents=self.latents,
-            mean=self.mean,
-        )
+        return self._fitted(self.restored(state, number), number, items, codes, Lean.of_state(state))
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -369,11 +454,11 @@ class Learner:
             given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
             raise InputError(f"{self.classifier} cannot be fitted with {given}: {error}") from error
 
-    def _prepared(self, number: int, measured: bool = False) -> Any:
+    def _prepared(self, number: int, strength: str = "none", measured: bool = False) -> Any:
         estimator = self.estimator(number)
         # A state brings its own geometry: the one of the pool as it was when the project began.
-        if "geometry" not in self.options and not measured and self.geometry is not None:
-            estimator.set_params(geometry=self.geometry)
+        if "geometry" not in self.options and not measured and self._geometry(strength) is not None:
+            estimator.set_params(geometry=self._geometry(strength))
         return estimator
 
 

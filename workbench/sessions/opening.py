@@ -96,6 +96,7 @@ def create_project(
         "early_share": early_share if evaluation_share and loaded.test is None else 0.0,
         "uniform_share": uniform_share,
         "seeks_missing": True,
+        "begun": len(loaded),
         "test": None if loaded.test is None else _pack(loaded.test, len(loaded)),
     }
     if loaded.test is not None and loaded.test.test.size > MEASURED:

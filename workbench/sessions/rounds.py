@@ -51,6 +51,7 @@ class Round:
         seconds: wall time of "fit", "score" and "query".
         signs: some of `SIGNS`, in a person's project; shares, none of them an estimate of the test error:
             the labels were chosen for being hard.
+        neighbours: how much the model leans on its items' neighbours, of `pools.neighbours.STRENGTHS`.
         state: the posterior as plain arrays, or None where it was not kept.
         made_with: classifier and policy of a fit in a person's project, which may change; of a run, whose
             spec says it, two empty texts.
@@ -73,6 +74,7 @@ class Round:
     initial_labels: Ints = field(default_factory=lambda: _NO_ITEMS)
     seconds: Mapping[str, float] = field(default_factory=dict)
     signs: Mapping[str, float] = field(default_factory=dict)
+    neighbours: str = "none"
     state: Mapping[str, Array] | None = None
     made_with: tuple[str, str] = ("", "")
 
@@ -97,6 +99,7 @@ class Round:
             "initial_labels": self.initial_labels.tolist(),
             "seconds": dict(self.seconds),
             **({"signs": dict(self.signs)} if self.signs else {}),
+            **({"neighbours": self.neighbours} if self.neighbours != "none" else {}),
         }
 
     @classmethod
@@ -125,6 +128,7 @@ class Round:
                 initial_labels=_items(document["initial_labels"]),
                 seconds={intern(k): float(v) for k, v in document["seconds"].items()},
                 signs={intern(k): float(v) for k, v in document.get("signs", {}).items()},
+                neighbours=intern(str(document.get("neighbours", "none"))),
                 state=state,
                 made_with=(
                     intern(str(document.get("classifier", ""))),

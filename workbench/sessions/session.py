@@ -16,6 +16,7 @@ from workbench.sessions.classes import Classes
 from workbench.sessions.finishing import Finishing
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
 from workbench.sessions.handing import Handing
+from workbench.sessions.leaning import Making
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
 from workbench.sessions.rounds import Round
@@ -254,6 +255,11 @@ class Session(Finishing, Classes, Handing):
             raise InputError(f"Predictions are called file:NAME or model:NAME; got {source!r}.")
         others = [one for one in self.settings.get("guesses") or () if one["source"] != source]
         return self.change_guesses([*others, {"source": source, "on": True, "said": as_said(predictions)}])
+
+    @property
+    def neighbours(self) -> Making:
+        """The pool's graph of neighbours that models can lean on, and how far its making is."""
+        return self._fits.making
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.

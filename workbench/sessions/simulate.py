@@ -188,6 +188,7 @@ def simulate(
             initial=start if number == 0 else np.empty(0, dtype=np.int64),
             initial_labels=start_codes if number == 0 else np.empty(0, dtype=np.int64),
             seconds=turn.seconds,
+            neighbours=turn.model.lean.strength,
             state=state,
             **turn.figures,
         )

@@ -161,7 +161,7 @@ def attack_experiment(
         pool = pool.split(spec.seed)
     _, train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)
     truth = np.asarray(pool.truth)
-    learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed)
+    learner = Learner(pool, spec.classifier, _alone(spec), seed=spec.seed)
     callback = _stages(report, 0.02, 0.55 if spec.softmax else 0.6, "fitting the model")
     model = learner.fit(train, truth[train], number=0, callback=callback)
     return _attacked(spec, model, test, truth[test], report)
@@ -174,7 +174,8 @@ def attack_model(
 
     Args:
         spec: what to do; its pool, classifier and options only say what the model is.
-        model: a project's, say.
+        model: a project's, say. One that leans on its items' neighbours is fitted again without: an attacker
+            changes the pixels of one image, and those of its neighbours stay.
         items: images to attack that it was not trained on; a random part of `spec.n_test`.
         codes: their classes among the model's, or None: then what the model now predicts counts as right.
         report: as in `attack_experiment`.
@@ -191,7 +192,17 @@ def attack_model(
         raise InputError("There are no images to attack that the model was not trained on.")
     report = report or _quiet
     some = np.random.default_rng([spec.seed, 0xA7C]).permutation(len(items))[: spec.n_test]
+    if model.seen is not None:
+        from workbench.sessions.model import Learner
+
+        learner = Learner(model.pool, spec.classifier, _alone(spec), seed=spec.seed, classes=model.classes)
+        model = learner.fit(model.items, model.codes, number=model.number)
     return _attacked(spec, model, items[some], None if codes is None else codes[some], report)
+
+
+def _alone(spec: AttackSpec) -> dict[str, Any]:
+    """Options of a model that sees the pixels of one image."""
+    return {**spec.options, "neighbours": "none"}
 
 
 def _attacked(

@@ -1,0 +1,176 @@
+"""Models that lean on their items' neighbours: chosen from the labels, carried on, saved and replayed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from workbench.classifiers import protocols
+from workbench.errors import InputError
+from workbench.exchange.bundles import read_bundle, write_run_bundle
+from workbench.exchange.models import load_model
+from workbench.pools import load_pool
+from workbench.pools.neighbours import STRENGTHS
+from workbench.sessions.leaning import Lean, Making, choose, in_turn
+from workbench.sessions.model import Learner
+from workbench.sessions.simulate import Checkpoint, simulate, simulate_spec
+from workbench.sessions.spec import RunSpec
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_pool("digits").split(0)
+
+
+@pytest.fixture(scope="module")
+def rounds(digits):
+    return list(simulate(digits, budget=14, seed=0))
+
+
+def test_the_default_leans_on_neighbours_where_the_labels_say_so(digits, rounds):
+    assert rounds[0].neighbours == "none"  # not before two labels a class
+    assert rounds[-1].neighbours in ("medium", "strong", "both")
+    lean = Lean.of_state(rounds[-1].state)
+    assert lean.labels == 20 and lean.losses[lean.strength] < lean.losses["none"]
+    assert "loss on labels it had not seen" in str(lean) and "without them" in str(lean)
+    alone = list(simulate(digits, budget=14, seed=0, options={"neighbours": "none"}))
+    assert alone[-1].neighbours == "none" and rounds[-1].error < alone[-1].error
+    assert alone[3].queried.tolist() == rounds[3].queried.tolist()  # nothing else differs before
+
+
+def test_a_run_goes_on_to_the_same_bytes(digits, rounds):
+    stopped = Checkpoint(rounds[:12], rounds[11].state)
+    rest = list(simulate(digits, budget=14, seed=0, progress=stopped))
+    assert [r.number for r in rest] == [12, 13, 14]
+    for again, one in zip(rest, rounds[12:], strict=True):
+        assert again.to_json() | {"seconds": {}} == one.to_json() | {"seconds": {}}
+        assert all(np.array_equal(again.state[name], one.state[name]) for name in one.state)
+
+
+def test_a_saved_model_brings_new_rows_to_its_neighbours(digits, rounds, tmp_path):
+    spec = RunSpec(budget=14, seed=0)
+    write_run_bundle(tmp_path / "run", spec, digits, rounds, rounds[-1].state)
+    saved = load_model(tmp_path / "run")
+    assert saved.view is not None and saved.view.name == rounds[-1].neighbours
+    assert (tmp_path / "run" / "model" / "neighbours.npz").stat().st_size < 1.2 * saved.view.nbytes + 10_000
+    model = Learner(digits, options=spec.options).model(
+        rounds[-1].state, 14, digits.trainable[:10], np.arange(10)
+    )
+    test = digits.test.test
+    rows = np.asarray(digits.features[test])
+    p = saved.probabilities(saved.as_seen(rows))
+    np.testing.assert_allclose(p, model.predict_proba(test), atol=1e-5)
+    # of the graph's own items it says what the run said, but for float16
+    mine = digits.trainable[:200]
+    p = saved.probabilities(saved.as_seen(np.asarray(digits.features[mine])))
+    np.testing.assert_allclose(p, model.predict_proba(mine), atol=0.02)
+    assert read_bundle(tmp_path / "run").rounds[-1].state.keys() == rounds[-1].state.keys()
+    (tmp_path / "run" / "model" / "neighbours.npz").write_bytes(b"PK")
+    with pytest.raises(InputError, match="damaged"):
+        load_model(tmp_path / "run")
+
+
+def test_a_model_that_leans_on_none_stores_none(tmp_path):
+    spec = RunSpec(pool="iris", options={"neighbours": "none"}, budget=2)
+    pool = spec.load_pool()
+    rounds = list(simulate_spec(spec, pool))
+    write_run_bundle(tmp_path / "run", spec, pool, rounds, rounds[-1].state)
+    assert load_model(tmp_path / "run").view is None
+    assert not (tmp_path / "run" / "model" / "neighbours.npz").exists()
+
+
+@pytest.mark.parametrize("name", ["logistic-regression", "bayesian-svm", "logistic-softmax"])
+def test_other_classifiers_see_smoothed_features_too(name):
+    pool = load_pool("iris").split(0)
+    items = np.concatenate([np.flatnonzero(pool.truth[pool.trainable] == c)[:6] for c in range(2)])
+    items = pool.trainable[items]
+    codes = np.asarray(pool.truth)[items]
+    classes = ("a", "b")
+    for strength in ("strong", "both"):
+        learner = Learner(pool, name, {"neighbours": strength}, classes=classes)
+        model = learner.fit(items, codes, number=0)
+        assert model.lean.strength == strength and model.seen is not None
+        width = pool.n_features * (2 if strength == "both" else 1)
+        assert protocols.n_features_of(model.estimator) == width
+        assert model.predict_proba(pool.test.test).shape == (len(pool.test.test), 2)
+        again = learner.model(model.state, 0, items, codes)
+        np.testing.assert_allclose(again.probabilities, model.probabilities, atol=1e-6)
+    chosen = Learner(pool, name, {"neighbours": "auto"}, classes=classes).fit(items, codes, number=0)
+    assert chosen.lean.labels == 12 and set(chosen.lean.losses) > {"none", "strong"}
+
+
+def test_no_label_of_a_test_item_is_used(digits):
+    wrong = np.array(digits.truth)
+    wrong[digits.test.test] = (wrong[digits.test.test] + 3) % 10
+    one = list(simulate(digits, budget=12, seed=0))[-1]
+    two = list(simulate(replace(digits, truth=wrong), budget=12, seed=0))[-1]
+    assert all(np.array_equal(one.state[name], two.state[name]) for name in one.state)
+
+
+def test_a_tiny_pool_falls_to_none():
+    pool = load_pool("iris")
+    rows = np.array([0, 1, 50, 51, 100, 101, 60])
+    few = replace(
+        pool, features=pool.features[rows], truth=pool.truth[rows], fingerprints=pool.fingerprints[rows],
+        items=pool.items, test=None,
+    )  # fmt: skip
+    for wish in ("auto", "strong"):
+        learner = Learner(few, "large-margin", {"choice": "auto", "neighbours": wish})
+        model = learner.fit(np.arange(6), few.truth[:6], number=0)
+        assert model.lean == Lean() and model.seen is None
+
+
+def test_a_strength_is_chosen_only_where_it_is_clearly_better():
+    rng = np.random.default_rng(0)
+    base = rng.normal(-1.0, 0.3, size=40)
+    scores = {
+        "none": base,
+        "weak": base + 0.1 * (-1.0) ** np.arange(40),
+        "strong": base + 0.5,
+        "both": base * np.nan,
+    }
+
+    def judge(name: str) -> np.ndarray:
+        if name == "medium":
+            raise np.linalg.LinAlgError("singular")
+        return scores[name]
+
+    found = choose(Lean(), ("none", "weak", "medium", "strong", "both"), judge, 40)
+    assert found.strength == "strong" and set(found.failed) == {"medium", "both"}
+    assert choose(Lean(), ("none", "weak"), judge, 40).strength == "none"
+    assert choose(Lean("strong"), ("none", "weak"), judge, 40).strength == "strong"
+    assert found.looks == 1 and in_turn(Lean(), STRENGTHS, 20) == list(STRENGTHS)
+    assert in_turn(Lean("both", looks=2), STRENGTHS, 60) == ["none", "both", "weak", "strong"]
+    assert in_turn(Lean("both", looks=3), STRENGTHS, 60) == ["none", "both", "medium"]
+    assert Lean.of_state(found.to_state()) == found and Lean.of_state({}) == Lean()
+
+
+def test_until_the_graph_is_there_the_choice_is_among_what_exists(monkeypatch, tmp_path):
+    monkeypatch.setenv("WORKBENCH_FEATURES", str(tmp_path))
+    monkeypatch.setattr("workbench.sessions.leaning.AT_ONCE", 10)
+    pool = load_pool("digits").split(0)
+    items = np.concatenate([pool.trainable[pool.truth[pool.trainable] == c][:3] for c in range(10)])
+    codes = np.asarray(pool.truth)[items]
+    learner = Learner(pool, options={"choice": "auto"}, making=Making(Learner(pool).neighbourhood))
+    assert learner._making.ready() is False
+    learner._making.wait()
+    assert learner._making.fraction > 0 and not learner._making.problem
+    model = learner.fit(items, codes, number=0)
+    assert model.lean.labels == 30
+    monkeypatch.setenv("WORKBENCH_FEATURES", str(tmp_path / "other"))  # where nothing is kept yet
+    ended = Making(Learner(pool).neighbourhood)
+    ended.cancel()
+    assert not ended.ready()
+    ended.wait()
+    assert ended.problem == "cancelled" and not ended.ready()
+    alone = Learner(pool, options={"choice": "auto"}, making=ended).fit(items, codes, number=0)
+    assert alone.lean == Lean()
+
+
+def test_bad_wishes_are_said(digits):
+    with pytest.raises(InputError, match="neighbours must be one of"):
+        Learner(digits, "large-margin", {"neighbours": "very"})
+    with pytest.raises(InputError, match="Set neighbours to none"):
+        Learner(digits, "large-margin-net", {"neighbours": "strong"})

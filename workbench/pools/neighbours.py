@@ -1,0 +1,446 @@
+"""What the unlabelled items know: features smoothed over the pool's own graph of nearest neighbours.
+
+No label is used, and no test item: the graph is of the items that may be asked about, and every other row is
+smoothed hop by hop by its neighbours among these (docs/math.md, 15; Zhou et al. 2003, Wu et al. 2019,
+Klicpera et al. 2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from threading import RLock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints, digest
+from workbench.errors import InputError
+from workbench.pools.nearest import K, Nearest, nearest, nearest_among, way
+from workbench.pools.pool import FeatureMap, Pool
+from workbench.progress import part, tell
+
+VERSION = 1
+FEWEST = 50  # items from which on a graph says anything
+MOST_ROWS = 20_000  # of the pool that new rows are smoothed by
+MOST_BYTES = 64_000_000  # of their layers
+LARGE = 200_000  # items from which on only the strongest smoothing is tried
+_CLIP = 2.0  # of z-scores, as models cut theirs
+_SHARP = 2.0
+_UNIT = 1.01  # squared length that learnt features do not exceed
+_CHUNK = 4096
+_WORTH = 100_000  # numbers from which on keeping them saves time
+
+
+class Strength(NamedTuple):
+    """How much an item leans on its neighbours.
+
+    Attributes:
+        hops: steps through the graph.
+        stay: share of its own features at each step, in (0, 1].
+        beside: the item's own features stand beside the smoothed ones.
+        said: in words, after "leans on neighbours: ".
+    """
+
+    hops: int
+    stay: float
+    beside: bool
+    said: str
+
+
+STRENGTHS = {
+    "none": Strength(0, 1.0, False, "not at all"),
+    "weak": Strength(2, 0.3, False, "a little"),
+    "medium": Strength(4, 0.2, False, "clearly"),
+    "strong": Strength(8, 0.1, False, "strongly"),
+    "both": Strength(8, 0.1, True, "strongly, beside its own features"),
+}
+"""From leaning on nothing to leaning most; "both" is the safe one where labels are many."""
+
+
+def edge_weights(distances: Floats) -> Floats:
+    """[n, k] weights exp(-2 (d / d_k)^2) of neighbours at ascending distances; 1 where all are copies."""
+    distances = np.asarray(distances, dtype=np.float64)
+    furthest = distances[:, -1:]
+    ratio = np.divide(distances, furthest, out=np.zeros_like(distances), where=furthest > 0)
+    weights: Floats = np.exp(-_SHARP * ratio**2)
+    return weights
+
+
+def operator(found: Nearest) -> Any:
+    """S = D^-1/2 A D^-1/2, sparse [n, n]: A symmetric by the larger of two weights, plus the identity."""
+    from scipy import sparse
+
+    n, k = found.rows.shape
+    starts = np.arange(0, n * k + 1, k)
+    A = sparse.csr_matrix((edge_weights(found.distances).ravel(), found.rows.ravel(), starts), shape=(n, n))
+    A = A.maximum(A.T) + sparse.identity(n, format="csr")
+    scale = sparse.diags(1.0 / np.sqrt(np.asarray(A.sum(axis=1)).ravel()))
+    return (scale @ A @ scale).tocsr().astype(np.float32)
+
+
+def hops(S: Any, Z: Floats, strength: Strength) -> Iterator[Floats]:
+    """Z_0, ..., Z_h, each hop (1 - a) S Z + a Z_0.
+
+    Args:
+        S: of `operator`.
+        Z: [n, D] scaled features.
+        strength: how many, and a.
+    """
+    layer = Z
+    yield layer
+    for hop in range(strength.hops):
+        tell(hop / strength.hops, "Leaning on neighbours")
+        layer = np.float32(1.0 - strength.stay) * (S @ layer) + np.float32(strength.stay) * Z
+        yield layer
+
+
+class View(NamedTuple):
+    """How new rows come to lean on the pool: everything that a saved model needs.
+
+    Attributes:
+        name: of the strength.
+        shift: [D] taken from raw features.
+        scale: [D] they are then divided by.
+        clip: they are cut at, infinite where all share one unit.
+        size: [2] what own and smoothed features are then divided by.
+        layers: [h + 1, m, D] float16: Z_0 to Z_h of m rows of the pool.
+    """
+
+    name: str
+    shift: Floats
+    scale: Floats
+    clip: float
+    size: Floats
+    layers: Array
+
+    @property
+    def n_features(self) -> int:
+        """Columns that a model sees."""
+        return len(self.shift) * (2 if STRENGTHS[self.name].beside else 1)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that a saved model needs more for it."""
+        return sum(np.asarray(value).nbytes for value in self.to_arrays().values())
+
+    def scaled(self, X: Array) -> Floats:
+        """[n, D] raw features as the graph measures them."""
+        if X.ndim != 2 or X.shape[1] != len(self.shift):
+            raise InputError(
+                f"These rows have {X.shape[-1]} features; the neighbours that the model leans on have "
+                f"{len(self.shift)}. Give it rows of the pool it was fitted on."
+            )
+        Z = (np.asarray(X, dtype=np.float64) - self.shift) / self.scale
+        return np.clip(Z, -self.clip, self.clip).astype(np.float32)
+
+    def seen(self, own: Floats, smoothed: Floats) -> Floats:
+        """What a model sees: the smoothed features, or both beside each other, on their scale."""
+        if not STRENGTHS[self.name].beside:
+            return (smoothed / self.size[1]).astype(np.float32)
+        return np.hstack([own / self.size[0], smoothed / self.size[1]]).astype(np.float32)
+
+    def transform(self, X: Array) -> Floats:
+        """New rows, hop by hop by their neighbours in the pool; a copy of one of these is seen as it is.
+
+        Args:
+            X: [n, D] raw features.
+
+        Returns:
+            [n, n_features] float32.
+
+        Raises:
+            InputError: another number of features.
+        """
+        X = np.asarray(X)
+        return np.concatenate(
+            [self._moved(self.scaled(X[i : i + _CHUNK])) for i in range(0, max(len(X), 1), _CHUNK)]
+        )
+
+    def _moved(self, Z: Floats) -> Floats:
+        if not len(Z):
+            return np.empty((0, self.n_features), np.float32)
+        stay = np.float32(STRENGTHS[self.name].stay)
+        found = nearest_among(Z, self.layers[0].astype(np.float32), K)
+        weights = edge_weights(found.distances)
+        share = (weights / (1.0 + weights.sum(axis=1, keepdims=True))).astype(np.float32)
+        own = 1.0 - share.sum(axis=1, keepdims=True)
+        layer = Z
+        for pool in self.layers[:-1]:
+            around = np.einsum("mk,mkd->md", share, pool[found.rows].astype(np.float32))
+            layer = (1 - stay) * (own * layer + around) + stay * Z
+        # float16 moves a row by a two-thousandth of its size
+        near = np.abs(Z - self.layers[0][found.rows[:, 0]].astype(np.float32)).max(axis=1)
+        copies = near <= 1e-3 * np.maximum(np.abs(Z).max(axis=1), 1e-6)
+        layer[copies] = self.layers[-1][found.rows[copies, 0]]
+        return self.seen(Z, layer)
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Plain arrays; `from_arrays` is the way back."""
+        return {name: np.asarray(value) for name, value in self._asdict().items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> View:
+        """The view that `to_arrays` took apart.
+
+        Raises:
+            ValueError: arrays that are none.
+        """
+        name, layers = str(arrays["name"]), np.asarray(arrays["layers"])
+        shift, scale, size = (np.asarray(arrays[key], dtype=np.float64) for key in ("shift", "scale", "size"))
+        if name not in STRENGTHS or layers.ndim != 3 or layers.shape[2] != len(shift) or not layers.shape[1]:
+            raise ValueError("its layers are not those of a strength")
+        if len(layers) != STRENGTHS[name].hops + 1 or len(scale) != len(shift) or size.shape != (2,):
+            raise ValueError("its layers are not those of a strength")
+        if not all(np.isfinite(part).all() for part in (shift, scale, size, layers)):
+            raise ValueError("it holds numbers that are not finite")
+        return cls(name, shift, scale, float(arrays["clip"]), size, layers)
+
+
+@dataclass(frozen=True, eq=False)
+class LeaningMap:
+    """A feature map whose rows then lean on neighbours in the pool.
+
+    Attributes:
+        base: of the pool.
+        view: of the neighbours.
+    """
+
+    base: FeatureMap
+    view: View
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of what a model sees."""
+        if not STRENGTHS[self.view.name].beside:
+            return self.base.columns
+        return (*self.base.columns, *(f"{name} around" for name in self.base.columns))
+
+    def transform(self, rows: Any) -> Array:
+        """Raw rows to what a model sees, [n, D']."""
+        return self.view.transform(np.asarray(self.base.transform(rows)))
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of the map alone; a saved model holds the neighbours beside it."""
+        return self.base.to_json()
+
+
+class Seen(NamedTuple):
+    """A pool as a model sees it that leans on neighbours.
+
+    Attributes:
+        features: [N, D'] of every item.
+        view: of new rows.
+    """
+
+    features: Array
+    view: View
+
+
+class Neighbourhood:
+    """The graph of one pool, and its features at each strength; made when asked for, kept on disk.
+
+    Args:
+        pool: with its test split, whose items stay outside the graph.
+        begun: items that the pool had when its project began: those that came later lean on these, and what
+            models saw of these stays. None: all of them.
+    """
+
+    def __init__(self, pool: Pool, begun: int | None = None) -> None:
+        self._features = pool.features
+        self._rows = pool.trainable if begun is None else pool.trainable[pool.trainable < begun]
+        self._common = pool.common_scale
+        self._seen: dict[str, Seen] = {}
+        self._lock = RLock()  # one writer; whoever else asks meanwhile waits for it
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def too_few(self) -> str:
+        """Why there is no graph of this pool, for people; "" where there is one."""
+        n, D = len(self._rows), self._features.shape[1]
+        if n < FEWEST:
+            return f"{n} items are too few for a graph of neighbours"
+        if 4 * D * n > 16 * MOST_ROWS * MOST_ROWS:
+            return f"{D:,} features of {n:,} items are too many for a graph of neighbours"
+        how = way(n)
+        return "" if how in ("exact", "faiss") else how
+
+    @cached_property
+    def strengths(self) -> tuple[str, ...]:
+        """Those that are tried for this pool."""
+        if self.too_few or not self._scale[0]:
+            return ("none",)
+        return ("none", "strong") if len(self._rows) > LARGE else tuple(STRENGTHS)
+
+    @cached_property
+    def key(self) -> str:
+        """Of the content: equal features and rows, equal key."""
+        sample = np.asarray(self._features[self._rows])
+        return digest(sample, self._rows, np.asarray([self._common])).hex() + way(len(self._rows))
+
+    @property
+    def rows(self) -> Ints:
+        """[n] items that the graph is of."""
+        return self._rows
+
+    @cached_property
+    def _scale(self) -> tuple[bool, Floats, Floats, float]:
+        """Whether anything differs, shift, scale and clip."""
+        X = np.asarray(self._features[self._rows], dtype=np.float64)
+        shift, spread = X.mean(axis=0), X.std(axis=0)
+        spread[spread <= 1e-10 * np.maximum(np.abs(shift), 1e-300)] = 0.0
+        whole = float(np.sqrt((spread**2).mean()))
+        if not whole:
+            return False, shift, np.ones_like(shift), np.inf
+        if self._common:
+            return True, shift, np.full_like(shift, whole), np.inf
+        return True, shift, np.where(spread > 0, spread, 1.0), _CLIP
+
+    @cached_property
+    def graph(self) -> Nearest:
+        """Of the rows that may be asked about, by their places among these."""
+        with self._lock:
+            made = self._kept("neighbours-graph", (VERSION, K, self.key), lambda: self._found()._asdict())
+        return Nearest(made["rows"], made["distances"])
+
+    def _found(self) -> Nearest:
+        with part(0.0, 0.6):
+            return nearest(self._base(), K)
+
+    def _base(self) -> Floats:
+        _, shift, scale, clip = self._scale
+        X = np.asarray(self._features[self._rows])
+        return View("none", shift, scale, clip, np.ones(2), np.empty((1, 0, 0))).scaled(X)
+
+    def seen(self, strength: str) -> Seen:
+        """The pool as a model sees it.
+
+        Args:
+            strength: one of `STRENGTHS` but "none".
+        """
+        with self._lock:
+            if strength not in self._seen:
+                key = VERSION, K, MOST_ROWS, MOST_BYTES, self.key, strength
+                made = self._kept("neighbours", key, lambda: self._made(strength))
+                view = View.from_arrays({k: v for k, v in made.items() if k != "features"})
+                self._seen[strength] = Seen(self._whole(made["features"], view, key), view)
+            return self._seen[strength]
+
+    def _whole(self, inside: Array, view: View, key: tuple[Any, ...]) -> Array:
+        """[N, D'] of every item, those outside the graph as new rows are."""
+        N = len(self._features)
+        outside = np.setdiff1d(np.arange(N), self._rows)
+        if not len(outside):
+            return inside
+
+        def make() -> dict[str, Array]:
+            features = np.empty((N, view.n_features), np.float32)
+            features[self._rows] = inside
+            for i in range(0, len(outside), _CHUNK):
+                some = outside[i : i + _CHUNK]
+                features[some] = view.transform(np.asarray(self._features[some]))
+            return {"features": features}
+
+        beyond = digest(np.asarray(self._features[outside]), outside).hex()
+        return self._kept("neighbours-whole", (*key, beyond), make)["features"]
+
+    def _kept(
+        self, kind: str, key: tuple[Any, ...], make: Callable[[], dict[str, Array]]
+    ) -> dict[str, Array]:
+        """Arrays kept on disk, those of a small pool made again each time."""
+        if self._features.size < _WORTH:
+            return make()
+        from workbench.pools.features.cache import kept_arrays
+
+        return kept_arrays(kind, key, make)
+
+    def is_kept(self) -> bool:
+        """Whether every strength that is tried is at hand, so that nobody has to wait for one."""
+        return all(name in self._seen for name in self.strengths if name != "none")
+
+    def make(self) -> None:
+        """Everything that a choice needs; says how far it is and ends where its watcher ends it."""
+        tried = [name for name in self.strengths if name != "none"]
+        if tried:
+            _ = self.graph
+        for number, name in enumerate(tried):
+            with part(0.6 + 0.4 * number / len(tried), 0.6 + 0.4 * (number + 1) / len(tried)):
+                self.seen(name)
+
+    def _made(self, name: str) -> dict[str, Array]:
+        strength = STRENGTHS[name]
+        _, shift, scale, clip = self._scale
+        Z = self._base()
+        n, D = Z.shape
+        most = min(MOST_ROWS, max(1, MOST_BYTES // (2 * D * (strength.hops + 1))))
+        kept = np.arange(n)
+        if n > most:
+            kept = np.sort(np.random.default_rng([n, 0x4E1]).choice(n, most, replace=False))
+        layers = np.empty((strength.hops + 1, len(kept), D), np.float16)
+        last = Z
+        for hop, layer in enumerate(hops(operator(self.graph), Z, strength)):
+            layers[hop] = layer[kept]
+            last = layer
+        view = View(name, shift, scale, clip, self._size(strength, Z, last), layers)
+        return {"features": view.seen(Z, last)} | view.to_arrays()
+
+    def _size(self, strength: Strength, own: Floats, smoothed: Floats) -> Floats:
+        """What blocks are divided by: their own spread; learnt features stay within the unit ball."""
+        size = np.array([1.0, 1.0])
+        if strength.beside:
+            size = np.array([max(float(own.std()), 1e-12), max(float(smoothed.std()), 1e-12)])
+        if self._common and self._unit_length():
+            whole = np.square(smoothed / size[1]).sum(axis=1)
+            if strength.beside:
+                whole = whole + np.square(own / size[0]).sum(axis=1)
+            size = size * max(float(np.sqrt(whole.max())), 1e-12)
+        return size
+
+    def _unit_length(self) -> bool:
+        X = np.asarray(self._features[self._rows[:1000]], dtype=np.float64)
+        return bool((np.square(X).sum(axis=1) <= _UNIT).all())
+
+
+def checked_strength(value: Any) -> str:
+    """The option `neighbours` of every classifier.
+
+    Args:
+        value: "auto", or one of `STRENGTHS`.
+
+    Raises:
+        InputError: anything else.
+    """
+    if value not in ("auto", *STRENGTHS):
+        raise InputError(f"neighbours must be one of {', '.join(('auto', *STRENGTHS))}; got {value!r}.")
+    return str(value)
+
+
+def lines_of(graph: Nearest, rows: Ints, items: Ints) -> Ints:
+    """[e, 2] some items of a pool and their neighbours, whichever these are.
+
+    Args:
+        graph: of `Neighbourhood.graph`.
+        rows: [n] items that it is of.
+        items: whose neighbours are wanted; those outside the graph have none.
+    """
+    at = np.flatnonzero(np.isin(rows, items))
+    ends = np.stack([np.repeat(at, graph.rows.shape[1]), graph.rows[at].ravel()], axis=1)
+    return rows[ends.astype(np.int64)].reshape(-1, 2)
+
+
+def lines(graph: Nearest, rows: Ints, items: Ints) -> Ints:
+    """[e, 2] pairs of neighbours among some items of a pool, each pair once.
+
+    Args:
+        graph: of `Neighbourhood.graph`.
+        rows: [n] items that it is of.
+        items: to draw.
+    """
+    place = {item: i for i, item in enumerate(rows.tolist())}
+    at = [place[item] for item in items.tolist() if item in place]
+    wanted = set(at)
+    pairs = {(min(a, b), max(a, b)) for a in at for b in graph.rows[a].tolist() if b in wanted}
+    return rows[np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)]

@@ -1,0 +1,207 @@
+"""How much a model leans on its items' neighbours: chosen from the labels, carried from round to round."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Event, Lock, Thread
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.classifiers.calibration import clearly_less
+from workbench.classifiers.choice import IN_TURNS
+from workbench.errors import InputError
+from workbench.pools.neighbours import STRENGTHS, Neighbourhood, View
+from workbench.pools.pool import Pool
+from workbench.progress import watched
+
+AT_ONCE = 5_000  # items up to which nobody notices the making of a graph
+_STANDARD_ERRORS = 0.5  # as for the other choices of a geometry
+_OURS = "neighbours."
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Lean:
+    """How much a model leans on neighbours, and why.
+
+    Attributes:
+        strength: one of `STRENGTHS`.
+        labels: how many there were when that was chosen; 0 where a person chose, or nothing was chosen yet.
+        losses: strength -> minus the mean leave-one-out log-likelihood, of those tried.
+        looks: taken so far.
+        failed: strengths that could not be tried, and why.
+    """
+
+    strength: str = "none"
+    labels: int = 0
+    losses: Mapping[str, float] = field(default_factory=dict)
+    looks: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        said = f"leans on neighbours: {STRENGTHS[self.strength].said}"
+        here, alone = self.losses.get(self.strength), self.losses.get("none")
+        if here is None or alone is None:
+            return said
+        if self.strength == "none":
+            best = min((loss for name, loss in self.losses.items() if name != "none"), default=None)
+            with_them = "" if best is None else f", with them at best {best:.2f}"
+            return f"{said}; loss on labels it had not seen {alone:.2f}{with_them}"
+        return f"{said}; loss on labels it had not seen {here:.2f}, without them {alone:.2f}"
+
+    def to_state(self) -> dict[str, Array]:
+        """What a round's state holds of it; nothing where nothing was ever chosen."""
+        if self == Lean():
+            return {}
+        document = {
+            "strength": self.strength,
+            "labels": self.labels,
+            "losses": dict(self.losses),
+            "looks": self.looks,
+            "failed": dict(self.failed),
+        }
+        return {f"{_OURS}lean": np.asarray(json.dumps(document, sort_keys=True))}
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Array] | None) -> Lean:
+        """That of a round's state."""
+        if state is None or f"{_OURS}lean" not in state:
+            return cls()
+        found = cls(**json.loads(str(state[f"{_OURS}lean"])))
+        if found.strength not in STRENGTHS:
+            raise InputError(f"This state leans on neighbours by {found.strength!r}, which is no strength.")
+        return found
+
+
+def without_lean(state: Mapping[str, Array]) -> dict[str, Array]:
+    """The estimator's own part of a round's state."""
+    return {name: value for name, value in state.items() if not name.startswith(_OURS)}
+
+
+def in_turn(before: Lean, strengths: Sequence[str], labels: int) -> list[str]:
+    """The strengths of this look: all while labels are few; later "none", the present and every other one."""
+    others = [name for name in strengths if name not in ("none", before.strength)]
+    if labels >= IN_TURNS:
+        others = others[before.looks % 2 :: 2]
+    return list(dict.fromkeys(("none", before.strength, *others)))
+
+
+def choose(before: Lean, strengths: Sequence[str], judge: Callable[[str], Floats], labels: int) -> Lean:
+    """Compare strengths on the same labels, and move only where one is clearly better.
+
+    Args:
+        before: what is in use.
+        strengths: to try; `in_turn`.
+        judge: strength -> [n] leave-one-out log-likelihoods.
+        labels: how many there are.
+    """
+    found: dict[str, Floats] = {}
+    failed: dict[str, str] = {}
+    for name in dict.fromkeys((before.strength, *strengths)):
+        try:
+            losses = -judge(name)
+        except (InputError, ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+            failed[name] = str(error) or type(error).__name__
+            continue
+        if np.isfinite(losses).all():
+            found[name] = losses
+        else:
+            failed[name] = "its likelihood is not finite"
+    best = before.strength if before.strength in found else "none"
+    for name in (name for name in strengths if name in found):
+        if best not in found or clearly_less(found[name], found[best], _STANDARD_ERRORS):
+            best = name
+    losses_of = {name: float(losses.mean()) for name, losses in found.items()}
+    return Lean(best, labels, losses_of, before.looks + 1, failed)
+
+
+class Making:
+    """A neighbourhood that is made beside the work, once.
+
+    Args:
+        neighbourhood: of the pool.
+
+    Attributes:
+        fraction: made so far.
+        problem: why it was not made; "" where it was, or still is being made.
+    """
+
+    def __init__(self, neighbourhood: Neighbourhood) -> None:
+        self.neighbourhood = neighbourhood
+        self.fraction = 0.0
+        self.problem = ""
+        self._lock = Lock()
+        self._begun: Thread | None = None
+        self._ended = Event()
+
+    def ready(self) -> bool:
+        """Whether everything is at hand; begins the work where nobody has, and does not wait for much."""
+        if self.neighbourhood.is_kept() or len(self.neighbourhood) <= AT_ONCE:
+            return True
+        with self._lock:
+            if self._begun is None and not self.problem:
+                self._begun = Thread(target=self._make, name="neighbours", daemon=True)
+                self._begun.start()
+        return False
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether a graph is there, or is made in no time; nothing is begun."""
+        made = self.neighbourhood
+        return not made.too_few and (len(made) <= AT_ONCE or made.is_kept())
+
+    @property
+    def running(self) -> bool:
+        """Whether it is being made."""
+        return self._begun is not None and self._begun.is_alive()
+
+    def cancel(self) -> None:
+        """End the work at its next step; the pool is then without neighbours until it is opened again."""
+        self._ended.set()
+
+    def wait(self) -> None:
+        """Until the work has ended."""
+        if self._begun is not None:
+            self._begun.join()
+
+    def _make(self) -> None:
+        try:
+            with watched(self._report):
+                self.neighbourhood.make()
+        except _Cancelled:
+            self.problem = "cancelled"
+        except InputError as error:
+            self.problem = str(error)
+        except Exception as error:
+            self.problem = f"{type(error).__name__}: {error}"
+            _log.exception("The graph of neighbours cannot be made")
+
+    def _report(self, fraction: float, message: str) -> None:
+        self.fraction = fraction
+        if self._ended.is_set():
+            raise _Cancelled
+
+
+class _Cancelled(Exception):
+    pass
+
+
+def view_of(pool: Pool, state: Mapping[str, Array]) -> View | None:
+    """How rows come to the model of a round's state; None where it leans on no neighbours.
+
+    Args:
+        pool: of the round, with its split.
+        state: of the round.
+    """
+    strength = Lean.of_state(state).strength
+    return None if strength == "none" else Neighbourhood(pool).seen(strength).view
+
+
+def leans_by_itself(classifier: Any, options: Mapping[str, Any]) -> str:
+    """The option `neighbours` where nothing is said: a model that chooses its geometry chooses this too."""
+    return "auto" if classifier == "large-margin" and options.get("choice") == "auto" else "none"
