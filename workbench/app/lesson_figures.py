@@ -160,6 +160,41 @@ def outvoted(made: Any, values: Values) -> Drawn:
     return Drawn(pictures, words, 100 * float(made.error[list(made.labels).index(40)]))
 
 
+def unlabelled(made: Any, values: Values) -> Drawn:
+    """Errors at each strength of leaning on neighbours, and the items as one of them sees these."""
+    from workbench.figures import parts, theme
+    from workbench.figures.ranks import series
+    from workbench.pools.neighbours import STRENGTHS
+
+    strength = str(values["strength"])
+    at = made.strengths.index(strength)
+    names = {"none": "none: own features"} | {name: name for name in made.strengths[1:]}
+    errors = series(
+        {names[name]: (made.labels, made.error[s]) for s, name in enumerate(made.strengths)},
+        x="Labels", y=f"Error on {made.n_test} items outside the graph", share=True, logarithmic=True,
+        baseline=names["none"],
+    )  # fmt: skip
+    fig = theme.figure(height=420, legend=True)
+    for trace in parts.class_marks(made.places[at], made.codes, made.classes, size=7):
+        fig.add_trace(trace)
+    fig.update_xaxes(showticklabels=False)
+    fig.update_yaxes(showticklabels=False)
+    few, many = 0, len(made.labels) - 1
+    words = " ".join(
+        f"With {made.labels[i]} labels {percent(made.error[at, i])} are wrong"
+        + (f", by their own features alone {percent(made.error[0, i])}." if at else ".")
+        for i in (few, many)
+    )
+    said = f"{len(made.codes)} items as the model sees them that leans on neighbours "
+    fig.update_layout(title_text=f"{said}{STRENGTHS[strength].said}", title_font_size=15)
+    pictures = [
+        Picture(errors, "The error at each strength of leaning on neighbours, against labels"),
+        Picture(fig, f"{said}{STRENGTHS[strength].said}"),
+    ]
+    strong = made.strengths.index("strong")
+    return Drawn(pictures, words, 100 * float(made.error[strong, few]))
+
+
 def rivals(made: Any, _values: Values) -> Drawn:
     """The objective after each sweep of two rules."""
     from workbench.figures.ranks import series

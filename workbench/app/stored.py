@@ -24,12 +24,12 @@ def _records() -> dict[str, Any]:
     """The kinds of record a result is made of, by name."""
     from workbench.figures import records
     from workbench.metrics import ConfidenceHistogram, ReliabilityTable
-    from workbench.studies import lessons, promises
+    from workbench.studies import lessons, promises, unlabelled
 
     kinds = (
         records.CalibrationReport, records.Scores, records.SweepCurve, ConfidenceHistogram, ReliabilityTable,
         lessons.Grid, lessons.Inducing, lessons.Measures, lessons.Looked, lessons.Rivals,
-        lessons.Outvoted, promises.Promises,
+        lessons.Outvoted, promises.Promises, unlabelled.Unlabelled,
     )  # fmt: skip
     return {kind.__name__: kind for kind in kinds}
 

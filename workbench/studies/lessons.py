@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from workbench.studies.calibration import (
     trade_offs,
 )
 from workbench.studies.promises import promises as promises  # lessons find what computes them here
+
+if TYPE_CHECKING:
+    from workbench.studies.unlabelled import Unlabelled
 
 SIZE = 90
 """Points along each side of a map."""
@@ -405,6 +408,13 @@ def outvoted(seed: int, report: OnProgress = _quiet) -> Outvoted:
     return Outvoted(
         np.array(OUTVOTED_AT), np.array(weights), np.array(errors), np.array(without), np.array(alone)
     )
+
+
+def unlabelled(data: str, seed: int, report: OnProgress = _quiet) -> Unlabelled:
+    """See `studies.unlabelled`: moons, digits or a rule on columns, at each strength."""
+    from workbench.studies.unlabelled import unlabelled as made
+
+    return made(data, seed, report)
 
 
 @dataclass(frozen=True, eq=False)
