@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,10 +22,14 @@ from workbench.pools.features.encoded import joined
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
-from workbench.pools.items import ImageItems, TextItems
+from workbench.pools.items import ArrayItems, ImageItems, RowNumbers, TextItems
+from workbench.pools.pool import Pool, TestSplit
+from workbench.sessions.model import Learner
 from workbench.sessions.start import diverse_rows, standardised
 
 MARKS = (50, 100, 200, 500, 1000)
+PENALTIES = {"logistic": [0.01, 0.1, 1.0, 10.0], "svm": [0.001, 0.01, 0.1, 1.0]}
+_FOLDS = 5
 SETS = ("mnist", "fashion_mnist", "cifar10_jpeg", "banking77")
 
 
@@ -80,25 +85,51 @@ def _by(encoder: str, kind: str, items: Sequence[Any]) -> Array:
     return VectorFeatureMap.of(vectors, encoder).transform(vectors)
 
 
-def rival(side: str, scale: float) -> Any:
-    """A linear model in scikit-learn's defaults, on inputs scaled as whoever takes one scales them.
-
-    Features of images and texts have rows of length 1, on which the default penalty of logistic regression
-    holds all coefficients near 0; ours scales by itself. The SVM, whose loss has a margin of 1, is better on
-    them as they are.
+def rival(side: str, scale: float, n: int) -> Any:
+    """A linear model as whoever takes one has it: inputs over one number, the penalty by cross-validation.
 
     Args:
         side: "logistic" or "svm".
         scale: standard deviation of all columns of the pool together, about their means.
+        n: labels it will have; below twice the folds the penalty is the default one.
     """
     from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, KFold
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer
     from sklearn.svm import LinearSVC
 
-    if side == "svm":
-        return LinearSVC()
-    return make_pipeline(FunctionTransformer(partial(_divided, by=scale)), LogisticRegression(max_iter=1000))
+    model = LinearSVC() if side == "svm" else LogisticRegression(max_iter=500)
+    made = make_pipeline(FunctionTransformer(partial(_divided, by=scale)), model)
+    if n < 2 * _FOLDS:
+        return made
+    folds = KFold(_FOLDS, shuffle=True, random_state=0)
+    return GridSearchCV(made, {f"{made.steps[-1][0]}__C": PENALTIES[side]}, cv=folds, scoring="accuracy")
+
+
+def smoothed(X: Array, train: Ints, strength: str) -> Array:
+    """[N, D'] features that lean on neighbours, the test items outside the graph.
+
+    Args:
+        X: [N, D].
+        train: [n] items of the graph.
+        strength: of `pools.neighbours.STRENGTHS`.
+    """
+    from workbench.pools.neighbours import Neighbourhood
+
+    return np.asarray(Neighbourhood(_pool_of(X, np.zeros(len(X), np.int64), train)).seen(strength).features)
+
+
+def _pool_of(X: Array, y: Ints, train: Ints) -> Pool:
+    """A pool of these features whose other items are for testing."""
+    test = np.setdiff1d(np.arange(len(X)), train)
+    names = tuple(f"f{d}" for d in range(X.shape[1]))
+    return replace(
+        load_pool("digits"), name="features", kind="table", features=X, truth=y,
+        classes=tuple(f"c{c:03d}" for c in range(int(y.max()) + 1)),
+        items=ArrayItems(RowNumbers(len(X)), X, names), fingerprints=np.arange(len(X), dtype=np.uint64),
+        common_scale=True, test=TestSplit(0, len(test) / len(X), np.sort(train), test, given=True),
+    )  # fmt: skip
 
 
 def _divided(X: Any, by: float) -> Any:
@@ -135,17 +166,25 @@ def curve(
         marks: numbers of labels.
         policy: "margin" or "random".
         seed: of the order of items.
-        side: "default" (what a new project has, whose geometry is chosen from the labels), "fixed" (the same
-            model in the geometry of the pool), "svm" or "logistic".
+        side: "default" (what a new project has: geometry and neighbours chosen from the labels), "alone" (the
+            same without neighbours), "fixed" (the same model in the geometry of the pool), "svm" or "logistic";
+            these two with a strength behind a colon ("svm:strong") see features that lean on neighbours.
     """
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(len(y))
     test, open_ = order[: len(y) // 3], list(order[len(y) // 3 :])
-    classes = np.unique(y)
-    geometry = None
-    ours = side in ("default", "fixed")
-    if ours:  # of the whole pool, as in a session
-        geometry = LargeMarginClassifier(classes=classes).measure(X, seed, common_scale=True)
+    y = np.unique(y, return_inverse=True)[1]
+    ours = side in ("default", "alone", "fixed")
+    side, _, strength = side.partition(":")
+    if strength:
+        X = smoothed(X, np.sort(order[len(y) // 3 :]), strength)
+    learner: Any = None
+    if ours:  # as in a project
+        options = dict(default().options) if side == "default" else {"choice": "auto", "neighbours": "none"}
+        if side == "fixed":
+            options = {"choice": "fixed"}
+        pool = _pool_of(X, y, np.sort(order[len(y) // 3 :]))
+        learner = Learner(pool, "large-margin", options, seed=seed)
     scale = 1.0 if ours else common_scale(X)
     labelled: list[int] = []
     errors = []
@@ -158,8 +197,11 @@ def curve(
     for step in steps:
         wanted = step - len(labelled)
         if policy == "margin" and model is not None:
-            scores = model.decision_function if side == "svm" else model.predict_proba
-            top = np.sort(_columns(scores(X[open_])), axis=1)[:, -2:]
+            if ours:
+                scores = model.predict_proba(np.asarray(open_))
+            else:
+                scores = (model.decision_function if side == "svm" else model.predict_proba)(X[open_])
+            top = np.sort(_columns(scores), axis=1)[:, -2:]
             chosen = np.argsort(top[:, 1] - top[:, 0], kind="stable")[:wanted].tolist()
         else:
             chosen = list(range(wanted))
@@ -167,15 +209,15 @@ def curve(
         labelled += sorted(taken)
         open_ = [row for row in open_ if row not in taken]
         if ours:
-            choice = default().options["choice"] if side == "default" else "fixed"
-            model = LargeMarginClassifier(
-                classes=classes, choice=choice, geometry=geometry, random_state=seed
-            )
+            state = None if model is None else model.state
+            items = np.asarray(labelled)
+            model = learner.fit(items, y[items], number=step, previous=state)
+            predicted = model.predict_proba(test).argmax(axis=1)
         else:
-            model = rival(side, scale)
-        model.fit(X[labelled], y[labelled])
+            model = rival(side, scale, len(labelled)).fit(X[labelled], y[labelled])
+            predicted = model.predict(X[test])
         if step in marks:
-            errors.append(float(np.mean(model.predict(X[test]) != y[test])))
+            errors.append(float(np.mean(predicted != y[test])))
     return errors
 
 
@@ -229,6 +271,10 @@ def main(flags: Sequence[str] | None = None) -> int:
     parser.add_argument("--policy", choices=("margin", "random"), default="margin")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rivals", action="store_true", help="linear models on the same features, too")
+    parser.add_argument("--alone", action="store_true", help="the default without neighbours, too")
+    parser.add_argument(
+        "--leaning", nargs="*", default=[], help="strengths of neighbours that rivals see, too"
+    )
     parser.add_argument("--fixed", action="store_true", help="the fixed geometry, too")
     parser.add_argument("--kinds", nargs="*", default=[], help="only these features (shapes, pieces, ...)")
     parser.add_argument("--encoders", nargs="*", default=[], help="names of encoders to measure beside them")
@@ -240,7 +286,9 @@ def main(flags: Sequence[str] | None = None) -> int:
             _print_start(name, arguments)
         return 0
     rivals = ("svm", "logistic") if arguments.rivals else ()
-    others = (*(("fixed",) if arguments.fixed else ()), *rivals)
+    leaning = [f"{side}:{strength}" for side in rivals for strength in arguments.leaning]
+    mine = [name for name in ("alone", "fixed") if getattr(arguments, name)]
+    others = (*mine, *rivals, *leaning)
     for name in arguments.sets:
         curves: dict[str, list[list[float]]] = {}
         for seed in range(arguments.seeds):

@@ -174,7 +174,12 @@ def unlabelled(made: Any, values: Values) -> Drawn:
         x="Labels", y=f"Error on {made.n_test} items outside the graph", share=True, logarithmic=True,
         baseline=names["none"],
     )  # fmt: skip
-    fig = theme.figure(height=420, legend=True)
+    at_labels = [int(n) for n in made.labels]
+    errors.update_xaxes(tickvals=at_labels, ticktext=list(map(str, at_labels)), minor_showgrid=False)
+    said = (
+        f"{len(made.codes)} items as the model sees them that leans on neighbours: {STRENGTHS[strength].said}"
+    )
+    fig = theme.figure(x=said, height=420, legend=True)
     for trace in parts.class_marks(made.places[at], made.codes, made.classes, size=7):
         fig.add_trace(trace)
     fig.update_xaxes(showticklabels=False)
@@ -185,11 +190,9 @@ def unlabelled(made: Any, values: Values) -> Drawn:
         + (f", by their own features alone {percent(made.error[0, i])}." if at else ".")
         for i in (few, many)
     )
-    said = f"{len(made.codes)} items as the model sees them that leans on neighbours "
-    fig.update_layout(title_text=f"{said}{STRENGTHS[strength].said}", title_font_size=15)
     pictures = [
         Picture(errors, "The error at each strength of leaning on neighbours, against labels"),
-        Picture(fig, f"{said}{STRENGTHS[strength].said}"),
+        Picture(fig, said),
     ]
     strong = made.strengths.index("strong")
     return Drawn(pictures, words, 100 * float(made.error[strong, few]))
