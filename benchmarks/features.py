@@ -166,8 +166,8 @@ def curve(
         marks: numbers of labels.
         policy: "margin" or "random".
         seed: of the order of items.
-        side: "default" (what a new project has: geometry and neighbours chosen from the labels), "alone" (the
-            same without neighbours), "fixed" (the same model in the geometry of the pool), "svm" or "logistic";
+        side: "default" (what a new project has: geometry and neighbours chosen from the labels), "alone"
+            (the same without neighbours), "fixed" (geometry of the pool), "svm", "logistic";
             these two with a strength behind a colon ("svm:strong") see features that lean on neighbours.
     """
     rng = np.random.default_rng([seed, 1])

@@ -430,7 +430,7 @@ def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, bool, Any, An
         with st.expander("Details of the model", key="map-details"):
             inducing = st.toggle(
                 "Inducing points", key="inducing", persist_state="session", help=explain("inducing point"),
-                disabled=where.place is None,
+                disabled=where.place is None or (model is not None and model.seen is not None),
             )  # fmt: skip
             joined = neighbours_toggle()
     if behind == "blend" and len(model.classes) > 10:
