@@ -1,7 +1,7 @@
 """Weights from files that PyTorch wrote before 1.6, read without it and without running anything in them.
 
-By hand, because the weights come in a package as a file of PyTorch's alone: reading it otherwise takes PyTorch,
-800 MB, and a copy in another format would be somebody else's file carried here.
+By hand, because the weights come in a package as a file of PyTorch's alone: reading it otherwise takes all of
+PyTorch, and a copy in another format would be somebody else's file carried here.
 """
 
 from __future__ import annotations
