@@ -149,7 +149,8 @@ def _of_draws_and_labels(c: Certificate, rows: list[Labelled]) -> list[str]:
                 broken.append(_says(row, f"was checked as {cut(check.answer)}"))
     if not any(row.source is not None for row in rows):
         frozen |= {item: one.label for item, one in apart.items() if item not in frozen}
-    missing = [item for item in checks if item not in {row.item for row in rows}]
+    there = {row.item for row in rows}
+    missing = [item for item in checks if item not in there]
     if missing and not c.people_sha256:
         broken.append(f"Item {cut(missing[0])} was checked and is not among the labels.")
     broken += _of_frozen(c, frozen)
