@@ -154,9 +154,7 @@ def more_of(record: Any) -> None:
     if not login.may_change(record):
         return
     name = st.text_input("Name", value=record.name, key=f"name-{record.id}", max_chars=80)
-    if st.button(
-        "Rename", key=f"rename-{record.id}", width="stretch", disabled=name.strip() in ("", record.name)
-    ):
+    if st.button("Rename", key=f"rename-{record.id}", width="stretch") and name.strip():
         store.update_project(record.id, name=name.strip())
         current.forget(record.id)
         st.rerun()

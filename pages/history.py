@@ -9,6 +9,7 @@ from zlib import crc32
 import streamlit as st
 
 from workbench.app import (
+    acts,
     auditing,
     current,
     desk,
@@ -254,12 +255,30 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
     return [items[i] for i in made.selection.rows if i < len(items)]
 
 
+DONE = "review-done"
+
+
 def do(action: Any, *given: Any) -> None:
-    """Do something to the selected items; what was done is said by the run that follows."""
+    """Do something; the run that follows says what was done, with an undo where there is one."""
+    before = me.state.undoable.get(me.annotator)
     try:
-        st.session_state["review-done"] = action(me, *given)
+        words = action(me, *given)
     except InputError as error:
         st.session_state["review-refused"] = str(error)
+        return
+    after = me.state.undoable.get(me.annotator)
+    act = None if after is None or (before is not None and before.id == after.id) else after.id
+    st.session_state[DONE] = (words, act, st.session_state[frame.VISIT])
+
+
+def take_back(act: int) -> None:
+    """Undo an act of this page, while it is the last thing that its person did anywhere."""
+    last = me.state.undoable.get(me.annotator)
+    done = me.undo(of=act)
+    words = acts.taken_back(me, done)
+    if done is None and last is not None:
+        words = f"Not taken back, as you did something else since: {acts.in_words(me, last)}."
+    st.session_state[DONE] = (words, None, st.session_state[frame.VISIT])
 
 
 def act(action: Any, *given: Any) -> None:
@@ -298,23 +317,40 @@ def actions(items: list[int], state: Any) -> None:
             act(review.set_flag, items, False)
         with st.popover("Note", icon=":material/edit_note:", disabled=none):
             text = st.text_input("Note", key="review-note", max_chars=500)
-            if st.button("Keep the note", key="review-keep-note", disabled=not text.strip()):
+            if st.button("Keep the note", key="review-keep-note", disabled=none):
                 act(review.add_note, items, text)
         aside = [item for item in items if item in state.skipped or item in state.unsure]
         if st.button("Ask again", key="review-again", icon=":material/replay:", disabled=not aside):
             act(review.ask_again, aside)
-        if st.button(
-            "Clear", key="review-clear", disabled=none, help="Take the labels away; one undo gives them back"
-        ):
-            act(review.clear, items)
         if none:
             st.caption("Select rows at their left edge to change them.")
+            return
+        people = review.whose(state, items)
+        words = f"Remove the labels of {plural(len(items), 'item')}"
+        if st.button(
+            f":red[{words if people else words.replace('labels', 'answers')}]",
+            key="review-clear",
+            icon=":material/delete:",
+            help="The items may be asked about again; Undo gives the labels back",
+        ):
+            act(review.clear, items)
+        if people:
+            st.caption(f"given by {verbatim(people, 80)}")
 
 
 def said() -> None:
-    """What the last action did."""
-    if "review-done" in st.session_state:
-        st.toast(verbatim(st.session_state.pop("review-done")), icon=":material/check:")
+    """What the last action of this visit did, and the way back."""
+    words, last, visit = st.session_state.get(DONE, ("", None, None))
+    if words and visit == st.session_state[frame.VISIT]:
+        with st.container(
+            horizontal=True, vertical_alignment="center", gap="small", width="content", key="said"
+        ):
+            st.markdown(f":material/check: {verbatim(words)}", width="content")
+            if last is not None:
+                st.button(
+                    "Undo", key="review-undo", icon=":material/undo:", type="tertiary",
+                    on_click=take_back, args=(last,),
+                )  # fmt: skip
     if "review-refused" in st.session_state:
         st.error(verbatim(st.session_state.pop("review-refused")), icon=":material/error:")
 
@@ -469,14 +505,19 @@ with st.container(
     st.title("History", width="content")
     exports.downloads(me, state)
 if "imported" in st.session_state:
-    st.toast(f"Imported {plural(st.session_state.pop('imported'), 'label')}.", icon=":material/check:")
+    n, last = st.session_state.pop("imported")
+    st.session_state[DONE] = (f"Imported {plural(n, 'label')}.", last, st.session_state[frame.VISIT])
 parts = [plural(len(state.codes), "item") + " labelled"]
 parts += [
     f"{n:,} {word}" for n, word in ((len(state.skipped), "skipped"), (len(state.unsure), "unsure")) if n
 ]
 parts += [f"{len(state.conflicts):,} on which people differ"] if state.conflicts else []
-st.markdown(" · ".join(parts))
-said()
+# on one line, so that nothing moves under the pointer when something was done
+with st.container(
+    horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-said"
+):
+    st.markdown(" · ".join(parts), width="content")
+    said()
 people = review.shared_labels(state)
 differ = bool(people or state.conflicts)
 titles = ["Review", *(["Agreement"] if differ or state.votes else []), "Labels", "Fits"]

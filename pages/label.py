@@ -244,8 +244,6 @@ def classes_closed() -> None:
 @st.dialog("Classes", width="large", on_dismiss=classes_closed)
 def classes_dialog(session: Any) -> None:
     """Everything about the classes in one table."""
-    import pandas as pd
-
     from workbench.app import classes
 
     st.caption(
@@ -257,7 +255,7 @@ def classes_dialog(session: Any) -> None:
         st.session_state["classes-shown"] = classes.table(session.state)
     shown = st.session_state["classes-shown"]
     st.data_editor(
-        pd.DataFrame(shown),
+        classes.frame(shown),
         hide_index=True,
         num_rows="dynamic",
         key="classes-editor",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import current, forms, frame, items, mapping, pointing, seeing, widgets
+from workbench.app import acts, current, forms, frame, items, mapping, pointing, seeing, widgets
 from workbench.app.downloads import figure_downloads
 from workbench.app.glossary import explain
 from workbench.app.text import one_line, plural, verbatim
@@ -132,7 +132,7 @@ def what_to_label() -> None:
 def take_back() -> None:
     event = session.undo()
     st.session_state["answered"] = False
-    st.session_state["label-done"] = "Taken back." if event is not None else "There is nothing to take back."
+    st.session_state["label-done"] = verbatim(acts.taken_back(session, event))
 
 
 def label_buttons(chosen: tuple[int, ...]) -> None:

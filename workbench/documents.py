@@ -11,7 +11,15 @@ from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -421,17 +429,38 @@ class Label(OfItem):
     key: Name = Field(alias="class")
 
 
-class Flag(OfItem):
+def _names_items(payload: OneOrMore) -> OneOrMore:
+    if (payload.item is None) == (payload.items is None):
+        raise ValueError("it names one item, or several")
+    return payload
+
+
+class OneOrMore(Payload):
+    """About one item, or about several at once."""
+
+    item: Item | None = None
+    items: list[Item] | None = None
+
+    _named = model_validator(mode="after")(_names_items)
+
+
+class Flag(OneOrMore):
     """An item needs attention, or does no longer."""
 
     on: bool = True
     reason: Long = ""
 
 
-class Note(OfItem):
+class Note(OneOrMore):
     """A remark."""
 
     text: Long
+
+
+class Resolved(OneOrMore):
+    """The end of disagreements."""
+
+    key: Name = Field(alias="class")
 
 
 class OfClass(Payload):
@@ -485,7 +514,7 @@ class Wanted(OfItems):
 
 
 class Undo(Payload):
-    """What is taken back."""
+    """What is taken back, or put back."""
 
     of: Count | None = None
 
@@ -496,6 +525,12 @@ class Question(Document):
     id: Name
     item: Item
     role: Word = ""
+    utility: Measure = None
+    round: int | None = None
+    policy: Word | None = None
+    classifier: Word | None = None
+    n_labelled: Count | None = None
+    guess: list[Annotated[list[Any], AfterValidator(_is_guess)]] | None = None
 
 
 class Asked(Payload):
@@ -592,9 +627,9 @@ PAYLOADS: Mapping[str, type[BaseModel]] = {
     "cleared": OfItems,
     "requeued": OfItems,
     "wanted": Wanted,
-    "resolved": Label,
+    "resolved": Resolved,
     "undo": Undo,
-    "redo": Payload,
+    "redo": Undo,
     "asked": Asked,
     "released": Released,
     "round": Fit,

@@ -119,7 +119,7 @@ def _posted(url: str, count: int, seed: int) -> tuple[list[str], dict[str, int]]
         op, shape = f"op-{number}", _shape(rng, session, number)
         before = [_plain(f"{op}-{end}", session.id, 10) for end in "ab"]
         body = f'{{"ops": [{before[0]}, {shape}, {before[1]}], "want": 0, "have": []}}'
-        last = session.state.last_event
+        last, known = session.state.last_event, session.state.operations
         answer = client.post(f"/api/desk/{session.id}/sync", content=body.encode(), headers=headers)
         shown = shape if len(shape) < 200 else f"{shape[:150]} ... {shape[-40:]}"
         if answer.status_code != 200:
@@ -132,7 +132,10 @@ def _posted(url: str, count: int, seed: int) -> tuple[list[str], dict[str, int]]
         own = [event for event in new if event.payload.get("text") != "beside"]
         if ack["status"] == "saved":
             said["stored"] += 1
-            wrong = _wrong(json.loads(shape), own, session)
+            sent = json.loads(shape)
+            # one of an id that was stored before is acknowledged, and not stored again
+            repeated = sent["op"] in known and not own
+            wrong = "" if repeated else _wrong(sent, own, session)
         else:
             said["come too late" if ack["status"] == "conflict" else "refused by a sentence"] += 1
             wrong = "" if ack["why"] and not own else f"{ack['status']}, and {len(own)} events were stored"

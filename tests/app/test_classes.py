@@ -30,6 +30,12 @@ def test_a_table_of_classes_is_done_row_by_row(home: Path) -> None:
     assert session.classes[:3] == ("setosa", "blue flag", "virginica"), "codes stay"
 
 
+def test_a_table_without_classes_has_columns_to_name_them_in() -> None:
+    assert list(classes.frame([]).columns) == ["Class", "Key", "Colour", "Guidance"]
+    row = {"Place": 1, "Class": "a", "Key": "", "Colour": "", "Guidance": "", "Items": 0}
+    assert classes.frame([row]).to_dict("records") == [row]
+
+
 def test_changes_are_counted_by_cells_and_rows() -> None:
     delta = {
         "edited_rows": {0: {"Class": "a", "Key": "q"}, 2: {"Key": "w"}},

@@ -218,7 +218,7 @@ def test_the_gallery_has_what_the_table_has_and_labels_can_be_cleared(project: S
     assert len(cards) == 32 and cards[0]["item"] == wrong_one(project) and cards[0]["verdict"] == "wrong"
     assert {card["kind"] for card in cards} == {"label", "skip", "unsure"}
     assert {card["who"] for card in cards} == {"ann", "bob"}
-    assert review.clear(project, [cards[0]["item"]]).startswith("1 item cleared")
+    assert review.clear(project, [cards[0]["item"]]).startswith("The labels of 1 item removed")
     assert cards[0]["item"] not in project.state.labels
     project.undo()
     assert cards[0]["item"] in project.state.labels
@@ -276,10 +276,27 @@ def test_a_selected_row_is_relabelled_in_the_name_of_whoever_sits_there(
     assert button.label == "Relabel 1 item" and button.disabled
     test.selectbox(key="review-new").set_value("setosa").run()
     test.button(key="review-relabel").click().run()
-    assert not test.exception and test.toast[0].value == "1 item labelled setosa\\."
+    assert not test.exception
+    assert any("1 item labelled setosa" in line.value for line in test.markdown)
     assert project.state.labels[item] == "setosa"
     standing = project.state.standing[item]
     assert (standing.annotator, standing.role) == ("carol", "review")
+    test.button(key="review-undo").click().run()
+    assert any("Taken back" in line.value and "setosa" in line.value for line in test.markdown)
+    assert project.state.labels[item] != "setosa"
+
+    # what takes labels away says whose, and gives them back
+    remove = test.button(key="review-clear")
+    assert remove.label == ":red[Remove the labels of 1 item]"
+    assert any("given by ann" in line.value for line in test.caption)
+    remove.click().run()
+    cleared = next(line for line in project.events[::-1] if line.kind == "cleared")
+    assert not test.exception and set(cleared.payload["items"]) - set(project.state.labels)
+    # somebody's later act is not taken back by the button of an earlier one
+    project.as_annotator("carol").flag(0)
+    test.button(key="review-undo").click().run()
+    assert any("something else since" in line.value for line in test.markdown)
+    assert 0 in project.state.flagged
 
 
 def test_too_few_labels_to_compare_are_said_and_the_decisions_stand_below(home: Path) -> None:

@@ -114,7 +114,7 @@ def write(page: Any, text: str, go: str) -> None:
     box.wait_for(state="detached")
 
 
-def test_a_project_without_classes_says_where_they_are_named(page: Any, server: Server) -> None:
+def test_a_class_is_typed_where_there_is_none_and_by_a_key_later(page: Any, server: Server) -> None:
     with store_of(server) as store:
         path = server.home / "letters.txt"
         path.write_text("".join(f"letter {i} of many\n" for i in range(20)), encoding="utf-8")
@@ -122,8 +122,60 @@ def test_a_project_without_classes_says_where_they_are_named(page: Any, server: 
     visit(page, f"{server.url}/label?project={id_}")
     at_the_desk(page)
     page.locator(".desk .answers", has_text="no classes yet").wait_for()
+    field = f"{DESK}.activeElement?.matches('.naming input')"
+    page.wait_for_function(field)
+    # over all of the desk's width, not in a fifth of it
+    widths = "['.naming .line', '.answers'].map((one) => " + DESK + ".querySelector(one).offsetWidth)"
+    line, answers = page.evaluate(widths)
+    assert line > 0.6 * min(answers, 650)
+    for n, name in enumerate(("alpha", "alpha", "beta 2")):
+        before = item_of(page)
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+        page.wait_for_function(f"before => {DESK}.querySelector('.title').innerText !== before", arg=before)
+        saved(page)
+        assert n == 2 or page.evaluate(field)
+    page.wait_for_function(f"() => {DESK}.querySelectorAll('.answer').length === 2")
+    press_and_wait(page, "2")
+    # a key opens the field later; those there are are offered, and what is called so is taken
+    page.keyboard.press("+")
+    page.keyboard.type("al")
+    page.locator(".overlay .naming .answer", has_text="alpha").wait_for()
+    page.keyboard.press("ArrowDown")
+    press_and_wait(page, "Enter")
+    page.keyboard.press("+")
+    page.keyboard.type("gamma")
+    press_and_wait(page, "Enter")
+    page.locator(".desk .answer[data-class=gamma]").wait_for()
+    state = events(server, id_)[1]
+    assert state.classes == ("alpha", "beta 2", "gamma")
+    assert sorted(state.labels.values()) == ["alpha", "alpha", "alpha", "beta 2", "beta 2", "gamma"]
+    page.keyboard.press("z")  # the label and the class it brought
+    page.locator(".desk .answer[data-class=gamma]").wait_for(state="detached")
+    saved(page)
+    assert events(server, id_)[1].classes == ("alpha", "beta 2")
+
+
+def test_classes_are_named_in_their_table_where_there_is_none(page: Any, server: Server) -> None:
+    with store_of(server) as store:
+        path = server.home / "words.txt"
+        path.write_text("".join(f"word {i} of many\n" for i in range(20)), encoding="utf-8")
+        id_ = Session.create(str(path), annotator="root", store=store).id
+    visit(page, f"{server.url}/label?project={id_}")
+    at_the_desk(page)
     page.click(".st-key-classes button")
-    page.wait_for_selector("[role=dialog]")
+    # the empty row below the names of the columns: a press begins a class
+    page.locator("[role=dialog] canvas[data-testid=data-grid-canvas]").first.wait_for()
+    settled(page)
+    page.locator("[role=dialog] .dvn-scroller").first.click(position={"x": 90, "y": 52})
+    box = page.locator("#portal textarea, #portal input").first
+    box.wait_for()
+    box.fill("good")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[role=dialog] >> text=1 change not saved yet")
+    page.click(".st-key-classes-save button")
+    page.locator(".desk .answers", has_text="One class so far: good").wait_for()
+    assert events(server, id_)[1].classes == ("good",)
 
 
 @pytest.mark.slow

@@ -269,7 +269,10 @@ GALLERY = """([commands, classes]) => {
         const { ops } = JSON.parse(how.body);
         window.sent.push(...ops.map(one => [one.kind, one.items || one.item || null]));
         const acks = ops.map(one => ({ op: one.op, status: 'saved', why: '' }));
-        return new Response(JSON.stringify({ acks }));
+        for (const one of ops) window.last = one.kind === 'undo' ? null : one.op;
+        const numbers = { undoable: Boolean(window.last), last: window.last || null };
+        window.replies = (window.replies || 0) + 1;
+        return new Response(JSON.stringify({ acks, numbers }));
     };
     const face = { kind: 'text', text: 'a text' };
     const given = { kind: 'label', class: classes[0].name };
@@ -287,7 +290,10 @@ def test_keys_of_ones_own_and_of_classes_come_before_the_gallerys(page: Any, ser
     page.goto(f"{server.url}/_stcore/health")  # an empty page of the same origin
     page.evaluate(script("keyboard.js", "parts.js", "review.js"))
     page.evaluate(GALLERY, [found.commands, classes])
+    page.locator("[data-command=undo][disabled]").wait_for()
+    page.wait_for_function("window.replies >= 1")
     page.keyboard.press("Backspace")  # nothing was done yet, so nothing is taken back: it clears nothing
+    page.locator(".message", has_text="Nothing to undo.").wait_for()
     page.keyboard.press("x")  # the class's key: the first is an ox, and the next one stands
     page.wait_for_function("window.sent.length === 1")
     page.keyboard.press("Shift+X")  # chosen, not labelled

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, settled, visit
-from tests.browser.homes import store_of
+from tests.browser.homes import answered, store_of
 from tests.browser.test_grid_and_classes import cell
 from tests.browser.test_labelling import (
     DESK,
@@ -192,3 +192,51 @@ def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, ow
         assert [state.labels[int(item)] for item in (first, second)] == ["virginica", "setosa"]
     for page in (ann, bob):
         page.context.close()
+
+
+def test_undo_takes_back_what_was_done_on_another_page(page: Any, server: Server) -> None:
+    id_ = answered(server, "iris", 12, fit=False)
+    visit(page, f"{server.url}/label?project={id_}")
+    at_the_desk(page)
+    mine = item_of(page)
+    press_and_wait(page, "1")
+    with store_of(server) as store:
+        before = dict(Session.open(id_, store=store).state.labels)
+    page.get_by_role("link", name="History").click()
+    table = page.locator(".st-key-review-actions")
+    table.wait_for()
+    settled(page)
+    page.locator("[class*=st-key-review-table] .dvn-scroller").first.click(position={"x": 12, "y": 52})
+    remove = page.get_by_role("button", name="Remove the labels of 1 item")
+    remove.wait_for()
+    page.get_by_text("given by root").wait_for()
+    remove.click()
+    page.locator(".st-key-said", has_text="The labels of 1 item removed").wait_for()
+    with store_of(server) as store:
+        (gone,) = before.keys() - Session.open(id_, store=store).state.labels.keys()
+
+    # the desk's own last answer is not the last act: Z gives back what History took, and says so
+    page.get_by_role("link", name="Label").click()
+    at_the_desk(page)
+    page.keyboard.press("z")
+    page.locator(".desk .message", has_text=f"Taken back: labels of {gone} removed.").wait_for()
+    page.wait_for_function(SAVED)
+    assert not page.locator(".desk .message.bad").is_visible()
+    with store_of(server) as store:
+        assert dict(Session.open(id_, store=store).state.labels) == before
+    page.keyboard.press("z")
+    page.wait_for_function(f"id => {DESK}.querySelector('.title').innerText === id", arg=mine)
+    page.locator(".desk .badge", has_text="taken back").wait_for()
+
+    # and on History the button beside what was done
+    page.wait_for_function(SAVED)
+    page.get_by_role("link", name="History").click()
+    table.wait_for()
+    settled(page)
+    page.locator("[class*=st-key-review-table] .dvn-scroller").first.click(position={"x": 12, "y": 52})
+    page.locator(".st-key-review-flag button:not([disabled])").click()
+    page.locator(".st-key-said", has_text="1 item flagged").wait_for()
+    page.locator(".st-key-review-undo button").click()
+    page.locator(".st-key-said", has_text="flagged").filter(has_text="Taken back").wait_for()
+    with store_of(server) as store:
+        assert not Session.open(id_, store=store).state.flagged

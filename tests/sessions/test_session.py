@@ -39,6 +39,30 @@ def test_the_default_looks_for_a_declared_class_that_nobody_has_seen(start: Star
     assert {p["policy"] for p in told} <= {"entropy"}
 
 
+def test_what_is_recorded_is_what_chose_also_where_a_fit_comes_before_the_answer(start: Start) -> None:
+    session = start(uniform_share=0.0, early_share=0.0, evaluation_share=0.0)
+    truth = np.asarray(session.pool.truth)
+    of = [session.pool.trainable[truth[session.pool.trainable] == code] for code in range(3)]
+    for code in (0, 0, 1, 1):  # nobody has seen the third
+        item = next(i for i in of[code].tolist() if i not in session.state.labels)
+        session.label_item(item, session.classes[code])
+    session.refit()
+    (ask,) = session.ask()
+    assert (ask.role, ask.policy, ask.n_labelled) == ("policy", "variance", 4)
+    for item in of[2][:2].tolist():
+        if item != ask.item:
+            session.label_item(item, session.classes[2])
+    session.change_model(classifier="logistic-regression", policy="entropy")
+    session.refit()
+    assert session.tell(ask.id, session.classes[int(truth[ask.item])])
+    said = session.events[-1].payload
+    assert (said["policy"], said["classifier"], said["n_labelled"]) == ("variance", FAKE, 4)
+    assert said["utility"] == pytest.approx(ask.utility) and said["round"] == 0
+    # reopened, or asked for again, it is still that question's
+    (later,) = [a for a in session.ask(3) if a.policy == "entropy"][:1]
+    assert later.classifier == "logistic-regression" and later.n_labelled > 4
+
+
 def test_the_loop_with_an_oracle_learns(start: Start) -> None:
     session = start()
     oracle = ArrayOracle(session.pool)

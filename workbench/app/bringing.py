@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import auditing, current, forms, frame, login, opening, uploads
+from workbench.app import auditing, current, forms, frame, login, opening, uploads, widgets
 from workbench.app.seeing import cached
 from workbench.app.stamps import stamp
 from workbench.app.text import for_people, plural, verbatim
@@ -79,10 +79,13 @@ def drop_zone() -> None:
         return  # the machine's files are not for everybody who may log in
     with st.popover("A folder on this machine", icon=":material/folder_open:", type="tertiary", key="folder"):
         path = st.text_input("Path", key="folder-path", placeholder="/home/me/photos", max_chars=4_000)
-        if st.button("Open", key="open-folder", disabled=not path.strip()):
-            found = place_of(path.strip())
+        # never disabled: the press that follows the typing would meet the button before it knows of the text
+        if st.button("Open", key="open-folder"):
+            found = place_of(path.strip()) if path.strip() else None
             if found is not None:
                 bring(found)
+            elif not path.strip():
+                st.error("Type the path of a folder or a file.", icon=":material/error:")
             else:
                 st.error(f"There is nothing at {verbatim(path, 200)}.", icon=":material/error:")
 
@@ -189,6 +192,7 @@ def table(path: str, file: File) -> None:
     else:
         guesses = []
     problems(report, options)
+    widgets.held(own_encoder=widgets.CHECKBOX, own_vectors=widgets.CHECKBOX)
     pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
     if any(problem.code in ("folder", "files") for problem in report.problems) or options.get("folder"):
         folder_of_pictures(options)
@@ -273,13 +277,15 @@ def editor(report: TableReport, path: str) -> dict[str, Any]:
     numbers = {
         name: st.column_config.NumberColumn(disabled=True, width="small") for name in ("Empty", "Different")
     }
+    few = len(given) <= MOST_ROWS
+    widgets.held(columns=widgets.table_height(len(given)) if few else "460px")
     with st.container(key="columns"):
         edited = st.data_editor(
             pd.DataFrame(given),
             hide_index=True,
             num_rows="fixed",
             key=key,
-            height="content" if len(given) <= MOST_ROWS else 460,
+            height="content" if few else 460,
             column_config={
                 **fixed,
                 **numbers,
@@ -575,6 +581,7 @@ def start(
             help="May stay empty: classes can be named while labelling, and more can be added then."
             + (" Left empty, they are those that the guess names." if guesses else ""),
         )
+    widgets.held(names_guess=widgets.CHECKBOX)
     of_vectors = kind != "text" and pool is not None and knows_classes(pool)
     likeness = (
         "an item is to each class's vector" if of_vectors else "a text is to each name and its guidance"

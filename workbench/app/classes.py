@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from workbench.sessions import ProjectState, Session
 
 PLACE, NAME, KEY, COLOUR, GUIDANCE, ITEMS = "Place", "Class", "Key", "Colour", "Guidance", "Items"
+KINDS = {PLACE: "int64", NAME: "object", KEY: "object", COLOUR: "object", GUIDANCE: "object", ITEMS: "int64"}
+"""The columns of the table and what they hold."""
 _ABOUT = {KEY: "shortcut", COLOUR: "colour", GUIDANCE: "guidance"}
 
 
@@ -28,6 +30,14 @@ def table(state: ProjectState) -> list[dict[str, Any]]:
         }
         for place, row in enumerate(code_book(state), start=1)
     ]
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """The rows as a data frame; with none of them the columns in which a class is named."""
+    import pandas as pd
+
+    kinds = KINDS if rows else {name: kind for name, kind in KINDS.items() if name not in (PLACE, ITEMS)}
+    return pd.DataFrame(list(rows), columns=list(kinds)).astype(kinds)
 
 
 def n_changes(delta: Mapping[str, Any]) -> int:

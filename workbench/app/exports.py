@@ -141,20 +141,22 @@ def _importer(session: Any) -> None:
             if st.button("Import the history", key="import", type="primary"):
                 before = dict(session.state.labels)
                 session.take_history(read_history(file.getvalue(), session.pool, kind))
-                _imported(len(session.state.labels.items() - before.items()))
+                # of many people's acts: no one undo takes it back
+                _imported(len(session.state.labels.items() - before.items()), None)
             return
         plan = plan_import(file.getvalue(), session, kind)
         chosen = _choices(plan, session.classes, session.pool.items.ids)
         if st.button("Import", key="import", type="primary", disabled=chosen is None) and chosen is not None:
             event = session.import_labels(plan.labels(**chosen), file.name)
-            _imported(0 if event is None else len(event.payload["labels"]))
+            n = 0 if event is None else len(event.payload["labels"])
+            _imported(n, None if event is None else event.id)
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
 
 
-def _imported(n: int) -> None:
-    """Say it on the page that comes."""
-    st.session_state["imported"] = n
+def _imported(n: int, act: int | None) -> None:
+    """Say it on the page that comes, with the event that an undo there takes back."""
+    st.session_state["imported"] = n, act
     st.rerun()
 
 

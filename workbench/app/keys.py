@@ -19,6 +19,7 @@ COMMANDS = {
     "zoom": " ",
     "find": "/",
     "like": "m",
+    "name": "+",
     "help": "?",
 }
 # what the gallery does beside: they make room for the classes and for a person's own keys

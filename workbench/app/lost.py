@@ -73,10 +73,10 @@ def panel(project: str) -> None:
                 max_chars=4_000,
             )
         with st.container(horizontal=True, gap="small"):
-            if local and st.button(
-                "Use this file", key=f"relocate-{project}", type="primary", disabled=not place.strip()
-            ):
+            if local and st.button("Use this file", key=f"relocate-{project}", type="primary"):
                 try:
+                    if not place.strip():
+                        raise InputError("Type where its file or folder lies.")
                     Session.relocate(project, place.strip(), store=store)
                 except InputError as error:
                     st.error(verbatim(error), icon=":material/error:")

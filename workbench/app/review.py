@@ -340,6 +340,7 @@ def gallery(
                 "kind": kinds.get(row.status, ""),
                 "class": row.label,
                 "who": row.who,
+                "people": list(row.people),
                 "flag": row.flag is not None,
                 "note": row.note,
                 "says": "" if said is None else said.label,
@@ -401,7 +402,13 @@ def clear(session: Session, items: Sequence[int]) -> str:
         InputError: nothing was.
     """
     n = len(session.clear(items).payload["items"])
-    return f"{plural(n, 'item')} cleared: they may be asked about again."
+    return f"The labels of {plural(n, 'item')} removed: they may be asked about again."
+
+
+def whose(state: ProjectState, items: Iterable[int]) -> str:
+    """Whose labels of items there are, in words; "" where there is none."""
+    people = list(dict.fromkeys(person for item in items for person in state.votes.get(item, {})))
+    return f"{', '.join(people[:-1])} and {people[-1]}" if len(people) > 1 else "".join(people)
 
 
 def look_again(session: Session, n: int) -> str:
@@ -418,8 +425,8 @@ def set_flag(session: Session, items: Sequence[int], on: bool) -> str:
     """Flag items, or clear their flags; those that are so already are left."""
     flagged = session.state.flagged
     changing = [item for item in items if (item in flagged) != on]
-    for item in changing:
-        session.flag(item, on)
+    if changing:
+        session.flag(changing, on)
     return f"{plural(len(changing), 'item')} flagged." if on else f"{plural(len(changing), 'flag')} cleared."
 
 
@@ -431,8 +438,7 @@ def add_note(session: Session, items: Sequence[int], text: str) -> str:
     """
     if not text.strip():
         raise InputError("A note needs some words.")
-    for item in items:
-        session.note(item, text.strip())
+    session.note(items, text.strip())
     return f"Noted on {plural(len(items), 'item')}."
 
 
@@ -446,8 +452,7 @@ def ask_again(session: Session, items: Sequence[int]) -> str:
 
 def resolve(session: Session, items: Sequence[int], name: str) -> str:
     """End the disagreement about some items."""
-    for item in items:
-        session.resolve(item, name)
+    session.resolve(items, name)
     return f"{plural(len(items), 'disagreement')} decided: {name}."
 
 

@@ -12,6 +12,12 @@ from workbench.app.jobs import Job, manager
 from workbench.app.text import verbatim
 
 POLL_SECONDS = 0.4
+CHECKBOX = "1.5rem"
+
+
+def table_height(rows: int) -> str:
+    """The height of a table that shows all of its rows, as CSS."""
+    return f"calc({rows + 1} * 2.2rem + 3px)"
 
 
 def job_panel(job: Job, key: str, *, height: int = 96, again: bool = False) -> None:
@@ -80,6 +86,19 @@ def figure(fig: Any, key: str, alt: str, **more: Any) -> Any:
 def style(css: str) -> None:
     """A few rules no option covers; selectors start with one of our own keys."""
     st.html(f"<style>{css}</style>")
+
+
+def held(**heights: str) -> None:
+    """Keep the place of parts whose script the browser has yet to fetch, so that no button below them moves.
+
+    A press that was aimed at a button before it moved is lost; the first visit of a browser is when they do.
+
+    Args:
+        heights: key of an element or a container -> its height once it stands, as CSS.
+    """
+    for key, height in heights.items():
+        waiting = f".st-key-{key.replace('_', '-')}:has([data-testid=stSkeleton])"
+        style(f"{waiting} {{ min-height: {height}; max-height: {height}; overflow: hidden; }}")
 
 
 def split(spec: Sequence[float], key: str, *, below: int = 1150) -> Sequence[Any]:

@@ -52,7 +52,7 @@ def history_rows(
             continue
         number_of[event.id] = len(number_of) + 1
         payload = dict(event.payload)
-        if event.kind == "undo" and "of" in payload:
+        if event.kind in ("undo", "redo") and "of" in payload:
             payload["of"] = number_of.get(int(payload["of"]), 0)
         payload.pop("check", None)  # elsewhere nothing was frozen: it is a label like any other
         row: dict[str, Any] = dict.fromkeys(COLUMNS, "")

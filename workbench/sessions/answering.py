@@ -12,10 +12,9 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.sessions.asking import Ask, Questions, leased_until
 from workbench.sessions.fitting import Fits
-from workbench.sessions.model import asking_policy
 from workbench.sessions.operations import MAX_ID, Acknowledgement, Operation
 from workbench.sessions.project import OpenProject, Transaction
-from workbench.sessions.taxonomy import key_of
+from workbench.sessions.taxonomy import key_of, new_key, new_name
 from workbench.store import AskRecord, Event, ProjectState
 
 CLOSING = ("label", "skip", "unsure")
@@ -121,6 +120,7 @@ class Answers:
         operation: str | None,
         *,
         late: bool = False,
+        new: bool = False,
     ) -> None:
         """Record an answer to a question, or a remark about its item.
 
@@ -131,6 +131,7 @@ class Answers:
             operation: id of the caller's, for the record.
             late: take an answer of the person who was asked also where others were asked, or answered,
                 meanwhile: it is one more vote.
+            new: a label may bring a class that there is not yet.
 
         Raises:
             Conflict: it is answered, or somebody else is being asked.
@@ -150,8 +151,18 @@ class Answers:
                     raise InputError("A check cannot be skipped, or the draw would not be fair: say unsure.")
                 payload["check"] = int(ask.details["check"])
         if event.kind == "label":
-            payload["class"] = key_of(state, str(event.payload["class"]))
+            payload["class"] = self._key(transaction, str(event.payload["class"]), new)
         self.add(transaction, replace(event, payload=payload))
+
+    def _key(self, transaction: Transaction, name: str, new: bool) -> str:
+        """The key of a class; a new one comes with the label that names it, and goes with its undo."""
+        state = transaction.state
+        if not new or name in state.classes:
+            return key_of(state, name)
+        name, key = new_name(state, name), new_key(state, name)
+        if key in state.removed or key != name:
+            self.add(transaction, Event.class_added(key, name))
+        return key
 
     def confirm(self, transaction: Transaction, given: Operation) -> Acknowledgement:
         """Record the items of a grid as one event; see `Session.confirm`."""
@@ -186,7 +197,9 @@ class Answers:
         try:
             state = transaction.state
             if checked_id(given.id) in state.operations:
-                return Acknowledgement(given.id, "saved")
+                done = transaction.event(state.operations[given.id])
+                of = done.payload.get("of") if done.kind in ("undo", "redo") else None
+                return Acknowledgement(given.id, "saved", about=None if of is None else transaction.event(of))
             more = {**given.more, "operation": given.id}
             if (
                 given.ask
@@ -197,7 +210,8 @@ class Answers:
                     f"The question is about item {about}, and the answer about item {given.item}."
                 )
             if given.kind == "label":
-                self.tell(transaction, given.ask, Event.label(given.label, **given.more), given.id, late=True)
+                event = Event.label(given.label, **given.more)
+                self.tell(transaction, given.ask, event, given.id, late=True, new=given.new)
             elif given.kind in ("skip", "unsure"):
                 self.tell(transaction, given.ask, Event(given.kind, dict(given.more)), given.id, late=True)
             elif given.kind == "confirm":
@@ -209,7 +223,7 @@ class Answers:
                 )
                 self.add(transaction, Event(given.kind, {"item": item, **said, **more}))
             elif given.kind == "correct":
-                self.correct(transaction, given.item, given.label, more)
+                self.correct(transaction, given.item, given.label, more, new=given.new)
             elif given.kind == "relabel":
                 self.relabel(transaction, given.items, given.label, more)
             elif given.kind == "clear":
@@ -217,7 +231,7 @@ class Answers:
             elif given.kind == "want":
                 self.want(transaction, given.items, given.text, more=more)
             elif given.kind in ("undo", "redo"):
-                self._step(transaction, given)
+                return Acknowledgement(given.id, "saved", about=self._step(transaction, given))
             else:
                 raise InputError(f"There is no operation of kind {given.kind!r}.")
         except Conflict as conflict:
@@ -226,19 +240,26 @@ class Answers:
             return Acknowledgement(given.id, "refused", str(error))
         return Acknowledgement(given.id, "saved")
 
-    def _step(self, transaction: Transaction, given: Operation) -> None:
+    def _step(self, transaction: Transaction, given: Operation) -> Event:
         state = transaction.state
         stack = state.undoable if given.kind == "undo" else state.redoable
         last = stack.get(self.annotator)
         if last is None:
             raise Conflict(f"There is nothing to {given.kind}.")
         if given.takes and state.operations.get(given.takes) != last.id:
-            raise Conflict("What it takes back is not the last thing you did any more.")
-        payload = {**given.more, "operation": given.id} | ({"of": last.id} if given.kind == "undo" else {})
+            raise Conflict(f"You did something else since: {given.kind} once more is about that.")
+        payload = {**given.more, "operation": given.id, "of": last.id}
         self.add(transaction, Event(given.kind, payload))
+        return last
 
     def correct(
-        self, transaction: Transaction, item: int, label: str, more: Mapping[str, Any] | None = None
+        self,
+        transaction: Transaction,
+        item: int,
+        label: str,
+        more: Mapping[str, Any] | None = None,
+        *,
+        new: bool = False,
     ) -> Event:
         """Answer an item again that this annotator answered before; it stays in the role it came up in.
 
@@ -247,6 +268,7 @@ class Answers:
             item: index into the pool.
             label: name of the class; "" for unsure.
             more: further provenance.
+            new: the class may be one that there is not yet.
 
         Raises:
             InputError: they have no answer of the item, or there is no such class.
@@ -263,7 +285,7 @@ class Answers:
             about["check"] = check.started
         if not label:
             return self.add(transaction, Event.unsure(item, **about))
-        return self.add(transaction, Event.label(key_of(state, label), item, **about))
+        return self.add(transaction, Event.label(self._key(transaction, label, new), item, **about))
 
     def relabel(
         self,
@@ -357,20 +379,14 @@ class Answers:
         return int(item)
 
     def _provenance(self, state: ProjectState, ask: AskRecord) -> dict[str, Any]:
-        published = self._fits.present
         details = {"role": ask.role, "round": ask.details.get("round", -1)}
         if ask.details.get("utility") is not None:
             details["utility"] = ask.details["utility"]
         if ask.role in ("chosen", "second"):
             details["policy"] = "chosen by person"
-        if ask.role == "policy":
-            settings = self._project.settings(state)
-            details["policy"] = settings["policy"]
-            if published is not None:
-                details["policy"] = asking_policy(published.model, settings["policy"], settings).policy
-            details["classifier"] = settings["classifier"]
-        details["n_labelled"] = 0 if published is None else published.model.n_labelled
-        return details
+        # the fit that chose it, not the one that is there when the answer comes
+        details |= {name: ask.details[name] for name in ("policy", "classifier") if ask.details.get(name)}
+        return details | {"n_labelled": ask.details.get("n_labelled", 0)}
 
 
 def checked_id(operation: str) -> str:

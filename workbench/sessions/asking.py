@@ -12,6 +12,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.pools.pool import Pool
 from workbench.sessions.drawing import without
+from workbench.sessions.model import asking_policy
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
 from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
@@ -43,6 +44,9 @@ class Ask:
         round: number of the fit that chose it, -1 for none.
         guess: (key of a class, its probability) of the likeliest classes then, best first.
         check: event that froze the label which is checked; 0 for none.
+        policy: whose utility it is; while a class is looked for that nobody has seen, not the project's.
+        classifier: whose fit chose it.
+        n_labelled: labels which that fit, or the one published then, had learnt from.
     """
 
     id: str
@@ -53,6 +57,9 @@ class Ask:
     round: int
     guess: tuple[tuple[str, float], ...] = ()
     check: int = 0
+    policy: str = ""
+    classifier: str = ""
+    n_labelled: int = 0
 
     @classmethod
     def of(cls, record: AskRecord) -> Ask:
@@ -68,6 +75,9 @@ class Ask:
             int(record.details.get("round", -1)),
             tuple((str(key), float(p)) for key, p in guess),
             int(record.details.get("check", 0)),
+            str(record.details.get("policy") or ""),
+            str(record.details.get("classifier") or ""),
+            int(record.details.get("n_labelled") or 0),
         )
 
     def document(self) -> dict[str, Any]:
@@ -78,10 +88,12 @@ class Ask:
             "role": self.role,
             "utility": self.utility,
             "round": self.round,
+            "n_labelled": self.n_labelled,
         }
         if self.check:
             document["check"] = self.check
-        return document | ({"guess": [list(pair) for pair in self.guess]} if self.guess else {})
+        chosen = {"policy": self.policy, "classifier": self.classifier} if self.policy else {}
+        return document | chosen | ({"guess": [list(pair) for pair in self.guess]} if self.guess else {})
 
 
 class Questions:
@@ -95,6 +107,7 @@ class Questions:
 
     def __init__(self, pool: Pool, settings: Mapping[str, Any]) -> None:
         self.pool = pool
+        self.settings = settings
         self.seed = int(settings["seed"])
         self.evaluation_share = float(settings["evaluation_share"])
         self.early_share = max(float(settings.get("early_share", 0.0)), self.evaluation_share)
@@ -244,9 +257,18 @@ class Questions:
                     item = int(generator(self.seed, asked, QUERY).choice(np.flatnonzero(free)))
                 utility = float(published.utilities[item])
                 add(item, "policy", None if np.isnan(utility) else utility, published.model.number)
-        return (
-            chosen if published is None else [replace(a, guess=guess_of(published, a.item)) for a in chosen]
-        )
+        return chosen if published is None else [self._as_asked(ask, published) for ask in chosen]
+
+    def _as_asked(self, ask: Ask, published: Published) -> Ask:
+        """A question with what chose it, which is recorded whatever is fitted until the answer comes."""
+        more: dict[str, Any] = {
+            "guess": guess_of(published, ask.item),
+            "n_labelled": published.model.n_labelled,
+        }
+        if ask.role == "policy":
+            by = asking_policy(published.model, published.chosen["policy"], self.settings).policy
+            more |= {"policy": str(by), "classifier": str(published.chosen["classifier"])}
+        return replace(ask, **more)
 
     def grid(
         self, state: ProjectState, k: int, taken: set[int], published: Published, code: int
@@ -258,7 +280,7 @@ class Questions:
         mine = p.argmax(axis=1) == code
         order = np.argsort(-p[mine, code], kind="stable")[:k]
         found = [_new(int(i), "grid", None, published.model.number) for i in free[mine][order]]
-        return [replace(ask, guess=guess_of(published, ask.item)) for ask in found]
+        return [self._as_asked(ask, published) for ask in found]
 
     def _left_to_measure(self, state: ProjectState, taken: set[int]) -> list[int]:
         """Items drawn for measuring that somebody was asked about and went away from."""

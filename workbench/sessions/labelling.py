@@ -404,14 +404,19 @@ class Labelling(Opened):
                 self._add(transaction, Event.redo())
             return last
 
-    def flag(self, item: int, on: bool = True, reason: str = "") -> Event:
-        """Mark an item for attention, or (`on=False`) take the mark away."""
-        return self._record(Event.flag(self._answers.checked(item), on, reason))
+    def flag(self, item: int | Sequence[int], on: bool = True, reason: str = "") -> Event:
+        """Mark an item for attention, or (`on=False`) take the mark away; of several, as one event."""
+        return self._record(Event.flag(self._one_or_more(item), on, reason))
 
-    def note(self, item: int, text: str) -> Event:
-        """Keep a remark about an item."""
-        return self._record(Event.note(self._answers.checked(item), text))
+    def note(self, item: int | Sequence[int], text: str) -> Event:
+        """Keep a remark about an item, or one about each of several."""
+        return self._record(Event.note(self._one_or_more(item), text))
 
-    def resolve(self, item: int, name: str) -> Event:
-        """End a disagreement about an item."""
-        return self._record(Event.resolved(self._answers.checked(item), key_of(self.state, name)))
+    def resolve(self, item: int | Sequence[int], name: str) -> Event:
+        """End a disagreement about an item, or about each of several at once."""
+        return self._record(Event.resolved(self._one_or_more(item), key_of(self.state, name)))
+
+    def _one_or_more(self, item: int | Sequence[int]) -> int | list[int]:
+        if isinstance(item, Sequence):
+            return [self._answers.checked(one) for one in dict.fromkeys(item)]
+        return self._answers.checked(int(item))

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from workbench.store import Event
+
 Status = Literal["saved", "conflict", "refused"]
 MAX_ID = 64
 
@@ -26,12 +28,13 @@ class Operation:
         item: index into the pool, for "flag", "note" and "correct"; with a question, the item it must be of.
         items: indices, for "relabel", "clear" and "want".
         label: name of the class, for "label", "confirm", "correct" and "relabel".
+        new: for "label" and "correct", the class may be one that there is not yet: the label brings it.
         text: of a note, the reason of a flag, or how wanted items were found.
         on: False for a flag that is taken away.
         asks: ids of the questions that are confirmed.
         rejected: ids of the questions of the grid that are not of the class.
-        takes: for "undo", id of the operation it takes back; refused when that is not the annotator's
-            last any more.
+        takes: for "undo" and "redo", id of the operation it takes back or puts back; refused when that is
+            not the annotator's last any more.
         more: further provenance, such as {"milliseconds": 812}.
     """
 
@@ -40,6 +43,7 @@ class Operation:
     ask: str = ""
     item: int = -1
     label: str = ""
+    new: bool = False
     text: str = ""
     items: Sequence[int] = ()
     on: bool = True
@@ -59,9 +63,11 @@ class Acknowledgement:
             question was answered, or an undo came too late), "refused" (it cannot be done).
         why: a sentence, for all but "saved".
         left_out: items of a "confirm" that somebody else answered or holds.
+        about: what an "undo" took back or a "redo" put back.
     """
 
     operation: str
     status: Status
     why: str = ""
     left_out: tuple[int, ...] = ()
+    about: Event | None = None

@@ -230,6 +230,10 @@ class Transaction:
         """The project's state after all that was added so far."""
         return self._fold.state()
 
+    def event(self, number: int) -> Event:
+        """The event of this number."""
+        return self._fold.events[number - 1]
+
     def add(self, event: Event) -> Event:
         """Record an event; returns it with id and time."""
         self.written = True

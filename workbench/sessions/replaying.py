@@ -44,7 +44,7 @@ def replay(transaction: Transaction, events: Sequence[Event], before: Sequence[E
             continue
         if event.kind == "imported" and event.annotator == MAKING and payload in brought:
             continue  # labels that the pool brought here too
-        if event.kind == "undo" and "of" in payload:
+        if event.kind in ("undo", "redo") and "of" in payload:
             payload["of"] = ids.get(int(payload["of"]), 0)
         ids[event.id] = transaction.add(replace(event, payload=payload, id=0)).id
         n += 1

@@ -104,14 +104,14 @@ class Event:
         return cls("unsure", _about(item, more))
 
     @classmethod
-    def flag(cls, item: int, on: bool = True, reason: str = "") -> Event:
-        """The item needs attention, or (`on=False`) no longer does."""
-        return cls("flag", {"item": int(item), "on": on, "reason": reason})
+    def flag(cls, item: int | Sequence[int], on: bool = True, reason: str = "") -> Event:
+        """The item needs attention, or (`on=False`) no longer does; of several, one undo takes all back."""
+        return cls("flag", {**_items(item), "on": on, "reason": reason})
 
     @classmethod
-    def note(cls, item: int, text: str) -> Event:
-        """A remark about the item."""
-        return cls("note", {"item": int(item), "text": text})
+    def note(cls, item: int | Sequence[int], text: str) -> Event:
+        """A remark about the item, or one about several."""
+        return cls("note", {**_items(item), "text": text})
 
     @classmethod
     def undo(cls, of: int | None = None) -> Event:
@@ -207,9 +207,9 @@ class Event:
         return cls("requeued", {"items": [int(i) for i in items]})
 
     @classmethod
-    def resolved(cls, item: int, key: str) -> Event:
-        """A disagreement about the item ends with class `key`."""
-        return cls("resolved", {"item": int(item), "class": key})
+    def resolved(cls, item: int | Sequence[int], key: str) -> Event:
+        """A disagreement about the item, or about each of several, ends with class `key`."""
+        return cls("resolved", {**_items(item), "class": key})
 
     @classmethod
     def asked(cls, asks: Sequence[Mapping[str, Any]], expires: float, *, first: bool = False) -> Event:
@@ -265,6 +265,10 @@ class Event:
     def round(cls, record: Mapping[str, Any]) -> Event:
         """A fit was finished: its number, size of training set and figures."""
         return cls("round", dict(record))
+
+
+def _items(item: int | Sequence[int]) -> dict[str, Any]:
+    return {"items": [int(i) for i in item]} if isinstance(item, Sequence) else {"item": int(item)}
 
 
 def _about(item: int | None, payload: Mapping[str, Any]) -> dict[str, Any]:

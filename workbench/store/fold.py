@@ -606,13 +606,9 @@ def _said(event: Event) -> Sequence[tuple[int, str | None]]:
     kind = event.kind
     if kind == "imported":
         return [(int(item), str(key)) for item, key in payload["labels"]]
-    if kind in ("confirmed", "relabelled"):
-        key = str(payload["class"])
-        return [(int(item), key) for item in payload["items"]]
-    if kind in ("requeued", "cleared"):
-        return [(int(item), None) for item in payload["items"]]
-    key_given = str(payload["class"]) if kind in ("label", "resolved") else None
-    return [(int(payload["item"]), key_given)]
+    key = str(payload["class"]) if kind in ("label", "resolved", "confirmed", "relabelled") else None
+    items = payload["items"] if "items" in payload else (payload["item"],)
+    return [(int(item), key) for item in items]
 
 
 def fold(events: Iterable[Event]) -> ProjectState:

@@ -40,7 +40,12 @@ class Desk extends Speaker {
 
   update(data, trigger) {
     const another = data.person !== this.data.person;
+    const changed = JSON.stringify(data.classes) !== JSON.stringify(this.data.classes);
     this.renew(data, trigger);
+    if (changed) {
+      this.looked = false; // something was done past this desk
+      this.pump(true);
+    }
     const year = 365 * 24 * 3600;
     document.cookie = `${data.cookie}=${encodeURIComponent(data.person)}; path=/; max-age=${year}; samesite=strict`;
     if (another) {
@@ -319,8 +324,14 @@ class Desk extends Speaker {
     const classes = this.data.classes;
     this.answers.classList.toggle("many", this.searching);
     this.answers.style.setProperty("--word", longestWord(classes)); // elsewhere: so many that no word is cut
-    if (!classes.length) {
-      this.answers.replaceChildren(make("p", { class: "empty small", textContent: "There are no classes yet. Classes, at the top of the page, names them." }));
+    if (classes.length < 2 || (this.namer?.node.isConnected && this.namer.box.value)) {
+      // a model needs two classes: until then the field stands ready, and what is being typed in it stays
+      if (this.namer?.node.parentNode !== this.answers) {
+        this.namer = this.naming((name, fresh) => this.label(name, fresh), "Type the class of this item; Enter labels it");
+        this.answers.replaceChildren(this.namer.node);
+        this.namer.focus();
+      }
+      this.namer.told.textContent = classes.length ? `One class so far: ${classes[0].name}.` : "There are no classes yet: they are what you type. Classes, at the top of the page, names many at once.";
     } else if (!this.searching) {
       this.answers.style.setProperty("--narrow", narrow(classes));
       this.answers.replaceChildren(...classes.map((one) => this.answerButton(one, one.key)));
@@ -330,7 +341,9 @@ class Desk extends Speaker {
       const found = this.matches().slice(0, 9);
       const list = this.answers.querySelector(".list");
       list.replaceChildren(...found.map((one, place) => this.answerButton(one, `${this.spells(String(place + 1)) ? "Alt+" : ""}${place + 1}`)));
+      const words = this.search.trim();
       if (!found.length) list.append(make("p", { class: "empty small", textContent: "No class has these words." }));
+      if (!found.length && words) list.append(make("button", { class: "command", disabled: !this.shown, onclick: () => this.label(words, true) }, `New class “${words}”`));
     }
   }
 
@@ -374,6 +387,7 @@ class Desk extends Speaker {
       one("grid", "Grid", () => this.grid(), "24 items that the model takes for one class: take out the wrong ones", !(this.numbers && this.numbers.model !== null)),
       one("find", "Find", () => this.find(), "Find items by their words, and be asked about them"),
       one("like", "More like this", () => this.find(card), "The items nearest to this one", !card),
+      one("name", "New class", () => this.another(), "Give the item a class that there is not yet", !card),
       one("help", "Keys", () => this.help(), "The card of keys"),
     ];
     this.commands.replaceChildren(...shown.filter((button) => this.may(button.dataset.command)));
@@ -429,9 +443,64 @@ class Desk extends Speaker {
     if (this.history.length > 200) this.history.shift();
   }
 
-  label(name) {
+  label(name, fresh = false) {
     const shown = Boolean(this.card?.guess?.length) && !this.hidden; // whether it may have led
-    this.answer({ kind: "label", class: name, ...(this.view === null ? { shown } : {}) });
+    this.answer({ kind: "label", class: name, ...(fresh ? { new: true } : {}), ...(this.view === null ? { shown } : {}) });
+  }
+
+  // ------------------------------------------------------------------------------------- a class that is typed
+
+  // A field: what is typed and Enter is a class, one there is where it is called so or was chosen with the arrows.
+  naming(give, placeholder) {
+    let at = -1; // the one of those offered that Enter takes; -1 is what was typed
+    let offered = [];
+    const list = make("div", { class: "list", role: "listbox", "aria-label": "Classes that there are" });
+    const typed = () => box.value.trim();
+    const draw = () => {
+      offered = typed() ? this.matches(typed()).slice(0, 6) : [];
+      at = Math.min(at, offered.length - 1);
+      list.replaceChildren(...offered.map((one, place) => make("button", { class: "answer", role: "option", tabIndex: -1, "aria-selected": String(place === at), onclick: () => take(one.name) }, make("span", { class: "name" }, ...broken(one.name)))));
+    };
+    const take = (name) => {
+      const words = name || typed();
+      if (!words) return;
+      const same = this.data.classes.find((one) => one.name.toLowerCase() === words.toLowerCase());
+      box.value = "";
+      at = -1;
+      draw();
+      give(same ? same.name : words, !same);
+    };
+    const box = make("input", {
+      class: "search", type: "text", autocomplete: "off", spellcheck: false, maxLength: 300, placeholder, "aria-label": "A class",
+      oninput: () => { at = -1; draw(); },
+      onkeydown: (event) => {
+        event.stopPropagation();
+        if (event.isComposing) return;
+        const moved = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        if (event.key === "Enter") take(at >= 0 ? offered[at].name : "");
+        else if (moved) { at = Math.max(-1, Math.min(offered.length - 1, at + moved)); draw(); }
+        else if (event.key === "Escape") { if (this.overlay) this.close(); else box.blur(); }
+        else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !box.value) this.undo();
+        else return;
+        event.preventDefault();
+      },
+    });
+    const go = make("button", { class: "command strong", onclick: () => take("") }, "Label", make("kbd", { textContent: "Enter" }));
+    const told = make("p", { class: "empty small", hidden: false });
+    const elsewhere = () => this.overlay || document.querySelector("[data-testid=stDialog]") || within([document.activeElement], TYPED);
+    const focus = () => setTimeout(() => { if (this.here && !elsewhere()) box.focus({ preventScroll: true }); }, 0);
+    return { box, told, focus, node: make("div", { class: "naming" }, make("div", { class: "line" }, box, go), list, told) };
+  }
+
+  another() {
+    if (!this.shown) return;
+    if (!this.data.classes.length) {
+      this.namer?.box.focus({ preventScroll: true });
+      return;
+    }
+    const field = this.naming((name, fresh) => { this.close(); this.label(name, fresh); }, "Its name; those there are are offered");
+    this.open("A class for this item", field.node);
+    field.box.focus({ preventScroll: true });
   }
 
   // ------------------------------------------------------------------------------------- looking back
@@ -448,7 +517,7 @@ class Desk extends Speaker {
       this.leave();
       return;
     }
-    const operation = this.send({ kind: "correct", item: card.item, class: name });
+    const operation = this.send({ kind: "correct", item: card.item, class: name, ...(what.new ? { new: true } : {}) });
     this.did(operation, { kind: "correct" });
     for (const one of this.history)
       if (one.card && one.card.item === card.item) Object.assign(one, { kind: what.kind, class: name });
@@ -516,19 +585,21 @@ class Desk extends Speaker {
   undo() {
     if (this.view !== null) this.leave();
     this.trail = null;
-    const last = this.history.pop();
+    const last = this.lastHere(this.history, "last");
     if (!last) {
-      if (this.numbers && this.numbers.undoable) this.awaited.add(this.send({ kind: "undo", target: null }).op);
-      else this.say("Nothing to undo.");
+      // done elsewhere, or by an earlier page: the server knows what it was, and says so
+      if (this.numbers && !this.numbers.undoable && this.looked) this.say("Nothing to undo.");
+      else this.step("undo");
       return;
     }
-    this.send({ kind: "undo", target: last.op });
+    this.history.pop();
+    const sent = this.send({ kind: "undo", target: last.op });
+    this.after.set(sent.op, (ack) => this.took(ack));
     this.undone.push(last);
     if (last.kind === "flag") this.flags.set(last.item, !last.on);
     if (last.kind === "note") this.remarks.get(last.noted)?.pop();
     if (!last.card) {
       this.draw();
-      this.say("Taken back.");
       return;
     }
     if (last.card.ask) this.closed.delete(last.card.ask);
@@ -540,18 +611,63 @@ class Desk extends Speaker {
 
   redo() {
     if (this.view !== null) this.leave();
-    if (!this.undone.length && !(this.numbers && this.numbers.redoable)) {
-      this.say("Nothing to put back.");
+    const last = this.lastHere(this.undone, "put");
+    if (!last) {
+      if (this.numbers && !this.numbers.redoable && this.looked) this.say("Nothing to put back.");
+      else this.step("redo");
       return;
     }
-    this.send({ kind: "redo" });
-    const last = this.undone.pop();
-    if (last) this.history.push(last); // so that the next undo takes it back again
-    if (last?.kind === "flag") this.flags.set(last.item, last.on);
-    if (last?.card) this.done.add(last.card.item);
-    const back = last ? last.card?.item : this.card?.item; // of an earlier tab's: what was taken back is on screen
-    if (this.card && this.card.role === "again" && this.card.item === back) this.queue.shift();
+    this.undone.pop();
+    const sent = this.send({ kind: "redo", target: last.op });
+    this.after.set(sent.op, (ack) => this.took(ack, "Put back"));
+    this.history.push(last); // so that the next undo takes it back again
+    if (last.kind === "flag") this.flags.set(last.item, last.on);
+    if (last.card) this.done.add(last.card.item);
+    if (this.card && this.card.role === "again" && this.card.item === last.card?.item) this.queue.shift();
     this.draw();
+  }
+
+  // what only the server knows the whole of is asked of it, and shown once it was done
+  step(kind) {
+    const sent = this.send({ kind, target: null });
+    if (kind === "undo") this.awaited.add(sent.op);
+    this.after.set(sent.op, (ack) => {
+      const about = ack.about;
+      if (!about) return;
+      const [from, to] = kind === "undo" ? [this.history, this.undone] : [this.undone, this.history];
+      const place = about.op ? from.findIndex((one) => one.op === about.op) : -1;
+      to.push(place < 0 ? { op: about.op, card: null } : from.splice(place, 1)[0]);
+      for (const { item, kind: stands } of about.items) if (stands) this.done.add(item); else this.done.delete(item);
+      const decided = new Set(about.items.filter((one) => one.kind).map((one) => one.item));
+      if (decided.size) this.queue = this.queue.filter((card) => card.ask === null || !decided.has(card.item) || card.role === "again");
+      this.took(ack, kind === "undo" ? "Taken back" : "Put back");
+      this.drawn = null;
+      this.draw();
+    });
+  }
+
+  took(ack, how = "Taken back") {
+    for (const { item, flag } of ack.about?.items || []) this.flags.set(item, flag);
+    if (ack.about) this.say(`${how}: ${ack.about.words}.`);
+    this.drawCommands();
+  }
+
+  // An undo or a redo that came too late is none: what was shown of it is taken off the screen again.
+  notDone(operation) {
+    if (operation?.kind === "undo") {
+      const place = this.undone.findIndex((one) => one.op === operation.target);
+      const [last] = place < 0 ? [] : this.undone.splice(place, 1);
+      if (!last) return;
+      this.history.push(last);
+      if (last.kind === "flag") this.flags.set(last.item, last.on);
+      if (!last.card) return;
+      this.done.add(last.card.item);
+      if (last.card.ask) this.closed.add(last.card.ask);
+      this.queue = this.queue.filter((card) => !(card.ask === null && card.role === "again" && card.item === last.card.item));
+    } else if (operation?.kind === "redo") {
+      const place = this.history.findIndex((one) => one.op === operation.target);
+      if (place >= 0) this.undone.push(...this.history.splice(place, 1));
+    }
   }
 
   flag() {
@@ -589,7 +705,7 @@ class Desk extends Speaker {
       skip: "skip: set the item aside", unsure: "unsure: I cannot tell", undo: "take back my last decision (also Ctrl+Z)",
       redo: "put it back (also Ctrl+Y)", back: "look back at my answers, and change them", forward: "forward again",
       flag: "flag: needs attention", note: "a note about the item", grid: "grid: confirm many at once",
-      find: "find items and be asked about them", like: "more like this one", zoom: "large", help: "this card",
+      find: "find items and be asked about them", name: "a class that there is not yet", like: "more like this one", zoom: "large", help: "this card",
     };
     let waiting = null; // the command whose key is being chosen
     const told = make("p", { class: "empty small", role: "status", textContent: "Click a key to give its command another one. They are kept for you, in any browser." });
@@ -840,7 +956,7 @@ class Desk extends Speaker {
       skip: () => this.answer({ kind: "skip" }), unsure: () => this.answer({ kind: "unsure" }), undo: () => this.undo(),
       redo: () => this.redo(), flag: () => this.flag(), note: () => this.note(), grid: () => this.grid(), help: () => this.help(),
       accept: () => this.accept(), zoom: () => this.zoom(), back: () => this.back(), forward: () => this.forward(),
-      find: () => this.find(), like: () => { if (this.shown) this.find(this.shown); },
+      find: () => this.find(), name: () => this.another(), like: () => { if (this.shown) this.find(this.shown); },
     };
     const name = Object.keys(acts).find((one) => this.data.commands[one] === key) || (key === "Backspace" ? "undo" : "");
     if (!name || !this.may(name)) return false;
@@ -909,14 +1025,16 @@ class Desk extends Speaker {
 
   take_in(reply, asked) {
     let jumps = false;
+    const before = this.card;
     this.reported = asked.screen;
     for (const ack of this.acknowledge(reply, asked)) {
       const item = ack.operation?.item;
       if (item !== undefined) this.done.delete(item); // what comes for it from now on is asked knowing the answer
       jumps = this.awaited.delete(ack.op) || jumps;
-      if (ack.status !== "saved") this.history = this.history.filter((one) => one.op !== ack.op); // no undo takes it back
+      if (ack.status === "saved") continue;
+      this.history = this.history.filter((one) => one.op !== ack.op); // no undo takes it back
+      this.notDone(ack.operation);
     }
-    const before = this.card;
     const gone = new Set(reply.gone || []);
     const released = new Set(reply.released || []);
     if (gone.size) this.channel?.postMessage({ gone: [...gone] });
@@ -945,6 +1063,7 @@ class Desk extends Speaker {
     this.reclaims = Boolean(screen && screen !== asked.screen && reply.first && screen !== reply.first);
     if (reply.plane) this.plane = reply.plane;
     this.numbers = reply.numbers;
+    this.looked = true;
     this.model = reply.numbers.model;
     const changed = JSON.stringify([reply.classes, reply.commands]) !== JSON.stringify([this.data.classes, this.data.commands]);
     if (reply.classes && changed) {

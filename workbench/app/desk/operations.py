@@ -93,12 +93,12 @@ _Check = Callable[[Any], Any]
 _ASK: dict[str, _Check] = {"ask": _id_or_none, "item": _item, "ms": _milliseconds}
 _COMMON: dict[str, _Check] = {"op": _id, "kind": str, "time": _text(40), "person": str, "project": str}
 _KINDS: dict[str, dict[str, _Check]] = {
-    "label": {**_ASK, "class": _name, "shown": _on},
+    "label": {**_ASK, "class": _name, "new": _on, "shown": _on},
     "skip": _ASK,
     "unsure": _ASK,
     "flag": {"item": _item, "on": _on},
     "note": {"item": _item, "text": _text(LONGEST_NOTE, least=1)},
-    "correct": {"item": _item, "class": _name},
+    "correct": {"item": _item, "class": _name, "new": _on},
     "relabel": {"items": _list(_item, MOST_ITEMS, least=1), "class": _name},
     "clear": {"items": _list(_item, MOST_ITEMS, least=1)},
     "want": {"items": _list(_item, MOST_ITEMS, least=1), "text": _text(_LONGEST)},
@@ -108,10 +108,10 @@ _KINDS: dict[str, dict[str, _Check]] = {
         "rejected": _list(_id, MOST_IN_GRID),
     },
     "undo": {"target": _id_or_none},
-    "redo": {},
+    "redo": {"target": _id_or_none},
     "requeue": {},
 }
-_OPTIONAL = frozenset({"time", "ms", "ask", "target", "shown"})
+_OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown"})
 
 
 def checked(given: Any, person: str, project: str) -> Operation:
@@ -170,6 +170,7 @@ def checked(given: Any, person: str, project: str) -> Operation:
         items=found.get("items", ()),
         on=found.get("on", True),
         label=found.get("class", ""),
+        new=found.get("new", False),
         text=found.get("text", ""),
         asks=found.get("asks", ()),
         rejected=found.get("rejected", ()),

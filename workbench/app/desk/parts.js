@@ -242,6 +242,7 @@ class Speaker {
     this.shelf = make("button", { class: "command quiet", hidden: true, title: "What the server cannot take", onclick: () => this.showAside() });
     this.single = 0; // operations that are sent one by one, as a request of them all was refused
     this.after = new Map(); // operation id -> what is said once it is acknowledged
+    this.looked = false; // whether the server's numbers were read since the page was last drawn
   }
 
   // the page's script ran again: who sits here, and a token
@@ -259,8 +260,19 @@ class Speaker {
   mount(parent) {
     this.parent = parent;
     const place = parent.querySelector(".desk-place") || parent;
-    if (this.node.parentNode !== place) place.append(this.node);
+    if (this.node.parentNode !== place) {
+      place.append(this.node);
+      this.looked = false; // meanwhile the person may have done something on another page
+      this.pump(true);
+    }
     this.draw();
+  }
+
+  // What this tab did last, where it is the last that the person did anywhere; else null: an undo is of that.
+  lastHere(done, name) {
+    const last = done.at(-1);
+    const known = this.outbox.of(this.data.person).length > 0 || (this.looked && this.numbers?.[name] === last?.op);
+    return last && last.op && known ? last : null;
   }
 
   unmount(parent) {

@@ -131,10 +131,15 @@ class Gallery extends Speaker {
       one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, keys.choose),
       one("flag", targets.some((card) => !card.flag) || none ? "Flag" : "Clear flag", () => this.flag(), "Needs attention, or no longer", none, keys.flag),
       one("note", "Note", () => this.note(), "A remark", none, keys.note),
-      one("clear", "Clear", () => this.clear(), "Take the label away: the item may be asked about again", none, keys.clear),
-      one("undo", "Undo", () => this.undo(), "Take back my last change", !this.history.length, keys.undo),
+      one("clear", targets.length > 1 ? `Remove the labels of ${targets.length}` : "Remove the label", () => this.clear(), this.whose(targets), none, keys.clear),
+      one("undo", "Undo", () => this.undo(), "Take back the last thing I did, wherever", !this.history.length && !(this.numbers && this.numbers.undoable), keys.undo),
       one("zoom", "Large", () => this.zoom(), "As large as the window", none, keys.zoom),
     );
+  }
+
+  whose(cards) {
+    const people = [...new Set(cards.flatMap((card) => card.people || []))];
+    return `Take away ${people.length ? `what ${people.join(", ")} said` : "the label"}: the ${cards.length > 1 ? "items" : "item"} may be asked about again`;
   }
 
   // ------------------------------------------------------------------------------------- doing
@@ -210,19 +215,42 @@ class Gallery extends Speaker {
   }
 
   undo() {
-    const last = this.history.pop();
+    const last = this.lastHere(this.history, "last");
     if (!last) {
-      this.say("Nothing to undo here.");
+      if (this.looked && this.numbers && !this.numbers.undoable) {
+        this.say("Nothing to undo.");
+        return;
+      }
+      // done elsewhere, or before these decisions were drawn
+      const sent = this.send({ kind: "undo", target: null });
+      this.after.set(sent.op, (ack) => this.took(ack));
       return;
     }
-    this.send({ kind: "undo", target: last.op });
+    this.history.pop();
+    const sent = this.send({ kind: "undo", target: last.op });
+    this.after.set(sent.op, (ack) => this.took(ack));
     for (const [place, was] of last.before) {
       Object.assign(this.cards[place], was);
       this.cards[place].changed = was.changed || false;
       this.drawTile(place);
     }
     if (last.before.length) this.go(last.before[0][0]);
-    this.say("Taken back.");
+  }
+
+  // what the server took back, and how the items stand now
+  took(ack) {
+    const about = ack.about;
+    if (!about) return;
+    this.history = this.history.filter((one) => one.op !== about.op);
+    const stands = new Map(about.items.map((one) => [one.item, one]));
+    this.cards.forEach((card, place) => {
+      const now = stands.get(card.item);
+      if (!now) return;
+      Object.assign(card, { kind: now.kind, class: now.class, flag: now.flag });
+      this.drawTile(place);
+    });
+    this.say(`Taken back: ${about.words}.`);
+    this.drawCommands();
   }
 
   zoom() {
@@ -292,13 +320,15 @@ class Gallery extends Speaker {
   }
 
   take_in(reply, asked) {
+    this.numbers = { ...reply.numbers, fitting: false }; // what the model says is looked at anew when the page is
+    this.looked = true;
     for (const ack of this.acknowledge(reply, asked)) {
       if (ack.status === "saved") continue;
       // it was not done: the tiles are as they were
       const place = this.history.findIndex((one) => one.op === ack.op);
       if (place >= 0) for (const [at, was] of this.history.splice(place, 1)[0].before) { Object.assign(this.cards[at], was); this.drawTile(at); }
     }
-    this.numbers = { fitting: false }; // what the model says is looked at anew when the page is
+    this.drawCommands();
   }
 }
 

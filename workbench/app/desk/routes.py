@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import login, streamlit_private
+from workbench.app import acts, login, streamlit_private
 from workbench.app.desk import cards, checking, finding, operations, preferences, tokens
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
@@ -201,7 +201,8 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         token: for the addresses of pictures.
 
     Returns:
-        acks (one an operation, in their order: op, status, why, for a grid also left_out), queue (cards not
+        acks (one an operation, in their order: op, status, why, for a grid also left_out, for an undo and a
+        redo also about: what it took back or put back, see `acts.about`), queue (cards not
         in `have`), gone (of `have`, answered meanwhile), released (of `have`, given back for better ones; the
         card on screen stays, and its answer is taken), first (the question that a reload would show; None
         where none was asked for), numbers, classes, commands; plane for pools of two features, when the
@@ -255,6 +256,9 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "unsure": len(state.unsure),
             "undoable": person in state.undoable,
             "redoable": person in state.redoable,
+            # the last act of theirs wherever they did it, so that a tab knows whether it was done there
+            "last": acts.operation(state.undoable.get(person)),
+            "put": acts.operation(state.redoable.get(person)),
             "model": number,
             "learned": 0 if model is None else model.n_labelled,
             "fitting": _fitting(session),
@@ -388,28 +392,12 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         # one's own answers stand on the stage, found items among others
         drawn = cards.face if body.get("kind") == "history" else cards.thumbnail_face
         face = drawn(session.pool, item, picture)
+        stands = acts.stands(state, item)
         vote = state.votes.get(item, {}).get(person)
-        given = state.class_names.get(state.resolve(vote.key), "") if vote else state.labels.get(item, "")
-        status = (
-            "label"
-            if given
-            else "unsure"
-            if item in state.unsure
-            else "skip"
-            if item in state.skipped
-            else ""
-        )
-        items.append(
-            {
-                "item": item,
-                "id": str(session.pool.items.ids[item]),
-                "face": face,
-                "kind": status,
-                "class": given,
-                "flag": item in state.flagged,
-                "open": item in askable,
-            }
-        )
+        if vote:
+            stands["class"] = state.class_names.get(state.resolve(vote.key), "")
+        about = {"id": str(session.pool.items.ids[item]), "face": face, "open": item in askable}
+        items.append(stands | about)
     wanted = [item for item in found if item in askable]
     at_once = wanted[: operations.MOST_ITEMS]
     return {"items": items, "open": at_once, "askable": len(wanted), "total": len(found)}
@@ -543,12 +531,14 @@ def _told(session: Session, run: Sequence[Operation]) -> list[dict[str, Any]]:
         _log.exception("An operation could not be done")
         why = f"It could not be stored ({type(error).__name__})."
         return [{"op": run[0].id, "status": "refused", "why": why}]
-    return [_acknowledged(one) for one in done]
+    return [_acknowledged(session, one) for one in done]
 
 
-def _acknowledged(done: Acknowledgement) -> dict[str, Any]:
-    left_out = {"left_out": len(done.left_out)} if done.left_out else {}
-    return {"op": done.operation, "status": done.status, "why": done.why, **left_out}
+def _acknowledged(session: Session, done: Acknowledgement) -> dict[str, Any]:
+    more: dict[str, Any] = {"left_out": len(done.left_out)} if done.left_out else {}
+    if done.about is not None:
+        more["about"] = acts.about(session, done.about)
+    return {"op": done.operation, "status": done.status, "why": done.why, **more}
 
 
 def _question_of(session: Session, item: int, check: bool = False) -> str:
