@@ -39,7 +39,7 @@ def test_a_table_without_classes_has_columns_to_name_them_in() -> None:
 def test_changes_are_counted_by_cells_and_rows() -> None:
     delta = {
         "edited_rows": {0: {"Class": "a", "Key": "q"}, 2: {"Key": "w"}},
-        "added_rows": [{}],
+        "added_rows": [{"Class": "new"}, {}],
         "deleted_rows": [1],
     }
     assert classes.n_changes(delta) == 5 and classes.n_changes({}) == 0

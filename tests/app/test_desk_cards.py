@@ -12,10 +12,11 @@ from PIL import Image
 from tests.app.desks import desk_sync, fitted, operation, table
 from workbench.app import current
 from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
-from workbench.app.desk.routes import class_keys, look, picture, sync
+from workbench.app.desk.routes import class_keys, grid, look, picture, sync
 from workbench.app.review import summary
 from workbench.app.text import plain
 from workbench.errors import InputError
+from workbench.exchange import label_table
 from workbench.sessions import Session
 
 
@@ -202,3 +203,25 @@ def test_what_the_model_sees_is_given_on_demand(home: Path, flowers: Session) ->
 )  # fmt: skip
 def test_numbers_are_written_as_people_write_them(value: object, digits: int, said: str) -> None:
     assert plain(value, digits) == said
+
+
+def test_what_the_model_says_is_in_the_classes_as_they_are_now(flowers: Session) -> None:
+    """Its probabilities are of the classes it was fitted with, until the next fit."""
+    fitted(flowers, 24)
+    before = desk_sync(flowers)["queue"]
+    flowers.merge_class("versicolor", "virginica")
+    flowers.rename_class("setosa", "the small one")
+    now = {"the small one", "virginica"}
+    cards = desk_sync(flowers, have=[], want=4)["queue"]
+    guessed = [card for card in cards if "guess" in card]
+    assert guessed and {card["item"] for card in guessed} <= {card["item"] for card in before}
+    for card in guessed:
+        assert {name for name, _ in card["guess"]} == set(card["guess_order"]) == now
+        assert sum(p for _, p in card["guess"]) == pytest.approx(1, abs=1e-3)
+    # so what Enter accepts is a class that there is
+    accepted = operation("label", guessed[0], **{"class": guessed[0]["guess"][0][0]})
+    assert desk_sync(flowers, accepted)["acks"][0]["status"] == "saved"
+    assert grid(flowers.id, "ann", {}, "token")["class"] in now
+    rows = label_table(flowers, "predictions")
+    assert {name for row in rows for name in row["probabilities_now"] or {}} == now
+    assert {row["label"] for row in rows if row["status"] == "predicted"} <= now

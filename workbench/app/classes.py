@@ -41,13 +41,14 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def n_changes(delta: Mapping[str, Any]) -> int:
-    """How many cells were changed and rows added or taken out.
+    """How many cells were changed and rows filled in or taken out; a row that was only begun is none.
 
     Args:
         delta: of the editor, as `apply` takes it.
     """
     cells = sum(len(row) for row in delta.get("edited_rows", {}).values())
-    return cells + len(delta.get("added_rows", ())) + len(delta.get("deleted_rows", ()))
+    added = sum(any(row.values()) for row in delta.get("added_rows", ()))
+    return cells + added + len(delta.get("deleted_rows", ()))
 
 
 def apply(session: Session, before: Sequence[Mapping[str, Any]], delta: Mapping[str, Any]) -> list[str]:

@@ -91,6 +91,8 @@ class LabelRows:
         self._payloads = {event.id: event.payload for event in self._events}
         self._model = getattr(session, "model", None)
         self._model_name = ""
+        telling = getattr(session, "foretelling", None)
+        self._foretells: Any = None if telling is None else telling(all_items=True)
         if self._model is not None:
             self._model_name = str(session.fitted_with["classifier"])  # type: ignore[union-attr]
         if what not in ("labels", FINISHED) and self.pool is None:
@@ -216,16 +218,14 @@ class LabelRows:
         model = self._model
         if model is None:
             return
-        p = model.probabilities[item]
-        row["probabilities_now"] = {
-            name: round(float(x), 6) for name, x in zip(model.classes, p, strict=True)
-        }
-        code = int(np.argmax(p))
-        row["confidence"] = round(float(p[code]), 6)
+        foretold = self._foretells(item)
+        row["probabilities_now"] = {name: round(p, 6) for name, p in foretold.items()}
+        best = max(foretold, key=lambda name: foretold[name])
+        row["confidence"] = round(foretold[best], 6)
         row["model"] = f"{self._model_name}, fit {model.number}"
         if self._what == "predictions" and row["label"] is None:
             row |= {
-                "label": model.classes[code],
+                "label": best,
                 "status": "predicted",
                 "source": "model",
                 "round": int(model.number),

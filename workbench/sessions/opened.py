@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Self
+
+import numpy as np
 
 from workbench.arrays import Ints
 from workbench.errors import InputError
@@ -106,6 +109,39 @@ class Opened:
         """The last published fit, or None before the first."""
         published = self._fits.published()
         return None if published is None else published.model
+
+    def foretells(self, item: int) -> dict[str, float]:
+        """What the published fit says of an item: name of a class as it is now -> probability."""
+        told = self.foretelling()
+        return {} if told is None else told(item)
+
+    def foretelling(self, *, all_items: bool = False) -> Callable[[int], dict[str, float]] | None:
+        """`foretells` of the fit and the classes as they are at this moment; None before the first fit.
+
+        Args:
+            all_items: most items are asked about, so their probabilities are made at once.
+        """
+        published, state = self._fits.published(), self.state
+        if published is not None and all_items:
+            published.model.probabilities  # noqa: B018  kept with the model
+        return None if published is None else partial(published.foretells, state)
+
+    def grid_class(self) -> str:
+        """The class, as it is called now, of which the published fit is sure of the most open items.
+
+        Raises:
+            InputError: there is no fit, or nothing is left to ask.
+        """
+        published, state = self._fits.published(), self.state
+        if published is None:
+            two = len(state.trained_classes) > 1 or self.stale
+            wait = "the first fit is under way." if two else "label items of two classes first."
+            raise InputError(f"There is no model yet: {wait}")
+        p = published.model.probabilities[self._questions.askable(state)]
+        if not len(p):
+            raise InputError("Nothing is left to ask.")
+        surest = np.bincount(p.argmax(axis=1), weights=p.max(axis=1) ** 4, minlength=p.shape[1])
+        return published.names(state)[int(surest.argmax())]
 
     @property
     def fitted_with(self) -> Mapping[str, Any]:

@@ -45,6 +45,22 @@ class Published:
                 key = merged[key]
         return self.keys.index(key) if key in self.keys else -1
 
+    def foretells(self, state: ProjectState, item: int) -> dict[str, float]:
+        """Name of a class as it is called now -> what the model gives the item, in the model's order.
+
+        Its probabilities are of the keys that it was fitted with: a class that was renamed since is called by
+        its new name, and those of classes that count as one by now add up.
+        """
+        found: dict[str, float] = {}
+        for name, p in zip(self.names(state), self.model.probabilities_of(item), strict=True):
+            found[name] = found.get(name, 0.0) + float(p)
+        return found
+
+    def names(self, state: ProjectState) -> tuple[str, ...]:
+        """What the model's classes are called now; several that count as one have its name."""
+        roots = [state.resolve(key) for key in self.keys]
+        return tuple(state.class_names.get(root) or state.removed.get(root, root) for root in roots)
+
     def is_of(self, state: ProjectState, training: Mapping[int, int], chosen: Mapping[str, Any]) -> bool:
         """Whether a refit on this training set would give nothing new."""
         return (

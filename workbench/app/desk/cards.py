@@ -82,10 +82,9 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         found["at"] = _on_plane(session.pool)[ask.item].tolist()
     model = session.model
     if model is not None and ask.role not in BLIND:
-        p = model.probabilities_of(ask.item)
-        order = np.argsort(-p, kind="stable")
-        found["guess"] = [[model.classes[c], round(float(p[c]), 4)] for c in order[:_GUESSES]]
-        found["guess_order"] = [model.classes[c] for c in order[:_LISTED]]
+        foretold = sorted(session.foretells(ask.item).items(), key=lambda pair: -pair[1])
+        found["guess"] = [[name, round(p, 4)] for name, p in foretold[:_GUESSES]]
+        found["guess_order"] = [name for name, _ in foretold[:_LISTED]]
         if model.mean is not None:
             said_now = said_of(session.guesses, ask.item, model, session.fitted_with)
             found["early"] = model.n_labelled < FEW
@@ -93,7 +92,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
                 [source_words(source), name, weight_words(weight, model.n_labelled)]
                 for source, name, weight in said_now
             ]
-            found["differs"] = _disagreement(said_now, model.classes[order[0]], model.n_labelled)
+            found["differs"] = _disagreement(said_now, foretold[0][0], model.n_labelled)
         classes = session.classes
         near = seeing.nearest_labelled(session, ask.item, _NEAR)
         faces = neighbour_faces(session.pool, [item for item, _, _ in near], ask.item, picture)

@@ -427,7 +427,7 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         token: for the addresses of pictures.
     """
     session = _session(project, person)
-    name = str(body.get("class") or "") or _surest_class(session)
+    name = str(body.get("class") or "") or session.grid_class()
     asks = session.ask_grid(name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24))
     picture = f"{BASE}/{project}/image/{{item}}?k={token}"
     items = [
@@ -560,27 +560,6 @@ def _left(session: Session, number: int) -> list[str]:
     behind = [asks[i] for i in session.still_open(waiting)[1:]]
     chosen = [ask for ask in behind if ask.role in ("policy", "uniform", "cold-start")]
     return [ask.id for ask in chosen if ask.details.get("round") != number]
-
-
-def _surest_class(session: Session) -> str:
-    """The class of which the model is sure of the most open items."""
-    import numpy as np
-
-    from workbench.app.seeing import open_of
-
-    model = session.model
-    if model is None:
-        wait = (
-            "the first fit is under way."
-            if len(session.state.trained_classes) > 1 or session.stale
-            else "label items of two classes first."
-        )
-        raise InputError(f"There is no model yet: {wait}")
-    p = model.probabilities[open_of(session.pool, session.state)]
-    if not len(p):
-        raise InputError("Nothing is left to ask.")
-    surest = np.bincount(p.argmax(axis=1), weights=p.max(axis=1) ** 4, minlength=p.shape[1])
-    return model.classes[int(surest.argmax())]
 
 
 def _item(session: Session, body: Mapping[str, Any]) -> int:
