@@ -8,6 +8,8 @@ import pytest
 
 from tests.app.desks import desk_sync, operation, table
 from workbench.app import acts, review
+from workbench.documents import check_event
+from workbench.exchange import export_labels, label_table, read_history
 from workbench.sessions import Session
 from workbench.store import Event
 
@@ -63,6 +65,12 @@ def test_what_is_done_to_many_rows_is_one_act(flowers: Session, what: str) -> No
         assert {flowers.state.labels[item] for item in items} == {"virginica"}
         assert all(flowers.state.standing[item].final for item in items)
     assert len(flowers.events) == before + 1
+    # it leaves the program and comes back as what it is
+    rows = {row["item"]: row for row in label_table(flowers)}
+    assert set(rows) >= set(items)
+    history = read_history(export_labels(flowers, "jsonl", "history"), flowers.pool, "jsonl")
+    assert history[-1].payload["items"] == items
+    check_event(history[-1].kind, dict(history[-1].payload), "It")
     flowers.undo()
     state = flowers.state
     assert not state.flagged and not state.notes

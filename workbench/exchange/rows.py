@@ -18,6 +18,7 @@ from workbench.reading import cut, valid_text, valid_texts
 from workbench.sessions.certifying import machine_part
 from workbench.sessions.guessing import weights_of
 from workbench.store import Event, EventFold, ProjectState, Store, fold
+from workbench.store.events import GIVING
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session
@@ -384,11 +385,5 @@ def _set_aside(events: Sequence[Event], state: ProjectState) -> dict[int, tuple[
 
 
 def _labels_of(event: Event) -> list[tuple[int, str]]:
-    payload = event.payload
-    if event.kind == "imported":
-        return [(int(item), str(key)) for item, key in payload["labels"]]
-    if event.kind in ("confirmed", "relabelled"):
-        return [(int(item), str(payload["class"])) for item in payload["items"]]
-    if event.kind in ("label", "resolved"):
-        return [(int(payload["item"]), str(payload["class"]))]
-    return []
+    gives = event.kind == "imported" or event.kind in GIVING
+    return [(item, key) for item, key in event.said if key is not None] if gives else []

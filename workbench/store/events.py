@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 ANSWERS = ("label", "skip", "unsure")
+GIVING = ("label", "resolved", "confirmed", "relabelled")
+"""What gives items a class, beside an import."""
 UNDOABLE = (
     *ANSWERS,
     "flag",
@@ -81,6 +83,15 @@ class Event:
         """The item it is about, where it is about one."""
         item = self.payload.get("item")
         return None if item is None else int(item)
+
+    @property
+    def said(self) -> list[tuple[int, str | None]]:
+        """The items that a decision is about, each with the key of the class that it gives, if any."""
+        if self.kind == "imported":
+            return [(int(item), str(key)) for item, key in self.payload["labels"]]
+        key = str(self.payload["class"]) if self.kind in GIVING else None
+        items = self.payload["items"] if "items" in self.payload else (self.payload["item"],)
+        return [(int(item), key) for item in items]
 
     @property
     def operation(self) -> str | None:

@@ -215,7 +215,7 @@ class EventFold:
             self._model = {**self._model, "guesses": list(event.payload["sources"])}
 
     def _about_items(self, position: int, event: Event) -> None:
-        for index, (item, key) in enumerate(_said(event)):
+        for index, (item, key) in enumerate(event.said):
             if key is not None:
                 if key not in self._names:
                     self._names[key] = key  # a label of a class nobody added brings it
@@ -248,7 +248,7 @@ class EventFold:
         if event.kind == "wanted":
             return
         keys = set()
-        for item, key in _said(event):
+        for item, key in event.said:
             fresh = _Item()
             for place, k in self._history[item]:
                 p = place >> 32
@@ -278,7 +278,7 @@ class EventFold:
                 self._change_classes(self.events[position])
             else:
                 # An import may bring several classes: in the order in which it names them.
-                named = [k for _, k in _said(self.events[position]) if k is not None]
+                named = [k for _, k in self.events[position].said if k is not None]
                 for k in dict.fromkeys(named) if len(named) > 1 else (key,):
                     self._names.setdefault(k, k)
         if before != (list(self._names.items()), self._merged):
@@ -598,17 +598,6 @@ def _counting(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vote, 
     tie = len(counts) == 2 and counts[0][1] == counts[1][1]
     best = votes if tie else [vote for vote in votes if root(vote.key) == counts[0][0]]
     return max(best, key=lambda v: v.event), tie
-
-
-def _said(event: Event) -> Sequence[tuple[int, str | None]]:
-    """The items an event is about, each with the class it gives."""
-    payload = event.payload
-    kind = event.kind
-    if kind == "imported":
-        return [(int(item), str(key)) for item, key in payload["labels"]]
-    key = str(payload["class"]) if kind in ("label", "resolved", "confirmed", "relabelled") else None
-    items = payload["items"] if "items" in payload else (payload["item"],)
-    return [(int(item), key) for item in items]
 
 
 def fold(events: Iterable[Event]) -> ProjectState:
