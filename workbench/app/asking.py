@@ -32,7 +32,10 @@ def usual(session: Session) -> str:
     name = str(pool["name"])
     if name in POOLS and POOLS[name].question:
         return POOLS[name].question
-    target = " ".join(str((pool.get("options") or {}).get("target") or "").replace("_", " ").split())
+    options = pool.get("options") or {}
+    columns = dict(options.get("columns") or {})
+    of_class = next((column for column, use in columns.items() if use.get("use") == "class"), "")
+    target = " ".join(str(options.get("target") or of_class).replace("_", " ").split())
     plain = target.lower() in ("", "label", "class", "target", "y")
     if not plain and len(target) <= LONGEST and session.pool.kind != "image":
         return f"Which {target} is this?"
