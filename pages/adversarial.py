@@ -540,7 +540,7 @@ def results(outcome: Any) -> None:
         )
 
 
-st.title("Adversarial")
+st.title("Adversarial", help=explain("detector", "AUC", "strength"))
 st.markdown(
     "Small changes of the pixels, chosen to mislead, turn right answers into wrong ones. Does the model's "
     "uncertainty notice?"

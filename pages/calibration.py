@@ -10,7 +10,7 @@ import streamlit as st
 from workbench.app import current, frame, lessons, seeing, teaching, widgets
 from workbench.app.downloads import figure_downloads
 from workbench.app.glossary import explain
-from workbench.app.text import calibration_verdict, one_line, plural, verbatim
+from workbench.app.text import calibration_meaning, calibration_verdict, one_line, plural, verbatim
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 
@@ -115,20 +115,8 @@ def run_experiment(name: str) -> None:
     teaching.look(chosen)
 
 
-@st.fragment
-def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, str]) -> None:
-    """All that was measured. Its controls run this anew, not the page.
-
-    Args:
-        session: the project.
-        model: the fit that is measured.
-        found: what `measured` gave.
-    """
-    verdict = st.container(key="verdict")
-    items, codes, crossed, where = found
-    versions = seeing.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
-    # on a phone the readings of the latents wrap
-    widgets.style(".st-key-cal-version [role=radiogroup] { flex-wrap: wrap; }")
+def controls(model: Any, versions: dict[str, str]) -> tuple[int, int, str]:
+    """Whose confidence, in how many bins, and by which reading of the model."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         names = ["The prediction", *model.classes]
         which = st.selectbox(
@@ -152,6 +140,25 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
                 )
                 or "own"
             )
+    return int(which), int(bins), str(version)
+
+
+@st.fragment
+def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, str]) -> None:
+    """All that was measured. Its controls run this anew, not the page.
+
+    Args:
+        session: the project.
+        model: the fit that is measured.
+        found: what `measured` gave.
+    """
+    verdict, picture = st.container(key="verdict"), st.container(key="cal-picture")
+    items, codes, crossed, where = found
+    versions = seeing.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
+    # on a phone the readings of the latents wrap
+    widgets.style(".st-key-cal-version [role=radiogroup] { flex-wrap: wrap; }")
+    with st.expander("Look at one class, or in finer steps", key="cal-controls"):
+        which, bins, version = controls(model, versions)
     code = None if which == 0 else int(which) - 1
     shown = seeing.calibration(model, items, codes, version, bins, code, crossed)
     h = shown.histogram
@@ -159,17 +166,16 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
         event = "" if code is None else str(model.classes[code])
         sentence = calibration_verdict(h.mean_confidence, h.accuracy, shown.n, event)
         st.markdown(f"**{verbatim(sentence)}**")
+        st.markdown(calibration_meaning(h.mean_confidence, h.accuracy, shown.n))
         st.caption(f"Measured on {verbatim(where)}. Model of {plural(model.n_labelled, 'label')}.")
 
-    left, right = widgets.split([1, 1], "cal-figures")
-    with left:
-        st.header("Reliability", help=explain("reliability", "ECE"))
+    with picture:
+        st.header("How often it is right when it says so", help=explain("reliability", "ECE"))
         from workbench.figures.reliability import confidence_histogram, reliability_diagram
 
         fig = reliability_diagram(
             shown.table, ece=shown.ece.value, band=shown.band, event=event or "the prediction", height=420
         )
-        # as high as its neighbour, which has a legend
         fig.update_layout(margin_t=40)
         widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
         figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
@@ -177,84 +183,91 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
             "Above the dotted line it is too modest, below it promises too much. Bars: 95 % intervals of the "
             "share right; a bin where all are right has one too."
         )
-    with right:
-        st.header("Confidence", help="How many items the model was how sure about; orange ones were wrong.")
+    with st.expander("How sure it is, of how many items", key="cal-confidence"):
         fig = confidence_histogram(h, height=420)
         widgets.figure(fig, "cal-histogram", "Number of items by confidence, right and wrong ones")
         figure_downloads(fig, "workbench-confidence", "save-cal-histogram")
         st.caption(f"Mean confidence minus accuracy: {h.over_confidence:+.3f}.")
 
-    st.header("In numbers", help=explain("ECE", "NLL", "Brier score"))
-    ece, parts = shown.ece, shown.parts
-    numbers(
-        [
-            (
-                "Expected calibration error",
-                f"{ece.value:.3f}  ({ece.low:.3f} to {ece.high:.3f})",
-                "Mean gap between confidence and share right. The 95 % interval is for the gap without what "
-                "chance alone adds; it begins at 0 where chance can be all of it.",
-            ),
-            (
-                "Maximum calibration error",
-                f"{shown.maximum:.3f}",
-                "Largest gap of any bin, however few its items.",
-            ),
-            (
-                "Adaptive calibration error",
-                f"{shown.adaptive:.3f}",
-                "As the first, with equally many items a bin.",
-            ),
-            (
-                "Classwise calibration error",
-                f"{shown.classwise:.3f}",
-                "Mean over the classes of each one's own error.",
-            ),
-            ("Negative log-likelihood", f"{shown.nll:.3f}", "Nats per item; punishes being sure and wrong."),
-            ("Brier score", f"{shown.brier:.3f}", "0 to 2, over all classes; 0 is perfect."),
-            (
-                "Brier score of this event",
-                f"{parts.brier:.3f} = {parts.reliability:.3f} − {parts.resolution:.3f} + "
-                f"{parts.uncertainty:.3f} {'+' if parts.remainder >= 0 else '−'} {abs(parts.remainder):.3f}",
-                "Reliability (low is good) − resolution (high is good) + uncertainty + remainder in the "
-                "bins.",
-            ),
-        ],
-        "cal-numbers",
-    )
-    if len(items) < 200:
-        st.caption(
-            f"With n = {len(items):,} do not rank anything closer than about {1 / np.sqrt(len(items)):.2f}."
+    with st.expander("In numbers", key="cal-in-numbers"):
+        st.caption("Each measure in a line.", help=explain("ECE", "NLL", "Brier score"))
+        ece, parts = shown.ece, shown.parts
+        numbers(
+            [
+                (
+                    "Expected calibration error",
+                    f"{ece.value:.3f}  ({ece.low:.3f} to {ece.high:.3f})",
+                    "Mean gap between confidence and share right. The 95 % interval is for the gap without "
+                    "what chance alone adds; it begins at 0 where chance can be all of it.",
+                ),
+                (
+                    "Maximum calibration error",
+                    f"{shown.maximum:.3f}",
+                    "Largest gap of any bin, however few its items.",
+                ),
+                (
+                    "Adaptive calibration error",
+                    f"{shown.adaptive:.3f}",
+                    "As the first, with equally many items a bin.",
+                ),
+                (
+                    "Classwise calibration error",
+                    f"{shown.classwise:.3f}",
+                    "Mean over the classes of each one's own error.",
+                ),
+                (
+                    "Negative log-likelihood",
+                    f"{shown.nll:.3f}",
+                    "Nats per item; punishes being sure and wrong.",
+                ),
+                ("Brier score", f"{shown.brier:.3f}", "0 to 2, over all classes; 0 is perfect."),
+                (
+                    "Brier score of this event",
+                    f"{parts.brier:.3f} = {parts.reliability:.3f} − {parts.resolution:.3f} + "
+                    f"{parts.uncertainty:.3f} {'+' if parts.remainder >= 0 else '−'} "
+                    f"{abs(parts.remainder):.3f}",
+                    "Reliability (low is good) − resolution (high is good) + uncertainty + remainder in the "
+                    "bins.",
+                ),
+            ],
+            "cal-numbers",
         )
+        if len(items) < 200:
+            st.caption(
+                f"With n = {len(items):,} do not rank anything closer than about "
+                f"{1 / np.sqrt(len(items)):.2f}."
+            )
 
     if len(versions) > 1:
-        st.header(
-            "Three readings of the same latents" if len(versions) > 2 else "Two readings of the same latents",
-            help=explain("latent", "temperature", "argmax frequency"),
-        )
-        rows = []
-        for name, title in versions.items():
-            one = seeing.calibration(model, items, codes, name, bins, None, None)
-            beta = protocols.temperature_of(model.estimator)
-            note = {
-                "own": "What the program uses."
-                + (
-                    f" Sharpness {beta:.2f}, fitted on each label while it was hidden."
-                    if beta is not None
-                    else ""
-                ),
-                "plain": "Before the temperature. Margins are about 1, so it is far too modest.",
-                "argmax": "How often a draw of the functions is largest here: right for asking only.",
-            }[name]
-            rows.append((title, f"ECE {one.ece.value:.3f} · NLL {one.nll:.3f}", note))
-        import pandas as pd
-
-        with st.container(key="cal-versions"):
-            st.table(
-                pd.DataFrame(rows, columns=["Reading", "Measured", "What it is"]),
-                border="horizontal",
-                hide_index=True,
-                alt="Calibration of each reading of the latent functions",
+        with st.expander("Other ways to read the same model", key="cal-readings"):
+            st.caption(
+                "What the model computes can be turned into probabilities in more than one way.",
+                help=explain("latent", "temperature", "argmax frequency"),
             )
+            rows = []
+            for name, title in versions.items():
+                one = seeing.calibration(model, items, codes, name, bins, None, None)
+                beta = protocols.temperature_of(model.estimator)
+                note = {
+                    "own": "What the program uses."
+                    + (
+                        f" Sharpness {beta:.2f}, fitted on each label while it was hidden."
+                        if beta is not None
+                        else ""
+                    ),
+                    "plain": "Without that sharpening: far too modest.",
+                    "argmax": "How often a draw of the functions is largest here: right for asking only.",
+                }[name]
+                rows.append((title, f"ECE {one.ece.value:.3f} · NLL {one.nll:.3f}", note))
+            import pandas as pd
+
+            with st.container(key="cal-versions"):
+                st.table(
+                    pd.DataFrame(rows, columns=["Reading", "Measured", "What it is"]),
+                    border="horizontal",
+                    hide_index=True,
+                    alt="Calibration of each reading of the latent functions",
+                )
 
 
 st.title("Calibration")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app import comparison, current, downloads, forms, stopping, widgets
+from workbench.app.glossary import explain
 from workbench.app.text import one_line, percent, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
@@ -78,9 +79,8 @@ def form() -> None:
             default=possible[best : best + 1],
             format_func=lambda n: POLICIES[n].title,
             key=f"compare-policies-{classifier}",
+            help=f"Measured: {verbatim(why)}" if why else None,
         )
-        if why:
-            st.caption(f"Suggested: {verbatim(why)}")
         seeds = right.number_input(
             "Seeds", 1, 50, 10, key="compare-seeds", help="Runs of each policy, paired."
         )
@@ -581,7 +581,7 @@ def earlier(token: str | None) -> None:
                 st.rerun()
 
 
-st.title("Compare")
+st.title("Compare", help=explain("pool", "policy", "test split"))
 st.markdown(
     "Does choosing the items pay? Policies label one pool side by side, and its own known classes answer."
 )

@@ -21,6 +21,7 @@ from workbench.app import (
     widgets,
 )
 from workbench.app.cards import picture, project_picture, thumbnail
+from workbench.app.glossary import explain
 from workbench.app.text import one_line, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
@@ -353,7 +354,7 @@ for grid in ("pools", "projects", "projects-older", "projects-archived"):
         f".st-key-{grid} {{ display: grid; gap: 1rem;{cards}"
         f" .st-key-{grid} > div, .st-key-{grid} > div > div {{ width: 100%; height: 100%; }}"
     )
-st.title("Data")
+st.title("Data", help=explain("pool", "policy"))
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
 if bringing.PLACE in st.session_state:
     bringing.page()

@@ -502,7 +502,7 @@ widgets.style(
 with st.container(
     horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-head"
 ):
-    st.title("History", width="content")
+    st.title("History", width="content", help=explain("pool", "policy"))
     exports.downloads(me, state)
 if "imported" in st.session_state:
     n, last = st.session_state.pop("imported")

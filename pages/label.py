@@ -363,7 +363,7 @@ widgets.style(
 with st.container(
     horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="label-head"
 ):
-    st.title("Label", width="content")
+    st.title("Label", width="content", help=explain("pool", "policy", "evaluation set"))
     with st.container(
         horizontal=True, horizontal_alignment="right", width="content", gap="small", key="label-tools"
     ):

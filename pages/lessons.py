@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from workbench.app import cards, frame, guesses, lessons, teaching, together, widgets
+from workbench.app.glossary import explain
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 
@@ -207,7 +208,11 @@ if wanted and wanted != together.NAME:
     except InputError as error:
         problem = str(error)
 title = together.TITLE if wanted == together.NAME else "Lessons"
-st.title(lesson.title if lesson is not None else title)
+TERMS = ("pool", "policy", "inducing point", "argmax frequency")
+if lesson is not None:
+    st.title(lesson.title)
+else:
+    st.title(title, help=explain(*TERMS))
 if problem:
     st.error(verbatim(problem), icon=":material/error:")
 if lesson is not None:

@@ -65,6 +65,23 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else (many or one + 's')}"
 
 
+def _within_chance(confidence: float, accuracy: float, n: int) -> bool:
+    """Two standard errors of a share, with one success and one failure added so that 0 and 1 have one too."""
+    share = (accuracy * n + 1) / (n + 2)
+    return bool(abs(confidence - accuracy) <= 2 * (share * (1 - share) / (n + 2)) ** 0.5)
+
+
+def calibration_meaning(confidence: float, accuracy: float, n: int) -> str:
+    """What that means for somebody who uses the predictions; arguments as in `calibration_verdict`."""
+    if _within_chance(confidence, accuracy, n):
+        return (
+            "You can take its percentages at their word: of what it gives 90 %, about nine in ten are right."
+        )
+    if confidence > accuracy:
+        return "Read its percentages as too high: check by hand also what it seems sure of, or label more."
+    return "Read its percentages as too low: it is right more often than it says."
+
+
 def calibration_verdict(confidence: float, accuracy: float, n: int, event: str = "") -> str:
     """Whether a model is too sure, in a sentence.
 
@@ -79,9 +96,7 @@ def calibration_verdict(confidence: float, accuracy: float, n: int, event: str =
     """
     said, found = percent(confidence, 0), percent(accuracy, 0)
     gap = confidence - accuracy
-    # two standard errors of a share, with one success and one failure added so that 0 and 1 have one too
-    share = (accuracy * n + 1) / (n + 2)
-    within = abs(gap) <= 2 * (share * (1 - share) / (n + 2)) ** 0.5
+    within = _within_chance(confidence, accuracy, n)
     word = "within chance" if within else "too sure" if gap > 0 else "too modest"
     did = f"it is {event} in {found}" if event else f"is right {found}"
     return f"Says {said}, {did}: {word} (n = {n:,})."
