@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
-from workbench.app import auditing, current, labelling_speed, login, lost, warm, widgets
+from workbench.app import auditing, current, labelling_speed, login, lost, palette, warm, widgets
 from workbench.app.jobs import Job, manager
 from workbench.app.text import for_people, percent, plural, verbatim
 from workbench.errors import InputError
@@ -117,11 +117,17 @@ def run(pages: Sequence[Any]) -> None:
         shown = opened if opened is not None and opened.id == current.project_id() else _reopened()
         at_desk = chosen.url_path == "label" or st.session_state.get(DESK) == chosen.url_path
         (_beside_the_desk if at_desk else _project)(shown)
+        palette.mount(shown, {name: one for name, one in _PAGES.items() if name in _listed(pages)})
     if not at_desk:
         engine(side)
     warm.page_shown()
     if opened is not None:
         auditing.opened(opened)
+
+
+def _listed(pages: Sequence[Any]) -> list[str]:
+    """Names of the pages in the menu: the default one is "data", others are called as in the address."""
+    return ["data", *(one.url_path for one in pages[1:] if one.url_path not in ("", "data"))]
 
 
 def first_page() -> None:

@@ -1,0 +1,47 @@
+"""Ctrl+K on every page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.driving import Server, settled, visit
+from tests.browser.homes import answered
+
+CHOSEN = """name => { const box = document.querySelector('.st-key-review-class');
+  const typed = [...(box?.querySelectorAll('input') || [])].map(one => one.value);
+  return box && (box.innerText + typed).includes(name); }"""
+
+
+@pytest.fixture(scope="module")
+def iris(server: Server) -> str:
+    return answered(server, "iris", 6, fit=False)
+
+
+def opened(page: Any) -> Any:
+    page.locator("dialog").wait_for(state="attached")
+    page.keyboard.press("Control+k")
+    box = page.locator("dialog[open] input")
+    box.wait_for()
+    return box
+
+
+def test_a_project_and_a_class_are_gone_to_by_their_words(page: Any, server: Server, iris: str) -> None:
+    visit(page, f"{server.url}/lessons")
+    settled(page)
+    opened(page).fill("project iris")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/label?project=*")
+    page.wait_for_selector(".desk .title:not(:empty)")
+    first = page.locator(".desk .title").inner_text()
+    # letters are no keys of the desk meanwhile
+    opened(page).press_sequentially("class versi")
+    assert page.locator(".desk .title").inner_text() == first
+    assert page.locator("dialog[open] li").count() == 1
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/history?project=*")
+    page.wait_for_function(CHOSEN, arg="versicolor")
+    opened(page)
+    page.keyboard.press("Escape")
+    page.locator("dialog[open]").wait_for(state="detached")

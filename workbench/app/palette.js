@@ -1,0 +1,105 @@
+// Ctrl+K on every page: pages, projects, classes and actions by their words.
+//
+// A dialog in the browser's top layer; the script is told what was chosen, and goes there. Keys of whatever lies
+// below do not count while it is open.
+
+const MOST = 12;
+
+class Palette {
+  constructor() {
+    this.entries = [];
+    this.here = 0;
+    this.dialog = document.createElement("dialog");
+    this.dialog.setAttribute("aria-label", "Go to");
+    this.box = document.createElement("input");
+    this.box.type = "text";
+    this.box.placeholder = "Page, project, class or action";
+    this.box.setAttribute("aria-label", "Page, project, class or action");
+    this.box.autocomplete = "off";
+    this.list = document.createElement("ul");
+    this.dialog.append(this.box, this.list);
+    this.box.addEventListener("input", () => { this.here = 0; this.draw(); });
+    this.dialog.addEventListener("keydown", (event) => this.within(event));
+    this.dialog.addEventListener("click", (event) => { if (event.target === this.dialog) this.dialog.close(); });
+    this.onKey = (event) => {
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key.toLowerCase() !== "k") return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      if (this.dialog.open) this.dialog.close();
+      else this.show();
+    };
+    window.addEventListener("keydown", this.onKey, true);
+  }
+
+  mount(root, entries, tell) {
+    this.entries = entries;
+    this.tell = tell;
+    if (this.dialog.parentNode !== root) root.append(this.dialog);
+  }
+
+  show() {
+    if (!this.dialog.isConnected) return;
+    this.box.value = "";
+    this.here = 0;
+    this.draw();
+    this.dialog.showModal();
+    this.box.focus();
+  }
+
+  found() {
+    const words = this.box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    return this.entries.filter((one) => words.every((word) => `${one.kind} ${one.name}`.toLowerCase().includes(word))).slice(0, MOST);
+  }
+
+  draw() {
+    const found = this.found();
+    this.here = Math.max(0, Math.min(this.here, found.length - 1));
+    this.list.replaceChildren(...found.map((one, place) => {
+      const button = document.createElement("button");
+      const kind = document.createElement("span");
+      kind.className = "kind";
+      kind.textContent = one.kind;
+      const name = document.createElement("span");
+      name.className = "name";
+      name.textContent = one.name;
+      button.append(name, kind);
+      button.tabIndex = -1;
+      button.setAttribute("aria-current", String(place === this.here));
+      button.addEventListener("click", () => this.choose(one));
+      const line = document.createElement("li");
+      line.append(button);
+      return line;
+    }));
+    if (!found.length) {
+      const line = document.createElement("li");
+      line.textContent = "Nothing has these words.";
+      this.list.append(line);
+    }
+  }
+
+  within(event) {
+    event.stopPropagation(); // what lies below does not hear it
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      this.here += event.key === "ArrowDown" ? 1 : -1;
+      this.draw();
+    } else if (event.key === "Enter" && !event.isComposing) {
+      event.preventDefault();
+      const one = this.found()[this.here];
+      if (one) this.choose(one);
+    }
+  }
+
+  choose(one) {
+    this.dialog.close();
+    this.tell(one.id);
+  }
+}
+
+let palette = null;
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  palette ||= new Palette();
+  const entries = JSON.parse(typeof data === "string" ? data : new TextDecoder().decode(data));
+  palette.mount(parentElement, entries, (id) => setTriggerValue("go", id));
+}
