@@ -143,7 +143,7 @@ def test_every_pool_of_a_person_can_be_compared_on(home: Path) -> None:
     assert next(iter(found)) == "digits" and set(made.values()) < set(found)
     assert next(iter(comparison.sources(made["with.csv"].partition(":")[2]))) == made["with.csv"]
     one = found[made["with.csv"]].opened()
-    assert (one.kind, one.n_classes, one.options["target"]) == ("table", 2, "class")
+    assert (one.kind, one.n_classes, one.options["columns"]["class"]) == ("table", 2, {"use": "class"})
     # what is offered to be asked about is there: all but the test items and the first of each class
     assert one.n_asked == 46
     assert found["iris"].n_asked == 117

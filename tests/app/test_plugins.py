@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.test_pages import open_page
 from tests.plugged import installed
-from workbench.app import current, lessons, seeing
+from workbench.app import current, forms, lessons, seeing
 from workbench.policies import POLICIES
 from workbench.sessions import Session
 
@@ -48,6 +48,7 @@ def offered(test: AppTest, key: str) -> set[str]:
 def test_a_new_project_can_be_asked_for_by_it(project: Session) -> None:
     test = open_page("data")
     test.button(key="options-wine").click().run()
+    test.radio(key="new-wine-policy-large-margin-few").set_value(forms.ALL).run()
     assert {"Nearness", "far-out"} <= offered(test, "new-wine-policy")
 
 

@@ -141,6 +141,7 @@ def test_a_column_of_the_source_called_like_ours_keeps_its_values(
 ) -> None:
     path = tmp_path / "p.csv"
     path.write_text("label,x\n" + "".join(f"{i % 3}.5,{i}\n" for i in range(40)))
+    # no class that was named stands in the column, so it is no column of classes
     session = start(str(path), classes=["yes", "no"])
     session.label_item(int(session.pool.trainable[0]), "yes")
     (row,) = label_table(session)

@@ -199,6 +199,7 @@ def test_a_download_that_breaks_off_is_not_kept(tmp_path, monkeypatch, cut, why)
     monkeypatch.setenv("WORKBENCH_MEDIA", str(tmp_path))
 
     class Connection:
+        through_proxy = False
         request = close = lambda *_, **__: None
         getresponse = lambda _: Answer(whole[:cut], len(whole))  # noqa: E731
 

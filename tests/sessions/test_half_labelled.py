@@ -66,7 +66,7 @@ def test_what_was_guessed_of_columns_stays_with_the_project(
         "b": {"use": "category", "empty": "own"},
         "label": {"use": "class"},
     }
-    assert kept[1] == {**kept[0], "b": "leave out"}, "what somebody said stays as it was said"
+    assert kept[1] == {**kept[0], "b": {"use": "leave out"}}, "what somebody said stays as it was said"
 
     # another version guesses otherwise
     monkeypatch.setattr(uses, "guessed", lambda *_: uses.ColumnUse("leave out"))

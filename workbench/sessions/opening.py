@@ -148,6 +148,12 @@ def _brought(
     pool = load_pool(source, **chosen)
     if pool.uses is None:
         return pool, named, chosen, guess or ()
+    other = _not_the_class(pool, options, classes)
+    if other:
+        uses = {**(pool.uses or {}), **other}
+        chosen = {**(chosen if pool.held is None else pool.held.options), "columns": uses}
+        pool = load_pool(source, **chosen)
+        assert pool.uses is not None
     names = [name for name, use in pool.uses.items() if use["use"] != "class"]
     columns, exclude = options.get("columns"), options.get("exclude") or ()
     said = {*(columns if isinstance(columns, Mapping) else ()), options.get("id_column")}
@@ -167,6 +173,24 @@ def _brought(
         chosen = {**(chosen if pool.held is None else pool.held.options), "columns": {**pool.uses, **out}}
         pool = load_pool(source, **chosen)
     return pool, named, chosen, guess
+
+
+def _not_the_class(
+    pool: Pool, options: Mapping[str, Any], classes: Sequence[str] | None
+) -> dict[str, dict[str, str]]:
+    """The use as a feature of a column that was guessed to hold the classes and holds none of those named."""
+    of_class = next((name for name, use in (pool.uses or {}).items() if use["use"] == "class"), None)
+    columns = options.get("columns")
+    said = options.get("target") == of_class or (isinstance(columns, Mapping) and of_class in columns)
+    if of_class is None or said or not classes or not pool.classes or set(classes) & set(pool.classes):
+        return {}
+    try:
+        numbers = bool(np.isfinite([float(name) for name in pool.classes]).all())
+    except ValueError:
+        numbers = False
+    return {
+        of_class: {"use": "number", "empty": "median"} if numbers else {"use": "category", "empty": "own"}
+    }
 
 
 def _place_of(source: str | Path) -> str:
