@@ -47,8 +47,8 @@ def offered(test: AppTest, key: str) -> set[str]:
 
 def test_a_new_project_can_be_asked_for_by_it(project: Session) -> None:
     test = open_page("data")
+    test.session_state["new-wine-policy-large-margin-few"] = forms.ALL
     test.button(key="options-wine").click().run()
-    test.radio(key="new-wine-policy-large-margin-few").set_value(forms.ALL).run()
     assert {"Nearness", "far-out"} <= offered(test, "new-wine-policy")
 
 

@@ -150,10 +150,8 @@ def _brought(
         return pool, named, chosen, guess or ()
     other = _not_the_class(pool, options, classes)
     if other:
-        uses = {**(pool.uses or {}), **other}
-        chosen = {**(chosen if pool.held is None else pool.held.options), "columns": uses}
-        pool = load_pool(source, **chosen)
-        assert pool.uses is not None
+        pool, chosen = _with_uses(pool, source, chosen, other)
+    assert pool.uses is not None
     names = [name for name, use in pool.uses.items() if use["use"] != "class"]
     columns, exclude = options.get("columns"), options.get("exclude") or ()
     said = {*(columns if isinstance(columns, Mapping) else ()), options.get("id_column")}
@@ -170,9 +168,17 @@ def _brought(
         if name not in said and pool.uses[name]["use"] != "leave out"
     }
     if out:
-        chosen = {**(chosen if pool.held is None else pool.held.options), "columns": {**pool.uses, **out}}
-        pool = load_pool(source, **chosen)
+        pool, chosen = _with_uses(pool, source, chosen, out)
     return pool, named, chosen, guess
+
+
+def _with_uses(
+    pool: Pool, source: Any, options: Mapping[str, Any], uses: Mapping[str, Mapping[str, str]]
+) -> tuple[Pool, dict[str, Any]]:
+    """The pool read again with other uses of some columns, and the options it was read with."""
+    given = options if pool.held is None else pool.held.options
+    chosen = {**given, "columns": {**(pool.uses or {}), **uses}}
+    return load_pool(source, **chosen), chosen
 
 
 def _not_the_class(
