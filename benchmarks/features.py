@@ -156,8 +156,9 @@ def term_weights(name: str, n: int, seed: int) -> Any:
 
 
 def curve(
-    X: Any, y: Ints, marks: tuple[int, ...], policy: str, seed: int, side: str = "default"
-) -> list[float]:
+    X: Any, y: Ints, marks: tuple[int, ...], policy: str, seed: int, side: str = "default",
+    inside: bool = False,
+) -> list[float]:  # fmt: skip
     """Error on the last third of the items at each number of labels.
 
     Args:
@@ -169,6 +170,7 @@ def curve(
         side: "default" (what a new project has: geometry and neighbours chosen from the labels), "alone"
             (the same without neighbours), "fixed" (geometry of the pool), "svm", "logistic";
             these two with a strength behind a colon ("svm:strong") see features that lean on neighbours.
+        inside: measured on the pool's items without a label, which are in the graph, instead.
     """
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(len(y))
@@ -212,12 +214,12 @@ def curve(
             state = None if model is None else model.state
             items = np.asarray(labelled)
             model = learner.fit(items, y[items], number=step, previous=state)
-            predicted = model.predict_proba(test).argmax(axis=1)
         else:
             model = rival(side, scale, len(labelled)).fit(X[labelled], y[labelled])
-            predicted = model.predict(X[test])
         if step in marks:
-            errors.append(float(np.mean(predicted != y[test])))
+            rows = np.asarray(open_) if inside else test
+            predicted = model.predict_proba(rows).argmax(axis=1) if ours else model.predict(X[rows])
+            errors.append(float(np.mean(predicted != y[rows])))
     return errors
 
 
@@ -275,6 +277,7 @@ def main(flags: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--leaning", nargs="*", default=[], help="strengths of neighbours that rivals see, too"
     )
+    parser.add_argument("--inside", action="store_true", help="measure on the pool's unlabelled items")
     parser.add_argument("--fixed", action="store_true", help="the fixed geometry, too")
     parser.add_argument("--kinds", nargs="*", default=[], help="only these features (shapes, pieces, ...)")
     parser.add_argument("--encoders", nargs="*", default=[], help="names of encoders to measure beside them")
@@ -295,13 +298,15 @@ def main(flags: Sequence[str] | None = None) -> int:
             found, truth, seconds = features_of(name, arguments.items, seed, arguments.encoders)
             found = {kind: X for kind, X in found.items() if kind in (arguments.kinds or found)}
             for kind, X in found.items():
-                curves.setdefault(kind, []).append(curve(X, truth, marks, arguments.policy, seed))
+                curves.setdefault(kind, []).append(
+                    curve(X, truth, marks, arguments.policy, seed, inside=arguments.inside)
+                )
             if others:
                 if name == "banking77" and arguments.rivals and not arguments.kinds:
                     found["tf-idf"], seconds["tf-idf"] = term_weights(name, arguments.items, seed), 0.0
                 for kind, X in found.items():
                     for side in others if kind != "tf-idf" else rivals:
-                        errors = curve(X, truth, marks, arguments.policy, seed, side)
+                        errors = curve(X, truth, marks, arguments.policy, seed, side, arguments.inside)
                         curves.setdefault(f"{kind}, {side}", []).append(errors)
                         seconds[f"{kind}, {side}"] = seconds[kind]
         means = {kind: np.mean(several, axis=0).tolist() for kind, several in curves.items()}

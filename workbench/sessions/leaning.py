@@ -92,10 +92,7 @@ def in_turn(before: Lean, strengths: Sequence[str], labels: int) -> list[str]:
 
 
 def choose(before: Lean, strengths: Sequence[str], judge: Callable[[str], Floats], labels: int) -> Lean:
-    """Compare strengths on the same labels: one is taken where it is clearly better, first than "none".
-
-    What is in use has no advantage: neighbours help while labels are few, and once they no longer clearly
-    do, the items' own features say more.
+    """Compare strengths on the same labels, and move only where one is clearly better.
 
     Args:
         before: what is in use.
@@ -115,8 +112,8 @@ def choose(before: Lean, strengths: Sequence[str], judge: Callable[[str], Floats
             found[name] = losses
         else:
             failed[name] = "its likelihood is not finite"
-    best = "none" if "none" in found else before.strength
-    for name in (name for name in dict.fromkeys((before.strength, *strengths)) if name in found):
+    best = before.strength if before.strength in found else "none"
+    for name in (name for name in strengths if name in found):
         if best not in found or clearly_less(found[name], found[best], _STANDARD_ERRORS):
             best = name
     losses_of = {name: float(losses.mean()) for name, losses in found.items()}
