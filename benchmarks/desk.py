@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.app import bare_server
-from benchmarks.driving import PATIENCE, Server, chromium, settled, visit
+from benchmarks.driving import HOST, PATIENCE, Server, chromium, settled, visit
 
 FRAMES = 33.0  # milliseconds: two frames
 KINDS = {
@@ -23,12 +23,12 @@ KINDS = {
     "items": "100,000 rows, two classes",
     "classes": "3,000 texts, 77 classes",
 }
-_SAVED = """() => document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot
-    .querySelector('.status').innerText.startsWith('all saved')"""
+_SAVED = """() => HOST.shadowRoot
+    .querySelector('.status').innerText.startsWith('all saved')""".replace("HOST", HOST)
 # what stood on screen when each key came to the page, and what was said of those that met an empty queue
 _WATCH = """
 () => {
-    const root = document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot;
+    const root = HOST.shadowRoot;
     const title = () => root.querySelector('.title').innerText;
     const seen = window.seen = {struck: [], empty: 0, said: 0, first: 0, last: 0};
     window.addEventListener('keydown', event => {
@@ -43,7 +43,7 @@ _WATCH = """
         });
     }, true);
 }
-"""
+""".replace("HOST", HOST)
 _BARE = """
 import numpy as np, streamlit as st
 st.title("Bare")
@@ -64,7 +64,7 @@ one()
 # milliseconds from the key to the frame after what is shown has changed
 _PRESS = """
 ([key, shadow, selector]) => new Promise(done => {
-    const host = document.querySelector('[data-testid=stBidiComponentIsolated]');
+    const host = HOST;
     const root = shadow ? host.shadowRoot : document.body;
     const text = () => root.querySelector(selector)?.innerText || '';
     const before = text();
@@ -85,7 +85,7 @@ _PRESS = """
     const about = {key, code, keyCode, bubbles: true, cancelable: true};
     document.body.dispatchEvent(new KeyboardEvent('keydown', about));
 })
-"""
+""".replace("HOST", HOST)
 
 
 def key_to_next_item(*, quick: bool = False, kind: str = "digits") -> bool:

@@ -23,6 +23,11 @@ WORKBENCH = (
     "{port}",
 )
 # milliseconds; generous, because the machine may be busy
+HOST = (
+    "[...document.querySelectorAll('[data-testid=stBidiComponentIsolated]')]"
+    ".find(e => e.shadowRoot?.querySelector('.desk'))"
+)
+"""The desk's component, in the page's own language; other components of a page are of its kind."""
 PATIENCE = 120_000
 
 

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.driving import PATIENCE, visit
+from benchmarks.driving import HOST, PATIENCE, visit
 from workbench.app.current import PERSON_COOKIE
 from workbench.sessions import Session
 from workbench.store import Store
 
-DESK = "document.querySelector('[data-testid=stBidiComponentIsolated]')?.shadowRoot"
+DESK = f"{HOST}?.shadowRoot"
 SAVED = f"() => {DESK}?.querySelector('.status')?.innerText.startsWith('all saved')"
 _STANDS = f"() => {DESK}?.querySelector('.title')?.innerText && ({SAVED})()"
 _ANOTHER = ".st-key-start-a-new-one button"
@@ -49,7 +49,7 @@ _EARS = """
 _HANDS = """
 ([keys, most, seconds, pause]) => {
     const struck = window.trialStruck = [];
-    const root = () => document.querySelector('[data-testid=stBidiComponentIsolated]')?.shadowRoot;
+    const root = () => HOST?.shadowRoot;
     const title = () => root()?.querySelector('.title')?.innerText || '';
     const sleep = (ms) => new Promise(next => setTimeout(next, ms));
     const end = performance.now() + 1000 * seconds;
@@ -72,7 +72,7 @@ _HANDS = """
         window.trialBusy = false;
     })();
 }
-"""
+""".replace("HOST", HOST)
 
 
 class Struck(NamedTuple):

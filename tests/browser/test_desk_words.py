@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from benchmarks.driving import Server, visit
+from benchmarks.driving import HOST, Server, visit
 from tests.browser.homes import store_of
 from tests.browser.test_labelling import at_the_desk
 from workbench.sessions import Session
 
 CLASSES = ("payment_not_recognised", "exchange", "cancellation", "compensation_request")
 # a word that stands in two lines has two boxes
-BROKEN = """() => [...document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot
+BROKEN = """() => [...HOST.shadowRoot
   .querySelectorAll('.answer .name')].flatMap(name => {
     const texts = [...name.childNodes].filter(node => node.nodeType === 3);
     return texts.filter(node => { const range = document.createRange(); range.selectNodeContents(node);
       return range.getClientRects().length > 1; }).map(node => node.data);
-  })"""
+  })""".replace("HOST", HOST)
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +74,7 @@ def test_class_names_are_whole_and_what_stands_below_keeps_its_place(
         before = page.locator(".desk .title").inner_text()
         page.keyboard.press("2")
         page.wait_for_function(
-            "b => document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot"
-            ".querySelector('.title').innerText !== b",
+            f"b => {HOST}.shadowRoot.querySelector('.title').innerText !== b",
             arg=before,
         )
     assert len(set(places)) == 1, places

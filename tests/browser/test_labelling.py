@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmarks.driving import PATIENCE, Server, visit
+from benchmarks.driving import HOST, PATIENCE, Server, visit
 from tests.browser.homes import store_of
 
-DESK = "document.querySelector('[data-testid=stBidiComponentIsolated]')?.shadowRoot"
+DESK = f"{HOST}?.shadowRoot"
 SAVED = f"() => {DESK}?.querySelector('.status')?.innerText.startsWith('all saved')"
 
 
