@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from workbench.app import current, frame, help
+from workbench.app import current, frame, help, widgets
 from workbench.errors import InputError
 
 PAGE = "page"
@@ -46,6 +46,10 @@ def body() -> None:
 st.title("Help")
 # on a phone the columns stand one below the other: what was asked for comes first
 text, beside = st.columns([5, 2], gap="large")
+# a link within a sentence is told by more than its colour
+widgets.style(
+    ".st-key-help-text p a, .st-key-help-text li a, .st-key-help-text td a { text-decoration: underline; }"
+)
 with text, st.container(key="help-text"):
     body()
 with beside, st.container(key="help-contents"):
