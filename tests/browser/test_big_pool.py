@@ -36,7 +36,7 @@ def test_the_app_asks_on_two_hundred_thousand_hands_without_freezing(
         wait_for_labelled(page, n)
         assert item_of(page) not in seen
         seen.add(item_of(page))
-    page.wait_for_function("() => /Model:\\s+\\d+ labels/.test(document.body.innerText)")
+    page.wait_for_function("() => /has learnt from (all )?\\d+ labels/.test(document.body.innerText)")
     with sqlite3.connect(Path(server.home) / "workbench.sqlite") as database:
         tables = {name for (name,) in database.execute("select name from sqlite_master where type = 'table'")}
         assert "events" in tables

@@ -48,7 +48,7 @@ def test_fashion_mnist_is_labelled_image_by_image(page: Any, own_server: Server)
         wait_for_labelled(page, n)
     assert len(seen) == 5
     page.wait_for_function(
-        "() => /Model:\\s+\\d+ labels/.test(document.body.innerText)", timeout=4 * PATIENCE
+        "() => /has learnt from (all )?\\d+ labels/.test(document.body.innerText)", timeout=4 * PATIENCE
     )
 
 
