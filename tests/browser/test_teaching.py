@@ -193,7 +193,7 @@ def test_keys_walk_over_the_map_choose_and_label_once(page: Any, server: Server,
     # a second key does not label it again; undo is a key, too
     page.keyboard.press("a")
     page.keyboard.press("z")
-    page.get_by_text("Taken back.").wait_for()
+    page.get_by_text("Taken back:").wait_for()
     wait_for_labelled(page, before)
 
 
