@@ -298,6 +298,15 @@ class TableFeatureMap:
         """Names of the source columns that are used."""
         return tuple(column.name for column in self.recipe)
 
+    def _frame(self, rows: Any) -> Any:
+        """Rows as a frame that has every column of the recipe."""
+        frame = as_frame(rows, self.sources)
+        missing = [name for name in self.sources if name not in frame.columns]
+        if missing:
+            noun = "columns" if missing[1:] else "column"
+            raise InputError(f"The rows lack the {noun} {listed(missing)}.")
+        return frame
+
     def transform(self, rows: Any) -> Array:
         """Rows to features.
 
@@ -311,11 +320,7 @@ class TableFeatureMap:
         Raises:
             InputError: a missing column, an unreadable or empty cell, or a category never seen.
         """
-        frame = as_frame(rows, self.sources)
-        missing = [name for name in self.sources if name not in frame.columns]
-        if missing:
-            noun = "columns" if missing[1:] else "column"
-            raise InputError(f"The rows lack the {noun} {listed(missing)}.")
+        frame = self._frame(rows)
         out = np.empty((len(frame), len(self.columns)))
         at = 0
         for column in self.recipe:
@@ -336,7 +341,7 @@ class TableFeatureMap:
         Raises:
             InputError: as `transform`, but for such cells.
         """
-        frame = as_frame(rows, self.sources)
+        frame = self._frame(rows)
         blocks: list[Array] = []
         unmet: dict[str, int] = {}
         for column in self.recipe:
