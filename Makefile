@@ -82,9 +82,10 @@ audit: .venv/dev.stamp
 # Exact pins with wheels for every platform and Python that pyproject.toml allows; names, versions and markers only.
 # `make lock ARGS=--upgrade` takes newer versions; without it what stands there stays.
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --only-binary :all: --no-header --no-annotate $(ARGS) pyproject.toml
+INSTALLED = cluster gibbs maps qr
 lock: .venv/dev.stamp
-	$(LOCK) $(addprefix --extra ,maps qr login postgresql dev docs) -o requirements-dev.lock
-	$(LOCK) -c requirements-dev.lock --extra maps --extra qr -o requirements.lock
+	$(LOCK) $(addprefix --extra ,$(INSTALLED) login postgresql dev docs) -o requirements-dev.lock
+	$(LOCK) -c requirements-dev.lock $(addprefix --extra ,$(INSTALLED)) -o requirements.lock
 
 .venv/bin/python:
 	@if [ -z "$(PYTHON)" ]; then \

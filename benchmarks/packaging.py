@@ -36,7 +36,7 @@ PLATFORMS = (
     "x86_64-pc-windows-msvc",
 )
 SUPPORTED = ("3.11", "3.12", "3.13")
-SHOWN = ("numpy", "tensorflow", "gpflow", "streamlit", "pandas", "scikit-learn", "sqlalchemy", "dask")
+SHOWN = ("numpy", "tensorflow", "gpflow", "streamlit", "pandas", "scikit-learn", "sqlalchemy")
 TESTERS = ("pytest>=8.4", "pytest-timeout>=2.4", "hypothesis>=6.130")
 # what answers within a few minutes and does not need a browser
 TESTS = ("tests/metrics", "tests/policies", "tests/exchange", "tests/store")

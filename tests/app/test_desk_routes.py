@@ -147,11 +147,7 @@ def test_anybody_else_is_refused(
     status: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from streamlit import config
-
-    monkeypatch.setattr(
-        config, "get_option", lambda name: ["localhost"] if name == "server.allowedHosts" else None
-    )
+    monkeypatch.setattr("streamlit.get_option", lambda name: {"server.allowedHosts": ["localhost"]}[name])
     refused = post(client, flowers, **headers)
     assert refused.status_code == status and refused.json()["why"]
     assert not flowers.state.asks

@@ -276,15 +276,13 @@ def test_a_cookie_is_read_and_a_forged_one_is_not(guarded: dict[str, Any]) -> No
 
 
 @pytest.fixture
-def client(guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> TestClient:
+def client(guarded: dict[str, Any]) -> Iterator[TestClient]:
     from streamlit import config
 
-    monkeypatch.setattr(
-        config,
-        "get_option",
-        lambda name, real=config.get_option: ["testserver"] if name == "server.allowedHosts" else real(name),
-    )
-    return TestClient(login.Entrance(Starlette(routes=routes())))
+    before = config.get_option("server.allowedHosts")
+    config.set_option("server.allowedHosts", ["testserver"])
+    yield TestClient(login.Entrance(Starlette(routes=routes())))
+    config.set_option("server.allowedHosts", before)
 
 
 def answer(client: TestClient, project: str, token: str, claims: dict[str, Any] | None) -> tuple[int, str]:

@@ -35,7 +35,6 @@ def test_every_part_is_there_in_the_version_that_is_pinned(caplog: pytest.LogCap
     private._gone.cache_clear()
     assert private.leave_keras_alone()
     assert private.signed_user({}) is None
-    assert private.is_host_allowed("localhost:8501")
     assert (private.static_folder() / "index.html").is_file()
     assert private.in_fragment() is False
     assert private.has_secrets() in (True, False)
@@ -57,14 +56,3 @@ def test_what_takes_their_place(caplog: pytest.LogCaptureFixture, monkeypatch: p
 def test_nobody_is_known_by_a_cookie_that_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
     assert private.signed_user({"_streamlit_user": "anything"}) is None
     assert "the desk stays closed" in caplog.text
-
-
-@pytest.mark.usefixtures("without")
-def test_a_host_is_known_by_the_public_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(st, "get_option", lambda name: ["Labels.example", "[::1]"])
-    for host in ("[::1]:8501", "labels.example:443"):
-        assert private.is_host_allowed(host), host
-    for host in (None, "", "evil.example", "localhost", "[::2]:8501"):
-        assert not private.is_host_allowed(host), host
-    monkeypatch.setattr(st, "get_option", lambda name: [])  # as where nobody limits them
-    assert private.is_host_allowed("testserver")

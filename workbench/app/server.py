@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app import frontend, login, logs, warm
+from workbench.app import frontend, host_names, login, logs, warm
 from workbench.app.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -117,8 +117,7 @@ def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequenc
     headers = [(name.lower(), value.decode("latin-1")) for name, value in scope.get("headers", [])]
     named = [value for name, value in headers if name == b"host"]
     host = named[0] if len(named) == 1 else ""
-    known = {name.lower() for name in hosts}
-    if "*" not in known and _hostname(host) not in known:
+    if not host_names.is_known(host, hosts):
         return "This server does not go by that name (server.allowedHosts)."
     reads = scope["type"] == "http" and scope.get("method", "GET") in ("GET", "HEAD", "OPTIONS")
     given = [value for name, value in headers if name == b"origin"]
@@ -127,14 +126,6 @@ def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequenc
     if len(given) == 1 and (urlsplit(given[0]).netloc.lower() == host.lower() or given[0] in origins):
         return ""
     return "Pages of another origin may not use this server (server.corsAllowedOrigins)."
-
-
-def _hostname(host: str) -> str:
-    """A Host header without its port."""
-    host = host.lower()
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
 
 
 @asynccontextmanager

@@ -100,22 +100,6 @@ def signed_user(cookies: Mapping[str, str]) -> bytes | None:
     return _get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)
 
 
-def is_host_allowed(host: str | None) -> bool:
-    """Whether a request names this server by a name it is known by.
-
-    Args:
-        host: the Host header.
-    """
-    try:
-        from streamlit.web.server.starlette.starlette_websocket import is_host_allowed as allowed
-    except ImportError:
-        names = {str(name).lower().strip("[]") for name in st.get_option("server.allowedHosts") or ()}
-        named = (host or "").lower()
-        plain = named.partition("]")[0].removeprefix("[") if named[:1] == "[" else named.partition(":")[0]
-        return not names or "*" in names or plain in names
-    return bool(allowed(host))
-
-
 def static_folder() -> Path:
     """Where Streamlit's own pages lie."""
     try:

@@ -17,13 +17,14 @@ have nothing to tune, change the common shift and then each f_c: 140 effective d
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.special import expit, log_expit
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
 from workbench.progress import FitCallback
 
 # A rate of 1e9 pins sigma(f) to 1e-9 already; beyond, Poisson counts leave the integers.
@@ -97,7 +98,11 @@ def sample(
 
     Returns:
         The draws.
+
+    Raises:
+        InputError: polyagamma is not installed.
     """
+    _polya_gamma()
     total = burn_in + draws
     lower = cholesky(K, lower=True)
     y = (codes[:, None] == np.arange(n_classes)).astype(np.float64)
@@ -152,15 +157,25 @@ def gibbs_step(
 
 def augmentation(f: Floats, y: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """N [N, C] and omega [N, C] given f [N, C] and one-hot y [N, C]."""
-    from polyagamma import random_polyagamma
-
     rate = np.minimum(rng.exponential(size=len(f)) / expit(f).sum(axis=1), _LARGEST_RATE)
     counts = rng.poisson(rate[:, None] * expit(-f)).astype(np.float64)
     shape = y + counts
     omega = np.zeros_like(f)
     some = shape > 0  # PG(0, c) is a point mass at 0, which the sampler refuses
-    omega[some] = random_polyagamma(shape[some], np.abs(f[some]), random_state=rng)
+    omega[some] = _polya_gamma()(shape[some], np.abs(f[some]), random_state=rng)
     return counts, omega
+
+
+def _polya_gamma() -> Callable[..., Any]:
+    """The sampler of Polya-Gamma variables, an extra."""
+    try:
+        from polyagamma import random_polyagamma
+    except ImportError as error:
+        raise InputError(
+            "The Gibbs sampler needs the package polyagamma: pip install polyagamma. "
+            "logistic-softmax approximates the same model without it."
+        ) from error
+    return random_polyagamma
 
 
 def _gaussian(

@@ -175,12 +175,11 @@ def cluster(workers: int, scheduler: str = LOCAL, timeout: float = TIMEOUT) -> I
         The workers, of whom there is at least one.
 
     Raises:
-        InputError: nobody answers, or there is no worker.
+        InputError: nobody answers, there is no worker, or Dask is not installed.
     """
     import asyncio
 
-    from distributed import Client
-
+    client_of = _dask_client()
     # not above: the program in there says so when its own package has imported it before
     from workbench.work.hosts import hosts
 
@@ -196,7 +195,7 @@ def cluster(workers: int, scheduler: str = LOCAL, timeout: float = TIMEOUT) -> I
             )
         try:
             asyncio.run(_identify(address, timeout))
-            client = Client(address, timeout=timeout, set_as_default=False)
+            client = client_of(address, timeout=timeout, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise InputError(
                 f"The Dask scheduler at {address} does not answer ({error}). Start it with `dask scheduler`, "
@@ -210,6 +209,19 @@ def cluster(workers: int, scheduler: str = LOCAL, timeout: float = TIMEOUT) -> I
                 f"The Dask scheduler at {address} has no worker. Start some with `dask worker {address}`."
             ) from error
         yield Cluster(client)
+
+
+def _dask_client() -> Callable[..., Any]:
+    """Dask's client, an extra."""
+    try:
+        import dask  # noqa: F401
+        from distributed import Client
+    except ImportError as error:
+        raise InputError(
+            "More than one process needs the packages dask and distributed: pip install dask distributed. "
+            "One process does without."
+        ) from error
+    return Client
 
 
 async def _identify(scheduler: str, timeout: float) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import acts, login, streamlit_private
+from workbench.app import acts, host_names, login
 from workbench.app.desk import cards, checking, finding, operations, preferences, tokens
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
@@ -157,8 +157,11 @@ async def _body(request: Request) -> dict[str, Any]:
 
 def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
     """Who asks: this server's own page, with a token for this project."""
+    import streamlit as st
+
     host = request.headers.get("host")
-    if not streamlit_private.is_host_allowed(host):
+    names = st.get_option("server.allowedHosts")
+    if names and not host_names.is_known(host, names):
         raise _RefusedError(403, "This server is not known by that name.")
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise _RefusedError(403, "Only this server's own pages may use the desk.")
