@@ -83,12 +83,12 @@ def truth_of(name: str) -> Ints:
 
 
 def checks(quick: bool = False) -> None:
-    """Print the median number of checks at small true errors, 10,000 labels, alpha and delta .05."""
+    """Print the median number of checks at small true errors, 10,000 labels, alpha and delta 0.05."""
     rng = np.random.default_rng(0)
     size, projects = 10_000, 200 if quick else 4_000
     goals = {0.0: 83, 0.005: 85, 0.01: 135, 0.025: None}
     for true_error, goal in goals.items():
-        for confidence, what in ((CONFIDENCE, "delta .05"), (confidence_at(CONFIDENCE), "first attempt")):
+        for confidence, what in ((CONFIDENCE, "delta 0.05"), (confidence_at(CONFIDENCE), "first attempt")):
             wrong = _drawn(size, round(true_error * size), projects, 2_500, rng)
             needed = first_reached(log_wealth(wrong, size, ERROR), confidence)
             needed = np.where(needed == 0, size, needed)
@@ -432,7 +432,7 @@ def report(place: Path = RESULTS) -> bool:
     """Print the tables; whether every share of false certificates lies within its goal."""
     lines = lines_of(place, "coverage")
     delta, held = 1.0 - CONFIDENCE, True
-    print("\nfalse certificates, of all projects (and certificates), at alpha .05 and delta .05\n")
+    print("\nfalse certificates, of all projects (and certificates), at alpha 0.05 and delta 0.05\n")
     print("| pool | sets begin |", " | ".join(MODELS), "|")
     print("|---" * (len(MODELS) + 2) + "|")
     for name in POOLS:

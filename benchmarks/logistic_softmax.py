@@ -16,7 +16,7 @@ from workbench.engine.runtime import prepare
 
 
 def _overlapping(seed: int) -> tuple[Any, ...]:
-    """Paper 002's toy at sigma^2 = .5: 500 items to train, 2,000 to test."""
+    """Paper 002's toy at sigma^2 = 0.5: 500 items to train, 2,000 to test."""
     from workbench.pools.generators import sample_three_gaussians
 
     X, y = sample_three_gaussians(2500, 0.5, seed)
@@ -98,7 +98,7 @@ def robust_max_race(*, quick: bool = False) -> float:
     """
     prepare()
     seconds, seeds = (2.0, 1) if quick else (8.0, 3)
-    print(f"Overlapping synthetic set (three Gaussians, sigma^2 = .5), {seconds:g} s of robust-max")
+    print(f"Overlapping synthetic set (three Gaussians, sigma^2 = 0.5), {seconds:g} s of robust-max")
     print(
         "seed  robust-max: NLL at the end  best on the way (s)   ours: time to each (s)       final NLL (s)"
     )

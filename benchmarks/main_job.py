@@ -183,7 +183,7 @@ def gpflow_best(*, quick: bool = False) -> bool:
     met = "GPflow" not in ran.failed and ran.ratio("GPflow", "ours").value >= 15
     print(
         f"digits, 64 points on both sides: {ran.line('ours')} to error {error:.4f} | GPflow softmax, natural "
-        f"gradients .1 + Adam .01, {ran.line('GPflow')} to as little (seen on the test items) | "
+        f"gradients 0.1 + Adam 0.01, {ran.line('GPflow')} to as little (seen on the test items) | "
         f"{ran.told('GPflow', 'ours')} (goal 15x) {'met' if met else 'not met'}",
         flush=True,
     )

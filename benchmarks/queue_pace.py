@@ -28,7 +28,7 @@ class Pace:
     """How fast somebody answers, and how long a fit takes.
 
     Attributes:
-        answer: seconds an answer takes in the mean; they vary as people's do (lognormal, sigma .4).
+        answer: seconds an answer takes in the mean; they vary as people's do (lognormal, sigma 0.4).
         fit: seconds.
     """
 

@@ -61,7 +61,7 @@ def _rounds(what: str, pool: Any, budget: int, goal: float, initial: str = "one-
 
 
 def rows(*, quick: bool = False) -> bool:
-    """Rounds of the default on a million poker hands: goal .5 s in the mean."""
+    """Rounds of the default on a million poker hands: goal 0.5 s in the mean."""
     from workbench.pools import load_pool
 
     pool = load_pool("poker", n_items=50_000 if quick else 1_025_010).split(0)

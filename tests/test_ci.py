@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from benchmarks import floors
 from tests.test_architecture import ROOT
 from workbench.figures import export
 
@@ -26,3 +27,11 @@ def test_the_workflow_runs_the_script_that_maintainers_run() -> None:
     assert "run: .ci/run\n" in text
     # what it installs elsewhere is the lock, without resolving
     assert "pip install --no-deps -e . -r requirements.lock" in text
+
+
+def test_the_oldest_versions_are_tried_and_are_those_of_the_project() -> None:
+    found = floors.floors()
+    assert set(found) == set(floors.PACKAGES)
+    assert all(version.count(".") == 2 and version[0].isdigit() for version in found.values()), found
+    assert all((ROOT / path).exists() for path in floors.TESTS)
+    assert "python -m benchmarks.floors\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

@@ -50,7 +50,7 @@ def test_the_repositorys_own_config_says_the_same() -> None:
 def test_streamlit_does_not_reset_keras_after_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
     from streamlit.runtime.scriptrunner import script_runner
 
-    # when Streamlit calls this differently, the page gets .3 s slower a run and nothing else says so
+    # when Streamlit calls this differently, the page gets 0.3 s slower a run and nothing else says so
     original = script_runner._clean_problem_modules
     monkeypatch.setattr(script_runner, "_clean_problem_modules", original)
     assert streamlit_private.leave_keras_alone()

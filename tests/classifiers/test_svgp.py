@@ -46,7 +46,7 @@ def test_learns_digits_quickly():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_calibration_on_overlapping_classes(name):
-    # MATH of the toy mixture: an oracle has error .38 and NLL .84; robust-max cannot say "unsure"
+    # MATH of the toy mixture: an oracle has error 0.38 and NLL 0.84; robust-max cannot say "unsure"
     X, y = three_gaussians(500, 0)
     T, t = three_gaussians(2000, 1)
     p = (

@@ -50,7 +50,7 @@ def test_a_study_that_is_no_file_is_not_waited_for(
 
 @pytest.mark.slow
 def test_variation_ratio_beats_random_on_digits(tmp_path: Path) -> None:
-    """10 seeds, 10 + 60 labels: mean error at most .085, and below random's on at least 8."""
+    """10 seeds, 10 + 60 labels: mean error at most 0.085, and below random's on at least 8."""
     from workbench.studies import StudySpec, run
 
     last: dict[tuple[str, int], float] = {}

@@ -60,7 +60,7 @@ def test_class_colours_stay_apart_for_every_eye(deficiency: str) -> None:
     first = min(
         (np.linalg.norm(seen[a] - seen[b]), a, b) for a, b in itertools.combinations(theme.CATEGORICAL[:5], 2)
     )
-    # .02 is about what can just be told apart
+    # 0.02 is about what can just be told apart
     assert worst[0] > 0.06, worst
     assert first[0] > 0.1, first
 

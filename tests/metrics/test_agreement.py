@@ -6,7 +6,7 @@ from workbench.metrics import cohen_kappa, krippendorff_alpha
 
 
 def test_cohen_by_hand():
-    # both yes 20, only the first 5, only the second 10, both no 15: .7 where chance gives .5
+    # both yes 20, only the first 5, only the second 10, both no 15: 0.7 where chance gives 0.5
     first = [1] * 20 + [1] * 5 + [0] * 10 + [0] * 15
     second = [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15
     found = cohen_kappa(first, second)

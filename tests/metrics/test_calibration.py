@@ -33,7 +33,7 @@ def oracle(seed=0, n=2000, c=3, sharp=0.7):
 
 def test_by_hand():
     y, p = two_class([0.55, 0.58, 0.75, 0.95, 0.98], [1, 0, 1, 1, 0])
-    # bins of ten: (.5, .6] 2 items conf .565 acc .5; (.7, .8] 1: .75, 1; (.9, 1] 2: .965, .5
+    # bins of ten: (0.5, 0.6] 2 items conf 0.565 acc 0.5; (0.7, 0.8] 1: 0.75, 1; (0.9, 1] 2: 0.965, 0.5
     assert expected_calibration_error(y, p, 10) == pytest.approx((2 * 0.065 + 0.25 + 2 * 0.465) / 5)
     assert maximum_calibration_error(y, p, 10) == pytest.approx(0.465)
     histogram = confidence_histogram(y, p, 10)
@@ -125,7 +125,7 @@ def coverage(n: int, over: float, draws: int) -> float:
 
 def test_a_calibrated_models_interval_reaches_zero_and_a_known_error_lies_in_its_own():
     assert coverage(100, 0.0, 60) >= 0.9 and coverage(100, 0.1, 60) >= 0.85
-    # one confidence alone: every item says .9 and is right with chance .7
+    # one confidence alone: every item says 0.9 and is right with chance 0.7
     rng = np.random.default_rng(0)
     y, p = two_class(np.full(400, 0.9), (rng.random(400) < 0.7).astype(int))
     found = calibration_interval(y, p)

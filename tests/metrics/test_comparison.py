@@ -216,7 +216,7 @@ def test_200_simulated_studies_find_what_is_planted_and_nothing_else():
         any(test.verdict in ("better", "worse") for test in paired_tests(simulated_study(rng, 0.0)))
         for _ in range(200)
     )
-    # at level .05 for the whole study, 200 studies give 10 +- 3.1; the discrete test stays below
+    # at level 0.05 for the whole study, 200 studies give 10 +- 3.1; the discrete test stays below
     assert false_alarms <= stats.binom.ppf(0.999, 200, 0.05)
     found = [paired_tests(simulated_study(rng, 0.04)) for _ in range(200)]
     assert np.mean([tests[0].verdict == "better" for tests in found]) > 0.85

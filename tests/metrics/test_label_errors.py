@@ -28,7 +28,7 @@ def test_thresholds_joint_and_ranking_by_hand():
 
 
 def test_the_larger_probability_counts_where_two_thresholds_are_reached():
-    # thresholds .3 and .4: the first and the third item reach both
+    # thresholds 0.3 and 0.4: the first and the third item reach both
     found = label_errors([0, 0, 1, 1], [[0.5, 0.5], [0.1, 0.9], [0.4, 0.6], [0.8, 0.2]])
     np.testing.assert_allclose(found.thresholds, [0.3, 0.4])
     assert found.likely.tolist() == [0, 1, 1, 0]

@@ -50,7 +50,7 @@ def test_against_scikit_learn():
 
 
 def test_edges_belong_to_the_lower_bin():
-    # confidences .6, .8, 1 in 5 bins: ((b-1)/5, b/5]
+    # confidences 0.6, 0.8, 1 in 5 bins: ((b-1)/5, b/5]
     p = np.array([[0.6, 0.4], [0.8, 0.2], [1.0, 0.0], [0.7, 0.3]])
     table = reliability_table([0, 1, 0, 0], p, 5)
     np.testing.assert_array_equal(table.count, [0, 0, 1, 2, 1])

@@ -72,7 +72,7 @@ def test_three_gaussians_probabilities_are_those_of_the_generator():
     nll = -np.log(p[np.arange(len(pool)), pool.truth]).mean()
     assert abs(error - np.mean(1 - p.max(axis=1))) < 0.005
     assert abs(nll + (p * np.log(p)).sum(axis=1).mean()) < 0.005
-    # and lie within the sampling error of 2,000 points (.011, .014) of the figures known for such a draw
+    # and lie within the sampling error of 2,000 points (0.011, 0.014) of the figures known for such a draw
     assert abs(error - 0.380) < 0.022 and abs(nll - 0.839) < 0.03
 
 

@@ -8,7 +8,7 @@ from workbench.metrics import calibration_interval
 from workbench.studies import calibration as c
 from workbench.studies import lessons
 
-# at sigma^2 = .5: error and negative log-likelihood above those of the exact posterior on the same draw
+# at sigma^2 = 0.5: error and negative log-likelihood above those of the exact posterior on the same draw
 EXCESS = {
     "robust-max": (0.010, 1.871),
     "softmax": (0.003, 0.007),

@@ -53,13 +53,13 @@ def test_a_planted_better_policy_is_found_and_an_equal_one_is_not() -> None:
         found_better += rows["good"].verdict == "better"
         called += rows["same"].verdict in ("better", "worse")
     assert found_better >= 190
-    # Holm over two comparisons: the equal one is tested at .05 once the other is rejected
+    # Holm over two comparisons: the equal one is tested at 0.05 once the other is rejected
     assert called <= 20
     false = sum(
         any(r.verdict in ("better", "worse") for r in summarise(curves(planted(1000 + study))[0]))
         for study in range(200)
     )
-    # family-wise level .05: 10 expected, 19 is the 99.5 % quantile of Binomial(200, .05)
+    # family-wise level 0.05: 10 expected, 19 is the 99.5 % quantile of Binomial(200, 0.05)
     assert false <= 19
 
 
@@ -135,10 +135,10 @@ def test_the_answer_is_a_sentence() -> None:
     steep, slow = [0.5, 0.2, 0.1, 0.1], [0.5, 0.4, 0.3, 0.2]
     better = curves_of([[e + 0.001 * s for e in steep] for s in range(8)], [slow] * 8)
     titles = {"margin": "Margin"}
-    # one seed is at .2 after 20 labels, seven are a little above: (20 + 7 * 30) / 8, as the table says
+    # one seed is at 0.2 after 20 labels, seven are a little above: (20 + 7 * 30) / 8, as the table says
     assert headline(better, titles) == (
         "Margin reaches random's last error after 29 of 40 labels: 11 saved; better on 8 of 8 seeds, "
-        "p = .0078."
+        "p = 0.0078."
     )
     row = summarise(better)[0]
     assert row.saved is not None and (row.saved.labels, row.saved.mean) == (28.75, 11.25)
@@ -154,21 +154,21 @@ def test_the_answer_is_a_sentence() -> None:
     lucky = curves_of([steep] + [[0.5, 0.5, 0.5, 0.4]] * 7, [slow] * 8)
     assert headline(lucky) == (
         "margin does not reach random's last error within 40 labels on 7 of 8 seeds; better on 1 of 8 seeds, "
-        "p = .23, no difference shown."
+        "p = 0.23, no difference shown."
     )
     assert headline(curves_of([steep] * 3, [slow] * 3)) == (
         "margin reaches random's last error after 20 of 40 labels: 20 saved; better on 3 of 3 seeds: "
         "too few seeds to tell."
     )
     assert headline(curves_of([slow] * 6, [steep] * 6)) == (
-        "margin does not reach random's last error within 40 labels; better on 0 of 6 seeds, p = .031."
+        "margin does not reach random's last error within 40 labels; better on 0 of 6 seeds, p = 0.031."
     )
     assert headline(curves_of([steep] * 8, [[0.5, 0.4, 0.1, 0.1]] * 8)) == (
         "margin reaches random's last error after 30 of 40 labels: none saved; better on 8 of 8 seeds, "
-        "p = .0078."
+        "p = 0.0078."
     )
     assert headline(curves_of([steep] * 8, [slow] * 8, "nll")) == (
-        "margin is better than random on 8 of 8 seeds, p = .0078."
+        "margin is better than random on 8 of 8 seeds, p = 0.0078."
     )
     assert headline(better._replace(values={"margin": better.values["margin"]})) == ""
 

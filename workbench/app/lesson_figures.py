@@ -102,7 +102,7 @@ def two_measures(made: Any, _values: Values) -> Drawn:
     )  # fmt: skip
     entropy = float(made.entropy.mean())
     words = (
-        f"Mean over the plane: variation ratio {made.variation_ratio.mean():.3f} of at most .667, "
+        f"Mean over the plane: variation ratio {made.variation_ratio.mean():.3f} of at most 0.667, "
         f"entropy {entropy:.3f} of at most 1.099 nats."
     )
     alt = "Variation ratio and entropy over the plane, side by side"

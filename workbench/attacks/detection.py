@@ -82,7 +82,7 @@ def area_under_roc(clean: Floats, attacked: Floats) -> float:
         attacked: [m] scores.
 
     Returns:
-        In [0, 1]; exactly .5 for equal scores; NaN when either is empty or holds a NaN.
+        In [0, 1]; exactly 0.5 for equal scores; NaN when either is empty or holds a NaN.
     """
     truth, scores = _pooled(clean, attacked)
     if not len(clean) or not len(attacked) or np.isnan(scores).any():

@@ -28,7 +28,7 @@ def leave_one_out(
 ) -> Floats:
     """Latent means of rows as if each had not been in the data: one Newton step.
 
-    F'_nc = F_nc - v_nc u_nc / max(1 - e k_nc v_nc, .1), docs/math.md, 8.
+    F'_nc = F_nc - v_nc u_nc / max(1 - e k_nc v_nc, 0.1), docs/math.md, 8.
 
     Args:
         Phi: [N, B] whitened features of the basis that carries the mean.
@@ -52,12 +52,12 @@ def leave_one_out(
 
 
 def prior_log_beta(variance: float, spread: float = 1.0) -> float:
-    """Centre of the prior on log beta: log(1.5 (v / 10)^-.4 spread^-.25).
+    """Centre of the prior on log beta: log(1.5 (v / 10)^-0.4 spread^-0.25).
 
     Args:
         variance: of the kernel.
         spread: share of the uncertainty a wide mean is fitted with: the sharper the margin, the
-            larger beta (digits: 1.4 at 1, 2.4 at .1, 3.9 at .01).
+            larger beta (digits: 1.4 at 1, 2.4 at 0.1, 3.9 at 0.01).
     """
     return float(np.log(1.5) - 0.4 * np.log(variance / 10.0) - 0.25 * np.log(spread))
 

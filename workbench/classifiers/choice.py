@@ -27,7 +27,7 @@ IN_TURNS = 50  # labels from which on a look tries every other factor only, the 
 LABELLED = 63  # at most so many labelled items join the basis: from 128 points on a round costs far more
 _STANDARD_ERRORS = 0.5  # whole runs were worse at 1, although single looks were better
 _OFFSET = 10.0
-_WIDER = 5.0 / 3.0  # .6 to 1.0 of the median distance
+_WIDER = 5.0 / 3.0  # 0.6 to 1.0 of the median distance
 _SAID = {
     "numbers": "features as they are",
     "one-hot": "columns as categories",

@@ -22,7 +22,7 @@ _STRENGTH = 1.0  # of the prior on a weight, in squares of its relative distance
 
 
 def prior_weight(n_classes: int) -> float:
-    """The weight of a guess that no label has spoken about: .5 up to 6 classes, .14 for 77.
+    """The weight of a guess that no label has spoken about: 0.5 up to 6 classes, 0.14 for 77.
 
     A standardised guess that names one of C classes sets it sqrt(C) above the others, so that its margin
     is much the same for every C.

@@ -35,7 +35,7 @@ CANDIDATES = (0.5, 0.7, 1.0, 1.4, 2.0)  # length scales tried, times the default
 FOLDS = 5
 _POINTS_BY_LABELS = ((4000, 256), (1000, 128))  # without a wide basis
 _LEARNING_ROUNDS = 5
-# of .5, 1, 1.5, 2, 2.5 and never it gave the lowest error and likelihood on 20 sets
+# of 0.5, 1, 1.5, 2, 2.5 and never it gave the lowest error and likelihood on 20 sets
 _STANDARD_ERRORS = 1.5
 _UNIT_SQUARED = 1.01  # pixels are far longer; projected vectors a little shorter
 
@@ -119,13 +119,13 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             hard objective.
         wide_spread: the uncertainty the wide mean is fitted with, as a share of the small basis's.
             The wide basis leaves less open, and with less the margin is sharper, nearer an SVM's:
-            measured on 16 sets, error and likelihood gain from 1 down to about .01.
+            measured on 16 sets, error and likelihood gain from 1 down to about 0.01.
         solver: "sweeps"; "natural-gradient" in minibatches, for streams; "adam" as the papers.
         max_sweeps: at most this many sweeps.
         tol: sweeps end when they are expected to gain less than this share of the objective.
         batch_size: of the other two solvers.
         epochs: of the other two solvers; 20 and 1000 unless given.
-        learning_rate: first step size of natural gradients (.3), or Adam's (5e-4).
+        learning_rate: first step size of natural gradients (0.3), or Adam's (5e-4).
         calibration: "leave-one-out", "cross-validated" (five more fits), or None for a fixed beta.
         warm_start: `fit` starts from the present posterior.
         dtype: "float64" or "float32".

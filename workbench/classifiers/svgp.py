@@ -74,7 +74,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
             "papers" (Adam at 5e-4, 1,000 epochs, batches of 256).
         hyperparameters: "fixed"; "learned" (length scale and variance, type-II likelihood; kernels
             by name only) or "learned-with-inducing".
-        learning_rate: natural: first step size in (0, 1] (None is 1); Adam: its rate (None is .1, or
+        learning_rate: natural: first step size in (0, 1] (None is 1); Adam: its rate (None is 0.1, or
             the papers').
         max_iter: sweeps (natural, None is 60) or epochs (Adam). None is the optimizer's.
         batch_size: rows a step, for Adam only; None is the optimizer's (2,048 for "adam").

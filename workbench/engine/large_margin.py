@@ -187,7 +187,7 @@ def fit_minibatch(
 ) -> LargeMarginFit:
     """Stochastic natural-gradient ascent, for data that come in pieces.
 
-    The step is max(rho_end, rho_start (1 + .2 t)^-.7), as in docs/math.md, 4. With one batch that
+    The step is max(rho_end, rho_start (1 + 0.2 t)^-0.7), as in docs/math.md, 4. With one batch that
     holds every row and rho_start = 1 the first step is a sweep of `fit`.
 
     Args:

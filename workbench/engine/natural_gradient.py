@@ -146,7 +146,7 @@ class Schedule(NamedTuple):
     Attributes:
         rate: the first step.
         delay: how soon it shrinks.
-        decay: in (.5, 1] for convergence.
+        decay: in (0.5, 1] for convergence.
         floor: the smallest step.
     """
 

@@ -144,9 +144,9 @@ def active(context: Context) -> Report:
             f"{p['random']:.2g}); best mean rank: {TITLES[best]} ({mean[best]:.2f})",
             holds={
                 "its mean rank is lower than entropy's": mean[vr] < mean["entropy-of-means"],
-                "the difference is shown (Wilcoxon, p < .05)": p["entropy-of-means"] < 0.05
+                "the difference is shown (Wilcoxon, p < 0.05)": p["entropy-of-means"] < 0.05
                 and mean[vr] < mean["entropy-of-means"],
-                "it is better than random (p < .05), which the papers did not ask": p["random"] < 0.05
+                "it is better than random (p < 0.05), which the papers did not ask": p["random"] < 0.05
                 and mean[vr] < mean["random"],
             },
         )

@@ -103,14 +103,14 @@ def table1(context: Context) -> Report:
         paper=", ".join(f"{n} {p[0][0]:.2f}/{p[1][0]:.2f}" for n, p in PAPER.items()),
         ours=", ".join(f"{n} {error[i, 0]:.2f}/{brier[i, 0]:.2f}" for i, n in enumerate(PAPER)),
         holds={
-            f"error within .03 of the paper's on at least 6 of 7 (here {near})": near >= 6,
-            f"Brier score within .03 on at least 6 of 7 (here {near_brier})": near_brier >= 6,
+            f"error within 0.03 of the paper's on at least 6 of 7 (here {near})": near >= 6,
+            f"Brier score within 0.03 on at least 6 of 7 (here {near_brier})": near_brier >= 6,
         },
     )
     report.claim(
         "S-BSVM is at least as accurate as its competitors in most cases",
         paper="best error on 6 of 7 sets (ties counted)",
-        ours=f"within .01 of the best competitor, or better, on {best} of 7",
+        ours=f"within 0.01 of the best competitor, or better, on {best} of 7",
         holds={"on at least 4 of 7": best >= 4},
     )
     report.claim(
@@ -178,7 +178,7 @@ def fig1(context: Context) -> Report:
         for i, m in enumerate(grid.axes["method"])
     }
     last = {m: float(errors[-1]) for m, (_, errors) in curves.items()}
-    # seconds until within .005 of the method's own last error
+    # seconds until within 0.005 of the method's own last error
     times = {m: float(s[np.flatnonzero(e <= e[-1] + 0.005)[0]]) for m, (s, e) in curves.items()}
     report = Report("Figure 1 of Wenzel et al. 2017: error against time on waveform")
     report.claim(
@@ -187,7 +187,7 @@ def fig1(context: Context) -> Report:
         ours=f"{times['ECM'] / times['S-BSVM']:.1f} times; errors {last['S-BSVM']:.3f} and {last['ECM']:.3f}",
         holds={
             "at least 5 times faster": times["ECM"] >= 5 * times["S-BSVM"],
-            "its error is at most .005 higher": last["S-BSVM"] <= last["ECM"] + 0.005,
+            "its error is at most 0.005 higher": last["S-BSVM"] <= last["ECM"] + 0.005,
         },
     )
     report.claim(
@@ -200,7 +200,7 @@ def fig1(context: Context) -> Report:
         "the stochastic GP classifier (S-GPC) is unstable and predicts badly",
         paper="bad prediction performance for many settings",
         ours=f"error {last['S-GPC']:.3f} against {last['S-BSVM']:.3f}",
-        holds={"its error is at least .02 higher": last["S-GPC"] >= last["S-BSVM"] + 0.02},
+        holds={"its error is at least 0.02 higher": last["S-GPC"] >= last["S-BSVM"] + 0.02},
     )
     shown = ("method", "work", "seconds", "error", lambda r: r["brier"] / 2)
     columns = ("method", "sweeps or epochs", "CPU s", "error", "Brier (0 to 1)")
@@ -270,7 +270,7 @@ def fig2(context: Context) -> Report:
     )
     report.claim(
         "it costs a fraction of the grid search",
-        paper=".3 s against 188 s (1,000 grid points)",
+        paper="0.3 s against 188 s (1,000 grid points)",
         ours=f"{learned['seconds']:.1f} s against {spent:.1f} s for {n_grid} points and {folds} folds",
         holds={"at most a tenth": learned["seconds"] <= spent / 10},
     )
@@ -337,7 +337,7 @@ def fig3(context: Context) -> Report:
         ours="; ".join(f"{counts[i]} points: {mean[i, 0]:.3f} against {mean[i, 1]:.3f}" for i in few),
         holds={
             "lower error for every number up to 27": (mean[few, 0] < mean[few, 1]).all(),
-            "at 4 points the error is at least .02 lower": mean[0, 0] <= mean[0, 1] - 0.02,
+            "at 4 points the error is at least 0.02 lower": mean[0, 0] <= mean[0, 1] - 0.02,
         },
     )
     report.claim(
@@ -346,7 +346,7 @@ def fig3(context: Context) -> Report:
         ours=f"13 points: error {mean[share, 0]:.3f}, {seconds[share, 0]:.3f} s; {counts[-1]} points: "
         f"{mean[-1, 0]:.3f}, {seconds[-1, 0]:.3f} s",
         holds={
-            "within .01 of the most points": mean[share, 0] <= mean[-1, 0] + 0.01,
+            "within 0.01 of the most points": mean[share, 0] <= mean[-1, 0] + 0.01,
             "at most half the time": seconds[share, 0] <= seconds[-1, 0] / 2,
         },
     )
@@ -414,12 +414,12 @@ def susy(context: Context) -> Report:
     report = Report("Section 5.2 of Wenzel et al. 2017: SUSY")
     report.claim(
         "AUC and Brier score with 64 inducing points and minibatches of 100",
-        paper="AUC .84, Brier score .22, 10 minutes for 5,000,000 rows",
+        paper="AUC 0.84, Brier score 0.22, 10 minutes for 5,000,000 rows",
         ours=f"AUC {found['auc']:.3f}, Brier score {found['brier'] / 2:.3f}, {found['seconds']:.1f} s for "
         f"{found['n']:,} rows; {found['n_test']:,} test rows",
         holds={
-            "AUC at least .82": found["auc"] >= 0.82,
-            "Brier score at most .22": found["brier"] / 2 <= 0.22,
+            "AUC at least 0.82": found["auc"] >= 0.82,
+            "Brier score at most 0.22": found["brier"] / 2 <= 0.22,
             f"at most the paper's 120 microseconds a row (here {1e6 * each:.0f})": each <= 120e-6,
         },
     )

@@ -259,7 +259,7 @@ def poisson_rate() -> Erratum:
         "Galy-Fajou et al. 2019, Gibbs sampler",
         "n ~ Po(lambda sigma(f))",
         "n ~ Po(lambda sigma(-f))",
-        f"lambda 1.7, f .8: exp(-lambda sigma(f)) = {goal:.5f}; summed over n: {right:.5f}, "
+        f"lambda 1.7, f 0.8: exp(-lambda sigma(f)) = {goal:.5f}; summed over n: {right:.5f}, "
         f"printed {printed:.5f}",
         abs(right - goal) < 1e-10 < abs(printed - goal),
     )
@@ -276,7 +276,7 @@ def two_classes() -> Erratum:
         "Galy-Fajou et al. 2019, two classes",
         "reduces to the logistic likelihood",
         "only where f2 = -f1",
-        f"f1 = .7: p = {p(-f1):.4f} at f2 = -f1, sigma(f1) = {float(expit(f1)):.4f}; at f2 = 0 {p(0.0):.4f}",
+        f"f1 = 0.7: p = {p(-f1):.4f} at f2 = -f1, sigma(f1) = {float(expit(f1)):.4f}; at f2 = 0 {p(0.0):.4f}",
         abs(p(-f1) - float(expit(f1))) < 1e-12 and abs(p(0.0) - float(expit(f1))) > 0.05,
     )
 
@@ -290,7 +290,7 @@ def robust_max_share() -> Erratum:
         "Galy-Fajou et al. 2019, eq. 3",
         "(1 - eps) [largest] + eps / C for every class",
         "1 - eps for the largest, eps / (C - 1) for each other: the robust-max that is compared with",
-        f"C = 4, eps = .1: the share of wrong labels is {1 - right:.3f} = eps; as printed {1 - printed:.3f}",
+        f"C = 4, eps = 0.1: the share of wrong labels is {1 - right:.3f} = eps; as printed {1 - printed:.3f}",
         abs(1 - right - eps) < 1e-12 < abs(1 - printed - eps),
     )
 
@@ -303,7 +303,7 @@ def robust_max_sum() -> Erratum:
         "the GWI notes, robust max",
         "1 - eps for the largest, eps otherwise",
         "eps / (J - 1) otherwise, as its later formulas have it",
-        f"J = 4, eps = .1: probabilities sum to {right:.3f}; as printed to {printed:.3f}",
+        f"J = 4, eps = 0.1: probabilities sum to {right:.3f}; as printed to {printed:.3f}",
         abs(right - 1) < 1e-12 < abs(printed - 1),
     )
 

@@ -167,7 +167,7 @@ def _claim_accuracy(report: Report, claim: str, paper: str, ours: float, plain: 
         claim,
         paper=paper,
         ours=f"{ours:.4f} against {plain:.4f}{when}",
-        holds={f"at most .03 behind ({gap:+.4f})": gap <= 0.03, "at most .01 behind": gap <= 0.01},
+        holds={f"at most 0.03 behind ({gap:+.4f})": gap <= 0.03, "at most 0.01 behind": gap <= 0.01},
     )
 
 
@@ -320,7 +320,7 @@ def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> No
         paper={"mnist": "falls (figure)", "cifar10_jpeg": "down to 1.16 %"}.get(data, beyond),
         ours=f"{clean:.3f} to {hits[-1]:.3f} at strength {lines.strengths[-1]:g}",
         holds={
-            "falls throughout, within .02": (np.diff(hits) <= 0.02).all(),
+            "falls throughout, within 0.02": (np.diff(hits) <= 0.02).all(),
             "to below half": hits[-1] < 0.5 * clean,
         },
     )
@@ -330,9 +330,9 @@ def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> No
             paper="in words",
             ours=f"areas {_listed(areas[1:])}",
             holds={
-                "best area below .8": best < 0.8,
-                "last at least .02 below the best": last <= best - 0.02,
-                "last above .5": last > 0.5,
+                "best area below 0.8": best < 0.8,
+                "last at least 0.02 below the best": last <= best - 0.02,
+                "last above 0.5": last > 0.5,
             },
         )
     else:
@@ -342,7 +342,7 @@ def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> No
             ours=f"mean {means[0]:.3f} to {means.max():.3f}; areas {_listed(areas[1:])}",
             holds={
                 "five times the clean mean": means.max() > 5 * means[0],
-                f"best area at least .98 ({best:.3f})": best >= 0.98,
+                f"best area at least 0.98 ({best:.3f})": best >= 0.98,
             },
         )
     adaptive, noise = lines.line("adaptive-pgd", "auc"), lines.line("noise", "auc")
@@ -351,8 +351,8 @@ def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> No
         paper="not tested",
         ours=f"adaptive: areas {_listed(adaptive[1:])}; random signs: {_listed(noise[1:])}",
         holds={
-            "adaptive attack at full strength below .6": adaptive[-1] < 0.6,
-            "random signs at full strength above .7": noise[-1] > 0.7,
+            "adaptive attack at full strength below 0.6": adaptive[-1] < 0.6,
+            "random signs at full strength above 0.7": noise[-1] > 0.7,
         },
     )
 

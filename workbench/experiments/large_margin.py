@@ -106,7 +106,7 @@ def table1(context: Context) -> Report:
         holds={
             f"LMGP has the lowest mean rank (order here: {', '.join(order)})": order[0] == "lmgp",
             "the Bayesian SVM ranks before SVGP": mean["bsvm"] < mean["svgp"],
-            f"every mean rank is within .25 of the paper's (largest gap {gap:.2f})": gap <= 0.25,
+            f"every mean rank is within 0.25 of the paper's (largest gap {gap:.2f})": gap <= 0.25,
         },
     )
     p = {m: wilcoxon_p(error["lmgp"], error[m]) for m in ("bsvm", "svgp")}
@@ -119,7 +119,7 @@ def table1(context: Context) -> Report:
         f"{won['svgp']} (worse on {lost['svgp']}) of {len(names)} sets; Wilcoxon p = {p['bsvm']:.2g} and "
         f"{p['svgp']:.2g}",
         holds={
-            f"better than {title}, p < .05": p[m] < 0.05 and won[m] > lost[m]
+            f"better than {title}, p < 0.05": p[m] < 0.05 and won[m] > lost[m]
             for m, title in (("bsvm", "the Bayesian SVM"), ("svgp", "SVGP"))
         },
     )
@@ -248,7 +248,7 @@ def fig5(context: Context) -> Report:
         ours=f"largest probability beyond the data, mean: LMGP {sure_ours:.2f}, SVM {sure_svm:.2f}",
         holds={
             "LMGP is less sure than the SVM": sure_ours < sure_svm,
-            "LMGP's mean is below .6": sure_ours < 0.6,
+            "LMGP's mean is below 0.6": sure_ours < 0.6,
         },
     )
     report.notes = [

@@ -42,7 +42,7 @@ def _each(context: Context) -> Iterable[str]:
 
 
 def fig3(context: Context) -> Report:
-    """Confidence histograms and reliability diagrams at sigma^2 = .5 (figure 3)."""
+    """Confidence histograms and reliability diagrams at sigma^2 = 0.5 (figure 3)."""
     from workbench.figures.teaching import calibration_panels
 
     found = {name: calibration_report(TITLES[name], *probabilities(name, 0.5)) for name in _each(context)}
@@ -56,7 +56,7 @@ def fig3(context: Context) -> Report:
         ours=f"{share:.0%} of test points above 90 % confidence; ECE {ece['robust-max']:.3f}",
         holds={
             "at least 90 % of the points in the last bin": share >= 0.9,
-            "ECE above .2": ece["robust-max"] > 0.2,
+            "ECE above 0.2": ece["robust-max"] > 0.2,
         },
     )
     report.claim(
@@ -65,7 +65,7 @@ def fig3(context: Context) -> Report:
         ours="ECE "
         + ", ".join(f"{TITLES[n]} {ece[n]:.3f}" for n in SOFT)
         + f"; exact Bayes {ece['bayes']:.3f}",
-        holds={f"{TITLES[n]}: ECE below .06": ece[n] < 0.06 for n in SOFT},
+        holds={f"{TITLES[n]}: ECE below 0.06": ece[n] < 0.06 for n in SOFT},
     )
     rows = [(TITLES[name], *map(float, one.scores)) for name, one in found.items()]
     report.table("scores", "On 2,000 test points", ("likelihood", "error", "NLL", "ECE, 15 bins"), rows)
@@ -108,18 +108,20 @@ def fig4(context: Context) -> Report:
     report.claim(
         "robust-max has a bad likelihood and calibration where classes overlap",
         paper=f"its NLL and ECE rise far above the others' ({NO_NUMBERS})",
-        ours=f"at sigma^2 = .5: NLL {nll[hard][half]:.2f} against {worst_nll[half]:.2f} at most, ECE "
+        ours=f"at sigma^2 = 0.5: NLL {nll[hard][half]:.2f} against {worst_nll[half]:.2f} at most, ECE "
         f"{ece[hard][half]:.3f} against {worst_ece[half]:.3f}",
         holds={
-            "NLL at least twice every other's from sigma^2 = .5 on": (nll[hard] > 2 * worst_nll)[half:].all(),
-            "largest ECE from sigma^2 = .25 on": (ece[hard] > worst_ece)[quarter:].all(),
+            "NLL at least twice every other's from sigma^2 = 0.5 on": (nll[hard] > 2 * worst_nll)[
+                half:
+            ].all(),
+            "largest ECE from sigma^2 = 0.25 on": (ece[hard] > worst_ece)[quarter:].all(),
         },
     )
     report.claim(
         "with separated classes all are alike",
         paper=NO_NUMBERS,
-        ours=f"errors at sigma^2 = .01 within {spread:.3f}",
-        holds={"errors within .01 of each other": spread <= 0.01},
+        ours=f"errors at sigma^2 = 0.01 within {spread:.3f}",
+        holds={"errors within 0.01 of each other": spread <= 0.01},
     )
     report.table(
         "sweep",
@@ -155,10 +157,10 @@ def fig5(context: Context) -> Report:
     report = Report("Figure 5 of Galy-Fajou et al. 2019: what augmentation costs")
     report.claim(
         "augmented inference gives nearly the probabilities of plain inference, both near Gibbs",
-        paper=f"points near the diagonal ({NO_NUMBERS}); accuracy .98 Gibbs, .96 both others",
+        paper=f"points near the diagonal ({NO_NUMBERS}); accuracy 0.98 Gibbs, 0.96 both others",
         ours=f"mean |dp| to Gibbs: {', '.join(f'{k} {v:.3f}' for k, v in distance.items())}; accuracy "
         + ", ".join(f"{k} {v:.2f}" for k, v in right.items()),
-        holds={f"{k}: mean |dp| below .02": v < 0.02 for k, v in distance.items()},
+        holds={f"{k}: mean |dp| below 0.02": v < 0.02 for k, v in distance.items()},
     )
     report.table(
         "distances",
@@ -190,12 +192,12 @@ def fig6(context: Context) -> Report:
     report.claim(
         "more inducing points: better likelihood, longer training, little gain beyond 200",
         paper=f"NLL falls, time rises ({NO_NUMBERS})",
-        ours=f"NLL {nll[0]:.3f} at {points[0]} to {nll[-1]:.3f} at {points[-1]}; within .02 of the best from "
-        f"{near} on; time {seconds[0]:.1f} to {seconds[-1]:.1f} s",
+        ours=f"NLL {nll[0]:.3f} at {points[0]} to {nll[-1]:.3f} at {points[-1]}; within 0.02 of the best "
+        f"from {near} on; time {seconds[0]:.1f} to {seconds[-1]:.1f} s",
         holds={
             "the last NLL is below the first": nll[-1] < nll[0],
             "the last fit takes longer than the first": seconds[-1] > seconds[0],
-            "200 points are within .02 of the best": near <= 200,
+            "200 points are within 0.02 of the best": near <= 200,
         },
     )
     report.claim(
@@ -204,7 +206,7 @@ def fig6(context: Context) -> Report:
         ours=f"best NLL own {own.min():.3f}, shared {nll.min():.3f}; "
         f"time x{longer.sum() / seconds.sum():.1f}",
         holds={
-            "own is at most .02 better": nll.min() - own.min() <= 0.02,
+            "own is at most 0.02 better": nll.min() - own.min() <= 0.02,
             "own takes longer in all": longer.sum() > seconds.sum(),
         },
     )
@@ -307,7 +309,7 @@ def gwi(context: Context) -> Report:
         ours="error "
         + ", ".join(f"{p} {error[0, i]:.3f} (LMGP {error[2, i]:.3f})" for i, p in enumerate(pools)),
         holds={
-            f"{p}: error within .05 of the large-margin GP's": error[0, i] <= error[2, i] + 0.05
+            f"{p}: error within 0.05 of the large-margin GP's": error[0, i] <= error[2, i] + 0.05
             for i, p in enumerate(pools)
         },
     )
@@ -316,8 +318,8 @@ def gwi(context: Context) -> Report:
         paper="not discussed",
         ours=f"toy ECE as printed {ece[1, 0]:.3f}, weighted and tempered {ece[0, 0]:.3f}",
         holds={
-            "as printed: ECE above .2": ece[1, 0] > 0.2,
-            "weighted and tempered: ECE below .1": ece[0, 0] < 0.1,
+            "as printed: ECE above 0.2": ece[1, 0] > 0.2,
+            "weighted and tempered: ECE below 0.1": ece[0, 0] < 0.1,
         },
     )
     report.table(

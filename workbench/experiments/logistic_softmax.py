@@ -120,7 +120,7 @@ def fig7(context: Context) -> Report:
             f"{short(n)} " + "/".join(f"{v:.3f}" for v in row) for n, row in zip(sets, lowest, strict=True)
         ),
         holds={
-            f"logistic-softmax within .02 of the best on every set ({close} of {len(sets)})": close
+            f"logistic-softmax within 0.02 of the best on every set ({close} of {len(sets)})": close
             == len(sets)
         },
     )

@@ -72,8 +72,8 @@ def expected_calibration_error(
         class_code: as in `reliability_table`.
 
     Returns:
-        A number in [0, 1]. Biased upward: 2,000 perfectly calibrated items show about .026, so
-        differences below .02 mean nothing.
+        A number in [0, 1]. Biased upward: 2,000 perfectly calibrated items show about 0.026, so
+        differences below 0.02 mean nothing.
 
     Raises:
         InputError: as `reliability_table`.

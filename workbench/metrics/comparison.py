@@ -17,7 +17,7 @@ from workbench.errors import InputError
 from workbench.metrics.calibration import Interval
 
 MIN_SEEDS = 6
-"""Fewest seeds for a verdict: with 5, even five wins out of five have p = .0625."""
+"""Fewest seeds for a verdict: with 5, even five wins out of five have p = 0.0625."""
 
 _SAME = 1e-12
 """Values closer than this share of the largest are the same number. Errors are k of n items and areas are

@@ -25,7 +25,7 @@ def trustworthiness(
         seed: of the sample.
 
     Returns:
-        1 where every near neighbour is one in the features, too; about .5 for a random layout.
+        1 where every near neighbour is one in the features, too; about 0.5 for a random layout.
 
     Raises:
         InputError: fewer than 2k + 1 items, or lengths that differ.

@@ -57,7 +57,7 @@ def area_under_roc(positive: ArrayLike, scores: ArrayLike) -> float:
         scores: [N].
 
     Returns:
-        A number in [0, 1]; exactly .5 when both groups hold the same scores.
+        A number in [0, 1]; exactly 0.5 when both groups hold the same scores.
 
     Raises:
         InputError: as `roc_curve`.

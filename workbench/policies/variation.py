@@ -300,7 +300,7 @@ def _quick_bounds(mean: Array, variance: Array) -> Floats:
     return high
 
 
-# Twelve nodes of the trapezoid rule, .7 apart, for P(class of largest mean wins). Its largest error in a
+# Twelve nodes of the trapezoid rule, 0.7 apart, for P(class of largest mean wins). Its largest error in a
 # search over adversarial moments, by (most classes, most times a deviation of the winner may exceed the
 # smallest), was a third of the slack or less; without limits on both there is no small slack.
 _NODES = np.linspace(-3.85, 3.85, 12)

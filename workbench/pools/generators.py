@@ -59,7 +59,7 @@ def three_gaussians(*, n_items: int = 2500, noise: float = 0.5, seed: int = 0) -
     """The toy of Galy-Fajou et al. 2019 of three overlapping Gaussians as a pool.
 
     Args:
-        n_items: N; the paper's 500 to train and 2,000 to test by `split(seed, .8)`.
+        n_items: N; the paper's 500 to train and 2,000 to test by `split(seed, 0.8)`.
         noise: sigma^2.
         seed: of the draw.
 
@@ -88,7 +88,7 @@ def overlapping_centres(n_classes: int, n_features: int, overlap: float, seed: i
     Args:
         n_classes: C.
         n_features: D.
-        overlap: 1 mixes neighbours well, .3 hardly at all.
+        overlap: 1 mixes neighbours well, 0.3 hardly at all.
         seed: of the directions.
 
     Returns:
@@ -131,7 +131,7 @@ def overlapping(
         n_items: N.
         n_classes: C.
         n_features: D.
-        overlap: 1 mixes neighbours well, .3 hardly at all.
+        overlap: 1 mixes neighbours well, 0.3 hardly at all.
         seed: of centres and points.
 
     Returns:

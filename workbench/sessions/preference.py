@@ -68,13 +68,9 @@ class Preference:
         return next((one for one in self.scores if not one.problem), None)
 
     def __str__(self) -> str:
-        """The errors in one line: "shapes .19, pixels .31"."""
-        said = [f"{one.features} {_short(one.error)}" for one in self.scores if not one.problem]
+        """The errors in one line: "shapes 0.19, pixels 0.31"."""
+        said = [f"{one.features} {one.error:.2f}" for one in self.scores if not one.problem]
         return ", ".join(said) or "no set has a score"
-
-
-def _short(share: float) -> str:
-    return f"{share:.2f}".removeprefix("0")
 
 
 def name_of(feature_map: FeatureMap) -> str:

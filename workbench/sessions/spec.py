@@ -12,7 +12,7 @@ from workbench.policies.effective import DEFAULT_POLICY, check_share
 from workbench.registry import from_file, typed
 
 MEASURED = 20_000
-"""Test items that a new project is measured on at most: then 95 % of an error lies within .007."""
+"""Test items that a new project is measured on at most: then 95 % of an error lies within 0.007."""
 _CHOOSER = "large-margin"
 # options that say what a choice of the geometry would choose, or how it would be judged
 _CHOSEN = (

@@ -189,7 +189,7 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
 
     Returns:
         Such as "Margin reaches random's last error after 48 of 70 labels: at least 22 saved; better on 9 of
-        10 seeds, p = .004."; "" without a baseline or without a policy beside it.
+        10 seeds, p = 0.004."; "" without a baseline or without a policy beside it.
     """
     rows = [row for row in summarise(found, baseline) if row.test is not None]
     if not rows:
@@ -202,7 +202,7 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
         end = f"{seeds}: {best.verdict}."
     else:
         shown = "" if best.verdict in ("better", "worse") else f", {best.verdict}"
-        p = "< .001" if best.test.p_holm < 0.001 else f"= {best.test.p_holm:.2g}".replace("0.", ".")
+        p = "< 0.001" if best.test.p_holm < 0.001 else f"= {best.test.p_holm:.2g}"
         end = f"{seeds}, p {p}{shown}."
     if found.measure != "error":
         return f"{name} is {seeds.replace('better', f'better than {baseline}')}{end[len(seeds) :]}"

@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
     Attributes:
         mean: [d] over the pool.
-        deviation: [d] sqrt(variance + .01 of the mean variance).
+        deviation: [d] sqrt(variance + 0.01 of the mean variance).
     """
 
     mean: Floats
