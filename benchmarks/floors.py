@@ -19,6 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "build" / "floors"
+# what old ones need that new ones do not
+BESIDE = ("pytz", "tzdata")
 PACKAGES = ("pandas", "scikit-learn", "sqlalchemy", "streamlit")
 # tables, classifiers, the store, log-in and desk: what leans on these packages, in about two minutes
 TESTS = (
@@ -31,10 +33,10 @@ TESTS = (
     "tests/sessions/test_from_python.py",
     "tests/app/test_login.py",
     "tests/app/test_server.py",
-    "tests/app/test_desk_routes.py",
-    "tests/app/test_uploads.py",
     "tests/browser/test_grid_and_classes.py",
 )
+# of the classifiers those of scikit-learn: ours need it for their interface, which these have as well
+CHOSEN = "not test_contract or logistic-regression or svm-platt or gp-laplace"
 
 
 def floors() -> dict[str, str]:
@@ -65,7 +67,7 @@ def laid(versions: Sequence[str]) -> Path:
     packages = next(PLACE.glob("[lL]ib/**/site-packages"))
     (packages / "below.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     install = [uv, "pip", "install", "--quiet", "--python", python, "--no-deps", "--only-binary", ":all:"]
-    subprocess.run([*install, *versions], check=True)
+    subprocess.run([*install, *versions, *BESIDE], check=True)
     return python
 
 
@@ -84,7 +86,8 @@ def main(arguments: Sequence[str] = ()) -> int:
     print("oldest:", ", ".join(f"{name} {version}" for name, version in wanted.items()), flush=True)
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run([*command, *(options.tests or TESTS)], cwd=ROOT, env=environment).returncode
+    chosen = options.tests or [*TESTS, "-k", CHOSEN]
+    return subprocess.run([*command, *chosen], cwd=ROOT, env=environment).returncode
 
 
 if __name__ == "__main__":

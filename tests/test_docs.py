@@ -116,3 +116,16 @@ def test_a_help_page_tells_no_history_and_writes_its_zeros(page: Path) -> None:
     text = re.sub(r"`[^`]*`", "", prose(page))
     assert not re.findall(r"\b20\d\d-\d\d-\d\d\b|it said before|, missed|goal", text)
     assert not re.findall(r"(?<![\w.)\]])-?\.\d", text)
+
+
+def test_messages_that_the_troubleshooting_page_quotes_are_said() -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")][1:]
+    quoted = [words for row in rows for words in re.findall(r'"([^"]+)"', row)]
+    sources = [ROOT / "Makefile"]
+    for room in ("workbench", "pages"):
+        sources += [path for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".js")]
+    # strings of neighbouring lines are one sentence
+    joins = re.compile(r'["\']\s*\n\s*f?["\']')
+    said = "\n".join(joins.sub("", path.read_text(encoding="utf-8")) for path in sources)
+    assert len(quoted) > 15 and [words for words in quoted if words not in said] == []

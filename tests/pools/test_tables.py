@@ -7,6 +7,7 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.pools import feature_map_from_json, inspect_table, load_pool, read_rows
+from workbench.pools.cells import read_numbers
 
 CLEAN = b"id,size,colour,kind\na7,1.5,red,cat\nb2,2.5,blue,dog\nc1,3.5,red,dog\nd9,4.5,blue,cat\n"
 
@@ -202,6 +203,15 @@ def test_encodings_and_decimal_commas():
     wide = load("a,y\n1,p\n2,q\n3,q\n".encode("utf-16"), encoding="utf-16", target="y")
     assert len(wide) == 3
     assert "no encoding called 'klingon'" in refused(CLEAN, encoding="klingon")
+
+
+def test_a_text_is_the_nearest_number() -> None:
+    exact = np.random.default_rng(0).normal(size=500)
+    for sign in ("", "+"):  # one that Arrow does not take keeps the others exact
+        texts = pd.Series([*map(repr, exact.tolist()), f"{sign}1", "none", "1e5"])
+        found = read_numbers(texts)
+        np.testing.assert_array_equal(found.values[:500], exact)
+        assert found.values[500] == 1 and found.unreadable.tolist()[501] and found.values[502] == 1e5
 
 
 def test_parquet_gives_the_very_same_pool(tmp_path):

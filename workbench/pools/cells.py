@@ -76,8 +76,6 @@ def read_numbers(column: Any, decimal: str = "") -> Numbers:
     Returns:
         The numbers, which cells were empty and which could not be read.
     """
-    import pandas as pd
-
     if not is_text(column):
         values = column.astype("float64").to_numpy(dtype=np.float64, na_value=np.nan)
         blank = np.isnan(values)
@@ -87,8 +85,27 @@ def read_numbers(column: Any, decimal: str = "") -> Numbers:
     blank = gone | texts.isin(BLANKS).to_numpy(dtype=bool)
     if decimal:
         texts = _ungrouped(texts, decimal)
-    values = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    values = _numbers(texts)
     return Numbers(values, blank, np.isnan(values) & ~blank)
+
+
+def _numbers(texts: Any) -> Floats:
+    """The nearest number of each text, NaN where it is none."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values: Floats = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    if not values.flags.writeable:
+        values = values.copy()
+    # before 3.1 pandas reads a third of them one bit off, and a file's fingerprint would change with it
+    sound = np.isfinite(values)
+    told = texts[sound]
+    try:
+        values[sound] = pc.cast(pa.array(told, pa.large_string()), pa.float64()).to_numpy()
+    except pa.ArrowInvalid:  # "+1", which Arrow does not take
+        values[sound] = [float(text) for text in told]
+    return values
 
 
 def _ungrouped(texts: Any, decimal: str) -> Any:
