@@ -92,6 +92,14 @@ def place(prepared: Path, tmp_path: Path) -> Path:
     return shutil.copytree(prepared, tmp_path / "place")
 
 
+def place_of(page: Path, request: pytest.FixtureRequest, folder: Path) -> Path:
+    """Where a page is tried: in a checkout's own files alone, or in the folder with what it speaks of."""
+    if page.name not in FRESH:
+        return request.getfixturevalue("place")
+    shutil.copytree(ROOT / "data", folder / "checkout" / "data")
+    return folder / "checkout"
+
+
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the pages speak of, and projects called flowers and questions."""
@@ -166,8 +174,11 @@ def carried_out(place: Path, line: str) -> None:
     "page", [page for page in WRITTEN if blocks(page, "python")], ids=lambda path: str(path.relative_to(ROOT))
 )
 @pytest.mark.timeout(1200)
-def test_python_of_a_page_runs_block_by_block(page: Path, place: Path) -> None:
+def test_python_of_a_page_runs_block_by_block(
+    page: Path, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     code = "\n".join(blocks(page, "python"))
+    place = place_of(page, request, tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=place, env=environment(place), capture_output=True, text=True
     )
@@ -194,11 +205,7 @@ def test_commands_of_a_page_run_one_after_the_other(
     page: Path, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     lines = commands(page)
-    if page.name in FRESH:
-        place = tmp_path / "checkout"
-        shutil.copytree(ROOT / "data", place / "data")
-    else:
-        place = request.getfixturevalue("place")
+    place = place_of(page, request, tmp_path)
     with cluster(place, wanted=any(CLUSTER in line for line in lines)) as address:
         for line in lines:
             if not line.startswith(ENDLESS) and not any(long in line for long in LONG):

@@ -1,6 +1,7 @@
 """What `make run` says where it cannot go on: which it is, and what to do."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -35,11 +36,12 @@ def program(path: Path, body: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Ours without what a make around these tests hands to the makes below it."""
+    """Ours without what a make around these tests hands on: its flags, and what was set for it."""
+    settable = re.findall(r"^(\w+) *[:?]?=", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     return {
         k: v
         for k, v in os.environ.items()
-        if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "ARGS")
+        if k not in settable and not re.fullmatch(r"(GNU)?MAKE\w*|MFLAGS", k)
     }
 
 
@@ -102,6 +104,8 @@ def test_the_flags_of_a_make_around_the_tests_stay_outside(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MAKEFLAGS", " -- PYTHONS=python0.0 ARGS=-x")
+    for name in ("PYTHON", "ARGS", "PIP", "GNUMAKEFLAGS"):  # what stands on the command line of a make
+        monkeypatch.setenv(name, "--no-such")
     program(checkout / ".venv" / "bin" / "python", 'case "$*" in *pip*) echo no route >&2; exit 1;; esac')
     assert "no route" in said(checkout)
 

@@ -1,4 +1,8 @@
-"""EfficientNet-Lite0 (Tan & Le 2019, the variant without squeeze and excitation), run by TensorFlow."""
+"""EfficientNet-Lite0 (Tan & Le 2019, the variant without squeeze and excitation), run by TensorFlow.
+
+By hand, because TensorFlow is here anyway: a network in ONNX would need one more package, and a file of
+somebody else's weights carried here.
+"""
 
 from __future__ import annotations
 
