@@ -180,6 +180,8 @@ class Fits:
         found = self._published
         if found is not None and found.model.number >= newest and self._epoch == self._project.epoch:
             return self._in_use(found, state)  # without waiting for whoever takes up another
+        if found is not None and self._project.is_writing:
+            return self._in_use(found, state)  # others wait for this transaction
         with self._restoring:
             if self._epoch != self._project.epoch:  # what was fitted to another log
                 self._published, self._tried, self._epoch = None, -1, self._project.epoch

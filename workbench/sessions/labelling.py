@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,14 +13,37 @@ from workbench.sessions.answering import CLOSING, Conflict, checked_id
 from workbench.sessions.asking import LEASE_SECONDS, Ask, guess_of
 from workbench.sessions.opened import Opened
 from workbench.sessions.operations import Acknowledgement, Operation
+from workbench.sessions.published import Published
 from workbench.sessions.randomness import SECOND, generator
 from workbench.sessions.taxonomy import key_of
-from workbench.store import Event
+from workbench.store import Event, ProjectState
 from workbench.store.retry import retried
+
+T = TypeVar("T")
 
 
 class Labelling(Opened):
     """Questions, answers, and labels of one's own choosing."""
+
+    @retried
+    def together(self, work: Callable[[], T]) -> T:
+        """Do several things within one transaction; on disk when it returns.
+
+        Args:
+            work: calls methods of this session; what of it was done counts also where it raises. It is done
+                again where the database server cut it off, so its operations have ids. What takes time (a fit
+                that is taken up, pictures) stays outside: others who write wait meanwhile.
+        """
+        self._prepare(self.state)
+        with self._project.together():
+            return work()
+
+    def _prepare(self, state: ProjectState) -> Published | None:
+        """The published fit; what takes a while is made, while nobody waits for it in a transaction."""
+        published = self._fits.published(state)
+        if published is None or len(state.trained_classes) < 2:
+            self._questions.cold_items()  # k-means
+        return published
 
     # --- questions ----------------------------------------------------------------------------
 
@@ -42,10 +65,7 @@ class Labelling(Opened):
         if k < 1:
             raise InputError(f"At least one item must be asked for; got k={k}.")
         state = self.state
-        published = self._fits.published(state)
-        if published is None or len(state.trained_classes) < 2:
-            # k-means takes a while: not inside a transaction that keeps others from writing.
-            self._questions.cold_items()
+        published = self._prepare(state)
         moment = time.time()
         # A reload asks for what it was shown: nothing to record.
         taken = self._questions.leased(state, moment, self.annotator)

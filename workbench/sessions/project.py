@@ -12,6 +12,7 @@ from typing import Any
 from workbench.arrays import Array
 from workbench.pools.pool import Pool
 from workbench.registry import from_file
+from workbench.sessions.groups import Group, TogetherError
 from workbench.sessions.rounds import Round
 from workbench.store import Event, EventFold, ProjectRecord, ProjectState, Store
 from workbench.store.log import News, Recorder
@@ -45,8 +46,9 @@ class View:
 class OpenProject:
     """Shared by the sessions of all annotators of a process; safe to use from several threads.
 
-    Readers take the view that is published and no lock, so nobody who reads waits for somebody who writes;
-    writers follow each other, and publish the next view after their commit.
+    Readers take the view that is published and no lock, so nobody who reads waits for somebody who writes.
+    Writers follow each other; those who come at the same moment share a transaction, whose last one commits
+    it and publishes the next view. Whoever is alone commits at once.
 
     Args:
         store: the database.
@@ -63,6 +65,11 @@ class OpenProject:
         self._fold = EventFold()
         self._epoch = 0
         self._writer = 0
+        self._group: Group | None = None
+        self._ending: Group | None = None
+        self._coming = 0
+        self._counting = threading.Lock()
+        self._alone = 0
         self._view: View | None = None
         self._rounds: tuple[int, tuple[Round, ...]] = (0, ())
         self._reading_rounds = threading.Lock()
@@ -146,26 +153,103 @@ class OpenProject:
 
     @contextmanager
     def recording(self) -> Iterator[Transaction]:
-        """A transaction that alone may add events to the project; committed when the block ends."""
-        with self.lock:
-            transaction = None
-            outer, self._writer = self._writer, threading.get_ident()
+        """A block that alone may add events to the project; on disk when it ends.
+
+        Nothing of it is stored where it raises. Within `together` it is on disk when that ends.
+        """
+        with self.together() as group:
+            before, n = group.recorder.mark, len(self._fold.events)
+            transaction = Transaction(group.recorder, self._fold)
             try:
-                with self.store.recording(self.id, self._known) as recorder:
-                    self._learn(recorder.missed)
-                    transaction = Transaction(recorder, self._fold)
-                    yield transaction
-                    if recorder.added:
-                        recorder.n_labelled = self._fold.state().n_labelled
+                yield transaction
             except BaseException:
-                if transaction is not None and transaction.written:
-                    # What was folded was not committed: begin again from what is stored.
-                    self._fold = EventFold()
+                if not group.recorder.failed and group.recorder.mark != before:
+                    group.recorder.back_to(before)
+                    if transaction.written:
+                        self._fold = EventFold(self._fold.events[:n])
                 raise
-            finally:
-                self._writer = outer
-            # what this thread has recorded it sees, also within `snapshot`
-            self._pinned.view = self._publish()
+
+    @contextmanager
+    def together(self) -> Iterator[Group]:
+        """A block whose transactions are one, on disk when it ends; those that ended count if it raises."""
+        if self._group is not None and self._writer == threading.get_ident():
+            yield self._group
+            return
+        group = self._join()
+        try:
+            yield group
+        except BaseException as error:
+            self._leave(group, error if group.recorder.failed else None)
+            if group.recorder.failed and group.error is not None:
+                raise group.error from error
+            raise
+        self._leave(group)
+        group.wait(self._settle)
+        # what this thread has recorded it sees, also within `snapshot`
+        self._pinned.view = self._view
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this thread is within `recording` or `together`."""
+        return self._writer == threading.get_ident()
+
+    def _join(self) -> Group:
+        """Take the lock and come into the open transaction, or begin one."""
+        with self._counting:
+            self._coming += 1
+        try:
+            self.lock.acquire()
+        finally:
+            with self._counting:
+                self._coming -= 1
+        try:
+            if self._group is None:
+                group = Group(self.store, self.id, self._known)
+                self._group = group
+                self._learn(group.recorder.missed)
+            self._group.members += 1
+            self._writer = threading.get_ident()
+            return self._group
+        except BaseException as error:
+            if self._group is not None:
+                self._end(self._group, error)
+            self.lock.release()
+            raise
+
+    def _leave(self, group: Group, error: BaseException | None = None) -> None:
+        """Let the next one in; where nobody comes, or enough did, commit."""
+        self._writer = 0
+        try:
+            if error is not None or self._alone or not self._coming or group.full:
+                self._end(group, error)
+        finally:
+            self.lock.release()
+
+    def _end(self, group: Group, error: BaseException | None = None) -> None:
+        self._group, self._ending = None, group
+        recorder = group.recorder
+        try:
+            if recorder.added and error is None:
+                recorder.n_labelled = self._fold.state().n_labelled
+        except BaseException as found:
+            error = found
+        group.end(error)
+        if group.error is None:
+            self._alone = max(0, self._alone - 1)
+            self._publish()
+        elif recorder.added:
+            # What was folded was not committed: begin again from what is stored.
+            self._fold = EventFold()
+        if isinstance(group.error, TogetherError):
+            self._alone = group.members
+        self._ending = None
+        group.tell()
+
+    def _settle(self) -> None:
+        """Commit what is open: for whoever has, or takes, the lock and adds nothing."""
+        with self.lock:
+            if self._group is not None and not self._writer:
+                self._end(self._group)
 
     @property
     def _known(self) -> Event | None:
@@ -197,8 +281,21 @@ class OpenProject:
             news = self.store.news(self.id, view.last)
             if not news.events and not (news.afresh and view.last is not None):
                 return view
+            if not news.afresh and (ours := self._with(news.events[-1])) is not None:
+                return ours
         with self.lock:
+            self._settle()
             return self._read()
+
+    def _with(self, event: Event) -> View | None:
+        """The view that holds an event which this process has stored a moment ago; None where it has not."""
+        ending = self._ending
+        if ending is not None:
+            ending.passed()
+        view = self._view
+        if view is None or view.state.n_events < event.id or view.log[event.id - 1] != event:
+            return None
+        return view
 
     def _read(self) -> View:
         first = not self._fold.events

@@ -81,6 +81,7 @@ class Log(Database):
             last = missed.events[-1].id if missed.events else known.id if known and not missed.afresh else 0
             recorder = Recorder(connection, project_id, missed, last)
             yield recorder
+            recorder.flush()
             if recorder.added:
                 values = {"n_labelled": recorder.n_labelled, "changed": recorder.added[-1].time}
                 connection.execute(t.projects.update().where(t.projects.c.id == project_id).values(values))
@@ -103,26 +104,50 @@ class Log(Database):
 class Recorder:
     """Adds events to one project inside one transaction; made by `Store.recording`.
 
+    They reach the database together when the transaction ends, in one statement.
+
     Attributes:
         missed: what others recorded since the caller's last look.
         added: events recorded through this object, with id and time.
         n_labelled: items with a label after them, for the list of projects; None where nobody counted.
+        failed: whether the database refused a statement, after which nothing of the transaction counts.
     """
 
     def __init__(self, connection: Connection, project_id: str, missed: News, last: int) -> None:
         self._connection = connection
         self._last = last
         self._project_id = project_id
+        self._rounds: list[tuple[int, Mapping[str, Any], bytes]] = []
         self.missed = missed
         self.added: list[Event] = []
         self.n_labelled: int | None = None
+        self.failed = False
 
     def add(self, event: Event) -> Event:
         """Record an event (durable once the transaction ends); returns it with id and time."""
-        (recorded,) = insert_events(self._connection, self._project_id, [event], self._last)
+        recorded = _as_recorded(event, self._last + 1)
         self._last = recorded.id
         self.added.append(recorded)
         return recorded
+
+    @property
+    def mark(self) -> tuple[int, int]:
+        """How much was added so far."""
+        return len(self.added), len(self._rounds)
+
+    def back_to(self, mark: tuple[int, int]) -> None:
+        """Forget what was added after a mark."""
+        n_events, n_rounds = mark
+        self._last -= len(self.added) - n_events
+        del self.added[n_events:], self._rounds[n_rounds:]
+
+    def flush(self) -> None:
+        """Hand the database all that was added; for `Store.recording`."""
+        rows = [_row(self._project_id, event) for event in self.added]
+        if rows:
+            self._connection.execute(tables().events.insert(), rows)
+        for number, record, state in self._rounds:
+            insert_round(self._connection, self._project_id, number, record, state)
 
     def add_round(self, record: Mapping[str, Any], state: Mapping[str, Array]) -> int:
         """Store a finished round of the project; the states of earlier ones are dropped.
@@ -138,10 +163,16 @@ class Recorder:
 
         c = tables().rounds.c
         newest = select(func.max(c.number)).where(c.owner == self._project_id)
-        last = self._connection.execute(newest).scalar_one_or_none()
-        number = 0 if last is None else int(last) + 1
-        numbered = dict(record) | {"number": number}
-        insert_round(self._connection, self._project_id, number, numbered, arrays_to_bytes(state))
+        if self._rounds:
+            number = self._rounds[-1][0] + 1
+        else:
+            try:
+                last = self._connection.execute(newest).scalar_one_or_none()
+            except BaseException:
+                self.failed = True
+                raise
+            number = 0 if last is None else int(last) + 1
+        self._rounds.append((number, dict(record) | {"number": number}, arrays_to_bytes(state)))
         return number
 
 
@@ -159,32 +190,35 @@ def insert_events(
     Returns:
         The same with number, and with time where they had none.
     """
-    recorded, rows = [], []
-    for number, event in enumerate(events, start=after + 1):
-        payload = _parsed(json.dumps(dict(event.payload), allow_nan=False))
-        made = replace(
-            event,
-            id=number,
-            payload=payload,
-            time=event.time or now(),
-            annotator=valid_text(event.annotator),
-        )
-        recorded.append(made)
-        rows.append(
-            {
-                "project": project_id,
-                "id": number,
-                "kind": made.kind,
-                "payload": payload,
-                "annotator": made.annotator,
-                "time": made.time,
-                "answers": payload.get("ask") if made.kind in ANSWERS else None,
-                "operation": made.operation,
-            }
-        )
-    if rows:
+    recorded = [_as_recorded(event, number) for number, event in enumerate(events, start=after + 1)]
+    if recorded:
+        rows = [_row(project_id, event) for event in recorded]
         connection.execute(tables().events.insert(), rows)
     return recorded
+
+
+def _as_recorded(event: Event, number: int) -> Event:
+    """An event with its number, as whoever reads the log gets it."""
+    return replace(
+        event,
+        id=number,
+        payload=_parsed(json.dumps(dict(event.payload), allow_nan=False)),
+        time=event.time or now(),
+        annotator=valid_text(event.annotator),
+    )
+
+
+def _row(project_id: str, event: Event) -> dict[str, Any]:
+    return {
+        "project": project_id,
+        "id": event.id,
+        "kind": event.kind,
+        "payload": event.payload,
+        "annotator": event.annotator,
+        "time": event.time,
+        "answers": event.payload.get("ask") if event.kind in ANSWERS else None,
+        "operation": event.operation,
+    }
 
 
 def events_of(connection: Connection, project_id: str, after: int = 0) -> list[Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from workbench.sessions import Session
+    from workbench.sessions import Ask, Session
+    from workbench.sessions.model import FittedModel
     from workbench.sessions.operations import Acknowledgement, Operation
 
 BASE = "/api/desk"
@@ -223,31 +224,15 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     if not isinstance(given, list):
         raise InputError("The field ops must be a list of operations.")
     with session.snapshot():
-        acks = _perform(session, given[:MOST_OPERATIONS])
-        model = session.model
-        number = None if model is None else model.number
-        gone, released = _closed(session, have), []
-        screen = str(body.get("screen") or "")
-        if screen in have and screen not in gone:
-            # given back, or put behind others, while the browser turned to it: a reload shows it all the same
-            session.reclaim([screen], first=bool(body.get("turned")))
-        if number is not None and body.get("model") != number:
-            # choices of an older model: all but the one on screen are given back and chosen anew
-            old = [ask for ask in have if ask not in gone and ask != screen]
-            released = session.release(old) if old else []
-            want += len(released)
-            if not have and (left := _left(session, number)):
-                session.release(left)
-        asks_now = session.state.asks
-        # questions given back because the person wanted others first
-        others = [
-            ask
-            for ask in have
-            if ask not in gone and ask not in released and ask != screen and asks_now[ask].released
-        ]
-        released, want = released + others, want + len(others)
-        known = [ask for ask in have if ask not in gone and ask not in released]
-        asks = session.ask(max(1, min(len(known) + want, 2 * MOST_CARDS))) if known or want else []
+        present = session.model
+
+        def exchange() -> _Exchanged:
+            return _exchanged(session, body, given[:MOST_OPERATIONS], have, want)
+
+        # a page that only looks again writes nothing, and waits for nobody who does
+        writes = given or want or (present is not None and body.get("model") != present.number)
+        done = session.together(exchange) if writes else exchange()
+        model, number, acks, asks, known = done.model, done.number, done.acks, done.asks, done.known
         picture = f"{BASE}/{project}/image/{{item}}?k={token}"
         queue = [cards.card(session, ask, picture) for ask in asks if ask.id not in known]
         state = session.state
@@ -272,13 +257,60 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         "plane": drawn,
         "acks": acks,
         "queue": queue,
-        "gone": gone,
-        "released": released,
+        "gone": done.gone,
+        "released": done.released,
         "first": asks[0].id if asks else None,
         "numbers": numbers,
         "classes": classes,
         "commands": commands,
     }
+
+
+@dataclass(frozen=True)
+class _Exchanged:
+    """What one transaction of the desk's did: answers taken, questions given back and asked."""
+
+    acks: list[dict[str, Any]]
+    model: FittedModel | None
+    gone: list[str]
+    released: list[str]
+    known: list[str]
+    asks: list[Ask]
+
+    @property
+    def number(self) -> int | None:
+        return None if self.model is None else self.model.number
+
+
+def _exchanged(
+    session: Session, body: Mapping[str, Any], given: Sequence[Any], have: list[str], want: int
+) -> _Exchanged:
+    acks = _perform(session, given)
+    model = session.model
+    number = None if model is None else model.number
+    gone, released = _closed(session, have), []
+    screen = str(body.get("screen") or "")
+    if screen in have and screen not in gone:
+        # given back, or put behind others, while the browser turned to it: a reload shows it all the same
+        session.reclaim([screen], first=bool(body.get("turned")))
+    if number is not None and body.get("model") != number:
+        # choices of an older model: all but the one on screen are given back and chosen anew
+        old = [ask for ask in have if ask not in gone and ask != screen]
+        released = session.release(old) if old else []
+        want += len(released)
+        if not have and (left := _left(session, number)):
+            session.release(left)
+    asks_now = session.state.asks
+    # questions given back because the person wanted others first
+    others = [
+        ask
+        for ask in have
+        if ask not in gone and ask not in released and ask != screen and asks_now[ask].released
+    ]
+    released, want = released + others, want + len(others)
+    known = [ask for ask in have if ask not in gone and ask not in released]
+    asks = session.ask(max(1, min(len(known) + want, 2 * MOST_CARDS))) if known or want else []
+    return _Exchanged(acks, model, gone, released, known, asks)
 
 
 def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
