@@ -217,7 +217,7 @@ class Pages:
         skip = page.locator(".st-key-guess-skip button")
         if skip.count():
             skip.click()
-        page.wait_for_selector("[class*=st-key-save-lesson-]", timeout=6 * PATIENCE)
+        page.wait_for_selector("[class*=st-key-save-lesson-]", state="attached", timeout=6 * PATIENCE)
 
     @staticmethod
     def _join(page: Any) -> None:
@@ -259,7 +259,7 @@ class Pages:
         start = page.locator(".st-key-start-experiment button").first
         if start.count():
             start.click()
-        page.wait_for_selector("[class*=st-key-save-lesson-]", timeout=6 * PATIENCE)
+        page.wait_for_selector("[class*=st-key-save-lesson-]", state="attached", timeout=6 * PATIENCE)
 
     @staticmethod
     def _stop(page: Any) -> None:

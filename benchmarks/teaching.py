@@ -91,7 +91,7 @@ SLIDERS = {
     "Lessons, noise": (
         # not its preset, which asks for a guess first
         "/lessons?lesson=over-confident&noise=0.25",
-        ".st-key-lesson-over-confident-noise",
+        ".st-key-lesson-read-text",
     ),
     "Calibration, bins": ("/calibration?project={project}", ".st-key-cal-bins"),
     "Uncertainty, round": ("/uncertainty?project={project}", "[class*=st-key-round-]"),

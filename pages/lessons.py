@@ -7,23 +7,12 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app import cards, frame, guesses, lessons, teaching, together, widgets
+from workbench.app import cards, frame, guesses, lessons, stage, teaching, together, widgets
 from workbench.app.glossary import explain
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 
 CLASS = "class"
-LARGE = (
-    # a projector: no menu, large type
-    "[data-testid=stSidebar], [data-testid=stExpandSidebarButton] { display: none; }"
-    ".st-key-lesson-body p, .st-key-lesson-body li { font-size: 1.3rem; line-height: 1.5; }"
-    ".st-key-lesson-body h2 { font-size: 1.9rem; }"
-    # students come with phones, where panels are narrow: there the pictures keep their usual type
-    "@media (max-width: 600px) { .st-key-lesson-body .js-plotly-plot .infolayer text.annotation-text,"
-    " .st-key-lesson-body .js-plotly-plot .infolayer .titletext, .st-key-lesson-body .js-plotly-plot"
-    " .infolayer :is([class*=title], .legendtext) { font-size: 12px !important; }"
-    " .st-key-lesson-body .js-plotly-plot g[class$=tick] text { font-size: 11px !important; } }"
-)
 
 
 def go(name: str | None) -> None:
@@ -47,37 +36,83 @@ def toggle_class() -> None:
 
 @st.fragment
 def show(lesson: lessons.Lesson) -> None:
-    """A lesson. Its slider runs this anew, not the page."""
-    share, students = bar(lesson)
+    """A lesson. Its controls run this anew, not the page."""
+    share, students = head(lesson)
     with st.container(key="lesson-body"):
-        st.header(lesson.question)
-        values = teaching.controls(lesson)
+        values = teaching.controlled(lesson)
         query = {"lesson": lesson.name} | {k: str(v) for k, v in values.items()}
         if share is not None:
             here = (st.context.url or "").partition("?")[0]
             share.code(f"{here}?{urlencode(query)}", language=None, wrap_lines=True)
         with students:
             teaching.join(query | {CLASS: "1"})
-        made, job = lessons.result(lesson, values)
-        if teaching.hidden(lesson, values):
-            # computed meanwhile
-            teaching.ask_guess(lesson)
-            return
-        if made is not None:
-            teaching.compare_guess(lesson, in_class())
-            teaching.draw(lesson, made, values, large=in_class())
+        with st.container(key="lesson-panes"):
+            made, job = lessons.result(lesson, values)
+            story, figure = st.container(key="lesson-story"), st.container(key="lesson-figure")
+            read, code = st.container(key="lesson-read"), st.container(key="lesson-code")
+            story.header(lesson.question)
+            if teaching.hidden(lesson, values):
+                # computed meanwhile
+                with story:
+                    teaching.tell(lesson, "story", watch=True)
+                with figure:
+                    teaching.sketch(lesson)
+                    teaching.ask_guess(lesson)
+            else:
+                with figure:
+                    said = shown(lesson, values, made, job)
+                with read:
+                    beside(lesson, values, said, found=made is not None)
             if in_class():
-                teaching.tally(lesson)
-            lessons.prepare(lesson, values)
-        elif job is not None and job.active:
-            teaching.streaming(lesson, values, job)
-        elif job is not None and job.status == "failed":
-            teaching.failure(lesson, values, job)
-        else:
-            # it ended between the two looks
-            st.rerun()
-        st.header("What to look for")
-        teaching.look(lesson)
+                with code:
+                    teaching.wall_code(query | {CLASS: "1"})
+
+
+def shown(lesson: lessons.Lesson, values: lessons.Values, made: Any, job: Any) -> str:
+    """The figures, as far as they are computed; what came out, in words."""
+    if made is not None:
+        window = st.session_state.get(stage.WINDOW)
+        n = len(lessons.drawn(lesson, made, values).pictures)
+        if n > 1:
+            st.container(key="lesson-two")
+        said = teaching.pictures(
+            lesson, made, values, stage.stage_of(window, in_class=in_class(), pictures=n)
+        )
+        lessons.prepare(lesson, values)
+        return said
+    if job is not None and job.active:
+        teaching.streaming(lesson, values, job)
+    elif job is not None and job.status == "failed":
+        teaching.failure(lesson, values, job)
+    else:
+        # it ended between the two looks
+        st.rerun()
+    return ""
+
+
+def beside(lesson: lessons.Lesson, values: lessons.Values, said: str, *, found: bool) -> None:
+    """What stands beside the figures: how to read them, what came out, and what to look for."""
+    if found:
+        teaching.compare_guess(lesson)
+    teaching.tell(lesson, "read", values, watch=True)
+    if found and in_class():
+        teaching.tally(lesson)
+    if said:
+        st.markdown(f"**Measured here.** {verbatim(said, 1200)}")
+    st.header("What to look for")
+    teaching.tell(lesson, "look")
+    with st.expander("The story before the guess", key="lesson-before"):
+        teaching.tell(lesson, "story")
+    teaching.source(lesson)
+
+
+def head(lesson: lessons.Lesson) -> tuple[Any, Any]:
+    """The title and what stands beside it; returns as `bar`."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="lesson-head"
+    ):
+        st.title(lesson.title, width="content")
+        return bar(lesson)
 
 
 def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
@@ -87,15 +122,16 @@ def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
     """
     place, share = lessons.LESSONS.index(lesson), None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
-        if st.button("All lessons", key="lesson-list", icon=":material/arrow_back:"):
+        if st.button("All lessons", key="lesson-list", type="tertiary", icon=":material/arrow_back:"):
             go(None)
             st.rerun()
-        if st.button("Reset", key="lesson-reset", icon=":material/restart_alt:"):
+        if st.button("Reset", key="lesson-reset", type="tertiary", icon=":material/restart_alt:"):
             go(lesson.name)
             st.rerun()
         if st.button(
             "Leave class mode" if in_class() else "Class mode",
             key="lesson-class",
+            type="tertiary",
             icon=":material/co_present:",
             help="Large type and no menu, for a projector or for students",
         ):
@@ -105,6 +141,7 @@ def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
             "Join" if in_class() else "Share",
             icon=":material/qr_code_2:" if in_class() else ":material/link:",
             key="lesson-share",
+            type="tertiary",
         ):
             if not in_class():
                 st.markdown("This state, for yourself:")
@@ -120,7 +157,11 @@ def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
         if place + 1 < len(lessons.LESSONS):
             following = lessons.LESSONS[place + 1]
             if st.button(
-                "Next lesson", key="lesson-next", icon=":material/arrow_forward:", help=following.title
+                "Next",
+                key="lesson-next",
+                type="tertiary",
+                icon=":material/arrow_forward:",
+                help=following.title,
             ):
                 go(following.name)
                 st.rerun()
@@ -163,7 +204,10 @@ def show_together() -> None:
         st.error(verbatim(error), icon=":material/error:")
         shared = None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
-        st.button("All lessons", key="lesson-list", icon=":material/arrow_back:", on_click=go, args=(None,))
+        st.button(
+            "All lessons", key="lesson-list", type="tertiary", icon=":material/arrow_back:", on_click=go,
+            args=(None,),
+        )  # fmt: skip
         if shared is not None:
             with st.popover("Join", icon=":material/qr_code_2:", key="lesson-share"):
                 st.markdown("Everybody labels at a desk of their own:")
@@ -193,8 +237,7 @@ def show_together() -> None:
 
 
 wanted = st.query_params.get("lesson")
-if in_class():
-    widgets.style(LARGE)
+stage.style(in_class=in_class())
 widgets.style(
     ".st-key-lessons { display: grid; gap: 1rem;"
     " grid-template-columns: repeat(auto-fill, minmax(max(15rem, 30%), 1fr)); }"
@@ -209,9 +252,7 @@ if wanted and wanted != together.NAME:
         problem = str(error)
 title = together.TITLE if wanted == together.NAME else "Lessons"
 TERMS = ("pool", "policy", "inducing point", "argmax frequency")
-if lesson is not None:
-    st.title(lesson.title)
-else:
+if lesson is None:
     st.title(title, help=explain(*TERMS))
 if problem:
     st.error(verbatim(problem), icon=":material/error:")

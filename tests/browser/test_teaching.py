@@ -58,7 +58,7 @@ def test_a_lesson_opens_in_one_click_moves_and_goes_back(page: Any, server: Serv
     assert query(page)["points"] == "8" and query(page)["lesson"] == "inducing"
     measured = page.locator("p", has_text="Measured here.")
     before = measured.inner_text()
-    thumb = page.locator(".st-key-lesson-inducing-points input[type=range]")
+    thumb = page.locator(".st-key-lesson-read-text input[name=points]")
     thumb.focus()
     thumb.press("ArrowRight")
     page.wait_for_function("location.search.includes('points=16')")

@@ -4,9 +4,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from workbench.app import lessons
 from workbench.figures import maps, parts, teaching, theme
 from workbench.figures.records import CalibrationReport, Scores, SweepCurve, TradeCurve
+from workbench.figures.sizes import enlarge
 from workbench.metrics import confidence_histogram, reliability_band, reliability_table
 
 
@@ -99,11 +99,11 @@ def test_a_blend_lies_under_the_points_and_stands_upright() -> None:
 @pytest.mark.parametrize(
     "titles", [["One", "Two"], ["Variation ratio: which class leads?", "Entropy: what will the label be?"]]
 )
-@pytest.mark.parametrize("large", [False, True])
-def test_a_legend_stands_above_the_titles_and_below_the_tool_bar(titles: list[str], large: bool) -> None:
+@pytest.mark.parametrize("scale", [1.0, 1.3, 2.0])
+def test_a_legend_stands_above_the_titles_and_below_the_tool_bar(titles: list[str], scale: float) -> None:
     fig = parts.panels(titles, height=430)
-    if large:
-        lessons.enlarge(fig)
+    if scale > 1:
+        enlarge(fig, scale)
     lines = max(title.text.count("<br>") + 1 for title in fig.layout.annotations)
     assert lines == 1 + (len(titles[0]) > 20)
     top = fig.layout.margin.t

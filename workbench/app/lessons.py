@@ -12,7 +12,7 @@ import threading
 import tomllib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +20,14 @@ from typing import Any, NamedTuple
 from workbench.app import lesson_figures, stored
 from workbench.app.jobs import Job, manager
 from workbench.app.lesson_figures import Drawn, Values
+from workbench.app.prose import Part, plain
+from workbench.app.stage import AS_DRAWN, Stage
 from workbench.errors import InputError
+from workbench.figures.sizes import enlarge, resized
 from workbench.policies.registry import POLICIES
 
 __all__ = [
-    "EXPERIMENTS", "LESSONS", "Control", "Drawn", "Guess", "Lesson", "Values", "drawn", "enlarge", "find",
+    "EXPERIMENTS", "LESSONS", "Control", "Drawn", "Guess", "Lesson", "Values", "drawn", "find",
     "prepare", "present", "result", "start",
 ]  # fmt: skip
 OWNER = "lessons"
@@ -97,6 +100,9 @@ class Lesson:
         guess: asked before the picture is shown, or None.
         source: paper and section.
         experiment: its name among the Calibration page's experiments; "" where it is none.
+        story: what it is about, before the guess; see `workbench.app.prose`.
+        read: how to read its pictures, with the controls in sentences.
+        parts: of its pictures, by the names that links in the texts have.
     """
 
     name: str
@@ -111,6 +117,9 @@ class Lesson:
     guess: Guess | None = None
     source: str = ""
     experiment: str = ""
+    story: str = ""
+    read: str = ""
+    parts: Mapping[str, Part] = field(default_factory=dict)
 
     @property
     def preset(self) -> Values:
@@ -143,6 +152,11 @@ def _controls(given: list[dict[str, Any]], shared: Mapping[str, Any]) -> Iterato
         yield Control(**fields | {"options": _options(fields["options"])})
 
 
+def _part(given: Mapping[str, Any]) -> Part:
+    rows = {name: tuple(v) for name, v in given.items() if name != "picture"}
+    return Part(picture=int(given.get("picture", 0)), **rows)
+
+
 def _compute(function: str, controls: tuple[Control, ...], values: Values, job: Job) -> Any:
     """Call a function of the studies; one that yields shows each result so far."""
     from workbench.studies import lessons
@@ -162,13 +176,13 @@ def _read(path: Path = TEXTS) -> tuple[Lesson, ...]:
     made = []
     for entry in document["lesson"]:
         controls = tuple(_controls(entry.pop("control"), document["control"]))
-        guess = entry.pop("guess", None)
+        guess, parts = entry.pop("guess", None), entry.pop("parts", {})
         compute = partial(_compute, entry.pop("compute"), controls)
         draw = getattr(lesson_figures, entry.pop("draw"))
         made.append(
             Lesson(
                 **entry | {"look": tuple(entry["look"])}, controls=controls, compute=compute, draw=draw,
-                guess=Guess(**guess) if guess else None,
+                guess=Guess(**guess) if guess else None, parts={n: _part(one) for n, one in parts.items()},
             )
         )  # fmt: skip
     return tuple(made)
@@ -223,47 +237,32 @@ def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
     return None, start(lesson, values)
 
 
-def drawn(lesson: Lesson, made: Any, values: Values, *, large: bool = False) -> Drawn:
+def drawn(lesson: Lesson, made: Any, values: Values, stage: Stage = AS_DRAWN) -> Drawn:
     """What a result looks like, drawn once in a process: its figures are to be shown, not changed.
 
     Args:
         lesson: it belongs to.
         made: its whole result.
         values: of its controls.
-        large: type for a projector.
+        stage: height and type that its figures have.
     """
-    key = (lesson.name, *values.values(), large)
+    key = (lesson.name, *values.values(), stage)
     with _LOCK:
         held = _DRAWN.get(key)
         if held is not None and held[0] is made:
             _DRAWN.move_to_end(key)
             return held[1]
     found = lesson.draw(made, values)
-    if large:
-        for picture in found.pictures:
-            enlarge(picture.figure)
+    for picture in found.pictures:
+        if stage.scale > 1:
+            enlarge(picture.figure, stage.scale)
+        if stage.height:
+            resized(picture.figure, stage.height // len(found.pictures))
     with _LOCK:
         _DRAWN[key] = (made, found)
         while len(_DRAWN) > _PICTURES:
             _DRAWN.popitem(last=False)
     return found
-
-
-def enlarge(fig: Any) -> None:
-    """Type that a hall can read."""
-    from workbench.figures.parts import plot_height
-
-    fig.update_layout(font_size=18, legend_font_size=17)
-    fig.update_xaxes(tickfont_size=16, title_font_size=18)
-    fig.update_yaxes(tickfont_size=16, title_font_size=18)
-    # titles of panels, and the words within them
-    for words in fig.layout.annotations:
-        words.font.size = max(16, round(1.25 * (words.font.size or 12)))
-    # and the legend out of the way of titles that have grown
-    if fig.layout.legend.y is not None and fig.layout.height and fig.layout.margin.t:
-        grown = 8 * (1 + any("<br>" in (words.text or "") for words in fig.layout.annotations))
-        fig.layout.margin.t += grown
-        fig.layout.legend.y += grown / plot_height(fig.layout.height, fig.layout.margin.t)
 
 
 def places(lesson: Lesson) -> list[Values]:
@@ -349,6 +348,11 @@ def thumbnail(lesson: Lesson) -> Path:
     return TEXTS.parent / f"lesson-{lesson.name}.svg"
 
 
+def sketch(lesson: Lesson) -> Path:
+    """Where a lesson's sketch is."""
+    return TEXTS.parent / f"sketch-{lesson.name}.svg"
+
+
 def draw_thumbnail(lesson: Lesson) -> str:
     """A lesson's small picture, from what it shows when it opens."""
     from workbench.figures.small import small
@@ -365,7 +369,8 @@ def worksheet(lesson: Lesson) -> str:
     """
     blank, unit = "\\_" * 12, "" if lesson.guess is None else lesson.guess.unit
     lines = f"{blank * 5}\n\n{blank * 5}"
-    parts = [f"Name: {blank * 2}  Date: {blank}  ({lesson.minutes} minutes)", f"**{lesson.question}**"]
+    parts = [f"Name: {blank * 2}  Date: {blank}  ({lesson.minutes} minutes)", plain(lesson.story)]
+    parts.append(f"**{lesson.question}**")
     asked = []
     if lesson.guess is not None:
         asked.append(

@@ -9,9 +9,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app import guesses, lessons, server, widgets
+from workbench.app import guesses, lessons, prose, server, stage, widgets
 from workbench.app.downloads import button, figure_downloads
 from workbench.app.jobs import Job
+from workbench.app.stage import AS_DRAWN, Stage
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 
@@ -24,24 +25,75 @@ def key_of(lesson: lessons.Lesson, control: lessons.Control) -> str:
 
 
 def controls(lesson: lessons.Lesson) -> lessons.Values:
-    """Draw the controls; their values go into the address."""
+    """Draw the controls in a row; their values go into the address."""
+    wrong = _begun(lesson)
     values: lessons.Values = {}
-    wrong = []
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="lesson-controls"):
         for control in lesson.controls:
-            key = key_of(lesson, control)
-            if key not in st.session_state:
-                st.session_state[key], known = control.parse(st.query_params.get(control.name))
-                if not known:
-                    wrong.append(control.label)
-            values[control.name] = _control(control, key)
+            values[control.name] = _control(control, key_of(lesson, control))
             st.query_params[control.name] = str(values[control.name])
+    _say_wrong(wrong)
+    return values
+
+
+def controlled(lesson: lessons.Lesson) -> lessons.Values:
+    """The values of controls that stand in the lesson's text; they go into the address."""
+    wrong = _begun(lesson)
+    values = {one.name: st.session_state[key_of(lesson, one)] for one in lesson.controls}
+    for name, value in values.items():
+        st.query_params[name] = str(value)
+    _say_wrong(wrong)
+    return values
+
+
+def _begun(lesson: lessons.Lesson) -> list[str]:
+    """Give each control without a value that of the address; labels of those whose value there is unknown."""
+    wrong = []
+    for control in lesson.controls:
+        key = key_of(lesson, control)
+        if key not in st.session_state:
+            st.session_state[key], known = control.parse(st.query_params.get(control.name))
+            if not known:
+                wrong.append(control.label)
+    return wrong
+
+
+def _say_wrong(wrong: list[str]) -> None:
     if wrong:
         st.info(
             f"The address asked for a value that {verbatim(wrong[0])} does not have; this is the preset.",
             icon=":material/info:",
         )
-    return values
+
+
+def tell(
+    lesson: lessons.Lesson, which: str, values: lessons.Values | None = None, *, watch: bool = False
+) -> None:
+    """A text of the lesson, with what it says about the figures.
+
+    Args:
+        lesson: it belongs to.
+        which: "story", "read" or "look".
+        values: of the controls, where the text holds them.
+        watch: whether it says how large the window is.
+    """
+    slots = {}
+    for control in lesson.controls if values is not None else ():
+        titles = tuple(control.options.values())
+        at = list(control.options).index(values[control.name]) if values is not None else 0
+        slots[control.name] = prose.Slot(control.label, titles, at, control.slider)
+
+    def moved(name: str, at: int) -> None:
+        control = next(one for one in lesson.controls if one.name == name)
+        st.session_state[key_of(lesson, control)] = list(control.options)[at]
+
+    def seen(width: int, height: int) -> None:
+        st.session_state[stage.WINDOW] = (width, height)
+
+    prose.mount(
+        f"lesson-{which}-text", getattr(lesson, which), chart=f"lesson-{lesson.name}", parts=lesson.parts,
+        slots=slots, moved=moved, seen=seen if watch else None, known=st.session_state.get(stage.WINDOW),
+    )  # fmt: skip
 
 
 def _control(control: lessons.Control, key: str) -> Any:
@@ -54,9 +106,7 @@ def _control(control: lessons.Control, key: str) -> Any:
     return st.segmented_control(control.label, options, required=True, **named)
 
 
-def draw(
-    lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished: bool = True, large: bool = False
-) -> None:
+def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished: bool = True) -> None:
     """Pictures, what came out, where it is from, and the pictures to take away.
 
     Args:
@@ -64,22 +114,43 @@ def draw(
         made: its result, or as much of it as there is.
         values: of its controls.
         finished: whether that is all.
-        large: type for a projector.
     """
+    said = pictures(lesson, made, values, finished=finished)
+    if said:
+        st.markdown(f"**Measured here.** {verbatim(said, 1200)}")
     if finished:
-        pictures, words, _ = lessons.drawn(lesson, made, values, large=large)
-    else:
-        pictures, words, _ = lesson.draw(made, values)
-    for place, picture in enumerate(pictures):
+        source(lesson)
+
+
+def pictures(
+    lesson: lessons.Lesson,
+    made: Any,
+    values: lessons.Values,
+    where: Stage = AS_DRAWN,
+    *,
+    finished: bool = True,
+) -> str:
+    """Pictures of a lesson, each to be taken away; what came out, in words.
+
+    Args:
+        lesson: it belongs to.
+        made: its result, or as much of it as there is.
+        values: of its controls.
+        where: height and type that the figures have.
+        finished: whether that is all.
+    """
+    found = lessons.drawn(lesson, made, values, where) if finished else lesson.draw(made, values)
+    for place, picture in enumerate(found.pictures):
         key = f"lesson-{lesson.name}-{place}"
-        if large and not finished:
-            lessons.enlarge(picture.figure)
         widgets.figure(picture.figure, key, picture.alt)
         if finished:
             figure_downloads(picture.figure, f"workbench-{lesson.name}", f"save-{key}")
-    if words:
-        st.markdown(f"**Measured here.** {verbatim(words, 1200)}")
-    if lesson.source and finished:
+    return found.words
+
+
+def source(lesson: lessons.Lesson) -> None:
+    """Where a lesson is from."""
+    if lesson.source:
         st.caption(f"After {verbatim(lesson.source)}.")
 
 
@@ -131,22 +202,22 @@ def ask_guess(lesson: lessons.Lesson) -> None:
             st.error(verbatim(st.session_state.pop("guess-problem")), icon=":material/error:")
 
 
-def answer(lesson: lessons.Lesson, in_class: bool) -> float | None:
+def answer(lesson: lessons.Lesson) -> float | None:
     """What the guess was about, as it came out; None where nothing is asked or it is not computed."""
     made = None if lesson.guess is None else lessons.present(lesson, lesson.preset)[0]
-    return None if made is None else lessons.drawn(lesson, made, lesson.preset, large=in_class).answer
+    return None if made is None else lessons.drawn(lesson, made, lesson.preset).answer
 
 
-def compare_guess(lesson: lessons.Lesson, in_class: bool) -> None:
+def compare_guess(lesson: lessons.Lesson) -> None:
     """What was guessed here beside what came out."""
-    mine, came_out = guesses.of(lesson.name, who()), answer(lesson, in_class)
+    mine, came_out = guesses.of(lesson.name, who()), answer(lesson)
     if lesson.guess is not None and mine is not None and came_out is not None:
         st.markdown(f"You guessed **{mine:g}**; it is **{came_out:.3g}** {lesson.guess.unit}.")
 
 
 def tally(lesson: lessons.Lesson) -> None:
     """The guesses of a class beside what came out, live."""
-    came_out = answer(lesson, True)
+    came_out = answer(lesson)
     if came_out is not None:
         _tally(lesson, came_out)
 
@@ -157,11 +228,12 @@ def _tally(lesson: lessons.Lesson, came_out: float) -> None:
     if not given or lesson.guess is None:
         st.caption("Nobody in this class has guessed yet.")
         return
+    from workbench.figures.sizes import enlarge
     from workbench.figures.teaching import guess_tally
 
     st.caption(f"{plural(len(given), 'guess', 'guesses')} of this class, and what came out")
     fig = guess_tally(given, came_out, unit=lesson.guess.unit)
-    lessons.enlarge(fig)
+    enlarge(fig, 1.4)
     widgets.figure(fig, f"tally-{lesson.name}", f"{len(given)} guesses beside the answer {came_out:.3g}")
 
 
@@ -255,3 +327,25 @@ def only_here() -> bool:
 def look(lesson: lessons.Lesson) -> None:
     """What to look for."""
     st.markdown("\n".join(f"- {line}" for line in lesson.look))
+
+
+def sketch(lesson: lessons.Lesson) -> None:
+    """What the lesson is about, drawn by hand: before the figures are shown."""
+    with st.container(key="lesson-sketch"):
+        prose.picture(lesson.name, lessons.sketch(lesson))
+
+
+def wall_code(query: dict[str, str]) -> None:
+    """The QR code as it stands on the wall, with the address in words.
+
+    Args:
+        query: of the address.
+    """
+    address = f"{base_address()}?{urlencode(query)}"
+    picture = qr_code(address)
+    with st.container(key="lesson-wall-code", horizontal=True, vertical_alignment="center", gap="medium"):
+        if picture:
+            st.image(picture, alt=f"QR code of {address}")
+        with st.container(gap="xsmall"):
+            st.markdown("**Join** with your phone" if picture else "**Join** at this address")
+            st.caption(verbatim(address.partition("?")[0].partition("//")[2]))

@@ -196,8 +196,8 @@ def blend_image(
         colours: of the classes.
     """
     return go.Image(
-        z=blend(probabilities, colours), opacity=opacity, hoverinfo="skip", x0=float(x[0]), y0=float(y[0]),
-        dx=float(x[1] - x[0]), dy=float(y[1] - y[0]),
+        z=blend(probabilities, colours), name="colours", opacity=opacity, hoverinfo="skip",
+        x0=float(x[0]), y0=float(y[0]), dx=float(x[1] - x[0]), dy=float(y[1] - y[0]),
     )  # fmt: skip
 
 

@@ -1,0 +1,61 @@
+"""A drawn figure for another room: its height and its type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+from workbench.figures.parts import plot_height
+
+
+def resized(fig: go.Figure, height: int) -> None:
+    """Give a figure another height; what stands outside of the plot keeps its distance in pixels.
+
+    Args:
+        fig: to be changed.
+        height: in pixels.
+    """
+    top = fig.layout.margin.t or 0
+    before, after = (plot_height(h, top) for h in (fig.layout.height or height, height))
+    ratio = before / max(after, 1.0)
+
+    def moved(place: Any) -> None:
+        if place is None or place.y is None:
+            return
+        if place.y < 0:
+            place.y = max(-2.0, place.y * ratio)
+        elif place.y > 1:
+            place.y = min(3.0, 1 + (place.y - 1) * ratio)
+
+    moved(fig.layout.legend)
+    for words in fig.layout.annotations:
+        if words.yref == "paper":
+            moved(words)
+    for trace in fig.data:
+        for holder in (trace, getattr(trace, "marker", None)):
+            if holder is not None and "colorbar" in holder:
+                moved(holder.colorbar)
+    fig.layout.height = height
+
+
+def enlarge(fig: go.Figure, scale: float) -> None:
+    """Type that a hall can read.
+
+    Args:
+        fig: to be changed.
+        scale: how much larger than on a desk.
+    """
+    size = round(12 * scale)
+    fig.update_layout(font_size=size, legend_font_size=size)
+    fig.update_xaxes(tickfont_size=max(12, size - 1), title_font_size=size)
+    fig.update_yaxes(tickfont_size=max(12, size - 1), title_font_size=size)
+    # titles of panels, and the words within them
+    for words in fig.layout.annotations:
+        words.font.size = max(size - 1, round(0.85 * scale * (words.font.size or 12)))
+    # and the legend out of the way of titles that have grown
+    if fig.layout.legend.y is not None and fig.layout.height and fig.layout.margin.t:
+        two = any("<br>" in (words.text or "") for words in fig.layout.annotations)
+        grown = round((scale - 1) * 18 * (1 + two))
+        fig.layout.margin.t += grown + round((scale - 1) * 16)
+        fig.layout.legend.y += grown / plot_height(fig.layout.height, fig.layout.margin.t)
