@@ -262,4 +262,5 @@ elif wanted == together.NAME:
     show_together()
 else:
     choose()
-frame.link("data", "Label a pool of your own", ":material/database:")
+with st.container(key="go-data"):
+    frame.link("data", "Label a pool of your own", ":material/database:")

@@ -1,4 +1,4 @@
-"""Lessons with a story: words that light the figure, sliders in sentences, a wall, a projector and a phone."""
+"""Lessons with a story: words that light the figure, sliders in sentences; a wall, a projector, a phone."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.browser.test_teaching import computed, query
 
 FIGURE = ".st-key-lesson-figure .js-plotly-plot"
 LOWEST = (
-    "() => Math.max(...[...document.querySelectorAll('.st-key-lesson-figure .js-plotly-plot .xtick, "
-    ".st-key-lesson-figure .js-plotly-plot .xtitle')].map(e => e.getBoundingClientRect().bottom))"
+    "() => Math.max(...[...document.querySelectorAll('.st-key-lesson-figure .cartesianlayer [class*=tick], "
+    ".st-key-lesson-figure .infolayer [class*=title]')].map(e => e.getBoundingClientRect().bottom))"
 )
 # whether the only marks that are not dimmed are those of this panel
 ALONE = (
@@ -31,8 +31,10 @@ def sized(page: Any, width: int, height: int) -> None:
 def test_words_light_the_figure_and_a_slider_stands_in_a_sentence(page: Any, server: Server) -> None:
     sized(page, 1024, 768)
     visit(page, f"{server.url}/lessons?lesson=over-confident")
-    story = page.locator(".st-key-lesson-story-text")
-    assert "the highest function wins" in story.inner_text(), "robust-max is explained before it is asked about"
+    story = page.locator(".st-key-lesson-story-text .prose")
+    assert "the highest function wins" in story.inner_text(), (
+        "robust-max is explained before it is asked about"
+    )
     assert page.locator(".st-key-sketch-over-confident svg[role=img]").is_visible()
     computed(page)
     page.wait_for_selector(f"{FIGURE} .main-svg:visible")
@@ -63,7 +65,9 @@ def test_words_light_the_figure_and_a_slider_stands_in_a_sentence(page: Any, ser
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lesson", ["argmax", "outvoted"])
-def test_a_wall_is_filled_and_a_projector_shows_the_lower_axis(page: Any, server: Server, lesson: str) -> None:
+def test_a_wall_is_filled_and_a_projector_shows_the_lower_axis(
+    page: Any, server: Server, lesson: str
+) -> None:
     sizes = {}
     for width, height in ((1024, 768), (1920, 1080)):
         sized(page, width, height)

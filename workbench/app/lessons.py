@@ -254,7 +254,7 @@ def drawn(lesson: Lesson, made: Any, values: Values, stage: Stage = AS_DRAWN) ->
             return held[1]
     found = lesson.draw(made, values)
     for picture in found.pictures:
-        if stage.scale > 1:
+        if stage.scale != 1:
             enlarge(picture.figure, stage.scale)
         if stage.height:
             resized(picture.figure, stage.height // len(found.pictures))

@@ -104,7 +104,7 @@ class Prose {
       const value = element("output");
       place.append(field, value);
       // as wide as its widest value, so that the sentence stays still
-      value.style.minWidth = `${Math.max(...slot.options.map((one) => one.length))}ch`;
+      value.style.minWidth = `${0.53 * Math.max(...slot.options.map((one) => one.length))}em`;
       this.fields[name] = { field, value };
       field.addEventListener("input", () => {
         this.written(name, Number(field.value));

@@ -13,6 +13,7 @@ WINDOW = "lesson-window"
 _HERE = Path(__file__).resolve().parent
 # pixels of a window that are not the figure's: what stands above it, and a rest below
 _ABOVE, _ABOVE_IN_CLASS = 190, 90
+_BETWEEN = 24
 _LEAST = 300
 
 
@@ -44,10 +45,10 @@ def stage_of(window: tuple[int, int] | None, *, in_class: bool, pictures: int = 
     width, height = window
     if width < PHONE:
         # pinned above the text, which needs the rest; several are not pinned
-        return Stage(round(0.45 * height)) if pictures == 1 else Stage()
+        return Stage(round(0.45 * height), 0.85) if pictures == 1 else Stage(scale=0.85)
     if width < WIDE:
         return Stage()
-    left = max(_LEAST, height - (_ABOVE_IN_CLASS if in_class else _ABOVE))
+    left = max(_LEAST, height - (_ABOVE_IN_CLASS if in_class else _ABOVE) - _BETWEEN * (pictures - 1))
     if not in_class:
         return Stage(min(left, 680))
     return Stage(left, min(2.0, max(1.15, round(width / 1050, 1))))

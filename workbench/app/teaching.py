@@ -158,7 +158,7 @@ def worksheet(lesson: lessons.Lesson) -> None:
     """The lesson as a page to print."""
     button(
         "Worksheet", lambda out: out.write(lessons.worksheet(lesson).encode()), f"workbench-{lesson.name}.md",
-        "lesson-worksheet", icon="description",
+        "lesson-worksheet", icon="description", kind="tertiary",
         help="To print for students: the question, a guess, what to try and what to write down (Markdown)",
     )  # fmt: skip
 

@@ -40,16 +40,19 @@ def resized(fig: go.Figure, height: int) -> None:
 
 
 def enlarge(fig: go.Figure, scale: float) -> None:
-    """Type that a hall can read.
+    """Type for a hall, or for a phone.
 
     Args:
         fig: to be changed.
-        scale: how much larger than on a desk.
+        scale: of type on a desk.
     """
     size = round(12 * scale)
     fig.update_layout(font_size=size, legend_font_size=size)
-    fig.update_xaxes(tickfont_size=max(12, size - 1), title_font_size=size)
-    fig.update_yaxes(tickfont_size=max(12, size - 1), title_font_size=size)
+    fig.update_xaxes(tickfont_size=max(10, size - 1), title_font_size=size)
+    fig.update_yaxes(tickfont_size=max(10, size - 1), title_font_size=size)
+    for axis in fig.select_xaxes():
+        # what is said of n, in a line of its own
+        axis.title.text = (axis.title.text or "").replace("font-size:12px", f"font-size:{size - 1}px") or None
     # titles of panels, and the words within them
     for words in fig.layout.annotations:
         words.font.size = max(size - 1, round(0.85 * scale * (words.font.size or 12)))
