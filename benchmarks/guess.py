@@ -120,14 +120,21 @@ def tables(quick: bool = False, n_seeds: int = 3) -> None:
         print(f"{arm:>30}  {said}  {np.median(np.array(areas[arm]) / base_area):.2f}", flush=True)
 
 
-def texts(quick: bool = False) -> None:
-    """banking77 by the names of its 77 classes, and by names in another order."""
+def texts(quick: bool = False, features: str = "pieces", labels: Sequence[int] = TEXT_LABELS) -> None:
+    """banking77 by the names of its 77 classes, and by names in another order.
+
+    Args:
+        quick: fewer labels.
+        features: "pieces", or sets with an encoder, such as "pieces+wordllama".
+        labels: numbers of labels, multiples of the batch.
+    """
     file = find_file("text/banking77/train.csv")
     if file is None:
         print("banking77 lies in no data folder; WORKBENCH_DATA names one.")
         return
-    pool = load_pool(file, text_column="text", target="category", text_features="pieces")
-    labels = TEXT_LABELS[:2] if quick else TEXT_LABELS
+    made = {"text_features": features} if features == "pieces" else {"features": features}
+    pool = load_pool(file, text_column="text", target="category", **made)
+    labels = labels[:2] if quick else labels
     names = guess_of("names", pool)
     order: Ints = np.random.default_rng(0).permutation(len(pool.classes))
     arms = (silent(pool), names, Guess("names in another order", standardised(names.values[:, order])))
@@ -137,7 +144,8 @@ def texts(quick: bool = False) -> None:
         base = area if base is None else base
         said = " ".join(f"{v:.3f}" for v in values)
         print(
-            f"banking77, {guess.source}: error at {labels} labels {said}; area {area / base:.2f}", flush=True
+            f"banking77 ({features}), {guess.source}: error at {labels} labels {said}; area {area / base:.2f}",
+            flush=True,
         )
 
 
@@ -147,9 +155,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="fewer sets, arms and seeds")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each column of a table; 3")
     parser.add_argument("--only", choices=("tables", "texts"), help="one of the two tables")
+    parser.add_argument(
+        "--features",
+        nargs="+",
+        default=["pieces"],
+        help="of the texts: pieces, pieces+wordllama (extra `encoders`)",
+    )
+    parser.add_argument(
+        "--labels", nargs="+", type=int, default=list(TEXT_LABELS), help="of the texts: 0 100 300"
+    )
     options = parser.parse_args(arguments)
     if options.only != "texts":
         tables(options.quick, options.seeds)
     if options.only != "tables":
-        texts(options.quick)
+        for features in options.features:
+            texts(options.quick, features, tuple(options.labels))
     return 0

@@ -13,12 +13,11 @@ import numpy as np
 from workbench.arrays import Floats, Ints
 from workbench.classifiers.calibration import PRIOR_SPREAD, LeftOut, clearly_less
 
-FACTORS = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0, 3.0)  # times the prior weight
+FACTORS = (0.0, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 5.0, 10.0)  # times the prior weight
 FIRST = 5  # labels before the weights are looked at
 FOLDS = 5
 ENTRIES = 20_000  # rows times classes that a weight is judged on: every fit is then against every rival
 _STANDARD_ERRORS = 1.0  # that a guess must be better than none by
-_STRENGTH = 1.0  # of the prior on a weight, in squares of its relative distance
 
 
 def prior_weight(n_classes: int) -> float:
@@ -78,10 +77,14 @@ def weigh(judge: Callable[[Floats], LeftOut], start: Floats, unit: float, centre
         [J], each a `FACTORS` of the prior weight; 0 drops a guess.
     """
 
+    def by_weight(factors: Floats) -> float:
+        # above the prior weight by its logarithm: scores that differ little between classes need a large one
+        above = np.log(np.maximum(factors, 1.0))
+        return 0.5 * float((np.where(factors > 1.0, above, factors - 1.0) ** 2).sum())
+
     def loss(found: LeftOut, weights: Floats) -> float:
         by_beta = 0.5 * ((np.log(max(found.beta, 1e-12)) - centre) / PRIOR_SPREAD) ** 2
-        by_weight = 0.5 * _STRENGTH * float(((weights / unit - 1.0) ** 2).sum())
-        return float(-found.log_likelihood.sum()) + by_beta + by_weight
+        return float(-found.log_likelihood.sum()) + by_beta + by_weight(weights / unit)
 
     weights = np.array(start, dtype=np.float64)
     for source in range(len(weights)):
