@@ -144,7 +144,8 @@ def texts(quick: bool = False, features: str = "pieces", labels: Sequence[int] =
         base = area if base is None else base
         said = " ".join(f"{v:.3f}" for v in values)
         print(
-            f"banking77 ({features}), {guess.source}: error at {labels} labels {said}; area {area / base:.2f}",
+            f"banking77 ({features}), {guess.source}: error at {labels} labels {said}; "
+            f"area {area / base:.2f}",
             flush=True,
         )
 
