@@ -174,7 +174,7 @@ def band(x: Array, low: Array, high: Array, colour: str, group: str, alpha: floa
 def diagonal(x: Sequence[float] = (0, 1), y: Sequence[float] | None = None) -> go.Scatter:
     """A dotted grey line to compare with: equality by default."""
     return go.Scatter(
-        x=list(x), y=list(x if y is None else y), name="diagonal", mode="lines", hoverinfo="skip",
+        x=list(x), y=list(x if y is None else y), mode="lines", hoverinfo="skip",
         showlegend=False, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5},
     )  # fmt: skip
 

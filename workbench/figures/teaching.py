@@ -141,7 +141,7 @@ def calibration_panels(reports: Sequence[CalibrationReport], *, height: int = 56
     for column, report in enumerate(reports, start=1):
         n, scores = int(report.table.count.sum()), report.scores
         fig.add_traces(histogram_bars(report.histogram, share=True, legend=column == 1), 1, column)
-        fig.add_trace(parts.diagonal(), row=2, col=column)
+        fig.add_trace(parts.diagonal().update(name="diagonal"), row=2, col=column)
         fig.add_trace(reliability_line(report.table, report.band, largest=23), row=2, col=column)
         # two short lines: on a phone a panel is as wide as twenty letters
         parts.note(fig, k + column - 1, f"ECE {scores.ece:.3f}<br>NLL {scores.nll:.2f}")
