@@ -64,7 +64,7 @@ def test_hops_are_those_of_the_formula():
     expected = Z.astype(float)
     for _ in range(4):
         expected = 0.8 * S @ expected + 0.2 * Z
-    *_, last = hops(operator(found), Z, STRENGTHS["medium"])
+    *_, last = hops(operator(found).matrix, Z, STRENGTHS["medium"])
     np.testing.assert_allclose(last, expected, atol=1e-5)
 
 
@@ -103,6 +103,20 @@ def test_new_rows_lean_on_the_pool_and_copies_are_seen_as_it_is():
         near = again.transform(X[:50] + 1e-2)
         assert np.abs(near - seen.features[:50]).mean() < 0.15 * seen.features.std()
         assert again.transform(X[:0]).shape == (0, again.n_features)
+
+
+def test_a_new_row_is_seen_as_if_it_were_among_the_pools():
+    X, _ = blobs(400)
+    view = Neighbourhood(pool_of(X[1:])).seen("weak").view
+    Z, z = view.layers[0].astype(float), view.scaled(X[:1])[0].astype(float)
+    gaps = np.sqrt(np.square(Z - z).sum(axis=1))
+    near = np.argsort(gaps)[:10]
+    w = np.exp(-2.0 * (gaps[near] / gaps[near[-1]]) ** 2)
+    degree, layer = 1.0 + w.sum(), z
+    for pool in view.layers[:-1].astype(float):
+        around = (w / np.sqrt(degree * view.degrees[near])) @ pool[near]
+        layer = 0.7 * (layer / degree + around) + 0.3 * z
+    np.testing.assert_allclose(view.transform(X[:1])[0], layer, rtol=2e-3, atol=2e-3)
 
 
 def test_a_pool_that_grows_keeps_what_was_seen_of_its_items():
@@ -186,6 +200,8 @@ def test_bad_strengths_and_damaged_views_are_said():
         ("name", np.asarray("other")),
         ("layers", view.layers[:1]),
         ("scale", view.scale * np.nan),
+        ("degrees", view.degrees[:-1]),
+        ("degrees", view.degrees * 0.0),
     ):
         with pytest.raises(ValueError):
             View.from_arrays(view.to_arrays() | {name: value})

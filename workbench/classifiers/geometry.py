@@ -25,6 +25,7 @@ MAX_ROWS = 20_000  # k-means looks at no more rows than this
 _MEDIAN_ROWS = 512
 _WORTH = 1_000_000  # numbers looked at from which on centres are kept on disk
 _LLOYD_STEPS = 15
+_UNIT_SQUARED = 1.01  # pixels are far longer; projected vectors a little shorter
 
 
 class Geometry(NamedTuple):
@@ -205,6 +206,11 @@ class Geometry(NamedTuple):
             written = self.representation.transform(written)
         scaled = _scaled(written, self.shift, self.scale, self.clip)
         return scaled.astype(dtype, copy=False)
+
+    def within_unit_ball(self, scaled: Floats) -> bool:
+        """Whether rows [N, D] in scaled units are no longer than 1 as raw features: learnt ones are not."""
+        raw = scaled * self.scale + self.shift
+        return bool((np.einsum("nd,nd->n", raw, raw) <= _UNIT_SQUARED).all())
 
     def to_arrays(self) -> dict[str, Array]:
         """Plain arrays, for saving; `from_arrays` is the way back."""

@@ -21,7 +21,7 @@ from workbench.pools.nearest import K, Nearest, nearest, nearest_among, way
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.progress import part, tell
 
-VERSION = 1
+VERSION = 2
 FEWEST = 50  # items from which on a graph says anything
 MOST_ROWS = 20_000  # of the pool that new rows are smoothed by
 MOST_BYTES = 64_000_000  # of their layers
@@ -68,16 +68,29 @@ def edge_weights(distances: Floats) -> Floats:
     return weights
 
 
-def operator(found: Nearest) -> Any:
-    """S = D^-1/2 A D^-1/2, sparse [n, n]: A symmetric by the larger of two weights, plus the identity."""
+class Operator(NamedTuple):
+    """What one hop multiplies by.
+
+    Attributes:
+        matrix: S = D^-1/2 A D^-1/2, sparse [n, n] float32.
+        degrees: [n] sums of the rows of A.
+    """
+
+    matrix: Any
+    degrees: Floats
+
+
+def operator(found: Nearest) -> Operator:
+    """S of a graph: A symmetric by the larger of two weights, plus the identity."""
     from scipy import sparse
 
     n, k = found.rows.shape
     starts = np.arange(0, n * k + 1, k)
     A = sparse.csr_matrix((edge_weights(found.distances).ravel(), found.rows.ravel(), starts), shape=(n, n))
     A = A.maximum(A.T) + sparse.identity(n, format="csr")
-    scale = sparse.diags(1.0 / np.sqrt(np.asarray(A.sum(axis=1)).ravel()))
-    return (scale @ A @ scale).tocsr().astype(np.float32)
+    degrees: Floats = np.asarray(A.sum(axis=1)).ravel()
+    scale = sparse.diags(1.0 / np.sqrt(degrees))
+    return Operator((scale @ A @ scale).tocsr().astype(np.float32), degrees)
 
 
 def hops(S: Any, Z: Floats, strength: Strength) -> Iterator[Floats]:
@@ -106,6 +119,7 @@ class View(NamedTuple):
         clip: they are cut at, infinite where all share one unit.
         size: [2] what own and smoothed features are then divided by.
         layers: [h + 1, m, D] float16: Z_0 to Z_h of m rows of the pool.
+        degrees: [m] of these rows in the graph: a hub says less to each of its neighbours.
     """
 
     name: str
@@ -114,6 +128,7 @@ class View(NamedTuple):
     clip: float
     size: Floats
     layers: Array
+    degrees: Floats
 
     @property
     def n_features(self) -> int:
@@ -164,8 +179,11 @@ class View(NamedTuple):
         stay = np.float32(STRENGTHS[self.name].stay)
         found = nearest_among(Z, self.layers[0].astype(np.float32), K)
         weights = edge_weights(found.distances)
-        share = (weights / (1.0 + weights.sum(axis=1, keepdims=True))).astype(np.float32)
-        own = 1.0 - share.sum(axis=1, keepdims=True)
+        degree = 1.0 + weights.sum(axis=1, keepdims=True)
+        # a row of S, as if the new one were among the pool's: divided by the sum alone it would not be of
+        # their size, and models know the pool's
+        share = (weights / np.sqrt(degree * self.degrees[found.rows])).astype(np.float32)
+        own = (1.0 / degree).astype(np.float32)
         layer = Z
         for pool in self.layers[:-1]:
             around = np.einsum("mk,mkd->md", share, pool[found.rows].astype(np.float32))
@@ -188,14 +206,18 @@ class View(NamedTuple):
             ValueError: arrays that are none.
         """
         name, layers = str(arrays["name"]), np.asarray(arrays["layers"])
-        shift, scale, size = (np.asarray(arrays[key], dtype=np.float64) for key in ("shift", "scale", "size"))
+        shift, scale, size, degrees = (
+            np.asarray(arrays[key], dtype=np.float64) for key in ("shift", "scale", "size", "degrees")
+        )
         if name not in STRENGTHS or layers.ndim != 3 or layers.shape[2] != len(shift) or not layers.shape[1]:
             raise ValueError("its layers are not those of a strength")
         if len(layers) != STRENGTHS[name].hops + 1 or len(scale) != len(shift) or size.shape != (2,):
             raise ValueError("its layers are not those of a strength")
-        if not all(np.isfinite(part).all() for part in (shift, scale, size, layers)):
+        if degrees.shape != (layers.shape[1],) or not (degrees >= 1.0).all():
+            raise ValueError("its degrees are not those of its rows")
+        if not all(np.isfinite(part).all() for part in (shift, scale, size, layers, degrees)):
             raise ValueError("it holds numbers that are not finite")
-        return cls(name, shift, scale, float(arrays["clip"]), size, layers)
+        return cls(name, shift, scale, float(arrays["clip"]), size, layers, degrees)
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +335,7 @@ class Neighbourhood:
     def _base(self) -> Floats:
         _, shift, scale, clip = self._scale
         X = np.asarray(self._features[self._rows])
-        return View("none", shift, scale, clip, np.ones(2), np.empty((1, 0, 0))).scaled(X)
+        return View("none", shift, scale, clip, np.ones(2), np.empty((1, 0, 0)), np.empty(0)).scaled(X)
 
     def seen(self, strength: str) -> Seen:
         """The pool as a model sees it.
@@ -381,10 +403,12 @@ class Neighbourhood:
             kept = np.sort(np.random.default_rng([n, 0x4E1]).choice(n, most, replace=False))
         layers = np.empty((strength.hops + 1, len(kept), D), np.float16)
         last = Z
-        for hop, layer in enumerate(hops(operator(self.graph), Z, strength)):
+        made = operator(self.graph)
+        for hop, layer in enumerate(hops(made.matrix, Z, strength)):
             layers[hop] = layer[kept]
             last = layer
-        view = View(name, shift, scale, clip, self._size(strength, Z, last), layers)
+        size = self._size(strength, Z, last)
+        view = View(name, shift, scale, clip, size, layers, made.degrees[kept])
         return {"features": view.seen(Z, last)} | view.to_arrays()
 
     def _size(self, strength: Strength, own: Floats, smoothed: Floats) -> Floats:
