@@ -9,7 +9,7 @@ import pytest
 from workbench.classifiers import choice as choosing
 from workbench.classifiers import make_classifier
 from workbench.classifiers.calibration import judge
-from workbench.classifiers.choice import Candidate, due, look, steps
+from workbench.classifiers.choice import Candidate, due, look, steps, turn
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.predictor import Predictor
@@ -66,6 +66,17 @@ def test_it_looks_every_ten_labels_from_two_a_class_on(chosen):
     assert not due(29, 10, 20)
     assert not due(1090, 2, 1000)
     assert due(1100, 2, 1000)
+    # where factors take turns a look is a part of one, and comes twice as often
+    assert not due(48, 2, 39, halves=True) and due(49, 2, 39, halves=True)
+    assert not due(54, 2, 50, halves=True) and due(55, 2, 50, halves=True)
+    assert due(1050, 2, 1000, halves=True)
+
+
+def test_from_fifty_labels_on_a_look_tries_one_factor_and_misses_none(chosen):
+    factors = steps(chosen.geometry_)
+    assert len(factors) > 2 and turn(factors, 49, 3) == factors
+    tried = [turn(factors, 50, number) for number in range(len(factors))]
+    assert all(len(one) == 1 for one in tried) and [one[0] for one in tried] == factors
 
 
 @pytest.mark.slow

@@ -368,3 +368,16 @@ def test_a_fit_changes_no_option():
     seen = []
     model.fit(X, y, callback=lambda *_: seen.append(model.get_params() == before) and None)
     assert seen and all(seen) and model.get_params() == before
+
+
+def test_learnt_features_begin_smoother_than_pixels_and_tables():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 12))
+    units = X / np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.arange(200) % 3
+    for rows, common, factor in ((units, True, 2.0), (5.0 * units, True, 0.6), (units, False, 0.6)):
+        model = LargeMarginClassifier(choice="fixed", random_state=0, common_scale=common)
+        model.fit(rows, y)
+        assert model.kernel_.length_scale == pytest.approx(factor * model.geometry_.length_scale)
+        model.set_params(length_scale_factor=1.3).fit(rows, y)
+        assert model.kernel_.length_scale == pytest.approx(1.3 * model.geometry_.length_scale)

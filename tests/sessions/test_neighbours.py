@@ -13,7 +13,7 @@ from workbench.exchange.bundles import read_bundle, write_run_bundle
 from workbench.exchange.models import load_model
 from workbench.pools import load_pool
 from workbench.pools.neighbours import STRENGTHS
-from workbench.sessions.leaning import Lean, Making, choose, in_turn
+from workbench.sessions.leaning import Lean, Making, choose, in_turn, is_due
 from workbench.sessions.model import Learner
 from workbench.sessions.simulate import Checkpoint, simulate, simulate_spec
 from workbench.sessions.spec import RunSpec
@@ -145,6 +145,46 @@ def test_a_strength_is_chosen_only_where_it_is_clearly_better():
     assert in_turn(Lean("both", looks=2), STRENGTHS, 60) == ["none", "both", "weak", "strong"]
     assert in_turn(Lean("both", looks=3), STRENGTHS, 60) == ["none", "both", "medium"]
     assert Lean.of_state(found.to_state()) == found and Lean.of_state({}) == Lean()
+
+
+def test_what_was_chosen_of_the_kernel_holds_when_the_strength_changes(digits):
+    rng = np.random.default_rng(0)
+    items = np.sort(rng.permutation(digits.trainable)[:34])
+    codes = np.asarray(digits.truth)[items]
+    alone = Learner(digits, options={"choice": "auto", "neighbours": "none"})
+    state = None
+    for n in (20, 30):
+        state = alone.fit(items[:n], codes[:n], number=n, previous=state).state
+    learner = Learner(digits, options={"choice": "auto"})
+    model = learner.fit(items, codes, number=34, previous=state)
+    assert model.lean.strength != "none" and model.lean.labels == 34
+    # the look at strengths fitted the chosen kernel on these features, and the fit goes on from that
+    assert [one.labels for one in model.estimator.choices_] == [20, 30]
+    again = learner.fit(items, codes, number=35, previous=model.state)
+    assert np.array_equal(again.probabilities.argmax(axis=1), model.probabilities.argmax(axis=1))
+    fresh = Learner(digits, options={"choice": "auto", "neighbours": model.lean.strength})
+    other = fresh.fit(items, codes, number=34)
+    test = digits.test.test
+    wrong = [np.mean(m.predict_proba(test).argmax(axis=1) != digits.truth[test]) for m in (model, other)]
+    assert wrong[0] < wrong[1] + 0.05
+
+
+def test_strengths_far_behind_wait_and_looks_lie_apart():
+    base = np.random.default_rng(0).normal(-0.3, 0.1, size=40)
+    scores = {"none": base, "weak": base - 1.0, "medium": base - 1.0, "strong": base - 0.01, "both": base}
+    lean = Lean()
+    for labels in (20, 32, 42):
+        assert "weak" in in_turn(lean, STRENGTHS, labels)
+        lean = choose(lean, in_turn(lean, STRENGTHS, labels), lambda name: scores[name], labels)
+    assert lean.behind == {"weak": 3, "medium": 3} and Lean.of_state(lean.to_state()) == lean
+    assert in_turn(lean, STRENGTHS, 45) == ["none", "strong", "both"]
+    assert in_turn(replace(lean, looks=4), STRENGTHS, 45) == list(STRENGTHS)
+    scores["weak"] = base - 0.01
+    again = choose(lean, STRENGTHS, lambda name: scores[name], 52)
+    assert again.behind == {"medium": 4}
+    # the geometry is looked at with ten labels more; strengths then, or two labels later
+    assert is_due(20, 10, Lean()) and not is_due(30, 10, Lean(labels=20, looks=1))
+    assert is_due(32, 10, Lean(labels=20, looks=1)) and is_due(42, 10, Lean(labels=32, looks=2))
 
 
 def test_until_the_graph_is_there_the_choice_is_among_what_exists(monkeypatch, tmp_path):

@@ -23,7 +23,7 @@ from workbench.errors import InputError
 EVERY = 10  # labels between two looks; a tenth of the labels from 100 on
 A_CLASS = 2  # labels a class before the first look
 ROWS = 1000  # a look is taken at no more labels than this
-IN_TURNS = 50  # labels from which on a look tries every other factor only, the others at the next one
+IN_TURNS = 50  # labels from which on a look tries one factor, and looks come twice as often
 LABELLED = 63  # at most so many labelled items join the basis: from 128 points on a round costs far more
 _STANDARD_ERRORS = 0.5  # whole runs were worse at 1, although single looks were better
 _OFFSET = 10.0
@@ -125,15 +125,17 @@ class Choice:
         return said + "".join(f"; not possible: {name} ({why})" for name, why in self.failed.items())
 
 
-def due(n: int, n_classes: int, last: int) -> bool:
+def due(n: int, n_classes: int, last: int, halves: bool = False) -> bool:
     """Whether it is time for a look.
 
     Args:
         n: labels.
         n_classes: declared.
         last: labels at the last look, 0 for none.
+        halves: look twice as often once factors are tried in turns.
     """
-    return n >= A_CLASS * n_classes and n >= last + max(EVERY, last // 10)
+    every = max(EVERY, last // 10) // (2 if halves and last >= IN_TURNS else 1)
+    return n >= A_CLASS * n_classes and n >= last + every
 
 
 Step: TypeAlias = Callable[[Candidate], Iterator[Candidate]]
@@ -164,14 +166,16 @@ def steps(geometry: Geometry) -> list[Step]:
 
 
 def turn(factors: list[Step], labels: int, looks: int) -> list[Step]:
-    """The factors of this look: all while labels are few and each tells much, later every other one.
+    """The factors of this look: all while labels are few and each tells much, later one after the other.
+
+    So no single round waits for all of them.
 
     Args:
         factors: `steps` of the pool.
         labels: how many there are.
         looks: taken before.
     """
-    return factors if labels < IN_TURNS or len(factors) < 2 else factors[looks % 2 :: 2]
+    return factors if labels < IN_TURNS or len(factors) < 2 else [factors[looks % len(factors)]]
 
 
 def look(

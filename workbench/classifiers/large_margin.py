@@ -19,6 +19,7 @@ from workbench.classifiers.gp import WithGPflowModel
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
+from workbench.classifiers.protocols import Foretold
 from workbench.engine import projection, wide_mean
 from workbench.engine.fitting import Progress
 from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel, kernel_from_arrays
@@ -258,16 +259,19 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         )
         if self.select_length_scale and not report.stopped and self._enough(codes):
             best = self._select(best, scaled, codes, report)
+        self._adopt(best)
+        self.beta_ = self._calibrate(best, scaled, codes, report)
+        self.stopped_ = report.stopped
+        self._predictor = self._folded()
+        report(1.0, self.objective_)
+
+    def _adopt(self, best: _KernelFit) -> None:
         self.kernel_ = best.kernel
         self.mean_, self.precision_, self.root_ = best.fit.posterior
         self.wide_mean_ = best.wide
         self.objective_trace_ = np.asarray(best.fit.trace, dtype=np.float64)
         self.objective_ = float(self.objective_trace_[-1])
         self.n_iter_ = max(1, len(self.objective_trace_) - (self.solver == "sweeps"))
-        self.beta_ = self._calibrate(best, scaled, codes, report)
-        self.stopped_ = report.stopped
-        self._predictor = self._folded()
-        report(1.0, self.objective_)
 
     def _chooses(self) -> bool:
         """Whether the geometry is chosen: unless told not to, or told what it would choose or judge by."""
@@ -345,7 +349,8 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         """Choose the geometry, if it is time to; sets `geometry_` and gives the fit to start from."""
         last = self.choice_
         n = len(codes)
-        if len(np.unique(codes)) < 2 or not choosing.due(n, len(self.classes_), last.labels if last else 0):
+        before = last.labels if last else 0
+        if len(np.unique(codes)) < 2 or not choosing.due(n, len(self.classes_), before, halves=True):
             return None
         rows = self._looked_at(n)
         few, few_codes = X[rows], codes[rows]
@@ -354,7 +359,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             pool = pool._replace(inducing=pool.inducing[: -last.n_labelled_points])
         fits: dict[Candidate, tuple[Geometry, _KernelFit]] = {}
 
-        starts: dict[int, Any] = {}  # neighbouring candidates differ little: the last fit of as many points
+        # neighbouring candidates differ little: the last fit of as many points, the present one before any
+        start = self._start()
+        starts = {} if start is None else {len(start.mean): start}
 
         def judge(candidate: Candidate) -> cal.LeftOut:
             geometry, fit = self._fit_of(candidate, pool, few, few_codes, rows, starts)
@@ -412,7 +419,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         fit = self._fit_at(kernel, scaled, codes, start, Progress(None), rough=True, offset=offset)
         return geometry, self._judged(fit, codes)
 
-    def foretold(self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None) -> cal.LeftOut:
+    def foretold(self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None) -> Foretold:
         """How well the model would foretell labels left out on these features; it stays as it is.
 
         What its last choice said of the kernel holds. Features of several kinds are compared by this, on the
@@ -425,24 +432,35 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             mean: [J, n, C] guesses at them, or None.
 
         Returns:
-            Of the rows that a look is taken at.
+            The likelihoods of the rows that a look is taken at, and the state to go on from.
         """
         draft = self._draft()
         before = self._value().__dict__ if "_fit" in self.__dict__ else {}
         draft.classes_ = np.asarray(self.classes)
+        draft.n_rows_, draft.n_features_in_ = len(codes), X.shape[1]
         if mean is not None:
             draft.__dict__["_mean"] = np.asarray(mean, dtype=np.float64)
-            if "mean_weights_" in before:
-                draft.mean_weights_ = before["mean_weights_"]
+            for name in ("mean_weights_", "mean_weighed_"):
+                if name in before:
+                    setattr(draft, name, before[name])
         choices: tuple[Choice, ...] = before.get("choices_", ())
         candidate = choices[-1].candidate if choices else Candidate()
         if candidate.representation not in geometry.names:
             candidate = replace(candidate, representation=geometry.name)
         rows = draft._looked_at(len(codes))
         few = np.asarray(X, dtype=np.float64)[rows]
-        left_out = draft._fit_of(candidate, geometry, few, codes[rows], rows)[1].left_out
-        assert left_out is not None
-        return left_out
+        found, fit = draft._fit_of(candidate, geometry, few, codes[rows], rows)
+        assert fit.left_out is not None
+
+        def begun() -> dict[str, Array]:
+            extra = len(found.inducing) - len(geometry.select(candidate.representation).inducing)
+            draft._adopt(fit)
+            draft.beta_, draft.stopped_ = fit.left_out.beta, False  # type: ignore[union-attr]
+            last = replace(choices[-1], candidate=candidate, n_labelled_points=extra)
+            draft.choices_ = (*choices[:-1], last)
+            return draft._whole_state()
+
+        return Foretold(fit.left_out.log_likelihood, begun if choices else None)
 
     def _uncovered(self, kernel: Kernel, geometry: Geometry, scaled: Floats) -> Floats:
         """The rows that the inducing points leave most open, at most as many as may join these."""

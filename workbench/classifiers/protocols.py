@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeGuard
 
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
@@ -85,10 +85,23 @@ class SupportsMeasuring(Classifier, Protocol):
         """The geometry of the pool's trainable rows [N, D]."""
 
 
+class Foretold(NamedTuple):
+    """What a model would make of labels on other features.
+
+    Attributes:
+        log_likelihood: [n] log probability of each row's label without it.
+        begun: makes the state from which a fit on these features goes on, what was chosen of the kernel
+            included; None where nothing was chosen yet.
+    """
+
+    log_likelihood: Floats
+    begun: Callable[[], dict[str, Array]] | None
+
+
 class SupportsForetelling(Classifier, Protocol):
     """Says how well it would foretell labels left out on other features, and stays as it is."""
 
-    def foretold(self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None) -> LeaveOneOut:
+    def foretold(self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None) -> Foretold:
         """On features X [n, D] with their geometry, classes codes [n] and guesses [J, n, C]."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.classifiers.calibration import clearly_less
-from workbench.classifiers.choice import IN_TURNS
+from workbench.classifiers.choice import IN_TURNS, due
 from workbench.errors import InputError
 from workbench.pools.neighbours import STRENGTHS, Neighbourhood, View
 from workbench.pools.pool import Pool
@@ -21,6 +21,10 @@ from workbench.progress import watched
 
 AT_ONCE = 5_000  # items up to which nobody notices the making of a graph
 _STANDARD_ERRORS = 0.5  # as for the other choices of a geometry
+_APART = 2  # labels between a look at strengths and the next at the geometry
+_FAR_BEHIND = 3.0  # standard errors
+_HOPELESS = 3  # looks in a row at which a strength was far behind
+_AGAIN = 4  # one look in so many has them again
 _OURS = "neighbours."
 _log = logging.getLogger(__name__)
 
@@ -35,6 +39,7 @@ class Lean:
         losses: strength -> minus the mean leave-one-out log-likelihood, of those tried.
         looks: taken so far.
         failed: strengths that could not be tried, and why.
+        behind: strength -> looks in a row at which it was far behind the best.
     """
 
     strength: str = "none"
@@ -42,6 +47,7 @@ class Lean:
     losses: Mapping[str, float] = field(default_factory=dict)
     looks: int = 0
     failed: Mapping[str, str] = field(default_factory=dict)
+    behind: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         said = f"leans on neighbours: {STRENGTHS[self.strength].said}"
@@ -64,6 +70,7 @@ class Lean:
             "losses": dict(self.losses),
             "looks": self.looks,
             "failed": dict(self.failed),
+            "behind": dict(self.behind),
         }
         return {f"{_OURS}lean": np.asarray(json.dumps(document, sort_keys=True))}
 
@@ -83,11 +90,30 @@ def without_lean(state: Mapping[str, Array]) -> dict[str, Array]:
     return {name: value for name, value in state.items() if not name.startswith(_OURS)}
 
 
+def is_due(labels: int, n_classes: int, before: Lean) -> bool:
+    """Whether it is time for a look.
+
+    The model looks at its geometry at other labels, from the second look on: both in one round would be the
+    longest of all.
+
+    Args:
+        labels: how many there are.
+        n_classes: declared.
+        before: what is in use.
+    """
+    return due(labels - (_APART if before.looks == 1 else 0), n_classes, before.labels)
+
+
 def in_turn(before: Lean, strengths: Sequence[str], labels: int) -> list[str]:
-    """The strengths of this look: all while labels are few; later "none", the present and every other one."""
+    """The strengths of this look: all while labels are few; later "none", the present and every other one.
+
+    Those that were far behind three times in a row wait for every fourth look.
+    """
     others = [name for name in strengths if name not in ("none", before.strength)]
     if labels >= IN_TURNS:
         others = others[before.looks % 2 :: 2]
+    if before.looks % _AGAIN:
+        others = [name for name in others if before.behind.get(name, 0) < _HOPELESS]
     return list(dict.fromkeys(("none", before.strength, *others)))
 
 
@@ -116,8 +142,12 @@ def choose(before: Lean, strengths: Sequence[str], judge: Callable[[str], Floats
     for name in (name for name in strengths if name in found):
         if best not in found or clearly_less(found[name], found[best], _STANDARD_ERRORS):
             best = name
+    behind = dict(before.behind)
+    for name, losses in found.items():
+        far = best in found and clearly_less(found[best], losses, _FAR_BEHIND)
+        behind[name] = behind.get(name, 0) + 1 if far else 0
     losses_of = {name: float(losses.mean()) for name, losses in found.items()}
-    return Lean(best, labels, losses_of, before.looks + 1, failed)
+    return Lean(best, labels, losses_of, before.looks + 1, failed, {k: n for k, n in behind.items() if n})
 
 
 class Making:

@@ -14,7 +14,6 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols
-from workbench.classifiers.choice import due
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.errors import InputError
@@ -26,7 +25,15 @@ from workbench.pools.neighbours import Neighbourhood, Seen, checked_strength
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.sessions.latents import MANY, PoolLatents
-from workbench.sessions.leaning import Lean, Making, choose, in_turn, leans_by_itself, without_lean
+from workbench.sessions.leaning import (
+    Lean,
+    Making,
+    choose,
+    in_turn,
+    is_due,
+    leans_by_itself,
+    without_lean,
+)
 from workbench.sessions.randomness import FIT, generator
 
 _WORTH_KEEPING = 1000  # items
@@ -350,32 +357,49 @@ class Learner:
         seen = self._seen(strength)
         return self.pool.features if seen is None else seen.features
 
-    def _lean(self, items: Ints, codes: Ints, number: int, previous: Mapping[str, Array] | None) -> Lean:
-        """How much this round's fit leans on neighbours; looked at again when it is time to."""
+    def _lean(
+        self, items: Ints, codes: Ints, number: int, previous: Mapping[str, Array] | None
+    ) -> tuple[Lean, Mapping[str, Array] | None]:
+        """How much this round's fit leans on neighbours, and the state that it goes on from."""
         before = Lean.of_state(previous)
-        if self.neighbours == "none":
-            return Lean()
+        lean, begun = before, None
         if self.neighbours != "auto":
-            return Lean(self.neighbours) if len(self.neighbourhood.strengths) > 1 else Lean()
-        if len(np.unique(codes)) < 2 or not due(len(codes), len(self.classes), before.labels):
-            return before
-        if self._making is not None and not self._making.ready():
-            return before
-        strengths = self.neighbourhood.strengths
-        if len(strengths) < 2:
-            return before
+            there = self.neighbours != "none" and len(self.neighbourhood.strengths) > 1
+            lean = Lean(self.neighbours) if there else Lean()
+        elif (
+            len(np.unique(codes)) > 1 and is_due(len(codes), len(self.classes), before) and self._has_graph()
+        ):
+            lean, begun = self._chosen(before, items, codes, number, previous)
+        # a posterior of other features says nothing
+        return lean, previous if lean.strength == before.strength else begun
+
+    def _has_graph(self) -> bool:
+        """Whether there are strengths to choose among by now."""
+        ready = self._making is None or self._making.ready()
+        return ready and len(self.neighbourhood.strengths) > 1
+
+    def _chosen(
+        self, before: Lean, items: Ints, codes: Ints, number: int, previous: Mapping[str, Array] | None
+    ) -> tuple[Lean, Mapping[str, Array] | None]:
+        """A look at the strengths, and the state that the look left of the one it chose."""
         probe = self._prepared(number) if previous is None else self.restored(previous, number)
-        if not protocols.supports_foretelling(probe):  # what foretells best for one model does so for others
+        own = protocols.supports_foretelling(probe)
+        if not own:  # what foretells best for one model does so for others
             shared = {"classes": np.arange(len(self.classes)), "choice": "fixed", "random_state": self.seed}
             probe = make_classifier("large-margin", **shared)
         mean = None if self.mean is None else self.mean[:, items]
+        found: dict[str, protocols.Foretold] = {}
 
         def judge(strength: str) -> Floats:
             rows = np.asarray(self._features(strength)[items])
-            return probe.foretold(rows, codes, self._measured(probe, strength), mean).log_likelihood
+            found[strength] = probe.foretold(rows, codes, self._measured(probe, strength), mean)
+            return found[strength].log_likelihood
 
+        tried = in_turn(before, self.neighbourhood.strengths, len(codes))
         with self._explaining():
-            return choose(before, in_turn(before, strengths, len(codes)), judge, len(codes))
+            lean = choose(before, tried, judge, len(codes))
+        begun = found[lean.strength].begun if own and lean.strength in found else None
+        return lean, None if begun is None else begun() | lean.to_state()
 
     def fit(
         self,
@@ -398,9 +422,7 @@ class Learner:
         Returns:
             The fitted model.
         """
-        lean = self._lean(items, codes, number, previous)
-        if lean.strength != Lean.of_state(previous).strength:
-            previous = None  # a posterior of other features says nothing here
+        lean, previous = self._lean(items, codes, number, previous)
         estimator = (
             self.restored(previous, number) if previous is not None else self._prepared(number, lean.strength)
         )
