@@ -171,7 +171,8 @@ def test_what_was_chosen_of_the_kernel_holds_when_the_strength_changes(digits):
 
 def test_strengths_far_behind_wait_and_looks_lie_apart():
     base = np.random.default_rng(0).normal(-0.3, 0.1, size=40)
-    scores = {"none": base, "weak": base - 1.0, "medium": base - 1.0, "strong": base - 0.01, "both": base}
+    near = base + 0.1 * (-1.0) ** np.arange(40)
+    scores = {"none": base, "weak": base - 1.0, "medium": base - 1.0, "strong": near, "both": base}
     lean = Lean()
     for labels in (20, 32, 42):
         assert "weak" in in_turn(lean, STRENGTHS, labels)
@@ -179,7 +180,7 @@ def test_strengths_far_behind_wait_and_looks_lie_apart():
     assert lean.behind == {"weak": 3, "medium": 3} and Lean.of_state(lean.to_state()) == lean
     assert in_turn(lean, STRENGTHS, 45) == ["none", "strong", "both"]
     assert in_turn(replace(lean, looks=4), STRENGTHS, 45) == list(STRENGTHS)
-    scores["weak"] = base - 0.01
+    scores["weak"] = near
     again = choose(lean, STRENGTHS, lambda name: scores[name], 52)
     assert again.behind == {"medium": 4}
     # the geometry is looked at with ten labels more; strengths then, or two labels later
