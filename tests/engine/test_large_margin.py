@@ -485,7 +485,8 @@ def test_a_wide_fit_reports_and_stops():
 
 def test_a_class_far_from_every_margin_has_plain_leverages_and_no_complaint_of_lapack(capfd):
     Phi = np.random.default_rng(0).normal(size=(8, 5))
-    found = wm.leverages(Phi, np.zeros((8, 2)), np.arange(8), np.ones((8, 2), bool))
+    found, crossed = wm.leverages(Phi, np.zeros((8, 2)), np.arange(8), np.ones((8, 2), bool), 2.0 * Phi)
+    np.testing.assert_allclose(crossed, 2.0 * found)
     np.testing.assert_allclose(found, np.repeat((Phi**2).sum(axis=1)[:, None], 2, axis=1))
     assert capfd.readouterr().err == ""
 
@@ -495,9 +496,14 @@ def test_leverages_agree_in_both_forms():
     Phi, k = rng.standard_normal((30, 12)), rng.uniform(0.1, 1.0, (30, 2))
     k[8:, 1] = 0.0  # fewer rows than points: the dual form
     sample = np.array([0, 3, 29])
-    found = wm.leverages(Phi, k, sample, np.ones((3, 2), bool))
+    other = rng.standard_normal((3, 12))
+    found, crossed = wm.leverages(Phi, k, sample, np.ones((3, 2), bool), other)
+    assert np.array_equal(wm.leverages(Phi, k, sample, np.ones((3, 2), bool))[0], found)
     for c in range(2):
         H = np.eye(12) + 2.0 * Phi.T @ (k[:, [c]] * Phi)
         assert found[:, c] == pytest.approx(
             np.einsum("np,np->n", Phi[sample], np.linalg.solve(H, Phi[sample].T).T)
+        )
+        assert crossed[:, c] == pytest.approx(
+            np.einsum("np,np->n", other, np.linalg.solve(H, Phi[sample].T).T)
         )

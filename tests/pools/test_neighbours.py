@@ -119,6 +119,24 @@ def test_a_new_row_is_seen_as_if_it_were_among_the_pools():
     np.testing.assert_allclose(view.transform(X[:1])[0], layer, rtol=2e-3, atol=2e-3)
 
 
+def test_items_as_new_are_nearly_what_the_graph_without_them_makes_of_them():
+    X = np.random.default_rng(0).normal(size=(300, 40)) + np.eye(40)[np.arange(300) % 3] * 6.0
+    made = Neighbourhood(pool_of(X))
+    items = np.array([3, 17, 120, 190, 280])
+    seen, new = made.seen("weak").features[items], made.as_new("weak", items)
+    alone = [
+        Neighbourhood(pool_of(np.delete(X, item, axis=0))).seen("weak").view.transform(X[[item]])[0]
+        for item in items
+    ]
+    assert np.abs(new - alone).mean() < 0.5 * np.abs(seen - alone).mean()
+    assert np.array_equal(made.as_new("weak", items[::-1]), new[::-1])
+    late = Neighbourhood(pool_of(X), begun=280)  # what came later is new already
+    assert np.array_equal(late.as_new("weak", items[4:]), late.seen("weak").features[items[4:]])
+    X[:20] = X[0]  # of copies only one is the item itself
+    again = Neighbourhood(pool_of(X))
+    np.testing.assert_allclose(again.as_new("weak", np.arange(3)), again.seen("weak").features[:3], atol=0.1)
+
+
 def test_a_pool_that_grows_keeps_what_was_seen_of_its_items():
     X, _ = blobs(260)
     before = Neighbourhood(pool_of(X[:200]), begun=200).seen("strong").features

@@ -25,6 +25,7 @@ def leave_one_out(
     derivatives: Derivatives,
     sample: Ints,
     weight: float = 1.0,
+    at: Floats | None = None,
 ) -> Floats:
     """Latent means of rows as if each had not been in the data: one Newton step.
 
@@ -38,6 +39,7 @@ def leave_one_out(
         derivatives: of the objective in F, at the end of the fit.
         sample: [n] rows wanted.
         weight: how many rows of the data each of these N stands for.
+        at: [n, B] the same items as they would be seen had they come later; as the rows are unless given.
 
     Returns:
         [n, C].
@@ -46,9 +48,10 @@ def leave_one_out(
     k = by_class(derivatives.curvature, derivatives.own_curvature, rivals, codes, n_classes)
     slope = derivatives.slope[sample]
     u = by_class(slope, -slope.sum(axis=1), rivals[sample], codes[sample], n_classes)
-    v = leverages(Phi, weight * k, sample, np.abs(u) > 1e-3)
+    v, crossed = leverages(Phi, weight * k, sample, np.abs(u) > 1e-3, at)
     excess = n_classes / (n_classes - 1.0)
-    return Phi[sample] @ mean - v * u / np.maximum(1.0 - excess * k[sample] * v, 0.1)
+    seen = Phi[sample] if at is None else at
+    return seen @ mean - crossed * u / np.maximum(1.0 - excess * k[sample] * v, 0.1)
 
 
 def prior_log_beta(variance: float, spread: float = 1.0) -> float:

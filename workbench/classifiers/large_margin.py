@@ -419,7 +419,10 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         fit = self._fit_at(kernel, scaled, codes, start, Progress(None), rough=True, offset=offset)
         return geometry, self._judged(fit, codes)
 
-    def foretold(self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None) -> Foretold:
+    def foretold(
+        self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None,
+        as_new: Array | None = None,
+    ) -> Foretold:  # fmt: skip
         """How well the model would foretell labels left out on these features; it stays as it is.
 
         What its last choice said of the kernel holds. Features of several kinds are compared by this, on the
@@ -430,6 +433,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             codes: [n] places of their classes in the option `classes`.
             geometry: of the pool in these features.
             mean: [J, n, C] guesses at them, or None.
+            as_new: [n, D] features that the same items would have, had they come later, where these differ.
 
         Returns:
             The likelihoods of the rows that a look is taken at, and the state to go on from.
@@ -450,6 +454,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         rows = draft._looked_at(len(codes))
         few = np.asarray(X, dtype=np.float64)[rows]
         found, fit = draft._fit_of(candidate, geometry, few, codes[rows], rows)
+        if as_new is not None:
+            later = found.transform(np.asarray(as_new, dtype=np.float64)[rows], self._numpy_dtype())
+            fit = draft._judged_at(fit, later, codes[rows])
         assert fit.left_out is not None
 
         def begun() -> dict[str, Array]:
@@ -615,6 +622,20 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         if fit.offset is not None:
             means = means + fit.offset[chosen]
         return fit._replace(left_out=cal.judge(means, codes[chosen], chosen, self._prior_log_beta(fit)))
+
+    def _judged_at(self, fit: _KernelFit, scaled: Floats, codes: Ints) -> _KernelFit:
+        """The judged fit, judged anew on other features [n, D] of the same rows."""
+        assert fit.left_out is not None
+        rows = fit.left_out.rows
+        basis = self._wide_basis(fit.kernel) if len(fit.wide) else None
+        phi, _ = projection.project(scaled[rows], basis or self._basis(fit.kernel), fit.kernel)
+        at = wide_mean.derivatives(fit.fit.margin, fit.fit.second, self.temperature)
+        means = cal.leave_one_out(
+            fit.phi, fit.mean, codes[fit.rows], fit.fit.rivals, at, rows, at=phi.astype(fit.phi.dtype)
+        )
+        if fit.offset is not None:
+            means = means + fit.offset[rows]
+        return fit._replace(left_out=cal.judge(means, codes[rows], rows, self._prior_log_beta(fit)))
 
     def _cross_validated(
         self, kernel: Kernel, scaled: Floats, codes: Ints, offset: Floats | None, rough: bool = False

@@ -101,8 +101,14 @@ class Foretold(NamedTuple):
 class SupportsForetelling(Classifier, Protocol):
     """Says how well it would foretell labels left out on other features, and stays as it is."""
 
-    def foretold(self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None) -> Foretold:
-        """On features X [n, D] with their geometry, classes codes [n] and guesses [J, n, C]."""
+    def foretold(
+        self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None,
+        as_new: Array | None = None,
+    ) -> Foretold:  # fmt: skip
+        """On features X [n, D] with their geometry, classes codes [n] and guesses [J, n, C].
+
+        Each is judged by `as_new` [n, D], what it would be had it come later, where that is given.
+        """
 
 
 class Chosen(Protocol):

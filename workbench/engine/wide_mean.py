@@ -246,7 +246,9 @@ def fit_mean(
     return M, margins(M)
 
 
-def leverages(phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Floats:
+def leverages(
+    phi: Floats, curvature: Floats, sample: Ints, wanted: Array, at: Floats | None = None
+) -> tuple[Floats, Floats]:
     """v_nc = phi_n' H_c^-1 phi_n with H_c = I + e sum_n k_nc phi_n phi_n', e = C / (C - 1).
 
     Args:
@@ -255,9 +257,10 @@ def leverages(phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
         curvature: [N, C] k.
         sample: [n] rows wanted.
         wanted: [n, C] which entries matter; the others are 0.
+        at: [n, B] features of the same items seen another way; those of the rows unless given.
 
     Returns:
-        [n, C].
+        v [n, C], and at_n' H_c^-1 phi_n [n, C].
     """
     from scipy.linalg import LinAlgError, get_lapack_funcs
 
@@ -266,7 +269,9 @@ def leverages(phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
     if phi.shape[1] > _SINGLE_FROM:
         phi = phi.astype(np.float32, copy=False)
     curvature = curvature.astype(phi.dtype, copy=False)
+    at = None if at is None else at.astype(phi.dtype, copy=False)
     result = np.zeros((len(sample), n_classes), dtype=phi.dtype)
+    crossed = result if at is None else np.zeros_like(result)
     # LAPACK itself: scipy's checks cost as much as factors of this size
     potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (phi,))
 
@@ -283,24 +288,32 @@ def leverages(phi: Floats, curvature: Floats, sample: Ints, wanted: Array) -> Fl
         if asked.size == 0:
             continue
         columns = phi[sample[asked]].T
+        if at is not None:
+            columns = np.concatenate([columns, at[asked].T], axis=1)
         # rows far from every margin bend next to nothing
         rows = np.flatnonzero(curvature[:, c] > _LEAST_CURVATURE)
-        if not rows.size:  # a class far from every margin; LAPACK complains of empty factors
-            result[asked, c] = np.einsum("bn,bn->n", columns, columns)
-            continue
         root = np.sqrt(phi.dtype.type(excess) * curvature[rows, c])[:, None]
-        if len(rows) < phi.shape[1]:
+        if not rows.size:  # a class far from every margin; LAPACK complains of empty factors
+            left = _products(columns, asked.size)
+        elif len(rows) < phi.shape[1]:
             A = root * phi[rows]
             # Woodbury: phi'phi - |L^-1 A phi|^2 with L L' = I + A A'
             solved = whitened(np.eye(len(rows), dtype=A.dtype) + A @ A.T, A @ columns)
-            left = np.einsum("bn,bn->n", columns, columns) - np.einsum("rn,rn->n", solved, solved)
+            left = _products(columns, asked.size) - _products(solved, asked.size)
         else:
             H = np.eye(phi.shape[1], dtype=phi.dtype)
             for begin in range(0, len(rows), _BLOCK):
                 part = slice(begin, begin + _BLOCK)
                 A = root[part] * phi[rows[part]]
                 H += A.T @ A
-            solved = whitened(H, columns)
-            left = np.einsum("bn,bn->n", solved, solved)
-        result[asked, c] = left
-    return np.maximum(result, 0.0, out=result)
+            left = _products(whitened(H, columns), asked.size)
+        result[asked, c] = np.maximum(left[0], 0.0)
+        if at is not None:
+            crossed[asked, c] = left[1]
+    return result, crossed
+
+
+def _products(columns: Floats, n: int) -> Floats:
+    """[1 or 2, n] of the first n columns with themselves, and with the n that may follow."""
+    blocks = [columns[:, i : i + n] for i in range(0, columns.shape[1], n)]
+    return np.stack([np.einsum("bn,bn->n", columns[:, :n], block) for block in blocks])

@@ -173,11 +173,31 @@ class View(NamedTuple):
             [self._moved(self.scaled(X[i : i + _CHUNK])) for i in range(0, max(len(X), 1), _CHUNK)]
         )
 
-    def _moved(self, Z: Floats) -> Floats:
+    def without_self(self, X: Array) -> Floats:
+        """Rows of the pool as they would be seen had they come later: not among their own neighbours.
+
+        Args:
+            X: [n, D] raw features.
+
+        Returns:
+            [n, n_features] float32.
+        """
+        return self._moved(self.scaled(np.asarray(X)), known=True)
+
+    def _copies(self, Z: Floats, rows: Ints) -> Array:
+        """[n] whether these rows of the layers are copies; float16 moves a row by a two-thousandth."""
+        near = np.abs(Z - self.layers[0][rows].astype(np.float32)).max(axis=1)
+        return near <= 1e-3 * np.maximum(np.abs(Z).max(axis=1), 1e-6)
+
+    def _moved(self, Z: Floats, known: bool = False) -> Floats:
         if not len(Z):
             return np.empty((0, self.n_features), np.float32)
         stay = np.float32(STRENGTHS[self.name].stay)
-        found = nearest_among(Z, self.layers[0].astype(np.float32), K)
+        found = nearest_among(Z, self.layers[0].astype(np.float32), K + known)
+        if known:  # the nearest is the row itself, unless it was thinned away
+            first = self._copies(Z, found.rows[:, 0]).astype(np.int64)[:, None]
+            places = first + np.arange(found.rows.shape[1] - 1)
+            found = Nearest(*(np.take_along_axis(part, places, 1) for part in found))
         weights = edge_weights(found.distances)
         degree = 1.0 + weights.sum(axis=1, keepdims=True)
         # a row of S, as if the new one were among the pool's: divided by the sum alone it would not be of
@@ -188,9 +208,7 @@ class View(NamedTuple):
         for pool in self.layers[:-1]:
             around = np.einsum("mk,mkd->md", share, pool[found.rows].astype(np.float32))
             layer = (1 - stay) * (own * layer + around) + stay * Z
-        # float16 moves a row by a two-thousandth of its size
-        near = np.abs(Z - self.layers[0][found.rows[:, 0]].astype(np.float32)).max(axis=1)
-        copies = near <= 1e-3 * np.maximum(np.abs(Z).max(axis=1), 1e-6)
+        copies = self._copies(Z, found.rows[:, 0])
         layer[copies] = self.layers[-1][found.rows[copies, 0]]
         return self.seen(Z, layer)
 
@@ -274,6 +292,7 @@ class Neighbourhood:
         self._rows = pool.trainable if begun is None else pool.trainable[pool.trainable < begun]
         self._common = pool.common_scale
         self._seen: dict[str, Seen] = {}
+        self._as_new: dict[str, dict[int, Floats]] = {}
         self._lock = RLock()  # one writer; whoever else asks meanwhile waits for it
 
     def __len__(self) -> int:
@@ -350,6 +369,28 @@ class Neighbourhood:
                 view = View.from_arrays({k: v for k, v in made.items() if k != "features"})
                 self._seen[strength] = Seen(self._whole(made["features"], view, key), view)
             return self._seen[strength]
+
+    def as_new(self, strength: str, items: Ints) -> Floats:
+        """Items as a model would see them had they come later; the labels judge a strength by these.
+
+        In the graph an item and its neighbours have moved towards each other, which a new row has not done.
+
+        Args:
+            strength: one of `STRENGTHS` but "none".
+            items: [n] of the pool.
+
+        Returns:
+            [n, D'].
+        """
+        seen = self.seen(strength)
+        with self._lock:
+            known = self._as_new.setdefault(strength, {})
+            missing = np.array([item for item in items.tolist() if item not in known], dtype=np.int64)
+            inside = np.isin(missing, self._rows)
+            known.update((item, seen.features[item]) for item in missing[~inside].tolist())
+            missing = missing[inside]
+            known.update(zip(missing.tolist(), seen.view.without_self(self._features[missing]), strict=True))
+            return np.stack([known[item] for item in items.tolist()])
 
     def _whole(self, inside: Array, view: View, key: tuple[Any, ...]) -> Array:
         """[N, D'] of every item, those outside the graph as new rows are."""

@@ -392,7 +392,8 @@ class Learner:
 
         def judge(strength: str) -> Floats:
             rows = np.asarray(self._features(strength)[items])
-            found[strength] = probe.foretold(rows, codes, self._measured(probe, strength), mean)
+            new = None if strength == "none" else self.neighbourhood.as_new(strength, items)
+            found[strength] = probe.foretold(rows, codes, self._measured(probe, strength), mean, new)
             return found[strength].log_likelihood
 
         tried = in_turn(before, self.neighbourhood.strengths, len(codes))
