@@ -117,10 +117,10 @@ def smoothed(X: Array, train: Ints, strength: str) -> Array:
     """
     from workbench.pools.neighbours import Neighbourhood
 
-    return np.asarray(Neighbourhood(_pool_of(X, np.zeros(len(X), np.int64), train)).seen(strength).features)
+    return np.asarray(Neighbourhood(pool_of(X, np.zeros(len(X), np.int64), train)).seen(strength).features)
 
 
-def _pool_of(X: Array, y: Ints, train: Ints) -> Pool:
+def pool_of(X: Array, y: Ints, train: Ints) -> Pool:
     """A pool of these features whose other items are for testing."""
     test = np.setdiff1d(np.arange(len(X)), train)
     names = tuple(f"f{d}" for d in range(X.shape[1]))
@@ -185,7 +185,7 @@ def curve(
         options = dict(default().options) if side == "default" else {"choice": "auto", "neighbours": "none"}
         if side == "fixed":
             options = {"choice": "fixed"}
-        pool = _pool_of(X, y, np.sort(order[len(y) // 3 :]))
+        pool = pool_of(X, y, np.sort(order[len(y) // 3 :]))
         learner = Learner(pool, "large-margin", options, seed=seed)
     scale = 1.0 if ours else common_scale(X)
     labelled: list[int] = []
