@@ -55,6 +55,15 @@ def _bundle(out: IO[bytes], session: Any) -> None:
         write_zip(out, Path(folder) / "bundle")
 
 
+def _predictor(out: IO[bytes], session: Any) -> None:
+    """A project's model for NumPy alone, in one file."""
+    from workbench.exchange.predictor import write_predictor_of
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_predictor_of(session, Path(folder) / "predictor")
+        write_zip(out, Path(folder) / "predictor")
+
+
 def stem(session: Any) -> str:
     """The beginning of the names of its files."""
     return (
@@ -119,6 +128,16 @@ def downloads(session: Any, state: Any) -> None:
             taken=auditing.exported(session, "the project"),
             help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
             "project, here or elsewhere, and workbench predict reads it.",
+        )
+        button(
+            "Download the model",
+            lambda out: _predictor(out, session),
+            f"{stem(session)}-model.zip",
+            "download-model",
+            icon="deployed_code",
+            disabled=session.model is None,
+            taken=auditing.exported(session, "the model"),
+            help="The present model as one NPZ and a short predict.py that needs NumPy alone, not Workbench.",
         )
         with st.popover("Import labels", icon=":material/upload:"):
             _importer(session)

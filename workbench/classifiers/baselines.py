@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -16,6 +16,7 @@ from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.guess_weights import judged_by_folds
 from workbench.classifiers.options import estimator, fitted, option
+from workbench.classifiers.representation import Representation
 from workbench.errors import InputError
 from workbench.progress import FitCallback
 
@@ -154,6 +155,30 @@ class CalibratedSVMClassifier(Baseline):
         return result
 
 
+class LinearScores(NamedTuple):
+    """A logistic regression: share * softmax(W z + b) over K classes, `least` for every other one.
+
+    Attributes:
+        coefficients: [K, D'] W.
+        intercept: [K] b.
+        present: [K] codes of the classes.
+        share: of the K classes together.
+        least: of each other class.
+        shift, scale, clip: z = clip((x - shift) / scale).
+        representation: of the columns before that, or None.
+    """
+
+    coefficients: Floats
+    intercept: Floats
+    present: Ints
+    share: float
+    least: float
+    shift: Floats
+    scale: Floats
+    clip: float
+    representation: Representation | None
+
+
 @estimator
 class LogisticRegressionClassifier(Baseline):
     """Multinomial logistic regression on standardised features.
@@ -233,6 +258,27 @@ class LogisticRegressionClassifier(Baseline):
         if "offset_" in state:
             self.offset_ = np.asarray(state["offset_"])
         super()._set_state(state)
+
+    @property
+    def linear_(self) -> LinearScores:
+        """The fit as plain arrays."""
+        fit, C = self._value(), len(self.classes_)
+        if hasattr(fit, "geometry_"):
+            g = fit.geometry_
+            seen: tuple[Any, ...] = (g.shift, g.scale, g.clip, g.representation)
+        else:
+            seen = (fit._shift, fit._scale, np.inf, None)
+        if "offset_" in fit.__dict__:
+            return LinearScores(fit.guided_[:-1].T, fit.guided_[-1], np.arange(C), 1.0, 0.0, *seen)
+        least = 1.0 / (len(fit.codes_) + C)
+        share = 1.0 - (C - len(fit.present_)) * least
+        if len(fit.present_) < 2:
+            coefficients, intercept = np.zeros((len(fit.present_), fit.X_.shape[1])), np.zeros(1)
+        else:
+            coefficients, intercept = fit.regression_.coef_, fit.regression_.intercept_
+            if len(coefficients) == 1:  # of two classes one score, for the second
+                coefficients, intercept = np.vstack([0.0 * coefficients, coefficients]), np.r_[0.0, intercept]
+        return LinearScores(coefficients, intercept, fit.present_, share, least, *seen)
 
     def _fit_present(self, scaled: Floats, codes: Ints) -> None:
         from sklearn.linear_model import LogisticRegression

@@ -314,7 +314,10 @@ def score(
 def export_project(
     project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
     format: Annotated[
-        str, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle.")
+        str,
+        typer.Option(
+            help="csv, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle, predictor."
+        ),
     ] = "csv",
     what: Annotated[
         str, typer.Option(help="labels, everything, predictions for the rest too, or finished.")
@@ -322,7 +325,7 @@ def export_project(
     out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
     trust_code: TrustCode = False,
 ) -> None:
-    """The labelled set of a project, or (--format bundle) its whole record as a folder."""
+    """The labelled set of a project, its whole record (bundle), or its model for NumPy alone (predictor)."""
     from workbench.cli.labels import export_file
     from workbench.cli.values import typed
 

@@ -111,14 +111,14 @@ def _labelled_by(model: Path, pool: str) -> list[int]:
 
 
 def export_file(project: str, format: str, out: Path | None, what: str = "labels") -> None:
-    """A project's labelled set, or its bundle."""
+    """A project's labelled set, its bundle, or its model for NumPy alone."""
     from workbench.cli.audit import done
     from workbench.exchange import (
         FORMATS,
         StoredLabels,
         export_labels,
     )
-    from workbench.exchange.handing import export_to
+    from workbench.exchange.handing import BUNDLE, PREDICTOR, export_to
     from workbench.exchange.labels import NEED_POOL
     from workbench.sessions import Session
 
@@ -127,7 +127,7 @@ def export_file(project: str, format: str, out: Path | None, what: str = "labels
     try:
         session = Session.open(record.id, store=store)
     except InputError as error:
-        if format == "bundle" or format in NEED_POOL:
+        if format in (BUNDLE, PREDICTOR, *NEED_POOL):
             raise
         session = StoredLabels.of(record.id, store)
         ids = (
@@ -139,17 +139,17 @@ def export_file(project: str, format: str, out: Path | None, what: str = "labels
             file=sys.stderr,
         )
     n_labelled = session.state.n_labelled
-    done(store, "exported", record, format if format == "bundle" else f"{what}, {format}")
+    done(store, "exported", record, format if format in (BUNDLE, PREDICTOR) else f"{what}, {format}")
     if out is None:
-        if format == "bundle":
-            raise InputError("A bundle is a folder: say where with --out FOLDER.")
+        if format in (BUNDLE, PREDICTOR):
+            raise InputError(f"A {format} is a folder: say where with --out FOLDER.")
         if FORMATS.get(format, "") in (".parquet", ".npz", ".zip"):
             raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
         _deliver(export_labels(session, format, what), out)
         return
     n = export_to(session, format, out, what)
-    if format == "bundle":
-        print(f"{record.name}: {n_labelled} labels, bundle in {out}")
+    if format in (BUNDLE, PREDICTOR):
+        print(f"{record.name}: {n if format == PREDICTOR else n_labelled} labels, {format} in {out}")
         return
     rows = "" if what == "labels" else f" among {n:,} rows"
     print(f"{record.name}: {n_labelled} labels{rows} in {out}")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.sessions.session import Session
 
 BUNDLE = "bundle"
+PREDICTOR = "predictor"
 
 
 def label_frame(session: Session | StoredLabels, what: str = "labels") -> pd.DataFrame:
@@ -41,15 +42,16 @@ def export_to(session: Session | StoredLabels, format: str, path: Path, what: st
 
     Args:
         session: of the project; a bundle needs one with its pool.
-        format: a key of `FORMATS`, or "bundle".
-        path: of the file, or of the bundle's folder; folders above it are made.
+        format: a key of `FORMATS`, "bundle", or "predictor": the model as a folder that needs NumPy alone.
+        path: of the file or folder; folders above it are made.
         what: a key of `SCOPES`.
 
     Returns:
-        How many rows; of a bundle, labels.
+        How many rows; of a bundle or a predictor, labels.
 
     Raises:
-        InputError: as `write_labels`; a place that cannot be written; a bundle where something is already.
+        InputError: as `write_labels` and `write_predictor`; a place that cannot be written; a
+            folder where something is already.
     """
     if format == BUNDLE:
         if not may_be_written(path):
@@ -58,6 +60,13 @@ def export_to(session: Session | StoredLabels, format: str, path: Path, what: st
             raise InputError("A bundle holds the pool, and the pool is not at hand.")
         write_project_bundle(path, session)
         return session.state.n_labelled
+    if format == PREDICTOR:
+        if isinstance(session, StoredLabels):
+            raise InputError("A predictor needs the pool's features, and the pool is not at hand.")
+        from workbench.exchange.predictor import write_predictor_of
+
+        write_predictor_of(session, path)
+        return session.model.n_labelled if session.model is not None else 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:

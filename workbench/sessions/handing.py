@@ -53,13 +53,14 @@ class Handing(Opened):
         """Write the labels as a file, or the project as a bundle.
 
         Args:
-            format: "csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "folders", "coco", or
-                "bundle", a folder with the project's whole history.
+            format: "csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "folders", "coco",
+                "bundle", a folder with the project's whole history, or "predictor", the model as a folder
+                that needs NumPy alone.
             path: of the file or folder; folders above it are made.
             what: "labels", "everything", "predictions" or "history".
 
         Returns:
-            How many rows were written; of a bundle, labels.
+            How many rows were written; of a bundle or a predictor, labels.
 
         Raises:
             InputError: no such format, one that cannot hold this pool, or a place that cannot be written.

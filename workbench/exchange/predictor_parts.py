@@ -1,0 +1,385 @@
+"""The functions that a predictor's `predict.py` is put together from: NumPy and Python's own library alone.
+
+`workbench.exchange.predictor` copies the ones that a model needs, as they stand here. So each is short,
+and takes the model as `m`: name -> array, number, text or list, as the NPZ holds them.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import re
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BLANKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
+
+
+def read(path: str) -> Any:
+    """The rows of a CSV file as {column: text}, or the array of an NPY file."""
+    if path.endswith(".npy"):
+        return np.load(path)
+    csv.field_size_limit(10_000_000)
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        head, _ = file.readline(), file.seek(0)
+        return list(csv.DictReader(file, delimiter=max(",;\t|", key=head.count)))
+
+
+def number(cell: Any, e: Any) -> float | None:
+    """A cell as a number: NaN where it is empty, None where it is no number."""
+    if not isinstance(cell, str):
+        return np.nan if cell is None else float(cell)
+    text, between = cell.strip(), e["between"]
+    if between and between in text:  # points (or commas) may stand between groups of three digits
+        text = text.replace(between, "") if re.fullmatch(e["grouped"], text) else "?"
+    text = text.replace(",", ".") if between == "." else text
+    sound = re.fullmatch(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?)", text, re.I)
+    return np.nan if text in BLANKS else float(text) if sound else None
+
+
+def day(cell: Any, e: Any) -> float | None:
+    """A date as days since 1 January 1970: NaN where it is empty, None where it is no such date."""
+    if cell is None or cell in BLANKS:
+        return np.nan
+    try:
+        if isinstance(cell, str):
+            text, form = cell.strip(), e["format"]
+            text += "-01-01"[len(text) - 4 :] if len(text) in (4, 7) else ""
+            read = datetime.datetime.strptime
+            cell = read(cell.strip(), form) if form[:1] == "%" else datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    day, utc = datetime.timedelta(days=1), datetime.UTC
+    cell = cell.replace(tzinfo=utc) if cell.tzinfo is None else cell
+    return (cell - datetime.datetime(1970, 1, 1, tzinfo=utc)) / day
+
+
+def numbers(e: Any, cells: list[Any], take: Any) -> Any:
+    """A column of numbers or dates as features: empty cells filled, a flag for them where there is one."""
+    got = [take(cell, e) for cell in cells]
+    gone = np.array([v is None or not np.isfinite(v) for v in got], bool)
+    for i in np.flatnonzero(gone):
+        if e["fill"] is None or (got[i] is None and not e["unreadable_as_empty"]):
+            raise ValueError(f"Row {i + 1}, column {e['name']!r}: {cells[i]!r} is no {e['type']}.")
+    values = np.array([e["fill"] if out else v for out, v in zip(gone, got, strict=True)], float)
+    if e["scale"] is not None:
+        values = np.clip((values - e["centre"]) / e["scale"], -5.0, 5.0)
+    return np.column_stack([values, gone]) if e["flag"] else values[:, None]
+
+
+def categories(e: Any, cells: list[Any]) -> Any:
+    """A column of categories as one 0/1 feature a category."""
+    place: dict[Any, int] = {name: k for k, name in enumerate([*e["categories"], *[None] * e["blank"]])}
+    out = np.zeros((len(cells), len(place)))
+    for i, cell in enumerate(cells):
+        whole = isinstance(cell, float) and cell.is_integer()
+        text: Any = "" if cell is None else str(int(cell) if whole else cell)
+        text = e["fill"] if text in BLANKS else text
+        if text not in place:
+            raise ValueError(f"Row {i + 1}, column {e['name']!r}: {cell!r} is none of {list(place)[:20]}.")
+        out[i, place[text]] = 1.0
+    return out / (e["scale"] or 1.0)
+
+
+def table(m: Any, rows: Any) -> Any:
+    """Rows, {column: cell} each, as features [n, D] by the recipe of the pool's columns."""
+    blocks: list[Any] = []
+    for e in m["recipe"]:
+        if any(e["name"] not in row for row in rows):
+            raise ValueError(f"The rows lack the column {e['name']!r}.")
+        blocks.append(COLUMNS[e["type"]](m, e, [row[e["name"]] for row in rows]))
+    return np.column_stack(blocks)
+
+
+def plain(m: Any, rows: Any) -> Any:
+    """An array [n, D], or rows {column: number}, as features [n, D]."""
+    if len(rows) and isinstance(rows[0], dict):
+        rows = [[row[name] for name in m["names"]] for row in rows]
+    X = np.asarray(rows, float).reshape(len(rows), -1)
+    if X.shape[1] != len(m["names"]) or not np.isfinite(X).all():
+        raise ValueError(f"The rows must be finite numbers in {len(m['names'])} columns.")
+    return X * m["factor"]
+
+
+def weighted(m: Any, block: Any, text: str) -> Any:
+    """Places and TF-IDF weights, of length 1, of the terms of a text."""
+    text, terms, kind = text[: block["longest"]].lower(), [], block["dtype"]
+    if block["pattern"]:  # words and pairs of words
+        words = re.findall(block["pattern"], text)
+        terms = words + [f"{a} {b}" for a, b in pairwise(words)]
+    for word in [] if block["pattern"] else [f" {w} " for w in text.split()]:  # pieces of words
+        for n in range(2, min(5, len(word)) + 1):
+            terms += [word[i : i + n] for i in range(len(word) - n + 1)]
+    known = [place for t in terms if (place := m["place"][block["terms"]].get(t)) is not None]
+    at, counts = np.unique(np.array(known, int), return_counts=True)
+    w = ((1 + np.log(counts.astype(kind))) * m[block["weights"]][at]).astype(kind)
+    return at, (w / max(np.sqrt((w * w).sum(dtype=float)), 1e-300)).astype(kind)
+
+
+def texts(m: Any, blocks: Any, cells: Any) -> Any:
+    """Texts as unit vectors [n, D]: the axes of their weighted terms."""
+    out = np.zeros((len(cells), m[blocks[0]["axes"]].shape[1]), blocks[0]["dtype"])
+    for i, cell in enumerate(cells):
+        text = "" if cell is None or cell != cell else str(cell)
+        found = [(block, *weighted(m, block, text)) for block in blocks]
+        rows = [(m[b["axes"]][at] * m[b["scales"]][at, None]) * w[:, None] for b, at, w in found]
+        out[i] = np.concatenate(rows).sum(axis=0)
+    length = np.linalg.norm(out, axis=1, keepdims=True)
+    return (out / np.where(length > 1e-9, length, 1.0).astype(out.dtype)).astype(np.float32)
+
+
+def cells_of(m: Any, rows: Any) -> Any:
+    """The texts of rows: texts already, or {column: text}."""
+    return [row[m["column"]] if isinstance(row, dict) else row for row in rows]
+
+
+def of_names(m: Any, cells: Any) -> Any:
+    """What the names of the classes say of texts [n, C]: the guess that the model begins with."""
+    out = np.zeros((len(cells), len(m["classes"])))
+    for i, cell in enumerate(cells):
+        for block in m["guess"]:
+            at, w = weighted(m, block, cell)
+            out[i] += w @ m[block["axes"]][at]
+    telling = m["guess_telling"]
+    out[:, ~telling] = out[:, telling].mean(axis=1, keepdims=True)
+    known = out.std(axis=1, keepdims=True) > 1e-12
+    return m["guess_weight"] * np.where(known, out - out.mean(axis=1, keepdims=True), 0.0)
+
+
+def pixels(m: Any, rows: Any) -> Any:
+    """Images [n, H, W(, 3)] as their pixels, or the principal components of these."""
+    X = np.asarray(rows).reshape(len(rows), -1) / np.float32(m["white"])
+    if X.shape[1] != int(np.prod(m["shape"])):
+        raise ValueError(f"Images must be of {m['shape']} values; these have {X.shape[1]} each.")
+    X = X.astype(np.float32)
+    return X if m["components"].size == 0 else (X - m["components_mean"]) @ m["components"].T
+
+
+def resized(image: Any, size: Any) -> Any:
+    """Box average of an image to [*size(, 3)]."""
+    for axis, n in enumerate(size):
+        m, step = image.shape[axis], image.shape[axis] / n
+        wide = max(step, 1.0)
+        place = (np.arange(m) + 0.5 - (np.arange(n)[:, None] + 0.5) * step) / wide
+        W = ((place > -0.5) & (place <= 0.5)).astype(float)
+        image = np.moveaxis(np.tensordot(W / W.sum(axis=1, keepdims=True), image, (1, axis)), 0, axis)
+    return image.astype(np.float32)
+
+
+def copy_of(m: Any, image: Any) -> Any:
+    """An image [h, w(, 3)] on the canvas, in [0, 1]; what it does not fill has its border's mean."""
+    image, canvas = np.asarray(image, np.float32) / np.float32(m["white"]), m["canvas"]
+    if image.ndim == 3 and not m["colour"]:
+        image = image @ np.array([0.299, 0.587, 0.114], np.float32)
+    if image.ndim == 2 and m["colour"]:
+        image = np.repeat(image[..., None], 3, axis=2)
+    factor = min(c / s for c, s in zip(canvas, image.shape, strict=False))
+    size = [max(1, min(c, round(s * factor))) for c, s in zip(canvas, image.shape, strict=False)]
+    small = image if image.shape[:2] == tuple(canvas) else resized(image, size)
+    if size == list(canvas):
+        return small
+    out = np.empty((*canvas, *image.shape[2:]), np.float32)
+    out[:] = np.concatenate([small[0], small[-1], small[:, 0], small[:, -1]]).mean(axis=0)
+    top, left = (canvas[0] - size[0]) // 2, (canvas[1] - size[1]) // 2
+    out[top : top + size[0], left : left + size[1]] = small
+    return out
+
+
+def gradients(image: Any) -> Any:
+    """Oriented gradients: cells of 4 x 4 pixels, 9 bins, blocks of 2 x 2 (Dalal & Triggs 2005)."""
+    planes = np.atleast_3d(image)
+    rows, columns = np.zeros_like(planes), np.zeros_like(planes)
+    rows[1:-1] = planes[2:] - planes[:-2]
+    columns[:, 1:-1] = planes[:, 2:] - planes[:, :-2]
+    best = np.hypot(rows, columns).argmax(axis=2)[..., None]
+    r, c = (np.take_along_axis(g, best, 2)[..., 0].astype(float) for g in (rows, columns))
+    angle, n, k = np.rad2deg(np.arctan2(r, c)) % 180, r.shape[0] // 4, r.shape[1] // 4
+    size = np.hypot(r, c)[: 4 * n, : 4 * k, None]
+    held = size * (np.clip(angle // 20, 0, 8)[: 4 * n, : 4 * k, None] == np.arange(9))
+    cells = held.reshape(n, 4, k, 4, 9).sum(axis=(1, 3)) / 16
+    blocks = np.lib.stride_tricks.sliding_window_view(cells, (2, 2), (0, 1)).transpose(0, 1, 3, 4, 2)
+    blocks = blocks.reshape(n - 1, k - 1, -1)
+    for most in (0.2, np.inf):
+        blocks = np.minimum(blocks / np.sqrt((blocks**2).sum(axis=2, keepdims=True) + 1e-10), most)
+    return blocks.reshape(-1).astype(np.float32)
+
+
+def patches(m: Any, image: Any) -> Any:
+    """How near the patches of 6 x 6 pixels are to each centre, a quarter of the image at a time."""
+    view = np.lib.stride_tricks.sliding_window_view(np.atleast_3d(image), (6, 6), axis=(0, 1))
+    view = view[:: m["stride"], :: m["stride"]]
+    z = view.reshape(*view.shape[:2], -1)
+    z = z - z.mean(axis=2, keepdims=True)
+    z = (z / np.sqrt((z**2).mean(axis=2, keepdims=True) + 0.01) - m["patch_mean"]) @ m["whitening"]
+    squares = (z**2).sum(axis=2, keepdims=True) + (m["centres"] ** 2).sum(axis=1) - 2 * z @ m["centres"].T
+    far = np.sqrt(np.maximum(squares, 0.0))
+    code = np.maximum(far.mean(axis=2, keepdims=True) - far, 0.0)
+    h, w = code.shape[0] // 2, code.shape[1] // 2
+    parts = code[:h, :w], code[:h, w:], code[h:, :w], code[h:, w:]
+    return np.concatenate([part.mean(axis=(0, 1)) for part in parts])
+
+
+def shapes(m: Any, rows: Any) -> Any:
+    """Images of any size as features [n, D]: gradients beside patches, projected."""
+    copies = [copy_of(m, image) for image in rows]
+    one = unit((np.stack([gradients(c) for c in copies]) - m["gradients.0"]) / m["gradients.1"])
+    two = unit((np.stack([patches(m, c) for c in copies]) - m["patches.0"]) / m["patches.1"])
+    return unit((np.concatenate([one, two], axis=1) - m["mean"]) @ m["axes"].T)
+
+
+def unit(X: Any) -> Any:
+    """Rows of length 1."""
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(length > 1e-12, length, 1.0)
+
+
+def vectors(m: Any, rows: Any) -> Any:
+    """Vectors [n, d] of the same encoder as features."""
+    X = unit(np.asarray(rows, np.float32) - m["vector_mean"])
+    return X if m["vector_axes"].size == 0 else X @ m["vector_axes"].T
+
+
+def leaning(m: Any, X: Any) -> Any:
+    """Rows as they lean on their ten nearest neighbours in the pool, hop by hop."""
+    layers, stay, size = m["layers"], np.float32(m["stay"]), m["lean_size"]
+    Z = np.clip((X.astype(float) - m["lean_shift"]) / m["lean_scale"], -m["lean_clip"], m["lean_clip"])
+    Z, pool = Z.astype(np.float32), layers[0].astype(np.float32)
+    gaps = (pool**2).sum(axis=1) - 2 * Z @ pool.T
+    at = np.argpartition(gaps, min(16, len(pool)) - 1, axis=1)[:, :16]
+    exact = ((pool[at].astype(float) - Z[:, None]) ** 2).sum(axis=2)
+    order = np.lexsort((at, exact), axis=1)[:, :10]
+    at, far = (np.take_along_axis(a, order, 1) for a in (at, np.sqrt(exact).astype(np.float32).astype(float)))
+    w = np.exp(-2 * (far / np.where(far[:, -1:] > 0, far[:, -1:], 1.0)) ** 2)
+    share = (w / (1 + w.sum(axis=1, keepdims=True))).astype(np.float32)
+    own, layer = 1 - share.sum(axis=1, keepdims=True), Z
+    for above in layers[:-1]:
+        around = np.einsum("mk,mkd->md", share, above[at].astype(np.float32))
+        layer = (1 - stay) * (own * layer + around) + stay * Z
+    gap = np.abs(Z - pool[at[:, 0]]).max(axis=1)
+    copies = gap <= 1e-3 * np.maximum(np.abs(Z).max(axis=1), 1e-6)
+    layer[copies] = layers[-1][at[copies, 0]]
+    return np.hstack([Z / size[0], layer / size[1]][not m["beside"] :]).astype(np.float32)
+
+
+def indicators(m: Any, X: Any) -> Any:
+    """Columns of codes as one 0/1 column a value."""
+    found, codes = X[:, m["columns"]], np.isfinite(m["values"])
+    found[:, codes] = found[:, codes] == m["values"][codes]
+    return found
+
+
+def scores(m: Any, X: Any) -> Any:
+    """Columns as the normal quantiles of their ranks."""
+    return np.stack(
+        [np.interp(x, k, s) for x, k, s in zip(X.T, m["knots"], m["scores"], strict=True)], axis=1
+    )
+
+
+def covariance(m: Any, A: Any, B: Any) -> Any:
+    """k(a, b) [n, p] of scaled rows; the kernel's values are the model's."""
+    A, B, name = A / m["length"], B / m["length"], m["kernel"]
+    r2 = np.maximum((A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T, 0.0)
+    r = np.sqrt({"matern32": 3, "matern52": 5}.get(name, 1) * np.maximum(r2, 1e-36))
+    shape = {"matern32": 1 + r, "matern52": 1 + r + r * r / 3}.get(name, 1.0)
+    K = m["variance"] * shape * np.exp(-r2 / 2 if name == "squared-exponential" else -r)
+    return K + m["slope"] * (A @ B.T) + m["offset"]
+
+
+def scaled(m: Any, X: Any) -> Any:
+    """Features as the model sees them."""
+    return np.clip((X - m["shift"]) / m["scale"], -m["clip"], m["clip"])
+
+
+def spread(m: Any, Z: Any, K: Any) -> Any:
+    """The latents' variances [n, C]: the prior's, less what the labels say."""
+    prior = m["variance"] + m["offset"] + m["slope"] * ((Z / m["length"]) ** 2).sum(axis=1)
+    known = (K[:, : len(m["directions"])] @ m["directions"]) ** 2 @ m["of_class"]
+    return np.maximum(prior[:, None] - known, 0.0)
+
+
+def softmax(F: Any) -> Any:
+    """Chances [n, C] of scores [n, C]."""
+    e = np.exp(F - F.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@cache
+def nodes(n: int, deviation: float) -> Any:
+    """Nodes and weights of an expectation over a standard normal, for functions 1 / deviation wide."""
+    x, w = np.polynomial.hermite_e.hermegauss(n)
+    if deviation > 3.5:
+        x = np.linspace(-6.5, 6.5, int(np.ceil(13 * deviation / 0.9 / 16)) * 16)
+        w = np.exp(-x * x / 2)
+    return x, w / w.sum()
+
+
+def expected_softmax(mean: Any, variance: Any) -> Any:
+    """E[softmax(f)] [n, C] of independent Gaussians, as an integral over the largest of them plus noise."""
+    s, out = np.sqrt(variance), np.empty(mean.shape)
+    low, high = (mean - 6 * s).max(axis=1) - 3.7, (mean + 6 * s).max(axis=1) + 18.0
+    size, wide = (4 * np.ceil((high - low + 1) / 4)).astype(int), s.max(axis=1)
+    kind = np.where(wide <= 2, 0, np.where(wide <= 3.5, 1, np.ceil(wide))).astype(int)
+    for i in range(len(mean)):
+        x, w = nodes(32 if kind[i] else 20, float(kind[i]))
+        start = np.exp(np.minimum((mean[i] - low[i])[:, None] + s[i][:, None] * x, 700.0))
+        t = start[:, None] * np.exp(-np.arange(size[i]))[:, None]
+        e = np.exp(-t)
+        below = np.maximum(e @ w, 1e-300)
+        out[i] = ((t * e) @ w / below * np.exp(np.log(below).sum(axis=0))).sum(axis=1)
+    return out / out.sum(axis=1, keepdims=True)
+
+
+def expected_logistic(mean: Any, variance: Any) -> Any:
+    """E[sigma(f_k) / sum_c sigma(f_c)] [n, C] of independent Gaussians (Galy-Fajou et al. 2019)."""
+    d, out = np.sqrt(variance), np.empty(mean.shape)
+    for i in range(len(mean)):
+        widest = float(np.ceil(d[i].max())) if d[i].max() > 3.5 else 1.0
+        x, w = nodes(32, widest)
+        first, middle, last = (-np.log(sigma(mean[i] + k * d[i]).sum()) for k in (5, 0, -3))
+        first, last = (middle, middle + 2 * d[i].max()) if widest == 1.0 else (first, last)
+        s = sigma(mean[i][:, None] + d[i][:, None] * x)
+        rate = np.exp(np.arange(first - 14.0, last + 8.75, 0.75))
+        decay = np.exp(-rate[:, None, None] * s)
+        survive, hazard = np.maximum(decay @ w, 1e-300), (decay * (s * w)).sum(axis=2)
+        joint = np.exp(np.log(survive).sum(axis=1) + np.log(rate))
+        out[i] = (joint[:, None] * hazard / survive).sum(axis=0)
+    return out / out.sum(axis=1, keepdims=True)
+
+
+def sigma(f: Any) -> Any:
+    """The logistic function."""
+    return 1 / (1 + np.exp(-np.maximum(f, -700.0)))
+
+
+def load() -> Any:
+    """The model that lies beside this file."""
+    with np.load(Path(__file__).with_name("model.npz")) as held:
+        m = dict(held)
+    m |= json.loads(m.pop("document").tobytes())
+    m["place"] = {name: {t: i for i, t in enumerate(terms)} for name, terms in m.get("terms", {}).items()}
+    return m
+
+
+def regression(m: Any, X: Any, guess: Any) -> Any:
+    """Chances [n, C] of a logistic regression; a class without labels has a fixed small share."""
+    out = np.full((len(X), len(m["classes"])), m["least"])
+    out[:, m["present"]] = m["share"] * softmax(X @ m["coefficients"].T + m["intercept"] + guess)
+    return out
+
+
+def text_column(m: Any, e: Any, cells: list[Any]) -> Any:
+    """A column of texts beside others."""
+    return texts(m, e["blocks"], cells) / np.float32(e["scale"])
+
+
+COLUMNS = {
+    "number": lambda m, e, cells: numbers(e, cells, number),
+    "date": lambda m, e, cells: numbers(e, cells, day),
+    "one-hot": lambda m, e, cells: categories(e, cells),
+    "text": text_column,
+}
