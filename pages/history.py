@@ -23,6 +23,7 @@ from workbench.app import (
     stopping,
     widgets,
 )
+from workbench.app import people as people_part
 from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
@@ -459,8 +460,8 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
         st.markdown("Nobody differs on an item, or it is decided.")
         return
     st.markdown(
-        f"People differ on {plural(len(state.conflicts), 'item')}. The majority counts; where they are even, "
-        "the model learns nothing from the item until somebody decides."
+        f"People differ on {plural(len(state.conflicts), 'item')}. The majority is the label; the model "
+        "learns what they mean together where that is sure (*People*). Deciding ends it."
     )
     bar = st.container()
     items = picked(
@@ -520,7 +521,9 @@ with st.container(
     said()
 people = review.shared_labels(state)
 differ = bool(people or state.conflicts)
-titles = ["Review", *(["Agreement"] if differ or state.votes else []), "Labels", "Fits"]
+several = len({person for votes in state.votes.values() for person in votes}) > 1
+titles = ["Review", *(["Agreement"] if differ or state.votes else []), *(["People"] if several else [])]
+titles += ["Labels", "Fits"]
 views = dict(zip(titles, st.tabs(titles), strict=True))
 with views["Review"]:
     if rows:
@@ -538,6 +541,9 @@ if "Agreement" in views:
     with views["Agreement"]:
         people_view(people, state, found)
         look_twice(state)
+if "People" in views:
+    with views["People"]:
+        people_part.part(me, state)
 with views["Labels"]:
     labels_table(session)
 with views["Fits"]:

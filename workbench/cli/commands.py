@@ -462,6 +462,16 @@ def access(
     show_or_change(project, access, owner, people or ())
 
 
+@app.command()
+def people(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+) -> None:
+    """How far the people of a project agree, and how each of them does."""
+    from workbench.cli.crowd import print_people
+
+    print_people(project)
+
+
 @app.command("log")
 def audit_log(
     project: Annotated[

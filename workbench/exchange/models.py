@@ -116,16 +116,6 @@ class SavedModel:
         latent: Latent = self.estimator.predict_latent(features, **more)
         return latent
 
-    def export_predictor(self, folder: Path | str) -> Path:
-        """Write it as a folder that predicts with NumPy alone; `exchange.predictor.write_predictor`.
-
-        Raises:
-            InputError: a classifier, features or a guess that NumPy alone cannot replay.
-        """
-        from workbench.exchange.predictor import write_predictor
-
-        return write_predictor(folder, self)
-
     def predict(self, rows: Any) -> list[str]:
         """Names of the most probable classes of raw rows."""
         features = self.features(rows)

@@ -17,6 +17,7 @@ from workbench.pools.tables.exported import COLUMNS, TAKEN
 from workbench.reading import cut, valid_text, valid_texts
 from workbench.sessions.certifying import machine_part
 from workbench.sessions.guessing import weights_of
+from workbench.sessions.people import meant
 from workbench.store import Event, EventFold, ProjectState, Store, fold
 from workbench.store.events import GIVING
 
@@ -34,7 +35,7 @@ SCOPES = {
 FINISHED = "finished"
 """The scope of a finished set."""
 WHOLE = ("item", "round", "model_labels")
-NUMBERS = ("utility", "seconds", "confidence")
+NUMBERS = ("utility", "seconds", "confidence", "consensus_certainty")
 CHUNK = 5_000
 _AT_ONCE = 50_000  # cells
 NESTED = ("probabilities_when_asked", "probabilities_now", "label_by_person")
@@ -123,6 +124,8 @@ class LabelRows:
         self._changed = _changed_from(self._events, self.state)
         self._guesses = [] if isinstance(session, StoredLabels) else _heaviest_first(session)
         self._aside = _set_aside(self._events, self.state)
+        together = meant(self.state)
+        self._decided = {} if together is None else together.decided
 
     @property
     def finished(self) -> bool:
@@ -173,6 +176,9 @@ class LabelRows:
                 "probabilities_when_asked": self._when_asked(item, payload),
                 "label_by_person": self._by_person(item),
             }
+            if item in self._decided:
+                code, certainty = self._decided[item]
+                row |= {"consensus": state.classes[code], "consensus_certainty": round(certainty, 4)}
         self._predict(item, row)
         if self._what == FINISHED:
             self._finish(item, row)
@@ -249,7 +255,8 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         it was asked; probabilities_when_asked (of up to five classes, by the model that chose the
         question; none where no model had, and for labels of earlier versions); probabilities_now and
         confidence by the present model, and which; seconds the person took; time; the class it was
-        changed from; note; flag; what each person said where several labelled the item (label_by_person);
+        changed from; note; flag; what each person said where several labelled the item (label_by_person),
+        what they mean together and how sure that is (consensus, consensus_certainty);
         what the most trusted guess of the project says of the item (guess), which (guess_source) and
         whether a guess was shown when the label was given; the certificate of a machine's label; labels
         the model had seen; set ("evaluation" for items never trained on); item (position). Of skipped and

@@ -33,6 +33,13 @@ class Agreement(NamedTuple):
     n_left_out: int = 0
 
 
+class Interval(NamedTuple):
+    """Ends of a 95 % interval."""
+
+    low: float
+    high: float
+
+
 def cohen_kappa(first: ArrayLike, second: ArrayLike) -> Agreement:
     """Agreement of two people about the same items (Cohen 1960).
 
@@ -74,6 +81,36 @@ def krippendorff_alpha(counts: ArrayLike) -> Agreement:
     named = used.sum(axis=0)
     expected = float((named * (named - 1)).sum() / (n * (n - 1)))
     return _agreement(observed, expected, len(used), int(n), len(table) - len(used))
+
+
+def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> Interval:
+    """95 % interval of Krippendorff's alpha: percentiles over items drawn again with replacement.
+
+    Args:
+        counts: [n, C] as `krippendorff_alpha` takes them.
+        draws: how many resamples.
+        seed: of the draws.
+
+    Returns:
+        NaN and NaN where all ratings are of one class.
+
+    Raises:
+        InputError: as `krippendorff_alpha`.
+    """
+    krippendorff_alpha(counts)
+    table = np.asarray(counts)
+    used = table[table.sum(axis=1) >= 2].astype(np.float64)
+    ratings = used.sum(axis=1)
+    same = (used * (used - 1)).sum(axis=1) / (ratings - 1)
+    weights = np.random.default_rng(seed).multinomial(len(used), np.full(len(used), 1 / len(used)), draws)
+    n, named = weights @ ratings, weights @ used
+    observed, expected = weights @ same / n, (named * (named - 1)).sum(axis=1) / (n * (n - 1))
+    varied = expected < 1.0 - 1e-12
+    if not varied.any():
+        return Interval(float("nan"), float("nan"))
+    alphas = (observed[varied] - expected[varied]) / (1.0 - expected[varied])
+    low, high = np.percentile(alphas, [2.5, 97.5])
+    return Interval(float(low), float(high))
 
 
 def _agreement(observed: float, expected: float, n: int, m: int, left_out: int = 0) -> Agreement:

@@ -13,6 +13,7 @@ from workbench.arrays import Array, Ints
 from workbench.pools.pool import Pool
 from workbench.sessions.drawing import without
 from workbench.sessions.model import asking_policy
+from workbench.sessions.people import worth
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
 from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
@@ -296,7 +297,10 @@ class Questions:
         if self._shared is None:
             return ()
         answered = {a.item for a in state.asks.values() if a.annotator == annotator and a.answered}
-        return [item for item in state.votes if self.wanted(item, annotator, state) and item not in answered]
+        found = [i for i in state.votes if self.wanted(i, annotator, state) and i not in answered]
+        # where one more answer is worth most; of equal ones the oldest
+        order = np.argsort(-worth(state, annotator, found).round(6), kind="stable")
+        return [found[place] for place in order.tolist()]
 
     def cold_items(self) -> Ints:
         """Items spread over the pool, to be asked before a model can say better; k-means, once."""

@@ -27,6 +27,7 @@ from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.leaning import Making
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.model import FittedModel, Learner, asking_policy
+from workbench.sessions.people import training_of
 from workbench.sessions.project import OpenProject
 from workbench.sessions.published import Published
 from workbench.sessions.randomness import QUERY, generator
@@ -170,7 +171,7 @@ class Fits:
         self.making = Making(Neighbourhood(project.pool, project.record.settings.get("begun")))
         split = project.pool.test
         self._test = frozenset() if split is None else frozenset(split.test.tolist())
-        self._learnt: tuple[Mapping[int, int], Mapping[int, int]] | None = None
+        self._learnt: tuple[Mapping[int, int], Mapping[int, Any], Mapping[int, int]] | None = None
         self.problem = ""
 
     def published(self, state: ProjectState | None = None) -> Published | None:
@@ -307,17 +308,17 @@ class Fits:
     # --- inside -------------------------------------------------------------------------------
 
     def _training(self, state: ProjectState) -> Mapping[int, int]:
-        """What a model may learn from: the project's labels but those of the test split.
+        """What a model may learn from: labels, and where several answered their consensus; no test split.
 
         These come with files of labels; they stay labels and are measured on by the pool's own truth.
         """
         training = state.training
-        if self._learnt is None or self._learnt[0] is not training:
-            learnt = training
-            if not self._test.isdisjoint(training):
-                learnt = {item: code for item, code in training.items() if item not in self._test}
-            self._learnt = (training, learnt)
-        return self._learnt[1]
+        if self._learnt is None or self._learnt[0] is not training or self._learnt[1] is not state.votes:
+            learnt = training_of(state)
+            if not self._test.isdisjoint(learnt):
+                learnt = {item: code for item, code in learnt.items() if item not in self._test}
+            self._learnt = (training, state.votes, learnt)
+        return self._learnt[2]
 
     def _looked_at(self) -> Ints | None:
         """Items whose predictions tell how a fit goes; None for all of them, as in all but large pools."""
@@ -468,7 +469,7 @@ class Fits:
         project = self._project
         last = int(record["events"])
         state = fold(e for e in project.events() if e.id <= last)
-        training = {item: code for item, code in state.training.items() if item not in self._test}
+        training = {item: code for item, code in training_of(state).items() if item not in self._test}
         items = np.fromiter(training, dtype=np.int64, count=len(training))
         codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
         if _digest(items, codes) != record["training"]:

@@ -11,6 +11,7 @@ from workbench.registry import Entry
 from workbench.sessions.asking import Ask
 from workbench.sessions.notebooks import session_html, session_words
 from workbench.sessions.opened import Opened
+from workbench.sessions.people import PeopleReport, people_report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +77,10 @@ class Handing(Opened):
         place = Path(folder)
         _MODEL.load()(self, place)
         return place
+
+    def people(self) -> PeopleReport:
+        """How far the people of the project agree, what they mean together, and how each of them does."""
+        return people_report(self.state, self.events)
 
     def show(self, item: int | Ask) -> Shown:
         """What a person sees of an item, or of that of a question.

@@ -1,0 +1,116 @@
+"""Several people in one project: what the model learns, who is asked what, and how each of them does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.sessions.fakes import FAKE
+from workbench.cli.crowd import print_people
+from workbench.exchange import label_table
+from workbench.sessions import Session
+from workbench.sessions.people import training_of
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+
+
+def project(**settings):
+    return Session.create("iris", classifier=FAKE, policy="random", annotator="owner", **settings)
+
+
+def of(session, person):
+    """The project as somebody has it open."""
+    return Session.open(session.id, pool=session.pool, annotator=person)
+
+
+def spread(session, n):
+    """So many items of the project, over all classes."""
+    rows = session.pool.trainable
+    return rows[np.linspace(0, len(rows) - 1, n).astype(int)].tolist()
+
+
+def labelled(people, n=45, wrong=()):
+    """A project in which these people labelled the same n items; those of `wrong` always say virginica."""
+    session = project()
+    names, truth = session.pool.classes, session.pool.truth
+    items = spread(session, n)
+    for person in people:
+        mine = of(session, person)
+        for item in items:
+            mine.label_item(item, "virginica" if person in wrong else names[truth[item]])
+    return session, items
+
+
+def test_one_person_is_told_that_agreement_needs_another():
+    session, _ = labelled(["ann"])
+    report = session.people()
+    assert report.alpha is None and "Only ann has labelled" in report.words
+    assert [(one.name, one.n_labels, one.n_shared) for one in report.people] == [("ann", 45, 0)]
+    assert training_of(session.state) is session.state.training
+
+
+def test_a_spammer_is_outvoted_and_told_apart():
+    session, items = labelled(["ann", "bob", "spam"], wrong=["spam"])
+    truth = session.pool.truth
+    assert training_of(session.state) == {item: int(truth[item]) for item in items}
+    by_name = {one.name: one for one in session.people().people}
+    assert by_name["ann"].agreement == 1.0 and by_name["spam"].agreement < 0.5
+    assert by_name["spam"].mixed[0][1] == "virginica" and by_name["spam"].talk
+    assert by_name["spam"].accuracy < 0.6 < by_name["bob"].accuracy
+
+
+def test_a_tie_with_somebody_whom_the_others_contradict_is_learnt_from():
+    session, items = labelled(["ann", "bob", "spam"], wrong=["spam"])
+    names, truth = session.pool.classes, session.pool.truth
+    item = next(i for i in session.pool.trainable.tolist() if truth[i] == 0 and i not in items)
+    for person, name in (("ann", names[0]), ("spam", "virginica")):
+        of(session, person).label_item(item, name)
+    state = session.state
+    assert item in state.undecided and item not in state.training
+    assert training_of(state)[item] == 0
+    assert session.people().n_other == 1
+    row = {r["item"]: r for r in label_table(session)}[item]
+    assert row["consensus"] == names[0] and row["consensus_certainty"] > 2 / 3
+
+
+def test_two_who_differ_and_nothing_else_teach_nothing():
+    session = project()
+    (item,) = spread(session, 1)
+    of(session, "ann").label_item(item, "setosa")
+    of(session, "bob").label_item(item, "virginica")
+    assert item not in training_of(session.state)
+
+
+def test_a_decision_stands_whatever_people_mean_together():
+    session, items = labelled(["ann", "bob", "cia"])
+    of(session, "ann").resolve([items[0]], "virginica")
+    assert training_of(session.state)[items[0]] == session.state.classes.index("virginica")
+
+
+def test_second_opinions_go_where_people_differ():
+    session = project(overlap=1.0, people=3)
+    names, truth = session.pool.classes, session.pool.truth
+    items = spread(session, 15)
+    for person in ("ann", "bob"):
+        mine = of(session, person)
+        for item in items:
+            other = person == "bob" and item == items[7]
+            mine.label_item(item, names[(truth[item] + other) % 3])
+    asked = of(session, "cia").ask(1)
+    assert (asked[0].item, asked[0].role) == (items[7], "overlap")
+
+
+def test_a_hundred_people_and_the_command(capsys):
+    session = project()
+    for k in range(100):
+        mine = of(session, f"person {k:02}")
+        for item in spread(session, 3):
+            mine.label_item(item, session.pool.classes[session.pool.truth[item]])
+    report = session.people()
+    assert len(report.people) == 100 and report.alpha is not None and report.alpha.kappa == 1.0
+    print_people(session.id)
+    said = capsys.readouterr().out
+    assert "100 people, 3 items" in said and "person 99" in said

@@ -1,0 +1,357 @@
+"""What several people mean together, what a model learns from it, and how each of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Floats, Ints
+from workbench.metrics.agreement import Agreement, Interval, alpha_interval, krippendorff_alpha
+from workbench.metrics.consensus import (
+    ACCURACY,
+    Consensus,
+    consensus,
+    everybody,
+    without_person,
+    worth_asking,
+)
+from workbench.store import Event, ProjectState, Vote
+
+LEARNT_FROM = 2 / 3
+"""Certainty of a consensus from which on a model learns from it."""
+TALK_FROM = 0.8  # of the others' consensus, for an item to talk about
+MOST_TALKED, MOST_MIXED = 10, 3
+_DRIFT_FROM, _DRIFT_P = 20, 0.05
+
+
+class Meant(NamedTuple):
+    """The consensus of the items that two people or more labelled.
+
+    Attributes:
+        items: [n] places in the pool.
+        people: names, by the numbers of `found`.
+        ratings: [R, 3] (place in `items`, person, class code).
+        found: the consensus.
+    """
+
+    items: tuple[int, ...]
+    people: tuple[str, ...]
+    ratings: Ints
+    found: Consensus
+
+    @property
+    def decided(self) -> dict[int, tuple[int, float]]:
+        """Item -> (class code, certainty)."""
+        found = self.found
+        each = zip(self.items, found.codes.tolist(), found.certainties.tolist(), strict=True)
+        return {item: (code, certainty) for item, code, certainty in each}
+
+
+class Talk(NamedTuple):
+    """An item to talk about: the others are sure of another class.
+
+    Attributes:
+        item: its place.
+        said: what the person said.
+        others: what the others mean.
+        certainty: how sure that is.
+    """
+
+    item: int
+    said: str
+    others: str
+    certainty: float
+
+
+@dataclass(frozen=True)
+class PersonReport:
+    """How one person does.
+
+    Attributes:
+        name: of the person.
+        n_labels: items they labelled by themselves.
+        n_shared: of these, labelled by somebody else as well.
+        agreement: share of the shared ones on which they say what the others mean; NaN without any.
+        low, high: 95 % interval of it (Wilson).
+        accuracy: the model's: the chance that an answer of theirs is right.
+        mixed: (the others' class, theirs, how often), most frequent first.
+        seconds: median time of a label; NaN where none was taken.
+        drift: agreement in the first and in the second half, where these differ by more than chance.
+        talk: items to talk about, the surest first.
+    """
+
+    name: str
+    n_labels: int
+    n_shared: int
+    agreement: float
+    low: float
+    high: float
+    accuracy: float
+    mixed: tuple[tuple[str, str, int], ...]
+    seconds: float
+    drift: tuple[float, float] | None
+    talk: tuple[Talk, ...]
+
+
+@dataclass(frozen=True)
+class PeopleReport:
+    """How the people of a project do, together and each.
+
+    Attributes:
+        people: one each, those with most labels first.
+        alpha: Krippendorff's alpha; None where no item has two labels.
+        interval: its 95 % bootstrap interval; None likewise.
+        n_consensus: items that several labelled and nobody decided.
+        n_other: of these, with another class than the majority's, or one where votes tie.
+        n_open: of these, whose consensus is too unsure to learn from.
+        weight: of the model's guesses in the consensus, from 0 to 1.
+        words: all of it in a sentence.
+    """
+
+    people: tuple[PersonReport, ...]
+    alpha: Agreement | None
+    interval: Interval | None
+    n_consensus: int
+    n_other: int
+    n_open: int
+    weight: float
+    words: str
+
+
+def meant(state: ProjectState) -> Meant | None:
+    """The consensus of the items that several labelled; None where there is none.
+
+    Labels that people gave by themselves count, and what the model said before anybody answered.
+
+    Args:
+        state: of the project.
+    """
+    codes = {key: code for code, key in enumerate(state.keys)}
+    if len(codes) < 2:
+        return None
+    rated: dict[int, dict[str, int]] = {}
+    for item, votes in state.votes.items():
+        if len(votes) > 1 and len(given := own_codes(votes, state, codes)) > 1:
+            rated[item] = given
+    if not rated:
+        return None
+    guesses = first_guesses(state, rated, codes)
+    key = tuple((item, tuple(given.items())) for item, given in rated.items())
+    return _meant(key, tuple(guesses.get(item, ()) for item in rated), len(codes))
+
+
+def own_codes(votes: Mapping[str, Vote], state: ProjectState, codes: Mapping[str, int]) -> dict[str, int]:
+    """Person -> class code of what each said without a label in sight."""
+    own = {vote.annotator: state.resolve(vote.by_themselves) for vote in votes.values() if vote.by_themselves}
+    return {person: codes[key] for person, key in own.items() if key in codes}
+
+
+def first_guesses(
+    state: ProjectState, items: Iterable[int], codes: Mapping[str, int]
+) -> dict[int, tuple[tuple[int, float], ...]]:
+    """Item -> (class code, probability) of the likeliest classes when it was first asked about."""
+    wanted, found = set(items), {}
+    for ask in state.asks.values():
+        if ask.item in wanted and ask.item not in found and (guess := ask.details.get("guess")):
+            pairs = [(codes.get(state.resolve(str(key)), -1), float(p)) for key, p in guess]
+            found[ask.item] = tuple((code, p) for code, p in pairs if code >= 0)
+    return found
+
+
+@lru_cache(maxsize=16)
+def _meant(
+    rated: tuple[tuple[int, tuple[tuple[str, int], ...]], ...],
+    guesses: tuple[tuple[tuple[int, float], ...], ...],
+    n_classes: int,
+) -> Meant:
+    people = list(dict.fromkeys(person for _, given in rated for person, _ in given))
+    number = {person: j for j, person in enumerate(people)}
+    ratings = np.array([(i, number[p], v) for i, (_, given) in enumerate(rated) for p, v in given])
+    probabilities = np.stack([_spread(pairs, n_classes) for pairs in guesses])
+    found = consensus(*ratings.T, n_classes, probabilities if np.isfinite(probabilities).any() else None)
+    return Meant(tuple(item for item, _ in rated), tuple(people), ratings, found)
+
+
+def _spread(pairs: Sequence[tuple[int, float]], n_classes: int) -> Floats:
+    """[C] the likeliest classes with their probabilities, what is left shared by the others."""
+    if not pairs:
+        return np.full(n_classes, np.nan)
+    p = np.full(n_classes, np.nan)
+    for code, probability in pairs:
+        p[code] = np.nansum([p[code], probability])
+    others = np.isnan(p)
+    p[others] = max(1.0 - np.nansum(p), 0.0) / max(int(others.sum()), 1)
+    return p / max(float(p.sum()), 1e-12)
+
+
+def training_of(state: ProjectState) -> Mapping[int, int]:
+    """Item -> code of what a model may learn: of items that several labelled, what they mean together.
+
+    A decision stands. A consensus that is less sure than `LEARNT_FROM` teaches nothing.
+
+    Args:
+        state: of the project.
+    """
+    together = meant(state)
+    if together is None:
+        return state.training
+    changed: dict[int, int | None] = {}
+    for item, (code, certainty) in together.decided.items():
+        if state.standing[item].final or item in state.evaluation:
+            continue
+        learnt = code if certainty >= LEARNT_FROM else None
+        if state.training.get(item) != learnt:
+            changed[item] = learnt
+    if not changed:
+        return state.training
+    found = {}
+    for item in state.codes:
+        code_or_none = changed[item] if item in changed else state.training.get(item)
+        if code_or_none is not None:
+            found[item] = code_or_none
+    return found
+
+
+def worth(state: ProjectState, annotator: str, items: Sequence[int]) -> Floats:
+    """[n] what one more answer of a person about each item is worth, in accuracy of the consensus.
+
+    Args:
+        state: of the project.
+        annotator: who would be asked.
+        items: labelled ones.
+    """
+    codes = {key: code for code, key in enumerate(state.keys)}
+    C, together = len(codes), meant(state)
+    if C < 2 or not items:
+        return np.zeros(len(items))
+    unknown = np.full((C, C), (1.0 - ACCURACY) / (C - 1))
+    np.fill_diagonal(unknown, ACCURACY)
+    confusions: dict[str, Floats] = {}
+    known: dict[int, Floats] = {}
+    if together is not None:
+        unknown = everybody(together.found)
+        confusions = dict(zip(together.people, together.found.confusions, strict=True))
+        known = dict(zip(together.items, together.found.probabilities, strict=True))
+    guesses = first_guesses(state, [item for item in items if item not in known], codes)
+    q = np.empty((len(items), C))
+    for row, item in enumerate(items):
+        if item in known:
+            q[row] = known[item]
+            continue
+        prior = _spread(guesses.get(item, ()), C)
+        logs = np.zeros(C) if np.isnan(prior).any() else 0.5 * np.log(np.maximum(prior, 1e-3))
+        for person, code in own_codes(state.votes[item], state, codes).items():
+            logs = logs + np.log(confusions.get(person, unknown)[:, code])
+        e = np.exp(logs - logs.max())
+        q[row] = e / e.sum()
+    return worth_asking(q, confusions.get(annotator, unknown))
+
+
+# ---------------------------------------------------------------------- reports
+
+
+def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
+    """How the people of a project do.
+
+    Args:
+        state: of the project.
+        events: of the project, for how long labels took.
+    """
+    codes = {key: code for code, key in enumerate(state.keys)}
+    labelled: dict[str, int] = {}
+    for votes in state.votes.values():
+        for person in own_codes(votes, state, codes):
+            labelled[person] = labelled.get(person, 0) + 1
+    together = meant(state)
+    seconds = _seconds(events)
+    names = tuple(state.classes)
+    each = [_person(name, n, together, state, names, seconds.get(name, ())) for name, n in labelled.items()]
+    each.sort(key=lambda one: (-one.n_labels, one.name))
+    alpha = interval = None
+    if together is not None:
+        counts = np.zeros((len(together.items), len(names)), dtype=np.int64)
+        np.add.at(counts, (together.ratings[:, 0], together.ratings[:, 2]), 1)
+        alpha, interval = krippendorff_alpha(counts), alpha_interval(counts)
+    free = [] if together is None else [i for i in together.items if not state.standing[i].final]
+    decided = {} if together is None else together.decided
+    other = sum(i in state.undecided or decided[i][0] != state.codes.get(i) for i in free)
+    unsure = sum(decided[i][1] < LEARNT_FROM for i in free)
+    weight = 0.0 if together is None else together.found.weight
+    report = PeopleReport(tuple(each), alpha, interval, len(free), other, unsure, weight, "")
+    return PeopleReport(**{**report.__dict__, "words": _words(report)})
+
+
+def _seconds(events: Iterable[Event]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for event in events:
+        if event.kind == "label" and event.payload.get("seconds") is not None:
+            found.setdefault(event.annotator, []).append(float(event.payload["seconds"]))
+    return found
+
+
+def _person(
+    name: str, n_labels: int, together: Meant | None, state: ProjectState, classes: Sequence[str],
+    seconds: Sequence[float],
+) -> PersonReport:  # fmt: skip
+    pace = median(seconds) if seconds else float("nan")
+    if together is None or name not in together.people:
+        none = float("nan")
+        return PersonReport(name, n_labels, 0, none, 0.0, 1.0, none, (), pace, None, ())
+    from scipy.stats import binomtest
+
+    person = together.people.index(name)
+    mine = together.ratings[together.ratings[:, 1] == person]
+    order = np.argsort([state.votes[together.items[i]][name].event for i in mine[:, 0]], kind="stable")
+    agreed, mixed, talk = [], {}, []
+    for i, _, code in mine[order].tolist():
+        q = without_person(together.found, i, person, code)
+        best = int(q.argmax())
+        agreed.append(best == code)
+        if best != code:
+            pair = (classes[best], classes[code])
+            mixed[pair] = mixed.get(pair, 0) + 1
+            if q[best] >= TALK_FROM:
+                talk.append(Talk(together.items[i], classes[code], classes[best], float(q[best])))
+    found = binomtest(sum(agreed), len(agreed)).proportion_ci(method="wilson")
+    pairs = sorted(mixed.items(), key=lambda one: (-one[1], one[0]))[:MOST_MIXED]
+    return PersonReport(
+        name, n_labels, len(agreed), sum(agreed) / len(agreed), float(found.low), float(found.high),
+        float(together.found.accuracies[person]), tuple((*pair, n) for pair, n in pairs), pace,
+        _drift(agreed), tuple(sorted(talk, key=lambda one: -one.certainty)[:MOST_TALKED]),
+    )  # fmt: skip
+
+
+def _drift(agreed: Sequence[bool]) -> tuple[float, float] | None:
+    """Agreement of the first and of the second half, where Fisher's exact test tells them apart."""
+    half = len(agreed) // 2
+    if half < _DRIFT_FROM // 2:
+        return None
+    from scipy.stats import fisher_exact
+
+    a, b = sum(agreed[:half]), sum(agreed[half:])
+    m = len(agreed) - half
+    p = fisher_exact([[a, half - a], [b, m - b]]).pvalue
+    return (a / half, b / m) if p < _DRIFT_P else None
+
+
+def _words(report: PeopleReport) -> str:
+    if not report.people:
+        return "Nobody has labelled anything yet."
+    if len(report.people) == 1:
+        return (
+            f"Only {report.people[0].name} has labelled so far. How far people agree needs a second person: "
+            "share the project, and let several label the same items."
+        )
+    n = len(report.people)
+    if report.alpha is None or report.interval is None:
+        return f"{n} people have labelled, and no item has labels of two of them, so agreement says nothing."
+    said = f"{n} people, {report.alpha.n_items:,} items with labels of two or more"
+    if np.isnan(report.alpha.kappa):
+        return f"{said}. All are of one class, so Krippendorff's alpha says nothing yet."
+    low, high = report.interval
+    return f"{said}: Krippendorff's alpha is {report.alpha.kappa:.2f} ({low:.2f} to {high:.2f})."
