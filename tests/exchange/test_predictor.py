@@ -208,8 +208,8 @@ def test_a_project_gives_its_model_away(tmp_path: Path, monkeypatch: pytest.Monk
         session.export("predictor", tmp_path / "none")
     truth = session.pool.truth
     assert truth is not None
-    for item in range(0, 150, 10):
-        session.label(item, session.pool.classes[truth[item]])  # type: ignore[index]
+    for item in session.pool.trainable[::8][:15].tolist():
+        session.label_item(item, session.pool.classes[truth[item]])
     session.refit()
     assert session.export("predictor", tmp_path / "taken") == 15
     assert (tmp_path / "taken" / "predict.py").is_file()

@@ -173,7 +173,8 @@ def _meant(
     number = {person: j for j, person in enumerate(people)}
     ratings = np.array([(i, number[p], v) for i, (_, given) in enumerate(rated) for p, v in given])
     probabilities = np.stack([_spread(pairs, n_classes) for pairs in guesses])
-    found = consensus(*ratings.T, n_classes, probabilities if np.isfinite(probabilities).any() else None)
+    model = probabilities if np.isfinite(probabilities).any() else None
+    found = consensus(ratings[:, 0], ratings[:, 1], ratings[:, 2], n_classes, model)
     return Meant(tuple(item for item, _ in rated), tuple(people), ratings, found)
 
 
@@ -307,7 +308,9 @@ def _person(
     person = together.people.index(name)
     mine = together.ratings[together.ratings[:, 1] == person]
     order = np.argsort([state.votes[together.items[i]][name].event for i in mine[:, 0]], kind="stable")
-    agreed, mixed, talk = [], {}, []
+    agreed: list[bool] = []
+    mixed: dict[tuple[str, str], int] = {}
+    talk: list[Talk] = []
     for i, _, code in mine[order].tolist():
         q = without_person(together.found, i, person, code)
         best = int(q.argmax())
@@ -321,7 +324,7 @@ def _person(
     pairs = sorted(mixed.items(), key=lambda one: (-one[1], one[0]))[:MOST_MIXED]
     return PersonReport(
         name, n_labels, len(agreed), sum(agreed) / len(agreed), float(found.low), float(found.high),
-        float(together.found.accuracies[person]), tuple((*pair, n) for pair, n in pairs), pace,
+        float(together.found.accuracies[person]), tuple((true, said, n) for (true, said), n in pairs), pace,
         _drift(agreed), tuple(sorted(talk, key=lambda one: -one.certainty)[:MOST_TALKED]),
     )  # fmt: skip
 
