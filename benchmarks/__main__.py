@@ -1,23 +1,25 @@
 """`python -m benchmarks [FILE[.FUNCTION]] [options]`: one benchmark, or a list of them.
 
 Every file here that has a `main` is a benchmark; its public functions that take `quick` or nothing can
-be run alone. A benchmark has the options that `--help` after its name tells.
+be run alone. A benchmark has the options that `--help` after its name tells. With `--keep` what it prints is
+kept, too, in benchmarks/results/printed.jsonl, in the place of what the same command printed before.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import shlex
 import sys
 from pathlib import Path
 
-from benchmarks.kept import heading
+from benchmarks.kept import PRINTED, Tee, heading, keep_printed
 
 HERE = Path(__file__).resolve().parent
 # commands of their own, and what benchmarks share
 NOT_MEASURED = {
     "__init__", "__main__", "driving", "screenshots", "cards", "history", "packaging", "release", "mutants",
-    "fresh", "reports",
+    "fresh", "reports", "pages",
 }  # fmt: skip
 
 
@@ -39,6 +41,13 @@ def main(arguments: list[str]) -> int:
     Returns:
         0, or 1 where a goal was missed, or 2 where the words make no sense.
     """
+    if "--keep" in arguments and arguments[0] != "--keep":
+        arguments = [word for word in arguments if word != "--keep"]
+        with Tee() as heard:
+            code = main(arguments)
+        if code < 2:
+            keep_printed(PRINTED, shlex.join(["python", "-m", "benchmarks", *arguments]), heard.text())
+        return code
     if not arguments or arguments[0].startswith("-"):
         print("python -m benchmarks NAME [options]; NAME is one of:", *names(), sep="\n  ")
         return 0

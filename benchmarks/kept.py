@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 import os
 import platform
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -13,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+PRINTED = ROOT / "benchmarks" / "results" / "printed.jsonl"
+"""What commands printed, whose lines have no file of their own."""
 
 
 @cache
@@ -47,6 +52,70 @@ def processor() -> str:
             if line.startswith("model name"):
                 return " ".join(line.partition(":")[2].split())
     return platform.processor() or platform.machine()
+
+
+def lines(place: Path) -> list[dict[str, Any]]:
+    """What a file of kept lines holds; nothing where there is none."""
+    if not place.is_file():
+        return []
+    return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+
+
+def keep(place: Path, line: Mapping[str, Any]) -> None:
+    """Add a line to a file of kept lines, with where it comes from."""
+    place.parent.mkdir(exist_ok=True)
+    with place.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(dict(line) | stamp()) + "\n")
+
+
+def keep_printed(place: Path, command: str, text: str) -> None:
+    """Keep what a command printed, line by line, in the place of what it printed before.
+
+    Args:
+        place: file of kept lines.
+        command: as a page prints it.
+        text: what was printed.
+    """
+    others = [line for line in lines(place) if line["command"] != command]
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("".join(json.dumps(line) + "\n" for line in others), encoding="utf-8")
+    for line in filter(str.strip, text.splitlines()):
+        keep(place, {"command": command, "line": line})
+
+
+class Tee(io.TextIOBase):
+    """Writes to stdout and remembers, while its block runs.
+
+    Args:
+        quiet: remember alone.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        super().__init__()
+        self._quiet = quiet
+
+    def __enter__(self) -> Tee:
+        """Take the place of stdout."""
+        self._out, self._heard = sys.stdout, io.StringIO()
+        sys.stdout = self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Give it back."""
+        sys.stdout = self._out
+
+    def write(self, text: str) -> int:
+        """To both."""
+        self._heard.write(text)
+        return len(text) if self._quiet else self._out.write(text)
+
+    def flush(self) -> None:
+        """The real one."""
+        self._out.flush()
+
+    def text(self) -> str:
+        """What was written."""
+        return self._heard.getvalue()
 
 
 def stamp() -> dict[str, str]:

@@ -279,7 +279,7 @@ def many_rounds(*, quick: bool = False) -> bool:
         )
     gc.collect()
     growth = (memory.memory_info().rss - at_ten) / 1e6
-    traces = trace_count(len(pool.classes))
+    traces = trace_count()
     met = traces == 1 and growth < 30
     print(
         f"{done.number} rounds and 20 fresh models: {traces} trace, memory {growth:+.1f} MB since the tenth "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.kept import keep, lines
+
 AGES = {0: "one at a time", 1: "the card on screen alone", 3: "4 cards ahead", 11: "12 cards ahead"}
 POOLS = ("wine", "breast-cancer", "overlapping", "digits")
 SEEDS = 5
 BUDGET = 60
 MORE = 0.002  # mean error over the run that a queue may cost
 POINTS = (20, 30, 40, 50)  # answers, whose error, in the mean of both ways, is the error to reach
-KEPT = Path(__file__).parent / "results" / "queue_age.json"
+KEPT = Path(__file__).parent / "results" / "queue_age.jsonl"
 
 
 def curve(pool_name: str, age: int, seed: int, budget: int = BUDGET) -> list[float]:
@@ -150,13 +151,12 @@ def scope(quick: bool, kept: Path, seeds: int) -> tuple[tuple[str, ...], int, in
     """Pools, seeds, answers and the curves that are kept: of a quick run few, and nothing is kept."""
     if quick:
         return POOLS[:1], 2, 20, {}
-    return POOLS, seeds, BUDGET, json.loads(kept.read_text()) if kept.exists() else {}
+    return POOLS, seeds, BUDGET, {line["curve"]: line["errors"] for line in lines(kept)}
 
 
-def keep(kept: Path, done: dict[str, list[float]]) -> None:
-    """Write finished curves, so that an interrupted run goes on."""
-    kept.parent.mkdir(exist_ok=True)
-    kept.write_text(json.dumps(done, indent=0) + "\n")
+def keep_curve(kept: Path, key: str, errors: list[float]) -> None:
+    """Write a finished curve, so that an interrupted run goes on."""
+    keep(kept, {"curve": key, "errors": errors})
 
 
 def age_in_labels(
@@ -181,7 +181,7 @@ def age_in_labels(
                 if key not in done or len(done[key]) != budget + 1:
                     done[key] = [round(e, 5) for e in curve(pool, age, seed, budget)]
                     if not quick:
-                        keep(kept, done)
+                        keep_curve(kept, key, done[key])
     compared: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {age: [] for age in AGES if age}
     for pool in pools:
         base = _kept(done, pool, 0)

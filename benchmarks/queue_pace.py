@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.queue_age import BUDGET, SEEDS, interval, keep, labels_to, scope
+from benchmarks.queue_age import BUDGET, SEEDS, interval, keep_curve, labels_to, scope
 
 AHEAD = 4  # cards in the browser, the one on screen among them
 POLL = 0.5  # seconds between two looks of a page while a fit is under way
@@ -20,7 +20,7 @@ WAYS = {
     "page": "one at a time, nobody waits (the page before the desk)",
     "desk": "the desk: four cards, replaced behind the one on screen",
 }
-KEPT = Path(__file__).parent / "results" / "queue_pace.json"
+KEPT = Path(__file__).parent / "results" / "queue_pace.jsonl"
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def compared(*, quick: bool = False, kept: Path = KEPT, seeds: int = SEEDS) -> b
     pools, seeds, budget, done = scope(quick, kept, seeds)
     for seed in range(seeds):
         for pool in pools:
-            _fill(done, pool, seed, budget, lambda: None if quick else keep(kept, done))
+            _fill(done, pool, seed, budget, lambda key: None if quick else keep_curve(kept, key, done[key]))
     met = True
     for name, words in WAYS.items():
         print(f"{name}: {words}")
@@ -196,7 +196,9 @@ def compared(*, quick: bool = False, kept: Path = KEPT, seeds: int = SEEDS) -> b
     return met or quick
 
 
-def _fill(done: dict[str, list[float]], pool: str, seed: int, budget: int, keep: Callable[[], None]) -> None:
+def _fill(
+    done: dict[str, list[float]], pool: str, seed: int, budget: int, keep: Callable[[str], None]
+) -> None:
     """The curves of a pool and a seed that are not there yet."""
     wanted = [(way, pace) for pace in PACES for way in WAYS]
     missing = [(w, p) for w, p in wanted if len(done.get(_key(pool, w, p, seed), ())) != budget + 1]
@@ -204,8 +206,9 @@ def _fill(done: dict[str, list[float]], pool: str, seed: int, budget: int, keep:
     for way, pace in missing:
         assert run is not None
         items = asked(run, way, pace, budget)
-        done[_key(pool, way, pace, seed)] = [round(run.after(items[:n])[0], 5) for n in range(budget + 1)]
-        keep()
+        key = _key(pool, way, pace, seed)
+        done[key] = [round(run.after(items[:n])[0], 5) for n in range(budget + 1)]
+        keep(key)
 
 
 def _key(pool: str, way: str, pace: Pace, seed: int) -> str:

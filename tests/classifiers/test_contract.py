@@ -512,6 +512,44 @@ def test_nothing_is_traced_again_while_data_grow_or_for_a_second_model(name, tra
     assert traces() == before
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["large-margin", "logistic-softmax", "bayesian-svm"])
+def test_classes_that_come_one_by_one_trace_nothing(name, traces):
+    most = 120
+    X, codes = blobs(2 * most, n_classes=most)
+    model = make(name, warm_start=True, geometry=Geometry.of(X, 16, 0))
+    order = np.argsort(codes, kind="stable")
+    X, codes = X[order], codes[order]
+    for count in (2, most):  # both ways of listing rivals
+        clone(model).fit(X[: 2 * count], codes[: 2 * count]).predict_proba(X)
+    before = traces()
+    for count in range(2, most + 1):
+        model.fit(X[: 2 * count], codes[: 2 * count])
+        assert model.predict_proba(X[:5]).shape == (5, count)
+    assert traces() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, entry in CLASSIFIERS.items() if entry.has_latent])
+def test_thirty_fits_trace_nothing_and_leave_nothing_behind(name, traces):
+    from tensorflow.python.framework.func_graph import FuncGraph
+
+    X, codes = blobs(90)
+    geometry = Geometry.of(X, 16, 0)
+    found = []
+    for number in range(30):
+        model = make(name)
+        if "geometry" in model.get_params():
+            model.set_params(geometry=geometry)
+        rows = 60 + number
+        model.fit(X[:rows], codes[:rows]).predict_proba(X[:10])
+        if number in (4, 29):
+            del model
+            gc.collect()
+            found.append((traces(), sum(type(thing) is FuncGraph for thing in gc.get_objects())))
+    assert found[0] == found[1]
+
+
 @pytest.fixture(scope="module")
 def traces():
     """() -> how often anything alive was traced, over the whole process."""

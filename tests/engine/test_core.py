@@ -45,10 +45,27 @@ def test_kl_and_variances_are_gpflows() -> None:
     spec = [tf.TensorSpec([None] * rank, tf.float64) for rank in (2, 3)]
     opened = tf.function(whitened.variances, input_signature=spec)
     np.testing.assert_allclose(opened(phi, root), expected)
-    weights = rng.uniform(size=(9, C))
+    # its gradient in the roots passes through the loop over classes
+    with tf.GradientTape() as tape:
+        moving = tf.constant(root)
+        tape.watch(moving)
+        value = tf.reduce_sum(opened(phi, moving))
     np.testing.assert_allclose(
-        whitened.grams(tf.constant(phi), tf.constant(weights)), np.einsum("np,nc,nq->cpq", phi, weights, phi)
+        tape.gradient(value, moving), 2 * np.einsum("np,cqp,nr->cqr", phi, root, phi), rtol=1e-10
     )
+
+
+@pytest.mark.parametrize("n", [9, 300])  # all classes at once, and one after the other
+@pytest.mark.parametrize("blocked", [False, True])
+def test_grams_of_any_number_of_classes_are_one_trace(n: int, blocked: bool) -> None:
+    spec = [tf.TensorSpec([None, None], tf.float64)] * 2
+    traced = tf.function(lambda a, w: whitened.grams(a, w, blocked), input_signature=spec)
+    for n_classes in (1, 2, 7):
+        phi, weights = rng.normal(size=(n, P)), rng.uniform(size=(n, n_classes))
+        np.testing.assert_allclose(
+            traced(phi, weights), np.einsum("np,nc,nq->cpq", phi, weights, phi), rtol=1e-10, atol=1e-10
+        )
+    assert traced.experimental_get_tracing_count() == 1
 
 
 @pytest.mark.parametrize("name", ["squared-exponential", "matern32"])

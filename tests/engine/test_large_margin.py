@@ -4,11 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import kv, logsumexp
 
 from tests.engine.problems import differences, overlapping, projected
 from workbench.engine import large_margin as lm
+from workbench.engine import large_margin_training as training
 from workbench.engine import wide_mean as wm
 from workbench.engine.large_margin_state import Posterior
 
@@ -54,7 +56,7 @@ def objective(Phi, kt, codes, M, S, tau=TAU):
 
 
 def one_step(Phi, kt, codes, C, state, rho=1.0, scale=1.0, k=None, tau=TAU):
-    step = lm._stochastic(C, "float64", False)
+    step = lm._stochastic("float64", False)
     k = C - 1 if k is None else k
     scalars = np.float64(rho), np.float64(scale), np.float64(tau), np.int32(k)
     q, G = step(Phi, kt, codes.astype(np.int32), np.zeros((len(Phi), C)), *state, *scalars)
@@ -374,13 +376,77 @@ def test_one_trace_while_the_data_grow():
     Phi, kt, _, _ = projected(X, 9)
     for rivals in (2, 1):  # every rival, and the papers' one: two functions
         lm.fit(Phi, kt, codes, 3, rivals=rivals)
-    before = lm.trace_count(3)
+    before = lm.trace_count()
     for n in (20, 35, 60, 90):
         X, codes = overlapping(n, 3, seed=n)
         Phi, kt, _, _ = projected(X, 9 + n // 20)
         start = lm.fit(Phi, kt, codes, 3).posterior
         lm.fit(Phi, kt, codes, 3, start=start, rivals=1)
-    assert lm.trace_count(3) == before
+    assert lm.trace_count() == before
+
+
+def test_one_trace_for_any_number_of_classes():
+    def fits(n_classes):
+        X, codes = overlapping(20 * n_classes, n_classes, seed=n_classes)
+        Phi, kt, _, _ = projected(X, 9)
+        for rivals in (None, 1):
+            lm.fit(Phi, kt, codes, n_classes, rivals=rivals)
+        lm.fit_minibatch(Phi, kt, codes, n_classes, epochs=1)
+        training.fit_adam(Phi, kt, codes, n_classes, epochs=1)
+
+    def traced():
+        functions = (lm._stochastic("float64", False), training._adam("float64"))
+        return [lm.trace_count(), *(f.experimental_get_tracing_count() for f in functions)]
+
+    fits(3)
+    before = traced()
+    for n_classes in (2, 4, 7, 12):
+        fits(n_classes)
+    assert traced() == before
+
+
+def test_rows_are_put_in_the_order_of_their_classes():
+    C = 400  # more than a digit holds
+    listed = np.random.default_rng(0).integers(0, C, (90, 3))
+    listed[listed == 17] = 18  # a class that nobody names
+    order, ends = (part.numpy() for part in lm._by_class(tf.constant(listed, tf.int32), C))
+    assert (order == np.argsort(listed.ravel(), kind="stable")).all()
+    assert (ends == np.bincount(listed.ravel(), minlength=C).cumsum()).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 9])
+@pytest.mark.parametrize("blocked", [False, True])
+def test_few_rivals_say_of_their_pairs_what_all_say(n_classes, blocked):
+    """Margins, second moments, precisions and slopes of the listed pairs, against dense sums over classes."""
+    X, codes = overlapping(400, n_classes, seed=1)
+    codes[codes == n_classes - 1] = 0  # a class that no row is of
+    Phi, kt, _, _ = projected(X, 9)
+    start = lm.fit(Phi, kt, codes, n_classes, sweeps=2).posterior
+    found = lm.closing(start, np.zeros(0), Phi, kt, codes, n_classes, 0.1, 1, False)
+    F, V = Phi @ start.mean, np.einsum("np,cpq,nq->nc", Phi, start.covariance, Phi)
+    rows = np.arange(len(codes))
+    others = F.copy()
+    others[rows, codes] = -np.inf
+    rival = others.argmax(axis=1)
+    assert (found.rivals[:, 0] == rival).all()
+    d = 1 + F[rows, rival] - F[rows, codes]
+    assert found.margin[:, 0] == pytest.approx(d)
+    a = d**2 + V[rows, rival] + V[rows, codes] + 2 * kt
+    assert found.second[:, 0] == pytest.approx(a)
+
+    data = lm.data_of(Phi, kt, codes, n_classes)
+    at = lm._Look(
+        *(tf.constant(part) for part in (found.rivals.astype(np.int32), found.margin, found.second, 0.0))
+    )
+    q = Posterior(*(tf.constant(part) for part in start))
+    precision, gradient = lm._target(data, q, at, tf.constant(0.1, tf.float64), 1, blocked)
+    w, slope = a**-0.5, 1 + d * a**-0.5
+    W, u = np.zeros_like(F), np.zeros_like(F)
+    W[rows, rival] = W[rows, codes] = w
+    u[rows, rival], u[rows, codes] = -slope, slope
+    dense = np.eye(Phi.shape[1]) + np.einsum("nc,np,nq->cpq", W, Phi, Phi)
+    assert precision.numpy() == pytest.approx(dense)
+    assert gradient.numpy() == pytest.approx(Phi.T @ u - start.mean)
 
 
 def test_a_warm_start_from_the_optimum_stays(problem):

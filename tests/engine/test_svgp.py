@@ -486,3 +486,16 @@ def test_a_likelihood_of_ones_own_needs_one_formula(problem):
     np.testing.assert_allclose(fit.posterior.precision[1], precision, rtol=1e-9)
     wanted = np.linalg.solve(precision, block.phi.T @ block.targets)
     np.testing.assert_allclose(fit.posterior.mean, wanted, atol=1e-9)
+
+
+def test_compiled_functions_are_kept_in_a_bounded_place():
+    from workbench.engine import natural_steps
+    from workbench.engine.likelihoods import BayesianSVM, LogisticSoftmax
+
+    for n_classes in range(2, 40):
+        compiled(make_likelihood("robust-max", n_classes), "float64")
+    assert natural_steps._compiled.cache_info().currsize <= natural_steps.KEPT
+    # and one set of them for all C where the formulas read C off their arguments
+    for kind in (LogisticSoftmax, BayesianSVM):
+        assert compiled(kind(3), "float64") is compiled(kind(40), "float64")
+    assert compiled(LogisticSoftmax(3, "plain"), "float64") is not compiled(LogisticSoftmax(3), "float64")

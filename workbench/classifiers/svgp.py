@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ _ADAM = {"adam": (0.1, 200, 2048), "papers": (5e-4, 1000, 256)}
 _SWEEPS, _BRIEF_SWEEPS = 60, 20
 
 
-@cache
+@lru_cache(maxsize=12)
 def make_likelihood(name: str, n_classes: int, n_nodes: int | None = None, epsilon: float = 1e-3) -> Any:
     """The GPflow likelihood behind a name; the same object for the same arguments.
 

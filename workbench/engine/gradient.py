@@ -21,7 +21,7 @@ from workbench.engine.adam import AdamState, adam_step
 from workbench.engine.fitting import FitResult, minibatches
 from workbench.engine.gaussian import State
 from workbench.engine.likelihoods import SiteLikelihood
-from workbench.engine.natural_steps import Block
+from workbench.engine.natural_steps import KEPT, Block
 from workbench.engine.projection import relative_jitter
 from workbench.engine.whitened import kl, project, variances
 from workbench.progress import FitCallback
@@ -97,7 +97,7 @@ def _projected(kernel: str, rows: Rows, hyper: Hyper) -> Block:
     return Block(*project(kernel, rows.X, hyper.inducing, length, variance, jitter), rows.targets)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=KEPT)
 def _compiled(likelihood: SiteLikelihood, dtype_name: str, kernel: str | None) -> Any:
     """Adam steps: (data, variables, state, rows [T, B], rates, N / B) -> variables, state, last bound.
 
@@ -142,7 +142,7 @@ def _compiled(likelihood: SiteLikelihood, dtype_name: str, kernel: str | None) -
     return run
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=KEPT)
 def _compiled_bound(likelihood: SiteLikelihood, dtype_name: str) -> tuple[Any, Any]:
     """The expectation of a block under a `Gaussian`, and its KL from the prior."""
     dtype = tf.as_dtype(dtype_name)
@@ -196,10 +196,10 @@ def ascend_adam(
         The fit; its posterior is a `Gaussian`, its trace the bound on all data at each report.
     """
     dtype, n = data.phi.dtype, len(data.targets)
-    run = _compiled(likelihood, np.dtype(dtype).name, None)
+    run = _compiled(likelihood.for_any_classes(), np.dtype(dtype).name, None)
     held = Block(*(tf.convert_to_tensor(part) for part in data))
 
-    expectation, penalty = _compiled_bound(likelihood, np.dtype(dtype).name)
+    expectation, penalty = _compiled_bound(likelihood.for_any_classes(), np.dtype(dtype).name)
     size = likelihood.chunk_rows or n
     parts = [Block(*(part[i : i + size] for part in held)) for i in range(0, n, size)]
 
@@ -258,7 +258,7 @@ def learn(
         state.
     """
     dtype, n = data.X.dtype, len(data.X)
-    run = _compiled(likelihood, np.dtype(dtype).name, kernel)
+    run = _compiled(likelihood.for_any_classes(), np.dtype(dtype).name, kernel)
     held = Rows(*(tf.convert_to_tensor(part.astype(dtype, copy=False)) for part in data))
     variables: Any = tuple(tf.convert_to_tensor(np.asarray(v, dtype)) for v in (*start, *hyper.logs()))
     state: Any = AdamState.start(variables)
@@ -280,7 +280,7 @@ def learn(
     return FitResult(Gaussian(mean, q_sqrt), value, np.asarray(trace), done, stopped), found
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=KEPT)
 def _hyper_gradient(likelihood: SiteLikelihood, dtype_name: str, kernel: str) -> Any:
     dtype = tf.as_dtype(dtype_name)
 
@@ -317,6 +317,6 @@ def kernel_gradient(likelihood: SiteLikelihood, kernel: str, data: Rows, logs: H
     """
     dtype = data.X.dtype
     arrays = [np.asarray(part, dtype) for part in (*data, *logs, *state[:3])]
-    run = _hyper_gradient(likelihood, np.dtype(dtype).name, kernel)
+    run = _hyper_gradient(likelihood.for_any_classes(), np.dtype(dtype).name, kernel)
     found: Floats = run(Rows(*arrays[:2]), Hyper(*arrays[2:5]), *arrays[5:])
     return Hyper(*(np.asarray(part, dtype=np.float64) for part in found))

@@ -11,7 +11,7 @@ the same G faster. The formulas are those of `workbench.engine.augmentation`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -29,9 +29,9 @@ from workbench.engine.augmentation import (
     tempered_shares,
 )
 from workbench.engine.fitting import minibatches
-from workbench.engine.large_margin_state import KEPT, Data, Posterior, compiled, signature
+from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
 from workbench.engine.projection import ALIGNMENT
-from workbench.engine.whitened import gram, inverse_root, kl, row_squares, variances
+from workbench.engine.whitened import each_class, gram, grams, inverse_root, kl, row_squares, variances
 from workbench.engine.wide_mean import others
 from workbench.progress import FitCallback
 
@@ -46,6 +46,7 @@ _HALVINGS = 10
 _FIRST = 4  # sweeps against every rival before the few
 _SHARED_FROM = 1 << 20  # bytes
 _BLOCKED = 128  # from here on 2 x 2 blocks pay
+_DIGIT = 128  # of a class when rows are put in the order of classes: two digits hold 16,384 of them
 
 
 class LargeMarginFit(NamedTuple):
@@ -115,7 +116,7 @@ def fit(
     if start is None and rivals != 1 and k < n_classes - 1:
         start = _first_look(phi, residual, codes, n_classes, tau, offset)
     every = k == n_classes - 1 and len(phi) * k <= ALL_RIVALS
-    run = _concrete(newton.solver if every else _solver, n_classes, dtype.name, phi.shape[1] >= _BLOCKED)
+    run = _concrete(newton.solver if every else _solver, dtype.name, phi.shape[1] >= _BLOCKED)
     data = data_of(phi, residual, codes, n_classes, offset)
     q = _posterior_of(start, phi.shape[1], n_classes, dtype)
     sizes: Any
@@ -203,7 +204,7 @@ def fit_minibatch(
         The fit; its trace holds the mean objective of each epoch.
     """
     dtype, n = phi.dtype, len(phi)
-    step = _concrete(_stochastic, n_classes, dtype.name, phi.shape[1] >= _BLOCKED)
+    step = _concrete(_stochastic, dtype.name, phi.shape[1] >= _BLOCKED)
     k = np.int32(rival_count(min(n, batch_size), n_classes, rivals))
     q = _posterior_of(start, phi.shape[1], n_classes, dtype)
     t = 0
@@ -286,9 +287,9 @@ def _tensor(value: Any) -> Any:
     return tf.convert_to_tensor(value)
 
 
-def trace_count(n_classes: int, dtype: str = "float64") -> int:
-    """How often the sweeps were traced in this process for C classes in one precision."""
-    made = (make(n_classes, dtype, blocked) for make in (newton.solver, _solver) for blocked in (False, True))
+def trace_count(dtype: str = "float64") -> int:
+    """How often the sweeps were traced in this process in one precision, for any number of classes."""
+    made = (make(dtype, blocked) for make in (newton.solver, _solver) for blocked in (False, True))
     return sum(solver.experimental_get_tracing_count() for solver in made)
 
 
@@ -304,7 +305,7 @@ def _concrete(make: Callable[..., Any], *key: Any) -> Any:
         return _traced(make, *key)
 
 
-@lru_cache(maxsize=KEPT)
+@cache
 def _traced(make: Callable[..., Any], *key: Any) -> Any:
     return make(*key).get_concrete_function()
 
@@ -355,7 +356,7 @@ def _look(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> _Look:
 @_plain
 def _moments(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> tuple[Any, Any, Any, Any]:
     """Rivals, d and a of a chunk, and its share of G."""
-    C, dtype = q.root.shape[0], data.phi.dtype
+    C, dtype = tf.shape(q.root)[0], data.phi.dtype
     F, own = data.phi @ q.mean + data.offset, data.codes[:, None]
     every = k == C - 1
 
@@ -374,9 +375,15 @@ def _moments(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> tuple
         return tf.gather(variances(data.phi, q.root, blocked), listed, batch_dims=1)
 
     def variances_of_listed() -> Any:
-        slots, rows = _by_class(listed, C)
-        values = [row_squares(tf.gather(data.phi, rows[c]), q.root[c], blocked) for c in range(C)]
-        return tf.reshape(tf.dynamic_stitch(slots, values), tf.shape(listed))
+        order, ends = _by_class(listed, C)
+
+        def more(c: Any, begin: Any, values: Any) -> tuple[Any, Any, Any]:
+            A = tf.gather(data.phi, order[begin : ends[c]] // (k + 1))
+            return c + 1, ends[c], values.write(c, row_squares(A, q.root[c], blocked))
+
+        empty = tf.TensorArray(dtype, C, infer_shape=False, element_shape=[None])
+        found = tf.while_loop(lambda c, *_: c < C, more, (0, 0, empty), parallel_iterations=1)[2]
+        return tf.reshape(tf.gather(found.concat(), tf.math.invert_permutation(order)), tf.shape(listed))
 
     V = tf.cond(every, variances_of_all, variances_of_listed)
     d = rival_margins(tf.gather(F, rivals, batch_dims=1), tf.gather(F, own, batch_dims=1))
@@ -385,17 +392,20 @@ def _moments(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> tuple
     return rivals, d, hinge.root * hinge.root, value
 
 
-def _by_class(listed: Any, C: int) -> tuple[Any, Any]:
-    """For every class: places in the flattened list [n, k + 1] that name it, and their rows."""
-    flat = tf.reshape(listed, [-1])
-    slots = tf.dynamic_partition(tf.range(tf.size(flat)), flat, C)
-    return slots, [slot // tf.shape(listed)[1] for slot in slots]
+def _by_class(listed: Any, C: Any) -> tuple[Any, Any]:
+    """Places in the flattened list [n, k + 1] ordered by the class they name, and where each class ends."""
+    flat: Any = tf.reshape(listed, [-1])
+    order = tf.range(tf.size(flat))
+    # by the lower digit, then by the upper one: a stable sort in linear time
+    order = tf.concat(tf.dynamic_partition(order, flat % _DIGIT, _DIGIT), 0)
+    order = tf.concat(tf.dynamic_partition(order, tf.gather(flat, order) // _DIGIT, _DIGIT), 0)
+    return order, tf.cumsum(tf.math.bincount(flat, minlength=C, maxlength=C))
 
 
 def _target(data: Data, q: Posterior, at: _Look, tau: Any, k: Any, blocked: bool) -> tuple[Any, Any]:
     """The precisions a full step lands on, and dG/dM, in chunks."""
     size, count = _chunks(tf.shape(data.phi)[0])
-    C, dtype = q.root.shape[0], data.phi.dtype
+    C, dtype = tf.shape(q.root)[0], data.phi.dtype
     precision = tf.eye(tf.shape(data.phi)[1], batch_shape=[C], dtype=dtype)
     gradient = -q.mean
     for i in tf.range(count):  # type: ignore[attr-defined]
@@ -408,7 +418,7 @@ def _target(data: Data, q: Posterior, at: _Look, tau: Any, k: Any, blocked: bool
 
 
 @_plain
-def _target_of_chunk(data: Data, at: _Look, C: int, tau: Any, k: Any, blocked: bool) -> tuple[Any, Any]:
+def _target_of_chunk(data: Data, at: _Look, C: Any, tau: Any, k: Any, blocked: bool) -> tuple[Any, Any]:
     """A' diag(W) A and A' u of a chunk, for every class."""
     hinge = AugmentedHinge(at.margin, tf.sqrt(at.second))
     share = tempered_shares(hinge.bound, tau, tf).share
@@ -420,19 +430,22 @@ def _target_of_chunk(data: Data, at: _Look, C: int, tau: Any, k: Any, blocked: b
 
     def over_all() -> tuple[Any, Any]:
         places = tf.stack([tf.broadcast_to(tf.range(n)[:, None], tf.shape(listed)), listed], 2)
-        dense = tf.sqrt(tf.scatter_nd(places, W, [n, C]))
         slopes = tf.matmul(data.phi, tf.scatter_nd(places, u, [n, C]), transpose_a=True)
-        return tf.stack([gram(dense[:, c, None] * data.phi, blocked) for c in range(C)]), slopes
+        return grams(data.phi, tf.scatter_nd(places, W, [n, C]), blocked), slopes
 
     def over_listed() -> tuple[Any, Any]:
         flat_W, flat_u = tf.reshape(W, [-1]), tf.reshape(u, [-1])
-        slots, rows = _by_class(listed, C)
-        grams, slopes = [], []
-        for c in range(C):
-            A = tf.gather(data.phi, rows[c])
-            grams.append(gram(tf.sqrt(tf.gather(flat_W, slots[c]))[:, None] * A, blocked))
-            slopes.append(tf.linalg.matvec(A, tf.gather(flat_u, slots[c]), transpose_a=True))
-        return tf.stack(grams), tf.stack(slopes, 1)
+        order, ends = _by_class(listed, C)
+
+        def one(begin: Any, end: Any) -> tuple[Any, Any]:
+            slots = order[begin:end]
+            A = tf.gather(data.phi, slots // (k + 1))
+            weighted = tf.sqrt(tf.gather(flat_W, slots))[:, None] * A
+            return gram(weighted, blocked), tf.linalg.matvec(A, tf.gather(flat_u, slots), transpose_a=True)
+
+        begins = tf.concat([tf.zeros([1], ends.dtype), ends[:-1]], 0)
+        precision, slopes = each_class(one, begins, ends, gives=(W.dtype, W.dtype))
+        return precision, tf.transpose(slopes)
 
     return tf.cond(k == C - 1, over_all, over_listed)
 
@@ -449,11 +462,11 @@ def _moved(q: Posterior, precision: Any, gradient: Any, rho: Any) -> Posterior:
     return Posterior(M - tf.reduce_mean(M, 1, keepdims=True), Lam, R)
 
 
-@lru_cache(maxsize=KEPT)
-def _solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
-    """The compiled sweeps: one trace a process for C classes in one precision."""
+@cache
+def _solver(dtype_name: str, blocked: bool) -> Any:
+    """The compiled sweeps: one trace a process in one precision, whatever the number of classes."""
     dtype = tf.as_dtype(dtype_name)
-    data_spec, posterior_spec, scalar, integer = signature(n_classes, dtype)
+    data_spec, posterior_spec, scalar, integer = signature(dtype)
     sizes_spec = _NaturalGradientState(scalar, integer)
 
     @compiled(data_spec, posterior_spec, sizes_spec, scalar, integer, scalar, integer)
@@ -501,17 +514,17 @@ def _solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
     return solve
 
 
-@lru_cache(maxsize=KEPT)
-def _stochastic(n_classes: int, dtype_name: str, blocked: bool) -> Any:
+@cache
+def _stochastic(dtype_name: str, blocked: bool) -> Any:
     """One compiled natural-gradient step on a minibatch."""
     dtype = tf.as_dtype(dtype_name)
-    data_spec, posterior_spec, scalar, integer = signature(n_classes, dtype)
+    data_spec, posterior_spec, scalar, integer = signature(dtype)
 
     @compiled(data_spec, posterior_spec, scalar, scalar, scalar, integer)
     def step(data, q, rho, scale, tau, k):  # type: ignore[no-untyped-def]
         at = _look(data, q, tau, k, blocked)
         precision, gradient = _target(data, q, at, tau, k, blocked)
-        eye = tf.eye(tf.shape(q.mean)[0], batch_shape=[n_classes], dtype=dtype)
+        eye = tf.eye(tf.shape(q.mean)[0], dtype=dtype)
         # both sums over the data are scaled by N / B; the prior's share is not
         precision = eye + scale * (precision - eye)
         gradient = scale * (gradient + q.mean) - q.mean

@@ -15,7 +15,7 @@ damped to a quarter, and takes two to four times the work for the same G.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -31,8 +31,8 @@ from workbench.engine.augmentation import (
     tempered_shares,
     without_own,
 )
-from workbench.engine.large_margin_state import KEPT, Data, Posterior, compiled, signature
-from workbench.engine.whitened import gram, half_squares, inverse_root, kl_of_roots, variances
+from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
+from workbench.engine.whitened import grams, half_squares, inverse_root, kl_of_roots, variances
 
 _STEPS = 5  # of the means under one factor
 _SHARE = 0.1  # a step that gains less than this share of its sweep's gain is the sweep's last
@@ -73,7 +73,7 @@ def _spread(data: Data, own: Any, root: Any, blocked: bool) -> Any:
     else:  # one product for all classes
         P = tf.shape(data.phi)[1]
         B = tf.matmul(data.phi, tf.reshape(root, [-1, P]), transpose_b=True)
-        V = tf.reduce_sum(tf.reshape(tf.square(B), [-1, root.shape[0], P]), 2)
+        V = tf.reduce_sum(tf.reshape(tf.square(B), [-1, tf.shape(root)[0], P]), 2)
     return V + (tf.reduce_sum(own * V, 1, keepdims=True) + 2.0 * data.residual[:, None])
 
 
@@ -95,23 +95,16 @@ def _gradient(data: Data, M: Any, at: _Rows, own: Any) -> Any:
 @_plain
 def _precisions(phi: Any, weights: Any, blocked: bool) -> Any:
     """I + Phi' diag(w_c) Phi for every class."""
-    parts: list[Any] = []
-    for c in range(weights.shape[1]):
-        with tf.control_dependencies(parts[-1:]):
-            if blocked:
-                parts.append(gram(tf.sqrt(weights[:, c, None]) * phi, blocked))
-            else:
-                parts.append(tf.matmul(weights[:, c, None] * phi, phi, transpose_a=True))
-    return tf.stack(parts) + tf.eye(tf.shape(phi)[1], dtype=phi.dtype)
+    return grams(phi, weights, blocked) + tf.eye(tf.shape(phi)[1], dtype=phi.dtype)
 
 
 @_plain
 def _curvature_factor(data: Data, at: _Rows, own: Any, tau: Any, blocked: bool) -> Any:
     """Chol H_c, H_c = I + e Phi' diag(k_c) Phi."""
-    C = own.shape[1]
+    C = tf.cast(tf.shape(own)[1], own.dtype)
     k = rival_curvature(at.hinge, at.share, tau) + own * own_curvature(at.hinge, at.share, tau, tf)
     k = tf.maximum(k, tf.zeros([], k.dtype))  # the own class's may cancel to less
-    return tf.linalg.cholesky(_precisions(data.phi, tf.cast(C / (C - 1.0), k.dtype) * k, blocked))
+    return tf.linalg.cholesky(_precisions(data.phi, C / (C - 1.0) * k, blocked))
 
 
 @_plain
@@ -129,24 +122,23 @@ def _target(data: Data, at: _Rows, own: Any, blocked: bool) -> Any:
     return _precisions(data.phi, W + own * tf.reduce_sum(W, 1, keepdims=True), blocked)
 
 
-@lru_cache(maxsize=KEPT)
-def solver(n_classes: int, dtype_name: str, blocked: bool) -> Any:
-    """The compiled sweeps: one trace a process for C classes in one precision.
+@cache
+def solver(dtype_name: str, blocked: bool) -> Any:
+    """The compiled sweeps: one trace a process in one precision, whatever the number of classes.
 
     Args:
-        n_classes: C.
         dtype_name: "float64" or "float32".
         blocked: whether products with symmetric results are taken in blocks.
     """
     dtype = tf.as_dtype(dtype_name)
-    data_spec, posterior_spec, scalar, integer = signature(n_classes, dtype)
+    data_spec, posterior_spec, scalar, integer = signature(dtype)
     sizes_spec = NewtonState(scalar, scalar, scalar)
 
     @compiled(data_spec, posterior_spec, sizes_spec, scalar, scalar, integer)
     def solve(data, q, sizes, tau, tolerance, sweeps):  # type: ignore[no-untyped-def]
         M, Lam, R = q
         rho, eta, last = sizes
-        own = tf.one_hot(data.codes, n_classes, dtype=dtype)
+        own = tf.one_hot(data.codes, tf.shape(R)[0], dtype=dtype)
         one = tf.cast(1.0, dtype)
         # centring, which only the KL sees; a look alone leaves the start as it is
         M -= tf.cast(sweeps > 0, dtype) * tf.reduce_mean(M, 1, keepdims=True)

@@ -71,11 +71,8 @@ class Posterior(NamedTuple):
         return moved
 
 
-KEPT = 12  # traced solvers of one kind that are kept: a trace is of one number of classes, and of megabytes
-
-
 class Signature(NamedTuple):
-    """Shapes for compiled functions of C classes in one precision; all other sizes are open."""
+    """Shapes for compiled functions in one precision; all sizes are open, the number of classes as well."""
 
     data: Data
     posterior: Posterior
@@ -99,17 +96,12 @@ def compiled(*structure: Any) -> Callable[[Callable[..., Any]], Any]:
     return wrap
 
 
-def signature(n_classes: int, dtype: Any) -> Signature:
-    """The signature for C classes in a TensorFlow dtype."""
-    cube = tf.TensorSpec([n_classes, None, None], dtype)
+def signature(dtype: Any) -> Signature:
+    """The signature in a TensorFlow dtype."""
+    matrix, cube = tf.TensorSpec([None, None], dtype), tf.TensorSpec([None, None, None], dtype)
     return Signature(
-        Data(
-            tf.TensorSpec([None, None], dtype),
-            tf.TensorSpec([None], dtype),
-            tf.TensorSpec([None], tf.int32),
-            tf.TensorSpec([None, n_classes], dtype),
-        ),
-        Posterior(tf.TensorSpec([None, n_classes], dtype), cube, cube),
+        Data(matrix, tf.TensorSpec([None], dtype), tf.TensorSpec([None], tf.int32), matrix),
+        Posterior(matrix, cube, cube),
         tf.TensorSpec([], dtype),
         tf.TensorSpec([], tf.int32),
     )

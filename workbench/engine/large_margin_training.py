@@ -54,7 +54,7 @@ def fit_adam(
     begin = start or Posterior.prior(phi.shape[1], n_classes, dtype)
     moving: Any = (begin.mean.astype(dtype), np.linalg.cholesky(begin.covariance).astype(dtype))
     state = AdamState.start(moving)
-    run, data = _adam(n_classes, dtype.name), data_of(phi, residual, codes, n_classes, offset)
+    run, data = _adam(dtype.name), data_of(phi, residual, codes, n_classes, offset)
 
     def epoch(batches: Ints) -> float:
         nonlocal moving, state
@@ -104,7 +104,7 @@ def learn_kernel(
     from scipy.optimize import minimize
 
     n_classes, dtype = posterior.mean.shape[1], X.dtype
-    run = _kernel_gradient(n_classes, dtype.name, kernel.name)
+    run = _kernel_gradient(dtype.name, kernel.name)
     k = np.int32(rival_count(len(X), n_classes, rivals))
     moved = np.zeros((len(X), n_classes), dtype) if offset is None else offset.astype(dtype, copy=False)
     fixed = [tf.convert_to_tensor(part) for part in
@@ -144,7 +144,7 @@ def learn_kernel(
 def _objective(data: Data, M: Any, R: Any, tau: Any, k: Any) -> Any:
     """The data term of G against the k largest other means, differentiable in everything but the choice."""
     F, own = data.phi @ M + data.offset, data.codes[:, None]
-    mine = tf.one_hot(data.codes, R.shape[0], on_value=True, off_value=False)
+    mine = tf.one_hot(data.codes, tf.shape(R)[0], on_value=True, off_value=False)
     # the rivals are fixed while the gradient is taken, as the papers do
     fixed = tf.where(mine, tf.cast(-np.inf, F.dtype), tf.stop_gradient(F))
     rivals = tf.math.top_k(fixed, k).indices
@@ -156,10 +156,10 @@ def _objective(data: Data, M: Any, R: Any, tau: Any, k: Any) -> Any:
 
 
 @cache
-def _adam(n_classes: int, dtype_name: str) -> Any:
+def _adam(dtype_name: str) -> Any:
     """An epoch of Adam on minus the objective, compiled."""
     dtype = tf.as_dtype(dtype_name)
-    data_spec, posterior, scalar, integer = signature(n_classes, dtype)
+    data_spec, posterior, scalar, integer = signature(dtype)
     moving_spec = (posterior.mean, posterior.root)
     batches_spec, rate_spec = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([], tf.float32)
 
@@ -187,10 +187,10 @@ def _adam(n_classes: int, dtype_name: str) -> Any:
 
 
 @cache
-def _kernel_gradient(n_classes: int, dtype_name: str, kernel: str) -> Any:
+def _kernel_gradient(dtype_name: str, kernel: str) -> Any:
     """G and its gradient in (log length scales, log variance) at fixed whitened q, compiled."""
     dtype = tf.as_dtype(dtype_name)
-    data_spec, posterior, scalar, integer = signature(n_classes, dtype)
+    data_spec, posterior, scalar, integer = signature(dtype)
     matrix, vector, codes, moved = data_spec
     numbers = (vector, scalar, scalar, scalar, integer)
 

@@ -115,6 +115,9 @@ class Drift(NamedTuple):
     averaging: Any
 
 
+KEPT = 12
+"""Compiled functions of a kind that are kept: a trace takes megabytes, and some likelihoods need one a C."""
+
 # ---------------------------------------------------------------------------------- compiled parts
 
 
@@ -186,17 +189,17 @@ class Compiled(NamedTuple):
 
 
 def compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool = False) -> Compiled:
-    """Compile the loops for a likelihood object; cached, so that each is traced once.
+    """Compile the loops for a likelihood; those used last are kept, so that each is traced once.
 
     Args:
         likelihood: gives the sites.
         dtype_name: "float64" or "float32".
         shifted: blocks are `Shifted`.
     """
-    return _compiled(likelihood, dtype_name, shifted)
+    return _compiled(likelihood.for_any_classes(), dtype_name, shifted)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=KEPT)
 def _compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool) -> Compiled:
     dtype = tf.as_dtype(dtype_name)
 

@@ -6,11 +6,14 @@ S_c = R_c' R_c. The transpose of GPflow's q_sqrt is such a root, upper triangula
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from workbench.engine.kernels import stationary
+
+_FEW_ROWS = 256  # so few, [C, n, P] stays in the cache and one product for all classes is the faster one
 
 
 def project(kernel: str, X: Any, Z: Any, length: Any, variance: Any, jitter: Any) -> tuple[Any, Any]:
@@ -34,14 +37,27 @@ def project(kernel: str, X: Any, Z: Any, length: Any, variance: Any, jitter: Any
     return phi, tf.maximum(variance - tf.reduce_sum(tf.square(phi), 1), 0.0)
 
 
+def each_class(function: Callable[..., Any], *parts: Any, gives: Any = None) -> Any:
+    """`function` of the slices of every class, one after the other: its results stacked, [C, ...].
+
+    A loop of the graph, not of Python, so that one trace serves any number of classes.
+
+    Args:
+        function: of a slice of each of the parts; gives tensors of one shape for all classes.
+        parts: tensors with the classes along the first axis.
+        gives: dtypes of the results, where there are several; else that of the first part.
+    """
+    return tf.map_fn(
+        lambda some: function(*some),
+        parts,
+        fn_output_signature=gives or parts[0].dtype,
+        parallel_iterations=1,
+    )
+
+
 def variances(phi: Any, root: Any, blocked: bool = False) -> Any:
     """V_nc = phi_n' S_c phi_n [n, C], one class at a time: dense [C, n, P] batches are slower."""
-    n_classes = root.shape[0]
-    if n_classes is not None:
-        columns = [row_squares(phi, root[c], blocked) for c in range(n_classes)]
-        return tf.stack(columns, axis=1)
-    rows = tf.map_fn(lambda R: row_squares(phi, R), root, parallel_iterations=1)
-    return tf.transpose(rows)
+    return tf.transpose(each_class(lambda R: row_squares(phi, R, blocked), root))
 
 
 def row_squares(phi: Any, R: Any, blocked: bool = False) -> Any:
@@ -63,18 +79,19 @@ def gram(A: Any, blocked: bool = False) -> Any:
     return tf.concat([top, tf.concat([tf.transpose(cross), gram(right)], 1)], 0)
 
 
-def grams(phi: Any, weights: Any) -> Any:
-    """Phi' diag(w_c) Phi [C, P, P] for weights [n, C]."""
-    n_classes = weights.shape[1]
-    if n_classes is not None:
-        return tf.stack(
-            [tf.matmul(phi, weights[:, c, None] * phi, transpose_a=True) for c in range(n_classes)]
-        )
-    return tf.map_fn(
-        lambda w: tf.matmul(phi, w[:, None] * phi, transpose_a=True),
-        tf.transpose(weights),
-        parallel_iterations=1,
-    )
+def grams(phi: Any, weights: Any, blocked: bool = False) -> Any:
+    """Phi' diag(w_c) Phi [C, P, P] for weights [n, C], which `blocked` needs to be at least 0."""
+    columns = tf.transpose(weights)
+    if blocked:
+        return each_class(lambda w: gram(tf.sqrt(w)[:, None] * phi, True), columns)
+
+    def at_once() -> Any:
+        return tf.matmul(columns[:, :, None] * phi, phi, transpose_a=True)
+
+    def one_by_one() -> Any:
+        return each_class(lambda w: tf.matmul(w[:, None] * phi, phi, transpose_a=True), columns)
+
+    return tf.cond(tf.shape(phi)[0] <= _FEW_ROWS, at_once, one_by_one)
 
 
 def kl(mean: Any, root: Any) -> Any:

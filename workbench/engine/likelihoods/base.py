@@ -49,6 +49,13 @@ class SiteLikelihood(gpflow.likelihoods.Likelihood):
         super().__init__(input_dim=None, latent_dim=n_classes, observation_dim=observation_dim)
         self.n_classes = n_classes
 
+    def for_any_classes(self) -> SiteLikelihood:
+        """What compiled steps are kept by: one for all C where `sites` reads C off its arguments.
+
+        Here the likelihood itself, which may hold arrays of its own C.
+        """
+        return self
+
     # ------------------------------------------------------------------ for subclasses
 
     def sites(self, mean: Any, variance: Any, targets: Any, first: Any = 0, share: Any = 1.0) -> Sites:

@@ -14,6 +14,7 @@ conjugate. Three bounds on log p(y):
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,10 @@ class LogisticSoftmax(SiteLikelihood):
         super().__init__(n_classes)
         self.bound = bound
 
+    def for_any_classes(self) -> LogisticSoftmax:
+        """The same object for all C with this bound."""
+        return _of_bound(self.bound)
+
     def sites(self, mean: Any, variance: Any, targets: Any, first: Any = 0, share: Any = 1.0) -> Sites:
         """The chosen bound."""
         return BOUNDS[self.bound](mean, variance, targets, tf.cast(share, mean.dtype))
@@ -184,3 +189,8 @@ class LogisticSoftmax(SiteLikelihood):
     def probabilities_at(self, F: Any) -> Any:
         """[..., C] p(y = k | f)."""
         return tf.nn.softmax(tf.math.log_sigmoid(F))
+
+
+@cache
+def _of_bound(bound: str) -> LogisticSoftmax:
+    return LogisticSoftmax(2, bound)

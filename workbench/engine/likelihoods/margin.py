@@ -8,6 +8,7 @@ and equation 13 (square root of the variance). Several classes: Wistuba & Rawat 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,10 @@ class BayesianSVM(SiteLikelihood):
 
     def __init__(self, n_functions: int = 1) -> None:
         super().__init__(n_functions, observation_dim=n_functions)
+
+    def for_any_classes(self) -> BayesianSVM:
+        """The same object for all C: columns do not interact."""
+        return _machine()
 
     def encode(self, Y: Any, dtype: Any) -> Any:
         """The signs themselves."""
@@ -105,3 +110,8 @@ class LargeMargin(SiteLikelihood):
     def probabilities_at(self, F: Any) -> Any:
         """[..., C] softmax(beta f)."""
         return tf.nn.softmax(tf.cast(self.beta, F.dtype) * F)
+
+
+@cache
+def _machine() -> BayesianSVM:
+    return BayesianSVM()

@@ -8,7 +8,7 @@ multinomial probit) is never negative even as a sample average.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ _PROBIT_POINTS = 8
 _CELLS = 1 << 18  # numbers per intermediate tensor of a chunk: stays in the cache
 
 
-@cache
+@lru_cache(maxsize=4)  # of 120 classes 16 MB
 def node_table(n_classes: int, n_nodes: int) -> Floats:
     """Quasi-random standard normal nodes, a set for each row of the data modulo the table's length.
 
