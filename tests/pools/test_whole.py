@@ -1,5 +1,6 @@
 """What is in a file is in its pool, or a sentence says why not; and what can be read in two ways is asked."""
 
+import dataclasses
 import io
 import zipfile
 
@@ -317,3 +318,48 @@ def test_rows_that_go_missing_are_a_mistake_and_said(tmp_path, monkeypatch):
             read(tmp_path / "a.parquet")
     (problem,) = inspect_table(tmp_path / "a.parquet").problems
     assert "holds 9 rows, and 8 of them came" in problem.message
+
+
+def a_sheet() -> bytes:
+    """Nine rows, with an empty one, empty texts, a formula without a value, and a style far below."""
+    book = openpyxl.Workbook()
+    for row in (["x", "label"], *([i, "ab"[i % 2]] for i in range(4)), [None, None], ["", ""]):
+        book.active.append(row)
+    for row in (["=1+1", None], *([i, "b"] for i in range(4)), [9.5, None]):
+        book.active.append(row)
+    book.active["C30"].font = openpyxl.styles.Font(bold=True)
+    book.save(out := io.BytesIO())
+    return out.getvalue()
+
+
+WITH_NINE = {
+    "plain.csv": b"x,y\n\n" + b"".join(b"%d,a\n" % i for i in range(9)) + b"\n",
+    "ends.csv": b"x,y\r\n" + b"\r\n\r\n".join(b"%d,a" % i for i in range(9)),
+    "old.csv": b"x,y\r" + b"\r".join(b"%d,a" % i for i in range(9)),
+    "quoted.csv": b'\nx,"y\n\nz"\n' + b"".join(b'%d,"a\n\n""b"""\n' % i for i in range(9)),
+    "bar.csv": b"x|y\n" + b"".join(b'%d|5" pipe\n' % i for i in range(9)),
+    "lines.jsonl": b"\n".join(b'{"x": %d, "y": "a\\n\\nb"}' % i for i in range(9)) + b"\n \t\n\n",
+    "list.json": b"[" + b",\n\n".join(b'{"x": %d}' % i for i in range(9)) + b"]",
+    "tasks.json": b"[" + b",".join(b'{"data": {"x": %d}}' % i for i in range(9)) + b"]",
+    "sheet.xlsx": a_sheet(),
+}
+
+
+@pytest.mark.parametrize("name", WITH_NINE)
+def test_rows_are_counted_apart_from_the_reader_of_the_cells(name, monkeypatch):
+    """Another count than the reader's own; a reader that loses a row is caught, whatever the format."""
+    from workbench.pools.tables import raw
+
+    found = []
+    check = raw.RawTable.accounted
+    monkeypatch.setattr(raw.RawTable, "accounted", lambda table: found.append(table) or check(table))
+    assert len(read_rows(WITH_NINE[name], file_name=name)) == 9
+    (table,) = found
+    assert table.n_there == 9 + table.n_left
+    with pytest.raises(InputError, match=r"[89] of them came"):
+        check(dataclasses.replace(table, frame=table.frame.iloc[1:]))
+
+
+def test_ragged_lines_are_left_out_and_counted():
+    data = b"x,y\n1,2\n3\n\n4,5,6\n7,8\n"
+    assert len(read_rows(data, file_name="a.csv", ragged="drop")) == 2

@@ -92,6 +92,7 @@ def read(file: File, options: TableOptions) -> RawTable:
         n_ragged=n_ragged,
         renamed=tuple(given for given in renamed if given in frame),
         notes=notes,
+        n_there=lines.count() - (header is not False),
         locate=lambda row: f"line {lines.line_of(row)}",
     )
 
@@ -141,6 +142,12 @@ class _Lines:
         for _, end, record in self:
             return list(record), end
         raise InputError(f"{self.name} is empty. Give a file with a header line and a row for each item.")
+
+    def count(self) -> int:
+        """Records that are not blank, the header among them, by another reader than the one of the cells."""
+        if b'"' in self.data or self.data.count(b"\r") != self.data.count(b"\r\n"):
+            return sum(1 for _ in self)
+        return sum(1 for line in io.BytesIO(self.data) if line.strip(b"\r\n"))  # an eighth of the time
 
     def ragged(self) -> Iterator[Ragged]:
         """Records of another width than the header."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -20,6 +22,7 @@ from workbench.reading import cut, listed, parse_json
 MAX_DOCUMENT = 64 << 20
 """Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
 LABEL = "label"
+_FILLED = re.compile(rb"^[^\S\n]*\S", re.MULTILINE)  # a line that is not blank
 
 
 def read_lines(file: File, options: TableOptions) -> RawTable:
@@ -52,7 +55,8 @@ def read_lines(file: File, options: TableOptions) -> RawTable:
         check_cells(file.name, 1, n_cells, options.max_cells, options.max_cells)
         rows.append(row)
         at.append(number)
-    return _framed(file.name, "jsonl", rows, options, lambda row: f"line {at[row]}")
+    raw = _framed(file.name, "jsonl", rows, options, lambda row: f"line {at[row]}")
+    return replace(raw, n_there=sum(1 for _ in _FILLED.finditer(data)))
 
 
 def read_document(file: File, options: TableOptions) -> RawTable:
@@ -88,8 +92,10 @@ def read_document(file: File, options: TableOptions) -> RawTable:
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
         raise InputError(f"{file.name} is no list of objects; give one with an object an item.")
     if document and all(isinstance(row.get("data"), dict) for row in document):
-        return _tasks(file.name, document, options)
-    return _framed(file.name, "json", document, options, lambda row: f"object {row + 1}")
+        raw = _tasks(file.name, document, options)
+    else:
+        raw = _framed(file.name, "json", document, options, lambda row: f"object {row + 1}")
+    return replace(raw, n_there=len(document))
 
 
 LINES = table_reader(read_lines)

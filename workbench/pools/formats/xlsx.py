@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import zipfile
+from dataclasses import replace
 from datetime import date, datetime, time
 from typing import Any
+from xml.etree import ElementTree
 
 from workbench.errors import InputError
 from workbench.pools.formats.files import File, check_cells, check_size
@@ -43,7 +46,7 @@ def read(file: File, options: TableOptions) -> RawTable:
             )
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
         try:
-            return _table(file.name, book, options)
+            return _table(file.name, book, options, data)
         finally:
             book.close()
 
@@ -51,33 +54,51 @@ def read(file: File, options: TableOptions) -> RawTable:
 READER = table_reader(read)
 
 
-def _table(name: str, book: Any, options: TableOptions) -> RawTable:
+def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable:
     sheets = {sheet.title: sheet for sheet in book.worksheets}
     if options.sheet is not None and options.sheet not in sheets:
         raise InputError(f"{name} has no sheet {cut(options.sheet)}; it has {listed(sheets)}.")
     chosen = [sheets[options.sheet]] if options.sheet is not None else list(sheets.values())
     for sheet in chosen:
-        rows, at = _rows(name, sheet, options)
+        rows, at, n_left = _rows(name, sheet, options)
         if rows:
             others = [title for title in sheets if title != sheet.title]
             notes = () if options.sheet or not others else (
                 f"Read is the sheet {sheet.title!r}; there are also {listed(others)} (sheet=).",
             )  # fmt: skip
-            return _framed(name, rows, at, notes, options)
+            raw = _framed(name, rows, at, notes, options)
+            n_there = _rows_there(data, sheet._worksheet_path) - (options.header is not False)
+            return replace(raw, n_there=n_there, n_left=n_left)
     raise InputError(f"{name} is empty. Give a sheet with a line of names and a row for each item.")
 
 
-def _rows(name: str, sheet: Any, options: TableOptions) -> tuple[list[list[Any]], list[int]]:
-    """The rows that hold something, all as long as the longest, and their numbers."""
+def _rows_there(data: bytes, sheet: str) -> int:
+    """Rows of a sheet with a value in some cell, as its XML says, read by another reader than the cells'."""
+    n = 0
+    with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(sheet.lstrip("/")) as xml:
+        filled = False
+        for _, element in ElementTree.iterparse(xml):
+            kind = element.tag.rpartition("}")[2]
+            if kind in ("v", "t"):
+                filled = filled or bool(element.text)
+            elif kind == "row":
+                n, filled = n + filled, False
+                element.clear()
+    return n
+
+
+def _rows(name: str, sheet: Any, options: TableOptions) -> tuple[list[list[Any]], list[int], int]:
+    """The rows that hold something, all as long as the longest, their numbers, and how many hold "" alone."""
     rows: list[list[Any]] = []
     at: list[int] = []
-    width = n_cells = 0
+    width = n_cells = n_left = 0
     sheet.reset_dimensions()  # other programs write wrong ones, and rows beyond them would not be read
     for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
         values = list(cells)
         while values and values[-1] in (None, ""):
             values.pop()
         if not values:
+            n_left += any(cell == "" for cell in cells)
             continue
         width = max(width, len(values))
         n_cells += len(values)
@@ -87,7 +108,7 @@ def _rows(name: str, sheet: Any, options: TableOptions) -> tuple[list[list[Any]]
         rows.append(values)
         at.append(number)
     check_cells(name, len(rows), width, options.max_cells, options.max_columns)
-    return [row + [None] * (width - len(row)) for row in rows], at
+    return [row + [None] * (width - len(row)) for row in rows], at, n_left
 
 
 def _framed(
