@@ -10,13 +10,13 @@ import pytest
 
 from benchmarks import __main__ as benchmark
 from benchmarks import kept
-from benchmarks.pages import ROOT, Section, figures, measured, missing
+from benchmarks.pages import Section, figures, measured, missing
 
 KEPT = [section for section in measured() if not section.unkept]
 
 
 @pytest.mark.parametrize(
-    "place", sorted((ROOT / "benchmarks" / "results").glob("*.json*")), ids=lambda p: p.name
+    "place", sorted((kept.ROOT / "benchmarks" / "results").glob("*.json*")), ids=lambda p: p.name
 )
 def test_every_kept_line_says_where_it_comes_from(place: Path) -> None:
     for line in kept.lines(place):

@@ -406,7 +406,7 @@ def _target(data: Data, q: Posterior, at: _Look, tau: Any, k: Any, blocked: bool
     """The precisions a full step lands on, and dG/dM, in chunks."""
     size, count = _chunks(tf.shape(data.phi)[0])
     C, dtype = tf.shape(q.root)[0], data.phi.dtype
-    precision = tf.eye(tf.shape(data.phi)[1], batch_shape=[C], dtype=dtype)
+    precision = tf.eye(tf.shape(data.phi)[1], batch_shape=tf.shape(q.root)[:1], dtype=dtype)
     gradient = -q.mean
     for i in tf.range(count):  # type: ignore[attr-defined]
         rows = slice(i * size, (i + 1) * size)
