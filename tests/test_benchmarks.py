@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -195,6 +196,37 @@ def test_default_is_what_a_new_project_has() -> None:
     said = inspect.signature(simulate).parameters
     assert (said["classifier"].default, said["policy"].default) == (new.classifier, new.policy)
     assert OURS["auto"] == (new.policy, new.options["choice"])
+
+
+def test_both_sides_of_a_fit_have_the_same_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import main_job
+    from workbench import classifiers
+
+    asked: dict[str, Any] = {}
+
+    class Model:
+        def fit(self, X: Any, y: Any) -> Any:
+            return self
+
+    monkeypatch.setattr(classifiers, "make_classifier", lambda name, **o: asked.update(o) or Model())
+    X = np.zeros((5, 2))
+    main_job._ours((X, np.zeros(5), X, np.zeros(5)), False)()
+    peer = inspect.signature(main_job._Peer.__init__).parameters["points"].default
+    assert (asked["n_inducing"], asked["n_mean"], asked["choice"]) == (peer, 0, "fixed")
+
+
+def test_a_rival_has_inputs_of_one_scale_and_chooses_its_penalty() -> None:
+    from benchmarks.features import common_scale, rival
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    X = rng.normal(size=(80, 6)) + y[:, None]
+    X /= np.linalg.norm(X, axis=1)[:, None]  # as learnt features are
+    assert (X / common_scale(X) - X.mean(0) / common_scale(X)).std() == pytest.approx(1.0)
+    for side in ("logistic", "svm"):
+        small, large = (rival(side, common_scale(t * X), 60).fit(t * X[:60], y[:60]) for t in (1.0, 40.0))
+        assert len(small.param_grid[next(iter(small.param_grid))]) > 1
+        assert (small.predict(X) == large.predict(40.0 * X)).all(), "the length of the rows says nothing"
 
 
 def test_kept_lines_say_what_code_they_are_of() -> None:
