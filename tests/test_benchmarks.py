@@ -344,11 +344,17 @@ def test_what_studies_say_of_stopping_is_what_was_kept() -> None:
     from benchmarks.stopping import HINDSIGHT, RESULTS, RULES, judged
 
     lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
-    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "evidence" / "studies.md").read_text(encoding="utf-8")
+    short = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     for rule in (HINDSIGHT, *RULES):
         asked, lost, _ = (np.array(column) for column in zip(*(judged(x, rule) for x in lines), strict=True))
         row = next(x for x in page.splitlines() if x.strip("| `").startswith(rule) and x.endswith("of 24 |"))
         cells = [cell.strip() for cell in row.strip("|").split("|")]
-        assert cells[1] == f"{np.median(asked):.0f}"
-        assert cells[2].split()[0] == f"{100 * np.median(lost):.1f}"
-        assert cells[3] == f"{(100 * lost > 2).sum()} of 24"
+        assert cells[2].split()[0] == f"{np.median(asked):.0f}"
+        assert cells[4].split()[0] == f"{100 * np.median(lost):+.1f}"
+        assert cells[5] == f"{(100 * lost > 2).sum()} of 24"
+        if rule == HINDSIGHT:
+            assert f"where {cells[2].split()[0]} were best" in short
+        if rule == "classification-change":
+            assert f"it spent {cells[2].split()[0]} questions" in short
+            assert f"gave up {cells[4].split()[0].lstrip('+')} points" in short
