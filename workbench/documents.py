@@ -573,6 +573,12 @@ class InWords(Payload):
     question: Word
 
 
+class Hidden(Payload):
+    """Whether people are numbered where it is said how they do."""
+
+    on: bool
+
+
 class Guesses(Payload):
     """What fits start from."""
 
@@ -636,6 +642,7 @@ PAYLOADS: Mapping[str, type[BaseModel]] = {
     "model-changed": Chosen,
     "guesses-changed": Guesses,
     "question-changed": InWords,
+    "names-hidden": Hidden,
     "checks-started": ChecksStarted,
     "certified": Certified,
 }

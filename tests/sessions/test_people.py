@@ -9,7 +9,7 @@ from tests.sessions.fakes import FAKE
 from workbench.cli.crowd import print_people
 from workbench.exchange import label_table
 from workbench.sessions import Session
-from workbench.sessions.people import training_of
+from workbench.sessions.people import shown_people, training_of
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +101,19 @@ def test_second_opinions_go_where_people_differ():
             mine.label_item(item, names[(truth[item] + other) % 3])
     asked = of(session, "cia").ask(1)
     assert (asked[0].item, asked[0].role) == (items[7], "overlap")
+
+
+def test_names_are_hidden_for_everybody_where_the_owner_wants_it(capsys):
+    session, _ = labelled(["ann", "bob", "cia"], n=6)
+    assert session.hide_names() is not None and session.hide_names() is None
+    print_people(session.id)
+    said = capsys.readouterr().out
+    assert not any(name in said for name in ("ann", "bob", "cia")) and "Person 3" in said
+    shown = shown_people(session.people(), True, session.id)
+    assert [name for name, _ in shown] == ["Person 1", "Person 2", "Person 3"]
+    session.hide_names(False)
+    print_people(session.id)
+    assert "ann" in capsys.readouterr().out
 
 
 def test_a_hundred_people_and_the_command(capsys):

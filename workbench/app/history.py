@@ -35,6 +35,7 @@ _WORDS = {
     "model-changed": "model changed",
     "guesses-changed": "guesses changed",
     "question-changed": "question changed",
+    "names-hidden": "names on People",
     "checks-started": "checks started",
     "certified": "certified",
     "round": "fit",
@@ -96,6 +97,8 @@ def _change(event: Any, state: Any) -> str:
         return f"{classifier_title(str(payload['classifier']))}, {title_of(str(payload['policy']))}"
     if kind == "question-changed":
         return str(payload["question"]) or "as it came"
+    if kind == "names-hidden":
+        return "hidden" if payload["on"] else "shown"
     if kind == "guesses-changed":
         used = [str(one["source"]) for one in payload["sources"] if one.get("on", True)]
         return ", ".join(used) or "none"

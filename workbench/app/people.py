@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
+from workbench.app import login
 from workbench.app.text import plural, verbatim
-from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport
+from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport, shown_people
 
 HIDDEN = "people-hidden"
 _HEIGHT = 460
@@ -29,12 +30,20 @@ def part(session: Any, state: Any) -> None:
         st.markdown(learnt_words(report))
     if not report.people:
         return
-    hidden = len(report.people) > 1 and st.toggle(
-        "Hide names",
-        key=HIDDEN,
-        help="People are numbered in an order of their own: labels are talked about, not people.",
-    )
-    people = shown_people(report, bool(hidden), session.id)
+    hidden = bool(state.model.get("names_hidden"))
+    if len(report.people) > 1 and login.may_change(session.project):
+        # the key is of what is stored: what another tab changed is shown, and not changed back
+        st.toggle(
+            "Hide names",
+            value=hidden,
+            key=f"{HIDDEN}-{session.id}-{hidden}",
+            on_change=session.hide_names,
+            args=(not hidden,),
+            help="For everybody who sees this part: people are numbered in an order of their own.",
+        )
+    elif hidden:
+        st.caption("The owner hides names here.")
+    people = shown_people(report, hidden, session.id)
     rows = [_row(name, one) for name, one in people]
     table = pd.DataFrame(rows)
     for column in ("Seconds a label", "Agrees with the others"):
@@ -73,23 +82,6 @@ def learnt_words(report: PeopleReport) -> str:
     return words + "."
 
 
-def shown_people(report: PeopleReport, hidden: bool, seed: str) -> list[tuple[str, PersonReport]]:
-    """People with what they are called here, in the order of the table.
-
-    Args:
-        report: of the project.
-        hidden: by numbers, in an order that says nothing of who they are.
-        seed: of that order: the project's id.
-    """
-    if not hidden:
-        return [(one.name, one) for one in report.people]
-    order = np.random.default_rng(list(seed.encode())).permutation(len(report.people))
-    names = sorted(one.name for one in report.people)
-    number = {name: int(order[place]) + 1 for place, name in enumerate(names)}
-    found = [(f"Person {number[one.name]}", one) for one in report.people]
-    return sorted(found, key=lambda pair: number[pair[1].name])
-
-
 def _row(name: str, one: PersonReport) -> dict[str, Any]:
     shared = one.n_shared > 0
     return {
@@ -99,7 +91,7 @@ def _row(name: str, one: PersonReport) -> dict[str, Any]:
         "Agrees with the others": 100 * one.agreement if shared else None,
         "Between": f"{one.low:.0%} and {one.high:.0%}" if shared else "",
         "Takes for another": "; ".join(f"{a} for {b} ({n})" for a, b, n in one.mixed),
-        "Seconds a label": None if np.isnan(one.seconds) else one.seconds,
+        "Seconds a label": None if math.isnan(one.seconds) else one.seconds,
         "Over time": "" if one.drift is None else f"{one.drift[0]:.0%}, then {one.drift[1]:.0%}",
     }
 

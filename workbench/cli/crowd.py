@@ -16,7 +16,7 @@ def print_people(project: str) -> None:
     """
     from workbench.cli.labels import project_named
     from workbench.cli.values import print_table
-    from workbench.sessions.people import people_report
+    from workbench.sessions.people import people_report, shown_people
     from workbench.store import fold
 
     record, store = project_named(project)
@@ -36,7 +36,7 @@ def print_people(project: str) -> None:
         ("person", "labels", "shared", "agrees", "between", "takes for another", "seconds", "over time"),
         [
             (
-                one.name,
+                name,
                 f"{one.n_labels:,}",
                 f"{one.n_shared:,}",
                 f"{one.agreement:.0%}" if one.n_shared else "-",
@@ -45,6 +45,6 @@ def print_people(project: str) -> None:
                 "-" if math.isnan(one.seconds) else f"{one.seconds:.1f}",
                 "-" if one.drift is None else f"{one.drift[0]:.0%}, then {one.drift[1]:.0%}",
             )
-            for one in report.people
+            for name, one in shown_people(report, bool(state.model.get("names_hidden")), record.id)
         ],
     )  # fmt: skip

@@ -23,7 +23,10 @@ HISTORY = "history"
 """The scope of an export that holds it."""
 CARRIED_BY = ("csv", "parquet", "jsonl")
 COLUMNS = ("event", "time", "person", "kind", "id", "label", "changed_from", "ids", "details")
-NOT_PEOPLES = ("round", "model-changed", "guesses-changed", "question-changed", "checks-started", "certified")
+NOT_PEOPLES = (
+    *("round", "model-changed", "guesses-changed", "question-changed", "names-hidden"),
+    *("checks-started", "certified"),
+)
 """Kinds of events that stay behind: fits, whose models a table does not hold, and what was to be fitted."""
 MOST_EVENTS = 2_000_000
 _FILE = "The file"

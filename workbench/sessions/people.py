@@ -287,6 +287,23 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
     return PeopleReport(**{**report.__dict__, "words": _words(report)})
 
 
+def shown_people(report: PeopleReport, hidden: bool, seed: str) -> list[tuple[str, PersonReport]]:
+    """People with what they are called here, in the order of the table.
+
+    Args:
+        report: of the project.
+        hidden: by numbers, in an order that says nothing of who they are.
+        seed: of that order: the project's id.
+    """
+    if not hidden:
+        return [(one.name, one) for one in report.people]
+    order = np.random.default_rng(list(seed.encode())).permutation(len(report.people))
+    names = sorted(one.name for one in report.people)
+    number = {name: int(order[place]) + 1 for place, name in enumerate(names)}
+    found = [(f"Person {number[one.name]}", one) for one in report.people]
+    return sorted(found, key=lambda pair: number[pair[1].name])
+
+
 def _seconds(events: Iterable[Event]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for event in events:

@@ -211,6 +211,16 @@ class Session(Finishing, Classes, Handing):
             return None
         return self._record(Event.question_changed(words))
 
+    def hide_names(self, on: bool = True) -> Event | None:
+        """Number people instead of naming them, where it is said how each of them does.
+
+        Returns:
+            The recorded event, or None when nothing changes.
+        """
+        if bool(on) == bool(self.state.model.get("names_hidden")):
+            return None
+        return self._record(Event.names_hidden(on))
+
     def change_guesses(self, sources: Sequence[str | Mapping[str, Any]]) -> Event | None:
         """Start from these guesses and no others, from the next refit on.
 

@@ -40,6 +40,7 @@ KINDS = (
     "model-changed",
     "guesses-changed",
     "question-changed",
+    "names-hidden",
     "checks-started",
     "certified",
 )
@@ -240,6 +241,11 @@ class Event:
     def question_changed(cls, question: str) -> Event:
         """The question at the desk, in words; "" for the one that the project comes with."""
         return cls("question-changed", {"question": question})
+
+    @classmethod
+    def names_hidden(cls, on: bool) -> Event:
+        """Whether people are numbered, not named, where it is said how each of them does."""
+        return cls("names-hidden", {"on": bool(on)})
 
     @classmethod
     def model_changed(cls, classifier: str, options: Mapping[str, Any], policy: str) -> Event:

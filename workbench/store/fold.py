@@ -211,6 +211,8 @@ class EventFold:
             self._model = {**self._model, **chosen}
         elif kind == "question-changed":
             self._model = {**self._model, "question": str(event.payload["question"])}
+        elif kind == "names-hidden":
+            self._model = {**self._model, "names_hidden": bool(event.payload["on"])}
         elif kind == "guesses-changed":
             self._model = {**self._model, "guesses": list(event.payload["sources"])}
 
