@@ -548,3 +548,5 @@ with views["Labels"]:
     labels_table(session)
 with views["Fits"]:
     fits_table(session)
+    if session.rounds:
+        exports.model_download(me)

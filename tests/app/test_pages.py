@@ -313,3 +313,21 @@ def test_a_known_set_of_images_starts_on_shapes_and_offers_pixels(
     again.selectbox(key="known-set").set_value("images:mnist").run()
     again.button(key="options-known").click().run()
     assert again.selectbox(key="known-features").options[1].startswith("Pixels")
+
+
+def test_people_who_labelled_together_have_a_part_of_history(home: Path) -> None:
+    session = Session.create("iris", name="Together", classifier=FAKE, policy="random", annotator="ann")
+    items = session.pool.trainable[::20].tolist()
+    for person in ("ann", "bob"):
+        mine = Session.open(session.id, pool=session.pool, annotator=person)
+        for item in items:
+            mine.label_item(item, session.pool.classes[session.pool.truth[item]])
+    assert "People" not in [tab.label for tab in open_page("history", None).tabs]
+    test = open_page("history", session.id)
+    assert "People" in [tab.label for tab in test.tabs]
+    assert "alpha is 1" in texts(test)
+    (toggle,) = [one for one in test.toggle if one.label == "Hide names"]
+    toggle.set_value(True).run()
+    assert Session.open(session.id, pool=session.pool).state.model["names_hidden"] is True
+    (table,) = [one.value for one in test.dataframe if "Agrees with the others" in one.value.columns]
+    assert sorted(table["Person"]) == ["Person 1", "Person 2"]

@@ -64,6 +64,24 @@ def _predictor(out: IO[bytes], session: Any) -> None:
         write_zip(out, Path(folder) / "predictor")
 
 
+def model_download(session: Any) -> None:
+    """A button that downloads the present model for NumPy alone.
+
+    Args:
+        session: of whoever looks at the page.
+    """
+    button(
+        "Download the model",
+        lambda out: _predictor(out, session),
+        f"{stem(session)}-model.zip",
+        "download-model",
+        icon="deployed_code",
+        disabled=session.model is None,
+        taken=auditing.exported(session, "the model"),
+        help="The present model as one NPZ and a short predict.py that needs NumPy alone, not Workbench.",
+    )
+
+
 def stem(session: Any) -> str:
     """The beginning of the names of its files."""
     return (
@@ -128,16 +146,6 @@ def downloads(session: Any, state: Any) -> None:
             taken=auditing.exported(session, "the project"),
             help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
             "project, here or elsewhere, and workbench predict reads it.",
-        )
-        button(
-            "Download the model",
-            lambda out: _predictor(out, session),
-            f"{stem(session)}-model.zip",
-            "download-model",
-            icon="deployed_code",
-            disabled=session.model is None,
-            taken=auditing.exported(session, "the model"),
-            help="The present model as one NPZ and a short predict.py that needs NumPy alone, not Workbench.",
         )
         with st.popover("Import labels", icon=":material/upload:"):
             _importer(session)

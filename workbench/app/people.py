@@ -46,8 +46,8 @@ def part(session: Any, state: Any) -> None:
     people = shown_people(report, hidden, session.id)
     rows = [_row(name, one) for name, one in people]
     table = pd.DataFrame(rows)
-    for column in ("Seconds a label", "Agrees with the others"):
-        if table[column].isna().all():
+    for column in ("Seconds a label", "Agrees with the others", "Between", "Takes for another", "Over time"):
+        if (table[column].isna() | (table[column] == "")).all():
             table = table.drop(columns=column)
     st.dataframe(
         table,
@@ -65,6 +65,7 @@ def part(session: Any, state: Any) -> None:
         },
     )
     talked(session, people)
+    taken_for_another(report)
 
 
 def learnt_words(report: PeopleReport) -> str:
@@ -80,6 +81,34 @@ def learnt_words(report: PeopleReport) -> str:
             f"(below {LEARNT_FROM:.0%})"
         )
     return words + "."
+
+
+def taken_for_another(report: PeopleReport) -> None:
+    """Which classes people take for another, beside the model."""
+    import pandas as pd
+
+    if not report.mixed:
+        return
+    people, model = (
+        f"People, of {report.n_answers:,} answers",
+        f"Model, of {report.n_guesses:,} first guesses",
+    )
+    rows = [
+        {"Is": one.true, "Taken for": one.said, people: one.people, model: one.model} for one in report.mixed
+    ]
+    table = pd.DataFrame(rows)
+    st.markdown(
+        "**Classes taken for another**",
+        help="What people mean together counts as right. The model's guesses are those of before anybody "
+        "answered.",
+    )
+    st.dataframe(
+        table if report.n_guesses else table.drop(columns=model),
+        hide_index=True,
+        key="people-mixed",
+        height="content",
+        alt="Classes that people and the model take for another",
+    )
 
 
 def _row(name: str, one: PersonReport) -> dict[str, Any]:

@@ -68,6 +68,22 @@ class Talk(NamedTuple):
     certainty: float
 
 
+class Mixed(NamedTuple):
+    """Two classes that are taken for each other.
+
+    Attributes:
+        true: what people mean together.
+        said: what was said instead.
+        people: how many answers said so.
+        model: how many first guesses of the model, of before anybody answered, did.
+    """
+
+    true: str
+    said: str
+    people: int
+    model: int
+
+
 @dataclass(frozen=True)
 class PersonReport:
     """How one person does.
@@ -110,6 +126,8 @@ class PeopleReport:
         n_other: of these, with another class than the majority's, or one where votes tie.
         n_open: of these, whose consensus is too unsure to learn from.
         weight: of the model's guesses in the consensus, from 0 to 1.
+        mixed: classes that are taken for each other, most frequent first.
+        n_answers, n_guesses: answers of people and guesses of the model that `mixed` is of.
         words: all of it in a sentence.
     """
 
@@ -120,6 +138,9 @@ class PeopleReport:
     n_other: int
     n_open: int
     weight: float
+    mixed: tuple[Mixed, ...]
+    n_answers: int
+    n_guesses: int
     words: str
 
 
@@ -283,7 +304,10 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
     other = sum(i in state.undecided or decided[i][0] != state.codes.get(i) for i in free)
     unsure = sum(decided[i][1] < LEARNT_FROM for i in free)
     weight = 0.0 if together is None else together.found.weight
-    report = PeopleReport(tuple(each), alpha, interval, len(free), other, unsure, weight, "")
+    mixed, n_answers, n_guesses = _mixed(together, state, names)
+    report = PeopleReport(
+        tuple(each), alpha, interval, len(free), other, unsure, weight, mixed, n_answers, n_guesses, ""
+    )
     return PeopleReport(**{**report.__dict__, "words": _words(report)})
 
 
@@ -357,6 +381,29 @@ def _drift(agreed: Sequence[bool]) -> tuple[float, float] | None:
     m = len(agreed) - half
     p = fisher_exact([[a, half - a], [b, m - b]]).pvalue
     return (a / half, b / m) if p < _DRIFT_P else None
+
+
+def _mixed(
+    together: Meant | None, state: ProjectState, classes: Sequence[str]
+) -> tuple[tuple[Mixed, ...], int, int]:
+    """Classes taken for each other by people and by the model, and of how many answers and guesses."""
+    if together is None:
+        return (), 0, 0
+    meant_by = together.found.codes
+    counts: dict[tuple[int, int], list[int]] = {}
+    for i, _, code in together.ratings.tolist():
+        if code != meant_by[i]:
+            counts.setdefault((int(meant_by[i]), code), [0, 0])[0] += 1
+    codes = {key: code for code, key in enumerate(state.keys)}
+    guesses = first_guesses(state, together.items, codes)
+    place = {item: i for i, item in enumerate(together.items)}
+    for item, pairs in guesses.items():
+        true, said = int(meant_by[place[item]]), max(pairs, key=lambda pair: pair[1])[0] if pairs else -1
+        if said not in (true, -1):
+            counts.setdefault((true, said), [0, 0])[1] += 1
+    found = [Mixed(classes[a], classes[b], *n) for (a, b), n in counts.items()]
+    found.sort(key=lambda one: (-one.people - one.model, one.true, one.said))
+    return tuple(found[:MOST_TALKED]), len(together.ratings), len(guesses)
 
 
 def _words(report: PeopleReport) -> str:
