@@ -171,6 +171,7 @@ def _made(saved: SavedModel) -> _Made:
         made.document |= {"stay": strength.stay, "beside": strength.beside}
         made.arrays |= {
             "layers": view.layers,
+            "degrees": view.degrees,
             "lean_shift": view.shift,
             "lean_scale": view.scale,
             "lean_clip": np.asarray(view.clip),

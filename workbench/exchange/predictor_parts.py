@@ -255,8 +255,9 @@ def leaning(m: Any, X: Any) -> Any:
     order = np.lexsort((at, exact), axis=1)[:, :10]
     at, far = (np.take_along_axis(a, order, 1) for a in (at, np.sqrt(exact).astype(np.float32).astype(float)))
     w = np.exp(-2 * (far / np.where(far[:, -1:] > 0, far[:, -1:], 1.0)) ** 2)
-    share = (w / (1 + w.sum(axis=1, keepdims=True))).astype(np.float32)
-    own, layer = 1 - share.sum(axis=1, keepdims=True), Z
+    degree = 1 + w.sum(axis=1, keepdims=True)
+    share = (w / np.sqrt(degree * m["degrees"][at])).astype(np.float32)
+    own, layer = (1 / degree).astype(np.float32), Z
     for above in layers[:-1]:
         around = np.einsum("mk,mkd->md", share, above[at].astype(np.float32))
         layer = (1 - stay) * (own * layer + around) + stay * Z
