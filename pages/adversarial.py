@@ -139,7 +139,6 @@ def form() -> None:
             format_func=lambda n: ATTACKS[n].title,
             key="attack-names" if usual else f"attack-names-{default[0]}",
         )
-        st.caption(" · ".join(f"{ATTACKS[n].title}: {ATTACKS[n].summary}" for n in attacks))
         left, middle, right = st.columns([1.2, 1.2, 1], gap="medium", vertical_alignment="bottom")
         strongest = left.slider(
             "Strongest attack",
@@ -164,6 +163,8 @@ def form() -> None:
             )
             steps = st.number_input("Steps of PGD", 1, 200, 20, key="attack-steps")
             seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="attack-seed")
+            for one in attacks:
+                st.caption(f"{ATTACKS[one].title}: {ATTACKS[one].summary}")
         softmax = st.toggle(
             "Compare with a softmax network",
             key="attack-softmax" if "transfer" not in default else "attack-softmax-transfer",
@@ -248,8 +249,40 @@ def shown(outcome: Any) -> None:
     from workbench.attacks.detection import DETECTORS
 
     result = outcome.robustness
-    spec, n = outcome.spec, plural(len(result.truth), "image")
-    facts = [
+    names = {name: DETECTORS[name].title for name in result.detectors}
+    picked = st.session_state.get("detector")
+    detector = picked if picked in names else next(iter(names))
+    k = result.detectors.index(detector)
+    # the sentence stands above the controls that it depends on
+    said, seen = st.container(), st.container()
+    attack, strength = shown_attack(result)
+    with said:
+        sentence, meaning = verdict(result, k, attack, strength)
+        st.markdown(f"**{verbatim(sentence)}**")
+        st.markdown(meaning)
+    with seen:
+        pictures(outcome, k, names, attack, strength)
+    with st.expander("How it grows with the strength", key="attack-grows", on_change="rerun") as box:
+        if box.open:
+            curves(outcome, k, names, strength)
+    with st.expander("How well it notices, and by what", key="attack-notices", on_change="rerun") as box:
+        if box.open:
+            choose_detector(names)
+            detection(outcome, k, names, attack, strength)
+    with st.expander("One image, looked at closely", key="attack-closely", on_change="rerun") as box:
+        if box.open:
+            closely(outcome, attack, strength)
+    with st.container(border=True, key="caution"):
+        st.markdown(CAUTION)
+    st.caption(" · ".join(facts(outcome)))
+    results(outcome)
+
+
+def facts(outcome: Any) -> list[str]:
+    """What was attacked, for a line below the figures."""
+    result, spec = outcome.robustness, outcome.spec
+    n = plural(len(result.truth), "image")
+    found = [
         model_title(spec.classifier),
         f"the own model of {verbatim(spec.project, 60)}"
         if spec.project
@@ -261,10 +294,13 @@ def shown(outcome: Any) -> None:
         else f"{n} attacked, classes unknown: the answer on the clean image counts as right",
     ]
     if outcome.softmax_accuracy is not None:
-        facts.append(f"softmax network {percent(outcome.softmax_accuracy)}")
-    st.caption(" · ".join(facts))
-    names = {name: DETECTORS[name].title for name in result.detectors}
-    detector = st.segmented_control(
+        found.append(f"softmax network {percent(outcome.softmax_accuracy)}")
+    return found
+
+
+def choose_detector(names: dict[str, str]) -> None:
+    """By what number the model notices; the whole page follows."""
+    st.segmented_control(
         "Detector",
         list(names),
         default=next(iter(names)),
@@ -274,17 +310,6 @@ def shown(outcome: Any) -> None:
         persist_state="session",
         help=explain("detector", "variation ratio", "entropy", "BALD"),
     )
-    if detector not in names:
-        detector = next(iter(names))
-    k = result.detectors.index(detector)
-    attack, strength = shown_attack(result)
-    st.markdown(f"**{verbatim(verdict(result, k, detector_words(names[detector]), attack, strength))}**")
-    curves(outcome, k, names, strength)
-    detection(outcome, k, names, attack, strength)
-    pictures(outcome, k, names, attack, strength)
-    with st.container(border=True, key="caution"):
-        st.markdown(CAUTION)
-    results(outcome)
 
 
 def detector_words(title: str) -> str:
@@ -306,22 +331,30 @@ def shown_attack(result: Any) -> tuple[str, float]:
                 "Strength", some, value=some[len(some) // 2], format_func=lambda s: f"{s:.3g}",
                 key="attack-at", width=320, help=explain("strength"),
             )  # fmt: skip
+        st.toggle("Only where the attack worked", key="attack-worked")
     return attack if attack in result.attacks else result.attacks[0], float(strength)
 
 
-def verdict(result: Any, k: int, detector: str, attack: str, strength: float) -> str:
-    """What this attack does at this strength, and how much of it is noticed."""
+def verdict(result: Any, k: int, attack: str, strength: float) -> tuple[str, str]:
+    """What this attack does at this strength and how much of it is noticed; what that means for a user."""
     from workbench.attacks.detection import roc
 
     a, s = result.row(attack, strength)
     curve = roc(result.clean_scores[k], result.scores[a, s, k])
     found = float(np.max(curve.true_positive[curve.false_positive <= 0.05 + 1e-12], initial=0))
-    right = float(np.mean(result.clean_codes == result.truth))
-    return (
-        f"{title_of(attack)} at strength {strength:.3g}: right on {percent(float(result.accuracy[a, s]), 0)} "
-        f"instead of {percent(right, 0)}; the {detector} notices {percent(found, 0)} of the attacked images "
-        "at 5 % false alarms."
+    before, after = float(np.mean(result.clean_codes == result.truth)), float(result.accuracy[a, s])
+    sentence = (
+        f"Tampered with by {title_of(attack)} at strength {strength:.3g}, the model is right on "
+        f"{percent(after, 0)} of the images instead of {percent(before, 0)}, and notices "
+        f"{percent(found, 0)} of them, if it may sound 5 false alarms in 100."
     )
+    if before - after < 0.05:
+        return sentence, "At this strength the answers hold. Make it stronger to see where they break."
+    if found >= 0.8:
+        return sentence, "Let it put aside what it is unsure of: most of these images would reach a person."
+    if found >= 0.3:
+        return sentence, "Putting aside what it is unsure of catches a part of them. Do not rely on it alone."
+    return sentence, "Its doubt is no alarm here: whoever may change your images can change its answers."
 
 
 def drawn(fig: Any, key: str, alt: str) -> None:
@@ -451,28 +484,18 @@ def pictures(outcome: Any, k: int, names: dict[str, str], attack: str, strength:
     if kept is None:
         return
     a, s = result.row(attack, strength)
-    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        st.header("Image by image")
-        only = st.toggle("Only where the attack worked", key="attack-worked")
-    worked = result.successful[a, s][kept.items]
-    order = [int(i) for i in np.flatnonzero(worked)] if only else list(range(len(kept.items)))
-    order = order[:8]
+    order = worked_on(result, a, s)
     if not order:
         st.caption("It worked on none of the images kept to look at.")
         return
-    classes = result.classes
 
     def name(code: int) -> str:
-        return verbatim(classes[code], 14)
+        return verbatim(result.classes[code], 14)
 
-    st.caption(
-        f"{title_of(result.attacks[a])} at strength {strength:.3g}: the clean image, what was added "
-        "(grey is nothing), and the attacked one; prediction and "
-        f"{detector_words(detector)} before and after."
-    )
     widgets.style(
         ".st-key-examples { display: grid; gap: 1rem;"
-        " grid-template-columns: repeat(auto-fill, minmax(7rem, 1fr)); }"
+        " grid-template-columns: repeat(8, minmax(0, 1fr)); }"
+        "@media (max-width: 999px) { .st-key-examples { grid-template-columns: repeat(4, minmax(0, 1fr)); } }"
         ".st-key-examples > div { width: 100%; }"
     )
     grid = st.container(key="examples")
@@ -483,9 +506,28 @@ def pictures(outcome: Any, k: int, names: dict[str, str], attack: str, strength:
             before, after = int(result.clean_codes[item]), int(result.codes[a, s, item])
             true = int(result.truth[item])
             now = f":{'green' if after == true else 'red'}[{name(after)}]"
-            st.markdown(f"true **{name(true)}**, said {name(before)}, now says **{now}**")
+            st.markdown(f"**{name(true)}**, said {name(before)}, now **{now}**")
             st.caption(f"{result.clean_scores[k, item]:.3f} → {result.scores[a, s, k, item]:.3f}")
-    if kept.latent is None:
+    st.caption(
+        "Above the clean image, what was added (grey is nothing), and the image tampered with. Below what it "
+        f"is, what the model said and says now, and its {detector_words(detector)} before and after."
+    )
+
+
+def worked_on(result: Any, a: int, s: int) -> list[int]:
+    """Places of the kept images that are shown: those alone that were misled, if somebody asked for it."""
+    worked = result.successful[a, s][result.examples.items]
+    only = st.session_state.get("attack-worked", False)
+    return ([int(i) for i in np.flatnonzero(worked)] if only else list(range(len(worked))))[:8]
+
+
+def closely(outcome: Any, attack: str, strength: float) -> None:
+    """The class functions of one image before and after."""
+    result, kept = outcome.robustness, outcome.robustness.examples
+    a, s = result.row(attack, strength)
+    order = [] if kept is None or kept.latent is None else worked_on(result, a, s)
+    if not order:
+        st.caption("There is no image to look at: this model has no functions to draw, or none was misled.")
         return
     picked = st.segmented_control(
         "Look closer at image",
@@ -493,7 +535,7 @@ def pictures(outcome: Any, k: int, names: dict[str, str], attack: str, strength:
         default=order[0],
         required=True,
         format_func=lambda i: str(order.index(i) + 1) if i in order else "–",
-        key=f"closer-{only}-{a}-{s}",
+        key=f"closer-{len(order)}-{a}-{s}",
     )
     i = picked if picked in order else order[0]
     clean = kept.clean_latent
@@ -501,7 +543,7 @@ def pictures(outcome: Any, k: int, names: dict[str, str], attack: str, strength:
         figures.latent_bars(
             (clean.mean[i], np.sqrt(clean.variance[i])),
             (kept.latent.mean[a, s, i], np.sqrt(kept.latent.variance[a, s, i])),
-            classes,
+            result.classes,
             truth=int(result.truth[int(kept.items[i])]),
         ),
         "latent-bars",
@@ -540,10 +582,18 @@ def results(outcome: Any) -> None:
         )
 
 
+def drawn_example() -> None:
+    """What the page will show, before anything was attacked."""
+    from workbench.figures.examples import attack
+
+    widgets.figure(attack(), "attack-example", "An example: accuracy and doubt against the strength")
+    st.caption("What you will see: pictures before and after, how many stay right, how many are noticed.")
+
+
 st.title("Adversarial", help=explain("detector", "AUC", "strength"))
 st.markdown(
-    "Small changes of the pixels, chosen to mislead, turn right answers into wrong ones. Does the model's "
-    "uncertainty notice?"
+    "Small changes of the pixels, chosen to mislead, turn right answers into wrong ones. See how well the "
+    "model notices that a picture was tampered with."
 )
 token = chosen()
 job = robustness.job_of(token) if token is not None else None
@@ -562,3 +612,4 @@ if job is not None and job.status == "done":
     shown(job.result)
 elif job is None or not job.active:
     form()
+    drawn_example()

@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app import comparison, current, downloads, forms, stopping, widgets
 from workbench.app.glossary import explain
-from workbench.app.text import one_line, percent, plural, verbatim
+from workbench.app.text import duration, one_line, percent, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
 from workbench.figures.curves import learning_curve, learning_curves
@@ -19,8 +19,9 @@ from workbench.policies.registry import title_of
 from workbench.pools import POOLS
 
 if TYPE_CHECKING:
+    from workbench.app.jobs import Job
     from workbench.metrics import LabelsSaved, PairedTest
-    from workbench.studies import StudyResult
+    from workbench.studies import StudyResult, StudySpec
     from workbench.studies.statistics import Curves
 
 HEIGHT = 430
@@ -97,38 +98,35 @@ def form() -> None:
         most = min(2000, source.n_asked)
         st.session_state["compare-budget"] = min(int(st.session_state.get("compare-budget", 60)), most)
         budget = row.number_input(
-            "Labels asked for in each run", 1, most, step=10, key="compare-budget", width=230
+            "Labels asked for in each run", 1, most, step=10, key="compare-budget", width=210
         )
-        batch = row.number_input("Asked at a time", 1, 100, 1, key="compare-batch", width=150)
+        batch = row.number_input("Asked at a time", 1, 100, 1, key="compare-batch", width=130)
         workers = row.number_input(
             "Processes",
             1,
             max(os.cpu_count() or 1, 2),
             1,
             key="compare-workers",
-            width=150,
+            width=130,
             help="One runs beside these pages. More take ten seconds to start and leave the pages quick: "
             "for comparisons of many minutes. The results are the same.",
         )
-        if row.button(
-            "Start", type="primary", key="start-comparison", width=150, icon=":material/play_arrow:"
-        ):
+        start = row.button(
+            "Start", type="primary", key="start-comparison", width=120, icon=":material/play_arrow:"
+        )
+        asked = row.button(
+            "How long?",
+            key="time-comparison",
+            icon=":material/timer:",
+            width=130,
+            help="Measures a few rounds of each policy on this machine, some seconds.",
+        )
+        if start:
             if not policies:
                 st.error("Choose at least one policy to hold against random.", icon=":material/error:")
                 return
-            from workbench.studies import StudySpec
-
             try:
-                spec = StudySpec(
-                    name="app",
-                    pools=(source.pool,),
-                    classifiers=(classifier,),
-                    policies=(*policies, comparison.BASELINE),
-                    seeds=int(seeds),
-                    pool_options=dict(source.options),
-                    budget=int(budget),
-                    batch=int(batch),
-                )
+                spec = spec_of(source, classifier, policies, int(seeds), int(budget), int(batch))
                 choose(comparison.start_with(spec, guesses, current.project_id(), workers=int(workers)))
             except InputError as error:
                 st.error(verbatim(error), icon=":material/error:")
@@ -139,6 +137,46 @@ def form() -> None:
             f"{plural(runs, 'run')} of {1 + -(-int(budget) // int(batch))} rounds. Runs of one seed share "
             "the test split and the first labels, so differences are the policies'."
         )
+        if policies:
+            spec = spec_of(source, classifier, policies, int(seeds), int(budget), int(batch))
+            how_long(comparison.expected(spec, int(workers), begin=asked), 1 + bool(guesses))
+
+
+def spec_of(
+    source: comparison.Source, classifier: str, policies: list[str], seeds: int, budget: int, batch: int
+) -> StudySpec:
+    """The runs that the form says."""
+    from workbench.studies import StudySpec
+
+    return StudySpec(
+        name="app",
+        pools=(source.pool,),
+        classifiers=(classifier,),
+        policies=(*policies, comparison.BASELINE),
+        seeds=seeds,
+        pool_options=dict(source.options),
+        budget=budget,
+        batch=batch,
+    )
+
+
+def how_long(job: Job | None, times: int) -> None:
+    """What was measured of the time that the runs will take.
+
+    Args:
+        job: of `comparison.expected`.
+        times: how often the runs are made.
+    """
+    if job is None:
+        return
+    if job.status == "done":
+        low, high, rounds = job.result
+        st.markdown(
+            f"**About {duration(times * low)} to {duration(times * high)}** on this machine, reckoned from "
+            f"{plural(rounds, 'round')} measured just now. It shows the time left while it runs."
+        )
+        return
+    widgets.job_panel(job, "expected-time", again=True)
 
 
 def begin_with(source: comparison.Source, classifier: str) -> tuple[str, ...]:
@@ -162,8 +200,9 @@ def begin_with(source: comparison.Source, classifier: str) -> tuple[str, ...]:
 
 def picture(found: Any, policies: tuple[str, ...], measure: str, key: str) -> Any:
     title, share = comparison.MEASURES[measure]
+    gap = comparison.saving(found) if measure == "error" and found is not None else None
     fig = learning_curve(
-        comparison.curves(found, policies, measure), measure=title, share=share, height=HEIGHT
+        comparison.curves(found, policies, measure), measure=title, share=share, height=HEIGHT, saving=gap
     )
     widgets.figure(fig, key, f"{title} against the number of labels, one line a policy")
     return fig
@@ -254,8 +293,11 @@ def answer(results: StudyResult, measure: str) -> None:
 
     found = comparison.paired_curves(results, measure)
     sentence = "" if found is None else headline(found, {p: title_of(p) for p in found.values})
+    words = comparison.meaning(results)
+    if words:
+        st.markdown(f"**{verbatim(words)}**")
     if sentence:
-        st.markdown(f"**{verbatim(sentence)}**")
+        st.markdown(verbatim(sentence))
 
 
 def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparison, StudyResult]]:
@@ -492,18 +534,19 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
         )
     better = "lower" if next(paired for _, paired in found if paired).lower_is_better else "higher"
     whole = f" ({plural(runs.pop(), 'whole run')} each)" if len(runs) == 1 else ""
-    st.caption(
-        f"Means over the seeds that every policy has finished{whole}; over the curve: its height over the "
-        f"labels spent. Better: a {better} mean over the curve than random's with the same seed. Verdict: "
-        "Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
-        + (
-            " Labels saved: to reach random's mean error at the end, counted on each seed and averaged, as "
-            "in the sentence on top; at least so many where random itself did not get there on each of these "
-            "seeds."
-            if measure == "error"
-            else ""
+    with st.expander("How these numbers are reckoned", key="comparison-reckoned"):
+        st.caption(
+            f"Means over the seeds that every policy has finished{whole}; over the curve: its height over "
+            f"the labels spent. Better: a {better} mean over the curve than random's with the same seed. "
+            "Verdict: Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
+            + (
+                " Labels saved: to reach random's mean error at the end, counted on each seed and averaged, "
+                "as in the sentence on top; at least so many where random itself did not get there on each "
+                "of these seeds."
+                if measure == "error"
+                else ""
+            )
         )
-    )
     policy_pairs([(of, paired) for of, paired in found if paired is not None], len(several) > 1)
 
 
@@ -583,7 +626,8 @@ def earlier(token: str | None) -> None:
 
 st.title("Compare", help=explain("pool", "policy", "test split"))
 st.markdown(
-    "Does choosing the items pay? Policies label one pool side by side, and its own known classes answer."
+    "Does it pay to choose what you are asked? Several ways of choosing label the same items side by side, "
+    "and the known classes answer."
 )
 token = chosen()
 if token is not None:
@@ -595,4 +639,9 @@ if token is not None:
         form()
 else:
     form()
+    if not comparison.all_of():
+        from workbench.figures.examples import comparison as example
+
+        widgets.figure(example(), "comparison-example", "An example: two curves and the labels saved")
+        st.caption("What you will see: how fast the error falls, and how many labels a policy saves.")
 earlier(token)

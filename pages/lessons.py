@@ -74,7 +74,7 @@ def shown(lesson: lessons.Lesson, values: lessons.Values, made: Any, job: Any) -
         window = st.session_state.get(stage.WINDOW)
         n = len(lessons.drawn(lesson, made, values).pictures)
         if n > 1:
-            st.container(key="lesson-two")
+            stage.unpin()
         said = teaching.pictures(
             lesson, made, values, stage.stage_of(window, in_class=in_class(), pictures=n)
         )
@@ -172,8 +172,8 @@ def choose() -> None:
     total = sum(lesson.minutes for lesson in lessons.LESSONS)
     st.markdown(
         f"{len(lessons.LESSONS)} lessons of about ten minutes, {total} minutes in all, and one that a class "
-        "does together. Each opens ready: a question, a picture that answers to a slider, and what to look "
-        "for. No project is needed."
+        "does together. Each tells a short story, asks for a guess, and shows a figure that answers to the "
+        "sliders in its text. No project is needed."
     )
     with st.container(key="lessons"):
         for number, lesson in enumerate(lessons.LESSONS, start=1):

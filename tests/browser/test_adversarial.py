@@ -30,19 +30,28 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     settled(page)
     text = page.inner_text("[data-testid=stMain]")
     assert "60 images attacked" in text and "What this does not show" in text
+    assert page.locator("[class*=st-key-example-]").count() == 8
+    # pictures first, the controls under them, the rest folded
+    above, under = (
+        page.locator(f".st-key-{one}").bounding_box() for one in ("examples", "attack-shown-tools")
+    )
+    assert above["y"] + above["height"] <= under["y"] < 900
+    assert page.locator(".plot-container").count() == 0
+    for fold in ("attack-grows", "attack-notices", "attack-closely"):
+        page.locator(f".st-key-{fold} summary").click()
+        settled(page)
     for key in ("strength-curves", "detection-curves", "roc", "histograms", "latent-bars"):
         page.wait_for_selector(f".st-key-{key} .plot-container")
-    assert page.locator("[class*=st-key-example-]").count() == 8
     names = page.locator(".st-key-detection-curves .legendtext").all_text_contents()
     assert names[0] == "Variation ratio" and "Entropy" in names
 
     # another detector, another attack, successful attacks only
     page.get_by_role("radio", name="Entropy").or_(page.get_by_role("button", name="Entropy")).first.click()
     settled(page)
-    page.wait_for_function("document.body.innerText.includes('prediction and entropy before')")
+    page.wait_for_function("document.body.innerText.includes('its entropy before and after')")
     page.locator(".st-key-attack-shown").get_by_text("Adaptive PGD").click()
     settled(page)
-    page.wait_for_function("document.body.innerText.includes('Adaptive PGD at strength')")
+    page.wait_for_function("document.body.innerText.includes('by Adaptive PGD at strength')")
     page.locator(".st-key-attack-successful label").first.click()
     settled(page)
     page.locator(".st-key-attack-worked label").first.click()
@@ -86,6 +95,8 @@ def test_the_projects_own_model_is_attacked(page, server):
     settled(page)
     text = page.inner_text("[data-testid=stMain]")
     assert "the own model of" in text and "40 images attacked" in text
+    page.locator(".st-key-attack-notices summary").click()
+    settled(page)
     page.click(".st-key-save-roc button")
     with page.expect_download() as waiting:
         page.click(".st-key-save-roc-html a")

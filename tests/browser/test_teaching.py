@@ -87,7 +87,7 @@ def test_a_link_carries_the_state_and_class_mode_hides_the_menu(
     if find_spec("segno") is None:
         page.get_by_text("The QR code needs the package segno").wait_for()
     else:
-        code = page.locator("img[alt^='QR code of']")
+        code = page.locator("[data-testid=stPopoverBody] img[alt^='QR code of']")
         code.wait_for()
         assert code.get_attribute("alt") == f"QR code of {address}"
     assert parse_qs(urlparse(address).query) | {"class": ["1"]} == parse_qs(urlparse(page.url).query)

@@ -14,16 +14,18 @@ from workbench.app import login, sharing
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached
 from workbench.app.stamps import stamp
+from workbench.app.text import duration
 from workbench.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
-    from workbench.figures.curves import Curve
+    from workbench.figures.curves import Curve, Saving
     from workbench.metrics import Ranking
     from workbench.pools.pool import Pool
     from workbench.sessions import FittedModel
     from workbench.sessions.stopping import Advised
     from workbench.store import RunRecord, StudyRecord
     from workbench.studies import StudyResult, StudySpec
+    from workbench.studies.estimate import Expected
     from workbench.studies.statistics import Curves
 
 PARAMETER = "comparison"
@@ -38,6 +40,7 @@ MEASURES = {
 }
 KIND = "comparison"
 ADVICE = "stopping-advice"
+EXPECTED = "expected-time"
 PUBLISHED_EVERY = 0.5  # seconds
 
 
@@ -245,6 +248,32 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     return study.id
 
 
+def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
+    """The job that measures how long runs would take, by a few rounds of each policy.
+
+    Args:
+        spec: of the runs.
+        workers: processes they would be started with.
+        begin: whether to start it; else only one that is there is found.
+
+    Returns:
+        The job, whose result is `studies.estimate.Expected`; None where there is none.
+    """
+    from workbench.studies.study import study_document
+
+    owner = f"{stamp(spec.pools[0], spec.pool_options)}-{study_document(spec)}-{workers}"
+    present = manager().get(owner, EXPECTED)
+    if not begin or (present is not None and (present.active or present.status == "done")):
+        return present
+
+    def work(job: Job) -> Expected:
+        from workbench.studies.estimate import expected_time
+
+        return expected_time(spec, lambda one: one.load_pool(), job.report, workers=workers)
+
+    return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study")
+
+
 def resume(comparison: Comparison) -> Job:
     """Go on with what an interrupted or cancelled comparison has left."""
     return _submit(comparison.id, comparison.spec, comparison.project, comparison.workers)
@@ -347,6 +376,42 @@ def paired_curves(found: StudyResult, measure: str) -> Curves | None:
     from workbench.studies.statistics import curves
 
     return next(iter(curves(found, measure)), None)
+
+
+def saving(found: StudyResult) -> Saving | None:
+    """Labels that the best policy saves, to be drawn: the numbers of the sentence and the table.
+
+    Nothing is drawn where the interval holds 0, or where most seeds did not get to random's last error.
+    """
+    from workbench.figures.curves import Saving
+    from workbench.studies.statistics import leader
+
+    paired = paired_curves(found, "error")
+    best = None if paired is None else leader(paired)
+    saved = None if best is None else best.saved
+    if saved is None or not saved.mostly_arrived or not saved.low > 0:
+        return None
+    words = f"{saved.bound} {saved.mean:.0f} labels saved".lstrip()
+    return Saving(saved.target, saved.labels, saved.labels + saved.mean, words)
+
+
+def meaning(found: StudyResult) -> str:
+    """What a comparison means for somebody who is to label: a sentence, "" before a seed is whole."""
+    from workbench.policies.registry import title_of
+    from workbench.studies.statistics import leader
+
+    paired = paired_curves(found, "error")
+    best = None if paired is None else leader(paired)
+    if best is None or paired is None:
+        return ""
+    name = title_of(best.policy)
+    if best.verdict == "better":
+        return f"On items like these let {name} choose what you are asked: the same error costs fewer labels."
+    if best.verdict == "worse":
+        return "On items like these ask at random: choosing cost labels."
+    if best.verdict == "too few seeds to tell":
+        return "Run it with more seeds before you decide: so few cannot tell the policies apart."
+    return "No gain was shown here. Asking at random will do, and it keeps the labels a fair sample."
 
 
 def ranking(several: Sequence[StudyResult], measure: str) -> tuple[Ranking, int] | None:
@@ -511,11 +576,4 @@ class _Speed:
             return ""
         rate = (done - before) / (moment - begun)
         left = (self._total - done) / rate
-        words = (
-            f"{left:.0f} s"
-            if left < 90
-            else f"{left / 60:.0f} min"
-            if left < 5400
-            else f"{left / 3600:.1f} h"
-        )
-        return f" · {rate:.1f} rounds a second · about {words} left"
+        return f" · {rate:.1f} rounds a second · about {duration(left)} left"

@@ -6,11 +6,13 @@ import itertools
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
+from workbench.app.text import duration
 from workbench.errors import Cancelled, InputError
 
 Inputs = TypeVar("Inputs")
@@ -102,6 +104,34 @@ class Job:
             False when `timeout` seconds passed first.
         """
         return self._ended.wait(timeout)
+
+
+class Countdown:
+    """Reports of a work with its share and the time that is left, at the pace of the last half minute.
+
+    Args:
+        job: that is told.
+        clock: seconds.
+    """
+
+    def __init__(self, job: Job, clock: Callable[[], float] = time.monotonic) -> None:
+        self._job, self._clock = job, clock
+        self._marks: deque[tuple[float, float]] = deque()
+
+    def __call__(self, fraction: float, message: str) -> None:
+        """As `Job.report`."""
+        now = self._clock()
+        if self._marks and fraction < self._marks[-1][1]:
+            self._marks.clear()
+        self._marks.append((now, fraction))
+        while now - self._marks[0][0] > 30:
+            self._marks.popleft()
+        begun, before = self._marks[0]
+        words = [message, f"{fraction:.0%}"]
+        # two seconds of work say something of the rest
+        if now - begun >= 2 and fraction > before:
+            words.append(f"about {duration((1 - fraction) * (now - begun) / (fraction - before))} left")
+        self._job.report(fraction, " · ".join(words))
 
 
 class JobManager:

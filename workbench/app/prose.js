@@ -38,6 +38,9 @@ class Prose {
     this.text = text;
     this.values();
     if (data.window) window.addEventListener("resize", this.onResize);
+    // for what is pinned above the text: the page's own colour is no variable outside of components
+    const app = document.querySelector("[data-testid=stApp]");
+    if (app) document.documentElement.style.setProperty("--workbench-ground", getComputedStyle(app).backgroundColor);
     this.tellWindow();
   }
 
@@ -103,8 +106,9 @@ class Prose {
       Object.assign(field, { type: "range", min: 0, max: slot.options.length - 1, step: 1 });
       const value = element("output");
       place.append(field, value);
-      // as wide as its widest value, so that the sentence stays still
-      value.style.minWidth = `${0.53 * Math.max(...slot.options.map((one) => one.length))}em`;
+      // as wide as its widest number, so that the sentence stays still
+      const widest = Math.max(...slot.options.map((one) => one.length));
+      if (widest < 6) value.style.minWidth = `${0.53 * widest}em`;
       this.fields[name] = { field, value };
       field.addEventListener("input", () => {
         this.written(name, Number(field.value));

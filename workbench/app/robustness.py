@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.app import login
-from workbench.app.jobs import Job, manager
+from workbench.app.jobs import Countdown, Job, manager
 from workbench.arrays import Ints
 from workbench.classifiers import protocols
 from workbench.errors import InputError
@@ -46,7 +46,7 @@ def start(spec: AttackSpec, session: Session | None = None, pool: Pool | None = 
         def work(job: Job) -> Any:
             from workbench.studies.attacks import attack_experiment
 
-            return attack_experiment(spec, job.report, pool=pool)
+            return attack_experiment(spec, Countdown(job), pool=pool)
     else:
         model = session.model
         if model is None:
@@ -61,7 +61,7 @@ def start(spec: AttackSpec, session: Session | None = None, pool: Pool | None = 
         def work(job: Job) -> Any:
             from workbench.studies.attacks import attack_model
 
-            return attack_model(spec, model, items, codes, job.report)
+            return attack_model(spec, model, items, codes, Countdown(job))
 
     job = manager().submit(token, KIND, work, title="Attack", lane="study")
     job.about = spec

@@ -54,6 +54,12 @@ def stage_of(window: tuple[int, int] | None, *, in_class: bool, pictures: int = 
     return Stage(left, min(2.0, max(1.15, round(width / 1050, 1))))
 
 
+def unpin() -> None:
+    """On a phone let the figures move with the text: several leave it no room."""
+    figures = ".st-key-lesson-panes > div:has(> .st-key-lesson-figure)"
+    widgets.style(f"@media (max-width: {PHONE}px) {{ {figures} {{ position: static !important; }} }}")
+
+
 def style(*, in_class: bool) -> None:
     """The rules of the page that shows a lesson."""
     sheets = ("stage.css", "stage-class.css") if in_class else ("stage.css",)

@@ -14,6 +14,7 @@ from workbench.metrics import mean_band, share_interval
 
 # with two runs the interval of the mean is wider than anything worth drawing
 MIN_RUNS = 3
+SAVED = theme.CATEGORICAL[2]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,23 @@ class Curve:
     baseline: bool = False
     interval: str = "the mean over runs"
     items: Array | None = None
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Labels that one curve needs less than another, to be drawn as the gap between them.
+
+    Attributes:
+        height: the measure where both arrive.
+        from_labels: labels of the one that arrives first.
+        to_labels: labels of the other.
+        words: written at the gap.
+    """
+
+    height: float
+    from_labels: float
+    to_labels: float
+    words: str
 
 
 def summarise(
@@ -103,6 +121,7 @@ def learning_curve(
     share: bool = True,
     height: int = 400,
     marks: Mapping[str, float] | None = None,
+    saving: Saving | None = None,
 ) -> go.Figure:
     """A measure against labels, one line a policy, the baseline in grey.
 
@@ -112,6 +131,7 @@ def learning_curve(
         share: whether values are shares, shown in percent.
         height: in pixels.
         marks: text -> number of labels, for vertical marks.
+        saving: a gap between two curves.
 
     Returns:
         The figure; says so when there is no point yet.
@@ -141,7 +161,22 @@ def learning_curve(
             annotation_text=theme.text(words),
             annotation_position="top left" if at > 0.8 * end else "top right",
         )
+    if saving is not None:
+        _draw_saving(fig, saving)
     return fig
+
+
+def _draw_saving(fig: go.Figure, saving: Saving) -> None:
+    ends = [saving.from_labels, saving.to_labels]
+    fig.add_scatter(
+        x=ends, y=[saving.height] * 2, mode="lines+markers", name="saving", showlegend=False,
+        line={"color": SAVED, "width": 3}, hoverinfo="skip",
+        marker={"symbol": "line-ns", "size": 14, "line": {"color": SAVED, "width": 3}},
+    )  # fmt: skip
+    fig.add_annotation(
+        x=sum(ends) / 2, y=saving.height, text=theme.text(saving.words), showarrow=False, yanchor="top",
+        yshift=-6, font={"color": SAVED, "size": 14},
+    )  # fmt: skip
 
 
 def learning_curves(

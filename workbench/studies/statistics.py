@@ -179,6 +179,19 @@ def _target(found: Curves, baseline: str) -> float:
     return float(found.values[baseline][:, -1].mean())
 
 
+def leader(found: Curves, baseline: str = BASELINE) -> PolicySummary | None:
+    """The policy with the best mean over the curve, beside the baseline; None without one to hold against it.
+
+    Args:
+        found: the curves.
+        baseline: what it is held against.
+    """
+    rows = [row for row in summarise(found, baseline) if row.test is not None]
+    if not rows:
+        return None
+    return (min if found.lower_is_better else max)(rows, key=lambda row: row.area.value)
+
+
 def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: str = BASELINE) -> str:
     """The answer of a comparison in one sentence, about the policy with the best mean over the curve.
 
@@ -191,11 +204,9 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
         Such as "Margin reaches random's last error after 48 of 70 labels: at least 22 saved; better on 9 of
         10 seeds, p = 0.004."; "" without a baseline or without a policy beside it.
     """
-    rows = [row for row in summarise(found, baseline) if row.test is not None]
-    if not rows:
+    best = leader(found, baseline)
+    if best is None or best.test is None:
         return ""
-    best = (min if found.lower_is_better else max)(rows, key=lambda row: row.area.value)
-    assert best.test is not None
     name = (titles or {}).get(best.policy, best.policy)
     seeds = f"better on {best.won} of {best.test.n} seed{'s' * (best.test.n != 1)}"
     if best.verdict == "too few seeds to tell":

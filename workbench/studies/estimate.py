@@ -1,0 +1,70 @@
+"""How long a study will take on this machine, from a few of its own rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+from typing import NamedTuple
+
+from workbench.pools.pool import Pool
+from workbench.progress import OnProgress
+from workbench.sessions.simulate import simulate_spec
+from workbench.sessions.spec import RunSpec
+from workbench.studies.spec import StudySpec
+
+# a round of the study moves the model less than a leap of the probe, and the machine may be busier than now
+FASTEST, SLOWEST = 0.4, 1.5
+
+
+class Expected(NamedTuple):
+    """Wall time of a study.
+
+    Attributes:
+        low: seconds, if rounds are as much quicker than those measured as warm starts can make them.
+        high: seconds, with a busier machine than now.
+        rounds: how many were measured.
+    """
+
+    low: float
+    high: float
+    rounds: int
+
+
+def expected_time(
+    spec: StudySpec,
+    load: Callable[[RunSpec], Pool],
+    report: OnProgress,
+    *,
+    workers: int = 1,
+    clock: Callable[[], float] = perf_counter,
+) -> Expected:
+    """Run each policy in leaps to its last label, and reckon from the time of its rounds.
+
+    Args:
+        spec: of the study.
+        load: gives the pool of a run.
+        report: called with (fraction, what is being done); may raise `Cancelled`.
+        workers: processes that share the runs.
+        clock: seconds.
+
+    Returns:
+        A range: the rounds measured lie further apart than the study's.
+    """
+    first = [one for one in spec.runs() if one.seed == 0]
+    total, measured = 0.0, 0
+    for place, one in enumerate(first):
+        report(place / len(first), f"timing {one.policy}")
+        pool = load(one)
+        leap = max(one.batch, -(-one.budget // 2))
+        times, began = [], clock()
+        for _ in simulate_spec(replace(one, batch=leap), pool):
+            now = clock()
+            times.append(now - began)
+            began = now
+            report((place + min(len(times), 3) / 3) / len(first), f"timing {one.policy}")
+        # what the first costs beyond the others is paid once: libraries, compiling
+        rest = times[1:] or times
+        total += sum(rest) / len(rest) * one.n_rounds * spec.seeds
+        measured += len(rest)
+    return Expected(FASTEST * total / workers, SLOWEST * total / workers, measured)
