@@ -134,10 +134,10 @@ def test_a_text_file_is_lines_unless_it_is_a_table():
         load_pool(b"text\tn\none two\t2\nthree two\t4\n", file_name="a.txt", columns="auto").kind == "table"
     )
     assert len(load_pool(lines, file_name="a.txt", lines=True)) == 9
-    old = load_pool(
+    named = load_pool(
         b"question\nwho is it\nwhat is it\nwho\nwhat was\n", file_name="a.txt", text_column="question"
     )
-    assert len(old) == 4  # as a project of an earlier version named it
+    assert len(named) == 4
 
 
 # --- pictures -------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.jobs import Job, manager
-from workbench.sessions.spec import with_choice
 from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
     if len(set(pool.truth[list(start)].tolist())) < 2 or reach <= len(start):
         return [], None
     chosen = session.settings
-    options = with_choice(chosen["classifier"], chosen["options"], "fixed")
+    options = dict(chosen["options"])
     rival = Rival(
         pool.fingerprint, str(chosen["classifier"]), repr(sorted(options.items())), start,
         int(chosen.get("measured", 0)), int(chosen["seed"]), reach - len(start),

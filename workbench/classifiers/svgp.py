@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -214,13 +213,6 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
 
     def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
         return likelihood_probabilities(self.likelihood, mean, variance, epsilon=self.epsilon)
-
-    def _set_state(self, state: Mapping[str, Array]) -> None:
-        if {"mean_", "root_", "inducing_"} <= set(state) and "precision_" not in state:
-            # version 0.1.0 saved GPflow's q_sqrt and nothing that follows from it
-            q = State.of(np.asarray(state["mean_"]), root_of(np.asarray(state["root_"])))
-            state = dict(state) | dict(zip(self._posterior_names, q, strict=True))
-        super()._set_state(state)
 
 
 def _state_of(q: Any) -> Any:

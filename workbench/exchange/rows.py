@@ -48,7 +48,7 @@ class StoredLabels:
 
     Attributes:
         state: of the project.
-        ids: [N] the source's ids; None for a project of version 0.1.0 that was not opened since.
+        ids: [N] the source's ids; None for a project that was stored without them.
         events: all of the project's, oldest first.
         pool: None.
     """
@@ -253,7 +253,7 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         "predicted", "certified" in a finished set); person; source (why the item was asked about, or
         where its label comes from; in a finished set "person" or "machine"); round, policy, utility when
         it was asked; probabilities_when_asked (of up to five classes, by the model that chose the
-        question; none where no model had, and for labels of earlier versions); probabilities_now and
+        question; none where no model had); probabilities_now and
         confidence by the present model, and which; seconds the person took; time; the class it was
         changed from; note; flag; what each person said where several labelled the item (label_by_person),
         what they mean together and how sure that is (consensus, consensus_certainty);

@@ -508,7 +508,7 @@ def asking_policy(model: FittedModel, policy: Any, settings: Mapping[str, Any]) 
     Args:
         model: the published one.
         policy: the project's.
-        settings: of the project; one of version 0.1.0 does not look for classes.
+        settings: of the project.
     """
     if not settings.get("seeks_missing") or model.mean is not None:
         return Effective(policy)  # with a guess a class is predicted before anybody has seen it

@@ -20,7 +20,7 @@ from workbench.sessions.leaning import Making
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
 from workbench.sessions.rounds import Round
-from workbench.sessions.spec import with_choice, without_fixed
+from workbench.sessions.spec import with_choice
 from workbench.store import Event, ProjectRecord, Store
 
 EVALUATION_SHARE = 0.1
@@ -185,7 +185,7 @@ class Session(Finishing, Classes, Handing):
         name, chooses = classifier or now["classifier"], policy or now["policy"]
         same = name == now["classifier"]
         given = dict(now["options"]) if options is None and same else with_choice(name, options or {})
-        if same and without_fixed(given) == without_fixed(now["options"]) and chooses == now["policy"]:
+        if same and given == dict(now["options"]) and chooses == now["policy"]:
             return None
         check_policy(chooses, name)
         Learner(self.pool, name, given, seed=int(now["seed"]), classes=self.classes)

@@ -26,26 +26,17 @@ _CHOSEN = (
 )
 
 
-def with_choice(classifier: Any, options: Mapping[str, Any], otherwise: str = "auto") -> dict[str, Any]:
-    """Options that say whether the model chooses its geometry.
-
-    What is new lets it (`choice="auto"`) unless the options leave nothing to choose; documents written
-    before there was a choice, which do not say, mean "fixed".
+def with_choice(classifier: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that say whether the model chooses its geometry: it does unless they leave nothing to choose.
 
     Args:
         classifier: a registry name, or anything else.
         options: of the classifier.
-        otherwise: "auto" or "fixed", where they do not say.
     """
     given = dict(options)
     if classifier == _CHOOSER and "choice" not in given:
-        given["choice"] = "fixed" if any(name in given for name in _CHOSEN) else otherwise
+        given["choice"] = "fixed" if any(name in given for name in _CHOSEN) else "auto"
     return given
-
-
-def without_fixed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as documents hold them: a fixed geometry goes without saying, as before there was a choice."""
-    return {k: v for k, v in options.items() if (k, v) != ("choice", "fixed")}
 
 
 @dataclass(frozen=True)
@@ -147,16 +138,8 @@ class RunSpec:
         """A JSON document; `from_json` is the way back."""
         document = asdict(self)
         document["pool_options"] = dict(self.pool_options)
-        document["options"] = without_fixed(self.options)
-        if not self.uniform_share:  # as earlier versions wrote it
-            del document["uniform_share"]
-        if not self.measured:  # likewise
-            del document["measured"]
-        if not self.asked_among:
-            del document["asked_among"]
+        document["options"] = dict(self.options)
         document["guess"] = list(self.guess)
-        if not self.guess:
-            del document["guess"]
         return document
 
     @classmethod
@@ -181,10 +164,7 @@ class RunSpec:
 
         checked(Spec, dict(document), where, wrong="has another specification")
         try:
-            given = from_file(dict(document), where, trust_code=trust_code)
-            classifier = given.get("classifier", cls.classifier)
-            options = with_choice(classifier, given.get("options", {}), "fixed")
-            return cls(**given | {"options": options})
+            return cls(**from_file(dict(document), where, trust_code=trust_code))
         except TypeError as error:
             raise InputError(f"This is not a run's specification: {error}.") from error
 

@@ -144,19 +144,19 @@ class Projects(Log, Rounds):
 
     @retried
     def count_labelled(self, project_id: str, n_labelled: int) -> None:
-        """Say how many items have a label, where nobody has said it since an older version."""
+        """Say how many items have a label, where nobody has said it since something was recorded."""
         c = (t := tables()).projects.c
         where = (c.id == project_id, c.n_labelled.is_(None))
         with self._write() as connection:
             connection.execute(t.projects.update().where(*where).values(n_labelled=n_labelled))
 
     def n_labelled(self, project: ProjectSummary) -> int:
-        """Items with a label: as the list says, else (nothing recorded since an older version) counted."""
+        """Items with a label: as the list says, else counted."""
         return fold(self.events(project.id)).n_labelled if project.n_labelled is None else project.n_labelled
 
     @retried
     def item_ids(self, project_id: str) -> list[str] | None:
-        """[N] the source's ids of a project's items; None for an older project not opened since."""
+        """[N] the source's ids of a project's items; None for a project that was stored without them."""
         from sqlalchemy import select
 
         c = tables().projects.c

@@ -24,7 +24,7 @@ from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.sessions.model import check_policy
 from workbench.sessions.rounds import METRICS, Round
-from workbench.sessions.spec import RunSpec, with_choice, without_fixed
+from workbench.sessions.spec import RunSpec
 from workbench.studies.runner import Sink, open_sink
 from workbench.studies.spec import StudySpec
 from workbench.studies.workers import RunJob, pool_of, stream_runs, stream_runs_here
@@ -304,7 +304,7 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
             raise InputError(f"{head} is not a study's. Choose another folder.")
         # more seeds, policies, classifiers or pools only add runs, and runs know what they are
         grows = {"name", "pools", "classifiers", "policies", "seeds"}
-        # the choice of the geometry came with the large-margin model: without one there was none to differ in
+        # without a large-margin model there was no choice of a geometry that could differ
         chose = "large-margin" in (present.get("classifiers") or ())
         options = {} if chose or "choice" in (present.get("options") or {}) else {"choice"}
         asked = document | {"options": {k: v for k, v in document["options"].items() if k not in options}}
@@ -334,9 +334,6 @@ def folder_name(spec: RunSpec) -> str:
 def study_document(spec: StudySpec) -> dict[str, Any]:
     """A JSON document of a study; `study_from` is the way back."""
     document = {f.name: getattr(spec, f.name) for f in fields(spec)}
-    document["options"] = without_fixed(spec.options)
-    if not spec.measured:  # as earlier versions wrote it
-        del document["measured"]
     return {
         k: list(v) if isinstance(v, tuple) else dict(v) if hasattr(v, "items") else v
         for k, v in document.items()
@@ -349,7 +346,6 @@ def study_from(
     *,
     where: str = "The study",
     trust_code: bool = False,
-    stored: bool = True,
 ) -> StudySpec:
     """A study from a JSON or TOML document; code it names is refused on use.
 
@@ -358,8 +354,6 @@ def study_from(
         name: where the document has none.
         where: what held the document, for messages.
         trust_code: let it name code that is neither registered nor installed.
-        stored: it is a study as `study_document` wrote it: one that says nothing of a choice is of a
-            fixed geometry. A person's document is a new study.
 
     Returns:
         The study.
@@ -401,8 +395,6 @@ def study_from(
             raise InputError(f"The setting {key} of a study cannot be {cut(value)}.")
     checked(Study, given, where, wrong="cannot be used")
     named = {k: from_file(v, where, trust_code=trust_code) for k, v in given.items()}
-    if stored and "large-margin" in named.get("classifiers", StudySpec.classifiers):
-        named["options"] = with_choice("large-margin", named.get("options", {}), "fixed")
     return StudySpec(**{"name": name, **named})
 
 
@@ -435,7 +427,7 @@ def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
             raise InputError(f"{place} is no study's: that is a file of a few lines.")
     with reading(file.name, "TOML"):
         document = tomllib.loads(file.content(_LARGEST).decode("utf-8"))
-    return study_from(document, place.stem, where=f"The study {place}", trust_code=trust_code, stored=False)
+    return study_from(document, place.stem, where=f"The study {place}", trust_code=trust_code)
 
 
 def _read_document(path: Path) -> Any:

@@ -25,8 +25,6 @@ COLUMNS = (
     *("set", "item"),
 )
 """What an export says of each item, after its id and its own columns."""
-EARLIER = ("probabilities",)
-"""What exports of earlier versions say besides."""
 TAKEN = "source_"
 """Before the names of an item's own columns that are called like one of ours."""
 NOBODYS = ("predicted", "certified", "undecided")
@@ -49,7 +47,7 @@ def without_provenance(frame: Any, keep: set[str]) -> tuple[Any, dict[str, Colum
     Returns:
         The table, and the uses of its columns that are known.
     """
-    gone = [name for name in (*COLUMNS, *EARLIER, f"{TAKEN}id") if name in frame and name not in keep]
+    gone = [name for name in (*COLUMNS, f"{TAKEN}id") if name in frame and name not in keep]
     texts, _ = read_texts(frame["status"])
     nobodys = np.isin(texts.astype(str), NOBODYS)
     label = frame["label"].astype("object").where(~nobodys, "")
