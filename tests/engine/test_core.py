@@ -42,6 +42,7 @@ def test_kl_and_variances_are_gpflows() -> None:
     S = np.swapaxes(root, 1, 2) @ root
     expected = np.einsum("np,cpq,nq->nc", phi, S, phi)
     np.testing.assert_allclose(whitened.variances(tf.constant(phi), tf.constant(root)), expected)
+    np.testing.assert_allclose(whitened.variances_at_once(tf.constant(phi), tf.constant(root)), expected)
     spec = [tf.TensorSpec([None] * rank, tf.float64) for rank in (2, 3)]
     opened = tf.function(whitened.variances, input_signature=spec)
     np.testing.assert_allclose(opened(phi, root), expected)

@@ -32,7 +32,14 @@ from workbench.engine.augmentation import (
     without_own,
 )
 from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
-from workbench.engine.whitened import grams, half_squares, inverse_root, kl_of_roots, variances
+from workbench.engine.whitened import (
+    grams,
+    half_squares,
+    inverse_root,
+    kl_of_roots,
+    variances,
+    variances_at_once,
+)
 
 _STEPS = 5  # of the means under one factor
 _SHARE = 0.1  # a step that gains less than this share of its sweep's gain is the sweep's last
@@ -68,12 +75,7 @@ _plain = tf.autograph.experimental.do_not_convert
 @_plain
 def _spread(data: Data, own: Any, root: Any, blocked: bool) -> Any:
     """s_nt = V_nt + V_ny + 2 r_n, so that a = d^2 + s."""
-    if blocked:
-        V = variances(data.phi, root, blocked)
-    else:  # one product for all classes
-        P = tf.shape(data.phi)[1]
-        B = tf.matmul(data.phi, tf.reshape(root, [-1, P]), transpose_b=True)
-        V = tf.reduce_sum(tf.reshape(tf.square(B), [-1, tf.shape(root)[0], P]), 2)
+    V = variances(data.phi, root, blocked) if blocked else variances_at_once(data.phi, root)
     return V + (tf.reduce_sum(own * V, 1, keepdims=True) + 2.0 * data.residual[:, None])
 
 

@@ -15,7 +15,7 @@ from workbench.engine.kernels import StationaryKernel
 from workbench.engine.large_margin import TAU, LargeMarginFit, closing, data_of, in_epochs, rival_count
 from workbench.engine.large_margin_state import Data, Posterior, signature
 from workbench.engine.projection import relative_jitter
-from workbench.engine.whitened import kl, project, variances
+from workbench.engine.whitened import kl, project, variances_at_once
 from workbench.progress import FitCallback
 
 
@@ -148,7 +148,7 @@ def _objective(data: Data, M: Any, R: Any, tau: Any, k: Any) -> Any:
     # the rivals are fixed while the gradient is taken, as the papers do
     fixed = tf.where(mine, tf.cast(-np.inf, F.dtype), tf.stop_gradient(F))
     rivals = tf.math.top_k(fixed, k).indices
-    V = variances(data.phi, R)
+    V = variances_at_once(data.phi, R)
     d = rival_margins(tf.gather(F, rivals, batch_dims=1), tf.gather(F, own, batch_dims=1))
     V = tf.gather(V, rivals, batch_dims=1) + tf.gather(V, own, batch_dims=1)
     hinge = augmented_hinge(d, 2.0 * data.residual[:, None] + V, tf)
