@@ -345,6 +345,14 @@ def test_options_set_between_warm_fits_count(name):
             break  # one of them shows it; each costs seconds
 
 
+@pytest.mark.parametrize("name", [each for each in EACH if warm(each.values[0])])
+def test_a_warm_model_that_is_given_other_columns_begins_anew(name):
+    X, codes = blobs(30)
+    model = make(name, **warm(name)).fit(X, codes).fit(X[:, :3], codes)
+    cold = make(name).fit(X[:, :3], codes)
+    np.testing.assert_array_equal(model.predict_proba(X[:, :3]), cold.predict_proba(X[:, :3]))
+
+
 @pytest.mark.parametrize("name", EACH)
 def test_options_set_after_a_fit_change_nothing_that_it_says(name):
     X, codes = blobs(30)
