@@ -240,7 +240,9 @@ def test_seeds_that_are_none_are_refused(seed: object) -> None:
 
 def test_attempts_share_delta() -> None:
     assert math.isclose(sum(delta_of(0.95, i) for i in range(1, 51)), 0.05)
-    assert math.isclose(confidence_at(0.95, 1), 0.975)
+    assert math.isclose(confidence_at(0.95, 1), 0.955)
+    assert math.isclose(delta_of(0.95, 2), 0.0025)
+    assert math.isclose(delta_of(0.95, 3), 0.00125)
     with pytest.raises(InputError, match="Attempts"):
         delta_of(0.95, 0)
 

@@ -127,8 +127,8 @@ def start(session: Session) -> None:
             st.markdown(words(forecast, of))
         if session.attempt_next > 1:
             st.caption(
-                f"This is attempt {session.attempt_next}. It spends half of what the one before could, so it "
-                "takes a few more checks; what was checked before are labels now."
+                f"This is attempt {session.attempt_next}. The first could spend most of what the "
+                "confidence leaves, so this one takes more checks; what was checked before are labels now."
             )
         if st.button("Start the checks", type="primary", icon=":material/fact_check:", key="finish-start"):
             begin(session, of, error, confidence)

@@ -78,7 +78,7 @@ class Certificate:
         of: whose labels: "model", or the column or file they come from.
         error: allowed share of wrong labels.
         confidence: of all attempts together.
-        attempt: from 1 on; attempt i spends (1 - confidence) / 2^i.
+        attempt: from 1 on; what each spends is `delta_of`.
         size: N, labels that were frozen.
         sizes: sets to be certified, in the order of the test: so many of the surest.
         delivered: size of the largest set that is certified; 0 where none is.

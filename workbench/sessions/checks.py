@@ -47,7 +47,7 @@ class Frozen:
         of: "model", or the column the labels are of.
         error: the share of wrong labels that is allowed.
         confidence: of all attempts together.
-        attempt: from 1 on; attempt i spends (1 - confidence) / 2^i.
+        attempt: from 1 on; what each spends is `delta_of`.
         seed: of the order.
         items: [N] indices into the pool, the surest first.
         codes: [N] their labels, by the places of their keys in `classes`.

@@ -140,7 +140,7 @@ class Finishing(Labelling):
         """Freeze the labels, and the order in which they are checked.
 
         Labels that are frozen already, with the same promise, stay so: nobody draws until it looks good. Any
-        other start is a further attempt, and spends half of what the one before could.
+        other start is a further attempt, and spends what is left of delta (`delta_of`).
 
         Args:
             error: the share of wrong labels that is allowed.
