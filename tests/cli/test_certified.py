@@ -61,7 +61,7 @@ def test_audit_certifies_a_good_column_and_verify_holds(
 ) -> None:
     file = column(tmp_path)
     out = tmp_path / "out"
-    given = ("audit", file, "--column", "llm_label", "--truth", "truth", "--seed", "1", "--out", out)
+    given = ("audit", file, "--column", "llm_label", "--truth", "truth", "--out", out)
     assert call(*given) == 0
     said = capsys.readouterr().out
     assert said.startswith("400 labels; with 95 % confidence at most 5 % of them are wrong; ")
@@ -76,7 +76,7 @@ def test_audit_certifies_a_good_column_and_verify_holds(
 
 def test_audit_of_a_bad_column_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = column(tmp_path, wrong=80)
-    assert call("audit", file, "--column", "llm_label", "--truth", "truth", "--seed", "1") == 1
+    assert call("audit", file, "--column", "llm_label", "--truth", "truth") == 1
     said = capsys.readouterr().out
     assert said.startswith("Not certified at 5 %: the estimate is ")
     assert "Mend the worst labels" in said

@@ -5,25 +5,30 @@ Equations and sources: docs/math.md, 14.
 """
 
 from workbench.certificates.certificate import (
+    Also,
     Apart,
     Certificate,
     Check,
+    Strata,
     certificate_of,
     checksum_of,
     listed_order,
 )
-from workbench.certificates.drawing import Draws, confidence_at, delta_of
+from workbench.certificates.drawing import Draws, confidence_at, delta_of, seed_of
 from workbench.certificates.given import error_of_machine
 from workbench.certificates.nested import Nested, nested
 from workbench.certificates.planning import Option, Plan, plan
 from workbench.certificates.rehearsing import Rehearsal, checks_to_go, looks_broken, rehearse
 from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata, stratified
+from workbench.certificates.tally import Bounding, Promise, Tally, Terms, least_checks, tally
 from workbench.certificates.verifying import Labelled, Verdict, verify
 from workbench.certificates.wealth import Bound, first_reached, log_wealth, threshold, upper_bound
 
 __all__ = [
+    "Also",
     "Apart",
     "Bound",
+    "Bounding",
     "Certificate",
     "Check",
     "ClassBounds",
@@ -32,7 +37,11 @@ __all__ = [
     "Nested",
     "Option",
     "Plan",
+    "Promise",
     "Rehearsal",
+    "Strata",
+    "Tally",
+    "Terms",
     "Verdict",
     "by_class",
     "certificate_of",
@@ -43,13 +52,16 @@ __all__ = [
     "draws_of_strata",
     "error_of_machine",
     "first_reached",
+    "least_checks",
     "listed_order",
     "log_wealth",
     "looks_broken",
     "nested",
     "plan",
     "rehearse",
+    "seed_of",
     "stratified",
+    "tally",
     "threshold",
     "upper_bound",
     "verify",

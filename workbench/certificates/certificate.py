@@ -9,14 +9,20 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from workbench.arrays import Array, Ints
-from workbench.certificates.drawing import Draws, confidence_at, delta_of
+import numpy as np
+
+from workbench.arrays import Ints
+from workbench.certificates.drawing import Draws, confidence_at, delta_of, seed_of
 from workbench.certificates.given import confidence_of, error_of, size_of
-from workbench.certificates.nested import Nested, nested
 from workbench.certificates.page import html_of
-from workbench.certificates.wealth import BETS, WEIGHTS
+from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata
+from workbench.certificates.tally import Bounding, Promise, Tally, Terms, tally
+from workbench.certificates.words import facts_of, method_of, sentence_of
 from workbench.errors import InputError
 from workbench.reading import cut, parse_json
+
+BY_CLASS, BY_CONFIDENCE = "class", "confidence"
+"""What checks may be drawn within: labels of one class, or of one band of confidence."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +73,49 @@ class Apart:
 
 
 @dataclass(frozen=True)
+class Also:
+    """A further error that was asked about, and the largest set that keeps it; 0 where none does."""
+
+    error: float
+    sizes: tuple[int, ...]
+    delivered: int = 0
+
+
+@dataclass(frozen=True)
+class Strata:
+    """How draws were made within strata.
+
+    Attributes:
+        by: "class" or "confidence"; "" where draws were uniform over all.
+        names: [G] of the strata; of "class", the classes.
+        bands: of "confidence", the stratum of each frozen label as a digit, in the order of the listing.
+        counts: (size, labels in each stratum) of each set that is tested.
+    """
+
+    by: str = ""
+    names: tuple[str, ...] = ()
+    bands: str = ""
+    counts: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+    def of(self, frozen: Mapping[str, str]) -> Ints:
+        """[N] the stratum of each frozen label, in the order of the listing; -1 where it has none.
+
+        Args:
+            frozen: id -> label.
+        """
+        if self.by == BY_CLASS:
+            place = {name: g for g, name in enumerate(self.names)}
+            return np.array([place.get(frozen[item], -1) for item in listed_order(frozen)], dtype=np.int64)
+        found = np.array([int(digit) if digit.isdecimal() else -1 for digit in self.bands], dtype=np.int64)
+        return np.where(found < len(self.names), found, -1)
+
+
+@dataclass(frozen=True)
 class Certificate:
     """What is known of frozen labels by random checks; build it with `certificate_of`.
 
     The draws are positions in the listing of the frozen labels sorted by id (`listed_order`): check t is the
-    item at `Draws(size, seed, attempt).first(t)[-1]`, and all draws up to the last check are there.
+    item at `drawn(...)[t - 1]`, and all draws up to the last check are there.
 
     Attributes:
         project: its name.
@@ -88,7 +132,13 @@ class Certificate:
             was not finished yet.
         seed: of the order of the draws.
         checks: all of them, in the order of the draws.
+        drawn_from: checksum that the seed is made of: of the labels as classes were called then.
         apart: frozen labels that are neither checked nor machine labels of the finished set.
+        also: further errors, and what is certified at them by the same checks.
+        whole: whether errors are shares of everything, the labels of people included, which are right.
+        strata: how draws were made, where not uniformly over all.
+        class_sizes: (class, its labels in each stratum of the certified set), where precision and recall of
+            each class are stated.
         made: when, ISO 8601.
         versions: of the programs.
         sentence: what is promised.
@@ -108,8 +158,13 @@ class Certificate:
     labels_sha256: str
     people_sha256: str
     seed: int
+    drawn_from: str
     checks: tuple[Check, ...]
     apart: tuple[Apart, ...] = ()
+    also: tuple[Also, ...] = ()
+    whole: bool = False
+    strata: Strata = Strata()
+    class_sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     made: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     sentence: str = ""
@@ -132,14 +187,21 @@ class Certificate:
         return self.delivered > 0
 
     @property
-    def error_of_all(self) -> float:
-        """At most this share of the whole set is wrong, once people have labelled what is not certified."""
-        return self.error * self.delivered / (self.size + self.people) if self.holds else 1.0
+    def total(self) -> int:
+        """All labels, people's included."""
+        return self.size + self.people
 
     @property
-    def whole(self) -> bool:
+    def error_of_all(self) -> float:
+        """At most this share of the whole set is wrong, once people have labelled what is not certified."""
+        if not self.holds:
+            return 1.0
+        return self.error if self.whole else self.error * self.delivered / self.total
+
+    @property
+    def is_single(self) -> bool:
         """Whether all that was frozen is the only set, so that ranks say nothing."""
-        return self.sizes == (self.size,)
+        return {size for promise in self.terms.promises for size in promise.sizes} == {self.size}
 
     @property
     def within(self) -> list[Check]:
@@ -152,10 +214,73 @@ class Certificate:
         return sum(check.disputed for check in self.checks)
 
     @cached_property
-    def evidence(self) -> Nested:
-        """What the checks say of every set."""
-        wrong, ranks = evidence_of(self.checks)
-        return nested(wrong, ranks, self.sizes, self.error, confidence_at(self.confidence, self.attempt))
+    def terms(self) -> Terms:
+        """What was fixed before the first check."""
+        return Terms(
+            self.size,
+            self.error,
+            self.sizes,
+            confidence_at(self.confidence, self.attempt),
+            tuple(Promise(one.error, one.sizes) for one in self.also),
+            self.people,
+            self.whole,
+            dict(self.strata.counts),
+        )
+
+    def tally(self, strata: Sequence[int] | Ints | None = None) -> Tally:
+        """The evidence again.
+
+        Args:
+            strata: [t] of the checks, where they were drawn within strata; looked up by `verify`.
+        """
+        where = self.stratum_of_checks if strata is None else strata
+        wrong, ranks = [check.wrong for check in self.checks], [check.rank for check in self.checks]
+        return tally(self.terms, wrong, ranks, where)
+
+    @property
+    def stratum_of_checks(self) -> list[int] | None:
+        """[t] the stratum of each check; None where draws were uniform."""
+        if not self.strata.by:
+            return None
+        if self.strata.by == BY_CLASS:
+            place = {name: g for g, name in enumerate(self.strata.names)}
+            return [place.get(check.label, 0) for check in self.checks]
+        bands = self.strata.bands
+        return [int(bands[place]) for place in self._drawn.tolist()]
+
+    @property
+    def _drawn(self) -> Ints:
+        bands = np.array([int(digit) for digit in self.strata.bands], dtype=np.int64)
+        return draws_of_strata(bands, self.seed, len(self.checks), self.attempt)
+
+    @cached_property
+    def bound(self) -> float:
+        """At most this share is wrong, of the certified set or of the first that was tested."""
+        size = self.delivered or self.sizes[0]
+        made, where = Bounding(self.terms, size, self.terms.confidence), self.stratum_of_checks
+        for t, check in enumerate(self.checks):
+            if check.rank < size:
+                made.add(check.wrong, 0 if where is None else where[t])
+        return made.curve[-1]
+
+    @cached_property
+    def classes(self) -> list[ClassBounds]:
+        """Precision and recall of each class of the certified set; all intervals hold together.
+
+        They are a statement of their own, at the confidence of this attempt, whichever of the sets it is that
+        was certified.
+        """
+        if not self.class_sizes or not self.holds:
+            return []
+        where = self.stratum_of_checks
+        inside = [(t, check) for t, check in enumerate(self.checks) if check.rank < self.delivered]
+        return by_class(
+            [check.label for _, check in inside],
+            [check.answer for _, check in inside],
+            dict(self.class_sizes),
+            1.0 - self.delta / len(set(self.sizes)),
+            None if where is None else [where[t] for t, _ in inside],
+        )
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -178,6 +303,25 @@ class Certificate:
             "labels_sha256": self.labels_sha256,
             "people_sha256": self.people_sha256,
             "seed": self.seed,
+            "drawn_from": self.drawn_from,
+            "also": [asdict(one) | {"sizes": list(one.sizes)} for one in self.also],
+            "whole": self.whole,
+            "strata": {
+                "by": self.strata.by,
+                "names": list(self.strata.names),
+                "bands": self.strata.bands,
+                "counts": [[size, list(counts)] for size, counts in self.strata.counts],
+            },
+            "classes": [
+                {
+                    "name": one.name,
+                    "sizes": list(sizes),
+                    "checks": one.checks,
+                    "precision": list(one.precision),
+                    "recall": list(one.recall),
+                }
+                for one, (_, sizes) in zip(self.classes, self.class_sizes, strict=True)
+            ],
             "checks": [_check_document(check) for check in self.checks],
             "apart": [asdict(one) for one in self.apart],
             "versions": dict(self.versions),
@@ -207,44 +351,14 @@ class Certificate:
             f"Certificate of {self.project}" if self.project else "Certificate",
             self.sentence,
             self.method,
-            self.facts(),
+            facts_of(self),
             ("Draw", "Item", "Label", "Answer", *(["Person"] if several else [])),
             rows,
             holds=self.holds,
-        )
-
-    def facts(self) -> list[tuple[str, str]]:
-        """What it rests on, by name; "" where there is nothing to say."""
-        within = self.within
-        wrong = sum(check.wrong for check in within)
-        beside = len(self.checks) - len(within)
-        disputed = f"People disagreed about {self.disputed:,} checks; the first answer counts."
-        return [
-            ("Certificate", self.id),
-            ("Made", self.made),
-            ("Labels of", "the model" if self.of == "model" else self.of),
-            ("Frozen labels", f"{self.size:,}"),
-            ("Certified labels", f"{self.delivered:,}"),
-            ("Labelled by people before", f"{self.people:,}"),
-            ("Allowed error", _share(self.error)),
-            ("Confidence", _share(self.confidence)),
-            ("Of all labels", self._of_all()),
-            ("Attempt", f"{self.attempt}, which spends {self.delta:.6g} of {1 - self.confidence:.6g}"),
-            ("Checks", f"{len(within):,}, of which {wrong:,} wrong"),
-            ("Checks beside the set", f"{beside:,}" if beside else ""),
-            ("Disagreements", disputed if self.disputed else ""),
-            ("Seed of the draws", f"{self.seed}"),
-            ("SHA-256 of the frozen labels", self.labels_sha256),
-            ("SHA-256 of people's labels", self.people_sha256),
-            *sorted(self.versions.items()),
-        ]
-
-    def _of_all(self) -> str:
-        if not self.holds:
-            return ""
-        return (
-            f"at most {_share(self.error_of_all)} of {self.size + self.people:,} are wrong, once people have "
-            "labelled what is not certified"
+            classes=[
+                (one.name, f"{one.labels:,}", f"{one.checks:,}", *(_interval(one, i) for i in range(2)))
+                for one in self.classes
+            ],
         )
 
     @classmethod
@@ -276,6 +390,16 @@ class Certificate:
             labels_sha256=d.labels_sha256,
             people_sha256=d.people_sha256,
             seed=d.seed,
+            drawn_from=d.drawn_from,
+            also=tuple(Also(one.error, tuple(one.sizes), one.delivered) for one in d.also),
+            whole=d.whole,
+            strata=Strata(
+                d.strata.by,
+                tuple(d.strata.names),
+                d.strata.bands,
+                tuple((size, tuple(counts)) for size, counts in d.strata.counts),
+            ),
+            class_sizes=tuple((one.name, tuple(one.sizes)) for one in d.classes),
             checks=tuple(
                 Check(
                     one.draw,
@@ -304,6 +428,12 @@ class Certificate:
                 )
         if made.delta != d.delta:
             raise InputError(f"{what} is no certificate: delta is {cut(d.delta)}. {advice}")
+        try:
+            stated = made.document()["classes"]
+        except (IndexError, ValueError) as error:
+            raise InputError(f"{what} is no certificate: its strata fit no checks. {advice}") from error
+        if stated != [one.model_dump() for one in d.classes]:
+            raise InputError(f"{what} is no certificate: bounds of classes are not what checks say. {advice}")
         return made
 
 
@@ -312,10 +442,13 @@ def certificate_of(
     ranks: Mapping[str, int],
     checks: Sequence[Check],
     *,
-    seed: int,
     error: float,
     confidence: float,
     sizes: Sequence[int] | Ints,
+    also: Sequence[Promise] = (),
+    whole: bool = False,
+    strata: Strata | None = None,
+    per_class: bool = False,
     attempt: int = 1,
     project: str = "",
     of: str = "model",
@@ -324,6 +457,7 @@ def certificate_of(
     apart: Iterable[str] = (),
     made: str = "",
     versions: Mapping[str, str] | None = None,
+    drawn_from: str = "",
 ) -> Certificate:
     """The certificate of frozen labels, as their checks have it now.
 
@@ -331,10 +465,13 @@ def certificate_of(
         frozen: id -> label, all N that were frozen.
         ranks: id -> rank by confidence, 0 the surest; what is missing from a single set has rank 0.
         checks: answered draws, without a gap, in their order.
-        seed: of the draws.
         error: allowed share.
         confidence: of all attempts together.
         sizes: sets in the order of the test, as fixed before the first check.
+        also: further errors with their sets, fixed as well.
+        whole: whether errors are shares of everything, people's labels included.
+        strata: how draws were made; uniformly over all unless given.
+        per_class: state precision and recall of each class, too.
         attempt: from 1 on.
         project: its name.
         of: whose labels.
@@ -344,29 +481,38 @@ def certificate_of(
         apart: ids within the certified set that people labelled or removed since; those beyond it are added.
         made: when, ISO 8601.
         versions: of the programs.
+        drawn_from: checksum that the seed is made of, where classes were renamed since.
 
     Returns:
         The certificate; `holds` says whether anything is certified.
 
     Raises:
-        InputError: values outside their range, or checks that are not the draws of this seed.
+        InputError: values outside their range, or checks that are not the draws of these labels.
     """
     error_of(error), confidence_of(confidence)
     size_of(len(frozen))
-    order = listed_order(frozen)
-    drawn = Draws(len(frozen), seed, attempt).first(len(checks)).tolist()
-    for number, (check, place) in enumerate(zip(checks, drawn, strict=False), 1):
+    order, checksum = listed_order(frozen), checksum_of(frozen)
+    how = Strata() if strata is None else strata
+    seed = seed_of(drawn_from or checksum)
+    places = drawn(frozen, how, seed, len(checks), attempt)
+    for number, (check, place) in enumerate(zip(checks, places.tolist(), strict=False), 1):
         if check.draw != number or check.item != order[place] or check.label != frozen[check.item]:
             raise InputError(
-                f"Check {number} is not the draw of this seed: {cut(order[place])} is, as "
+                f"Check {number} is not the draw of these labels: {cut(order[place])} is, as "
                 f"{cut(frozen[order[place]])}."
             )
-    wrong, places = evidence_of(checks)
-    found = nested(wrong, places, sizes, error, confidence_at(confidence, attempt), bounds=False)
-    best = found.largest()
-    delivered = 0 if best is None else int(found.sizes[best])
+    where = how.of(frozen) if how.by else np.zeros(len(order), dtype=np.int64)
+    terms = Terms(
+        len(frozen), float(error), tuple(int(size) for size in sizes), confidence_at(confidence, attempt),
+        tuple(also), int(people), whole, dict(how.counts),
+    )  # fmt: skip
+    found = tally(terms, [check.wrong for check in checks], [check.rank for check in checks], where[places])
+    delivered = found.delivered()
     away = set(apart) | ({item for item in order if ranks.get(item, 0) >= delivered} if delivered else set())
     away -= {check.item for check in checks}
+    inside = {
+        item: g for item, g in zip(order, where.tolist(), strict=True) if ranks.get(item, 0) < delivered
+    }
     return Certificate(
         project=project,
         of=of,
@@ -374,17 +520,58 @@ def certificate_of(
         confidence=float(confidence),
         attempt=int(attempt),
         size=len(frozen),
-        sizes=tuple(int(size) for size in sizes),
+        sizes=terms.sizes,
         delivered=delivered,
         people=int(people),
-        labels_sha256=checksum_of(frozen),
+        labels_sha256=checksum,
         people_sha256="" if labelled is None else checksum_of(labelled),
-        seed=int(seed),
+        seed=seed,
+        drawn_from=drawn_from or checksum,
         checks=tuple(checks),
         apart=tuple(Apart(item, frozen[item], ranks.get(item, 0)) for item in sorted(away)),
+        also=tuple(Also(p.error, p.sizes, found.delivered(j)) for j, p in enumerate(also, 1)),
+        whole=whole,
+        strata=how,
+        class_sizes=class_sizes(frozen, inside, max(1, len(how.names)), checks) if per_class else (),
         made=made,
         versions=dict(versions or {}),
     )
+
+
+def drawn(frozen: Mapping[str, str], strata: Strata, seed: int, count: int, attempt: int) -> Ints:
+    """[count] positions in the listing, in the order of the checks.
+
+    Args:
+        frozen: id -> label.
+        strata: how draws are made.
+        seed: `seed_of` the labels.
+        count: how many.
+        attempt: from 1 on.
+    """
+    if strata.by:
+        return draws_of_strata(strata.of(frozen), seed, count, attempt)
+    return Draws(len(frozen), seed, attempt).first(count)
+
+
+def class_sizes(
+    frozen: Mapping[str, str], inside: Mapping[str, int], groups: int, checks: Iterable[Check]
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """(class, its labels in each stratum) of a set, with classes that only answers name at the end.
+
+    Args:
+        frozen: id -> label.
+        inside: id -> stratum of what lies in the set.
+        groups: G.
+        checks: whose answers may name other classes.
+    """
+    found: dict[str, list[int]] = {}
+    for name in sorted({frozen[item] for item in inside}):
+        found[name] = [0] * groups
+    for item, stratum in inside.items():
+        found[frozen[item]][stratum] += 1
+    for name in sorted({check.answer for check in checks if check.item in inside and check.answer}):
+        found.setdefault(name, [0] * groups)
+    return tuple((name, tuple(counts)) for name, counts in found.items())
 
 
 def listed_order(ids: Iterable[str]) -> list[str]:
@@ -407,16 +594,6 @@ def checksum_of(labels: Mapping[str, str]) -> str:
     return found.hexdigest()
 
 
-def evidence_of(checks: Sequence[Check]) -> tuple[Array, Ints]:
-    """Answers and ranks of checks, each [t], as `nested` takes them."""
-    import numpy as np
-
-    return (
-        np.array([check.wrong for check in checks], dtype=bool),
-        np.array([check.rank for check in checks], dtype=np.int64),
-    )
-
-
 def id_of(certificate: Certificate) -> str:
     """What names this content: 16 hexadecimal digits of its SHA-256."""
     document = {key: value for key, value in certificate.document().items() if key != "id"}
@@ -424,54 +601,10 @@ def id_of(certificate: Certificate) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
-def sentence_of(certificate: Certificate) -> str:
-    """What is promised, in words."""
-    c = certificate
-    within = c.within
-    wrong = sum(check.wrong for check in within)
-    checks = f"{_count(len(within), 'random check')}, {_count(wrong, 'error')}"
-    if not c.holds:
-        bound = float(c.evidence.bounds[0])
-        estimate = f"the estimate is {_share(wrong / len(within))}, " if within else ""
-        return (
-            f"Not certified at {_share(c.error)}: {estimate}with {_share(c.confidence)} confidence at most "
-            f"{_share(bound)} of {c.sizes[0]:,} labels are wrong; {checks}."
-        )
-    which = "labels" if c.delivered == c.size else f"labels, the surest of {c.size:,}"
-    whose = "machine " if c.of == "model" else ""
-    return (
-        f"{c.delivered:,} {whose}{which}; with {_share(c.confidence)} confidence at most {_share(c.error)} "
-        f"of them are wrong; {checks}."
-    )
-
-
-def method_of(certificate: Certificate) -> str:
-    """How it was found out, in words."""
-    c = certificate
-    order = ", ".join(f"{size:,}" for size in c.sizes)
-    nests = (
-        f" Sets of the surest {order} labels were tested in this order, up to the first that failed." * (
-            len(c.sizes) > 1
-        )
-    )  # fmt: skip
-    bets = ", ".join(f"{bet:g} ({weight:g})" for bet, weight in zip(BETS, WEIGHTS, strict=True))
-    return (
-        f"{c.size:,} labels were frozen. Items were drawn uniformly without replacement, in an order fixed "
-        "by the seed before the first check, and a person answered without seeing the label. Tested by "
-        "betting (Waudby-Smith and Ramdas, 2024), which holds whenever one looks and stops, with shares "
-        f"(weights) {bets}.{nests} This is attempt {c.attempt}, which spends {c.delta:.6g} of "
-        f"{1 - c.confidence:.6g}. "
-        "What a person says counts as right; what nobody could tell counts as wrong."
-    )
-
-
 def _check_document(check: Check) -> dict[str, Any]:
     return {**asdict(check), "wrong": check.wrong, "answers": [list(pair) for pair in check.answers]}
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
-
-
-def _share(share: float) -> str:
-    return f"{100 * share:.3g} %"
+def _interval(bounds: ClassBounds, which: int) -> str:
+    low, high = (bounds.precision, bounds.recall)[which]
+    return "too few checks" if bounds.too_few[which] else f"{100 * low:.3g} % to {100 * high:.3g} %"

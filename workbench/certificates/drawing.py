@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from workbench.arrays import Ints
@@ -33,6 +35,23 @@ def _attempt(attempt: int) -> int:
     if isinstance(attempt, bool) or not isinstance(attempt, int | np.integer) or not 1 <= attempt <= 50:
         raise InputError(f"Attempts are counted from 1 to 50; got {attempt!r}. Label the rest by hand.")
     return int(attempt)
+
+
+def seed_of(checksum: str) -> int:
+    """The seed of the draws: the first 62 bits of the labels' checksum, so that nobody chooses the order.
+
+    The same labels are always checked in the same order, whatever was thrown away in between. Whoever makes
+    labels can know that order, too: see docs/finish.md.
+
+    Args:
+        checksum: of the labels (`checksum_of`), hexadecimal.
+
+    Raises:
+        InputError: no checksum.
+    """
+    if not re.fullmatch("[0-9a-f]{64}", checksum):
+        raise InputError(f"The order is made from the labels' checksum; got {checksum!r}.")
+    return int(checksum[:16], 16) >> 2
 
 
 class Draws:

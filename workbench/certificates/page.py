@@ -42,6 +42,7 @@ def html_of(
     checks: Sequence[tuple[bool, Sequence[str]]],
     *,
     holds: bool,
+    classes: Sequence[Sequence[str]] = (),
 ) -> str:
     """The page.
 
@@ -53,6 +54,7 @@ def html_of(
         columns: of the checks.
         checks: whether it is wrong, and its cells, each.
         holds: whether anything is certified.
+        classes: name, labels, checks, precision and recall of each class, where they are stated.
 
     Returns:
         A whole HTML document.
@@ -64,6 +66,7 @@ def html_of(
         f"<h1>{escape(title)}</h1>\n"
         f'<p class="says{"" if holds else " not"}">{escape(sentence)}</p>\n'
         f"<h2>What it rests on</h2>\n{_table(facts)}"
+        f"{_classes(classes)}"
         f"<h2>Method</h2>\n<p>{escape(method)}</p>\n"
         "<h2>Check it again</h2>\n"
         "<p>With the JSON of this certificate and the labels it came with:</p>\n"
@@ -80,6 +83,18 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
         f"<tr><th>{escape(name)}</th><td>{_value(value)}</td></tr>\n" for name, value in rows if value
     )
     return f'<table class="facts">\n{cells}</table>\n'
+
+
+def _classes(rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{name}</th>" for name in ("Class", "Labels", "Checks", "Precision", "Recall"))
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows)
+    return (
+        '<h2>Each class</h2>\n<p class="soft">All of these intervals hold together, at the confidence of '
+        "this attempt, beside the promise above.</p>\n"
+        f'<table class="checks">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
+    )
 
 
 def _value(value: str) -> str:

@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates.drawing import Draws
 from workbench.certificates.given import checks_of, confidence_of, error_of, size_of, too_many
-from workbench.certificates.wealth import BETS, WEIGHTS, levels_of, upper_bound
+from workbench.certificates.wealth import BETS, WEIGHTS, levels_of, threshold, upper_bound
 from workbench.errors import InputError
 
 WIDEST = 0.3
 """An interval above this is said to be of too few checks."""
-_STEPS = 40  # of the search for the best multiplier
+_MULTIPLIERS: Floats = np.concatenate([[0.0], np.geomspace(1e-6, 100.0, 160)])
 
 
 def stratified(wrong: ArrayLike, strata: ArrayLike, sizes: ArrayLike, error: float) -> Floats:
@@ -50,11 +50,11 @@ def stratified(wrong: ArrayLike, strata: ArrayLike, sizes: ArrayLike, error: flo
     if where.shape != found.shape or (len(where) and (where.min() < 0 or where.max() >= len(counts))):
         raise InputError(f"Give the stratum of each of the {len(found)} draws, from 0 to {len(counts) - 1}.")
     forbidden = too_many(sum(counts), error_of(error))
-    tables = [_Table(size) for size in counts]
+    tables = StrataBound(counts)
     out = np.empty(len(found))
     for t, (stratum, answer) in enumerate(zip(where.tolist(), found.tolist(), strict=True)):
-        tables[stratum].add(answer)
-        out[t] = _least(tables, forbidden)
+        tables.add(answer, stratum)
+        out[t] = tables.evidence(forbidden)
     return out
 
 
@@ -109,44 +109,69 @@ class _Table:
         self.checks += 1
         self.wrong += wrong
 
-    def costs(self) -> tuple[Floats, Floats]:
-        """([L] logarithm of the wealth at the foot of each cell, [L] the most wrong labels within it)."""
+    def floors(self) -> Floats:
+        """[M] for each multiplier, the least of the wealth's logarithm less the multiplier a wrong label."""
         most = self.wrong + self.size - self.checks
         top = np.minimum(np.append(self.levels[1:] - 1, self.size), most)
         there = (top >= self.wrong) & (self.levels <= most)
         wealth = self._wealth[:, there]
         peak = wealth.max(axis=0)
-        return peak + np.log(np.exp(wealth - peak).sum(axis=0)), top[there].astype(float)
+        cost = peak + np.log(np.exp(wealth - peak).sum(axis=0))
+        least: Floats = (cost - _MULTIPLIERS[:, None] * top[there]).min(axis=1)
+        return least
 
 
-def _least(tables: Sequence[_Table], forbidden: int) -> float:
-    """The least evidence over all ways to spread `forbidden` wrong labels, from below."""
-    if sum(table.wrong for table in tables) >= forbidden:
-        return -math.inf
-    if sum(table.wrong + table.size - table.checks for table in tables) < forbidden:
-        return math.inf
-    cells = [table.costs() for table in tables]
+class StrataBound:
+    """Evidence against any number of wrong labels in all strata together, kept up to date answer by answer.
 
-    def dual(multiplier: float) -> float:
-        return multiplier * forbidden + sum(float((cost - multiplier * top).min()) for cost, top in cells)
+    The least product of the strata's wealths over all ways to spread W wrong labels is at least
+    max over m >= 0 of exp(m W + sum of the strata's `floors` at m): each m is a lower bound, so a grid of
+    them will do.
 
-    # concave in the multiplier: between 0 and the steepest slope there is
-    low, high = 0.0, 50.0 / max(1.0, forbidden / 20)
-    ratio = (math.sqrt(5) - 1) / 2
-    left, right = high - ratio * (high - low), low + ratio * (high - low)
-    at_left, at_right = dual(left), dual(right)
-    best = max(dual(0.0), at_left, at_right)
-    for _ in range(_STEPS):
-        if at_left < at_right:
-            low, left, at_left = left, right, at_right
-            right = low + ratio * (high - low)
-            at_right = dual(right)
-        else:
-            high, right, at_right = right, left, at_left
-            left = high - ratio * (high - low)
-            at_left = dual(left)
-        best = max(best, at_left, at_right)
-    return best
+    Args:
+        sizes: [G] labels in each stratum; some may have none.
+
+    Raises:
+        InputError: no labels at all.
+    """
+
+    def __init__(self, sizes: ArrayLike) -> None:
+        counts = [int(size) for size in np.asarray(sizes).ravel().tolist()]
+        self.size = size_of(sum(counts))
+        self._tables = [_Table(size) if size else None for size in counts]
+        self._floors = np.array(
+            [np.zeros(len(_MULTIPLIERS)) if one is None else one.floors() for one in self._tables]
+        )
+        self.checks = 0
+        self.wrong = 0
+
+    def add(self, wrong: bool | int, stratum: int = 0) -> None:
+        """Take one more answer.
+
+        Raises:
+            InputError: more draws of a stratum than it has labels.
+        """
+        table = self._tables[stratum]
+        if table is None:
+            raise InputError("More draws of a stratum than the 0 labels it has.")
+        table.add(bool(wrong))
+        self._floors[stratum] = table.floors()
+        self.checks += 1
+        self.wrong += bool(wrong)
+
+    def evidence(self, forbidden: int) -> float:
+        """Logarithm of the wealth against `forbidden` wrong labels or more, from below."""
+        if self.wrong >= forbidden:
+            return -math.inf
+        if self.wrong + self.size - self.checks < forbidden:
+            return math.inf
+        return float((_MULTIPLIERS * forbidden + self._floors.sum(axis=0)).max())
+
+    def most(self, confidence: float) -> int:
+        """Labels that are wrong at most, by the answers so far."""
+        needed = (threshold(confidence) - self._floors.sum(axis=0)[1:]) / _MULTIPLIERS[1:]
+        rejected = math.ceil(float(np.clip(needed.min(), 0.0, self.size + 1.0)))
+        return max(self.wrong, min(rejected - 1, self.wrong + self.size - self.checks))
 
 
 @dataclass(frozen=True)
@@ -174,15 +199,21 @@ class ClassBounds:
 
 
 def by_class(
-    labels: Sequence[str], answers: Sequence[str], sizes: Mapping[str, int], confidence: float
+    labels: Sequence[str],
+    answers: Sequence[str],
+    sizes: Mapping[str, int | Sequence[int]],
+    confidence: float,
+    strata: ArrayLike | None = None,
 ) -> list[ClassBounds]:
-    """Precision and recall of each class of the frozen labels, by uniform draws.
+    """Precision and recall of each class of the frozen labels, by random draws.
 
     Args:
         labels: [t] frozen labels of the draws, in their order.
         answers: [t] what people said; "" where nobody could tell, which counts against both.
-        sizes: class -> frozen labels of it; of classes that only people named there are 0.
+        sizes: class -> frozen labels of it, or [G] of it in each stratum; of classes that only people named
+            there are 0.
         confidence: of all intervals together, at all times.
+        strata: [t] of which stratum each draw is, where they were drawn within strata.
 
     Returns:
         One a class, in the order of `sizes`.
@@ -190,29 +221,30 @@ def by_class(
     Raises:
         InputError: labels that `sizes` does not have, or lists of other lengths.
     """
-    if len(labels) != len(answers):
+    counts = {name: np.atleast_1d(np.asarray(size, dtype=np.int64)) for name, size in sizes.items()}
+    where = np.zeros(len(labels), dtype=np.int64) if strata is None else np.asarray(strata)
+    if not len(labels) == len(answers) == len(where):
         raise InputError("Give as many answers as labels.")
-    unknown = set(labels) - {name for name, size in sizes.items() if size}
+    unknown = set(labels) - {name for name, size in counts.items() if size.sum()}
     if unknown:
         raise InputError(f"There are no frozen labels of {sorted(unknown)[0]!r}.")
-    delta = (1.0 - confidence_of(confidence)) / (4 * max(1, len(sizes)))
+    delta = (1.0 - confidence_of(confidence)) / (4 * max(1, len(counts)))
     said, given = np.array(labels, dtype=object), np.array(answers, dtype=object)
-    total = sum(sizes.values())
+    total = sum(counts.values(), np.zeros(1, dtype=np.int64))
     out = []
-    for name, size in sizes.items():
-        mine = said == name
+    for name, size in counts.items():
+        mine, n = said == name, int(size.sum())
         wrong = given[mine] != name
-        unsure = given[~mine] == ""
-        missed = given[~mine] == name
-        w_low, w_high = _between(wrong, wrong, size, delta)
-        m_low, m_high = _between(missed, missed | unsure, total - size, delta)
-        worst, best = size - w_high, size - w_low
+        unsure, missed = given[~mine] == "", given[~mine] == name
+        w_low, w_high = _between(wrong, wrong, size, delta, where[mine])
+        m_low, m_high = _between(missed, missed | unsure, total - size, delta, where[~mine])
+        worst, best = n - w_high, n - w_low
         out.append(
             ClassBounds(
                 name,
-                size,
+                n,
                 int(mine.sum()),
-                (worst / size, best / size) if size else (0.0, 1.0),
+                (worst / n, best / n) if n else (0.0, 1.0),
                 (
                     worst / (worst + m_high) if worst + m_high else 0.0,
                     best / (best + m_low) if best + m_low else 1.0,
@@ -222,12 +254,23 @@ def by_class(
     return out
 
 
-def _between(least: Array, most: Array, size: int, delta: float) -> tuple[float, float]:
+def _between(least: Array, most: Array, sizes: Ints, delta: float, strata: Ints) -> tuple[float, float]:
     """Numbers of marked items between which the truth lies, at delta each side."""
+    size = int(sizes.sum())
     if not size:
         return 0.0, 0.0
     if not len(most):
         return 0.0, float(size)
-    high = float(upper_bound(most, size, 1.0 - delta)[-1]) * size
-    low = size - float(upper_bound(~least, size, 1.0 - delta)[-1]) * size
+    high = _highest(most, sizes, delta, strata)
+    low = size - _highest(~least, sizes, delta, strata)
     return min(low, high), high
+
+
+def _highest(marked: Array, sizes: Ints, delta: float, strata: Ints) -> float:
+    if len(sizes) == 1:
+        return float(upper_bound(marked, int(sizes[0]), 1.0 - delta)[-1]) * int(sizes[0])
+    bound, found = StrataBound(sizes), int(sizes.sum())
+    for answer, stratum in zip(marked.tolist(), strata.tolist(), strict=True):
+        bound.add(answer, stratum)
+        found = min(found, bound.most(1.0 - delta))
+    return float(found)

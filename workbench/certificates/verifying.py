@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from workbench.certificates.certificate import (
     Certificate,
     checksum_of,
-    evidence_of,
+    class_sizes,
+    drawn,
     id_of,
     listed_order,
-    method_of,
-    sentence_of,
 )
-from workbench.certificates.drawing import Draws, confidence_at
-from workbench.certificates.nested import nested
+from workbench.certificates.drawing import seed_of
+from workbench.certificates.words import method_of, sentence_of, share
 from workbench.errors import InputError
 from workbench.reading import cut
 
@@ -74,8 +75,17 @@ def verify(certificate: Certificate, labels: Iterable[Labelled]) -> Verdict:
     """
     c = certificate
     rows = list(labels)
+    try:
+        c.terms  # noqa: B018
+    except InputError as error:
+        return Verdict(False, (str(error),), (), c.sentence)
     broken = [*_of_itself(c), *_of_draws_and_labels(c, rows)]
     remarks = []
+    if c.drawn_from != c.labels_sha256:
+        remarks.append(
+            "The order of the draws is made from the labels as classes were called when they were frozen; "
+            "they were renamed since, so that these labels cannot show it."
+        )
     if not c.people_sha256:
         remarks.append("Labels that people gave beside the checks are not covered: the set was not finished.")
     since = sum(one.rank < c.delivered for one in c.apart)
@@ -93,28 +103,40 @@ def _of_itself(c: Certificate) -> list[str]:
     broken = []
     if c.id != id_of(c):
         broken.append(f"The certificate was changed: its id is {cut(c.id)}, its content has {id_of(c)}.")
-    if any(size > c.size for size in c.sizes):
-        return [*broken, f"A set is larger than the {c.size:,} labels that were frozen."]
     if [check.draw for check in c.checks] != list(range(1, len(c.checks) + 1)):
         broken.append("The checks are not numbered from 1 on: some were left out.")
     ranks = Counter([check.rank for check in c.checks])
-    if (ranks and max(ranks) >= c.size) or (not c.whole and ranks and max(ranks.values()) > 1):
+    if (ranks and max(ranks) >= c.size) or (not c.is_single and ranks and max(ranks.values()) > 1):
         broken.append("Ranks of checks are outside the frozen labels, or two checks have the same one.")
+    if not broken or c.id == id_of(c):
+        broken += _of_evidence(c)
+    return broken
+
+
+def _of_evidence(c: Certificate) -> list[str]:
+    """Whether the checks say what the certificate does."""
+    broken = []
     try:
-        wrong, places = evidence_of(c.checks)
-        found = nested(wrong, places, c.sizes, c.error, confidence_at(c.confidence, c.attempt), bounds=False)
-        best = found.largest()
-        size = 0 if best is None else int(found.sizes[best])
-        if size != c.delivered:
-            broken.append(f"The checks certify {size:,} labels, the certificate says {c.delivered:,}.")
-        for name, stated, made in (
+        if c.seed != seed_of(c.drawn_from):
+            broken.append("The order of the draws was not made from the labels.")
+        found = c.tally()
+        for promise, stated in enumerate((c.delivered, *(one.delivered for one in c.also))):
+            size = found.delivered(promise)
+            if size != stated:
+                error = c.terms.promises[promise].error
+                broken.append(
+                    f"The checks certify {size:,} labels at {share(error)}, the certificate says {stated:,}."
+                )
+        for name, said, made in (
             ("sentence", c.sentence, sentence_of(c)),
             ("method", c.method, method_of(c)),
         ):
-            if stated != made:
+            if said != made:
                 broken.append(f'The {name} is not what the checks say: "{made}"')
     except InputError as error:
         broken.append(str(error))
+    except (IndexError, ValueError):
+        broken.append("The strata do not fit the checks.")
     return broken
 
 
@@ -166,21 +188,47 @@ def _of_frozen(c: Certificate, frozen: dict[str, str]) -> list[str]:
     elif checksum_of(frozen) != c.labels_sha256:
         broken.append("Labels were changed: the checksum of the frozen labels is another one.")
     order = listed_order(frozen)
-    if len(frozen) == c.size and len(c.checks) <= c.size:
-        for check, place in zip(
-            c.checks, Draws(c.size, c.seed, c.attempt).first(len(c.checks)).tolist(), strict=True
-        ):
+    broken += _of_strata(c, frozen)
+    if not broken and len(c.checks) <= c.size:
+        places = drawn(frozen, c.strata, c.seed, len(c.checks), c.attempt)
+        for check, place in zip(c.checks, places.tolist(), strict=True):
             if check.item != order[place]:
                 broken.append(
                     f"Check {check.draw} is {cut(check.item)}; the seed draws {cut(order[place])} there."
                 )
                 break
-    if c.holds and not c.whole:
+    if c.holds and not c.is_single:
         away = sum(one.rank >= c.delivered for one in c.apart)
         away += sum(check.rank >= c.delivered for check in c.checks)
         if c.size - away != c.delivered:
             broken.append(f"{c.size - away:,} labels lie in the certified set, which has {c.delivered:,}.")
     return broken
+
+
+def _of_strata(c: Certificate, frozen: Mapping[str, str]) -> list[str]:
+    """Whether strata and sizes of classes are those of the labels, as far as the labels tell."""
+    if len(frozen) != c.size:
+        return []
+    ranks = {check.item: check.rank for check in c.checks} | {one.item: one.rank for one in c.apart}
+    order, groups = listed_order(frozen), max(1, len(c.strata.names))
+    where = np.zeros(c.size, dtype=np.int64)
+    if c.strata.by:
+        where = c.strata.of(frozen)
+        if len(where) != c.size or (where < 0).any():
+            return ["The strata are not those of the labels."]
+    # what is neither checked nor apart is a machine label of the certified set
+    inside = {
+        item: g for item, g in zip(order, where.tolist(), strict=True) if ranks.get(item, 0) < c.delivered
+    }
+    for size, counts in c.strata.counts:
+        held = where.tolist() if size == c.size else list(inside.values())
+        if size in (c.size, c.delivered) and Counter(held) != Counter(
+            {g: n for g, n in enumerate(counts) if n}
+        ):
+            return [f"The strata of the surest {size:,} labels have other sizes."]
+    if c.class_sizes and c.class_sizes != class_sizes(frozen, inside, groups, c.checks):
+        return ["The sizes of the classes are not those of the labels."]
+    return []
 
 
 def _says(row: Labelled, instead: str) -> str:

@@ -11,6 +11,7 @@ import typer
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
+    from workbench.certificates import Certificate
     from workbench.exchange.auditing import Audit
 
 
@@ -60,7 +61,13 @@ def audit_file(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Certificate and labels go here; beside FILE.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the draws; at random.")] = None,
+    also: Annotated[
+        list[float] | None, typer.Option(help="A further error to say it for, by the same checks; repeat it.")
+    ] = None,
+    strata: Annotated[str, typer.Option(help="class: half of the checks in equal parts of each class.")] = "",
+    per_class: Annotated[
+        bool, typer.Option("--per-class", help="Precision and recall of each class.")
+    ] = False,
     keep: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The audit is kept here; in FILE.audit.json.")
     ] = None,
@@ -72,7 +79,10 @@ def audit_file(
     from workbench.exchange.auditing import Audit, write_finished
 
     hidden = () if truth is None else (truth,)
-    audit = Audit(file, column, error, confidence, id=id, kept=keep, hidden=hidden, seed=seed)
+    audit = Audit(
+        file, column, error, confidence, id=id, kept=keep, hidden=hidden, also=tuple(also or ()),
+        strata=strata, per_class=per_class,
+    )  # fmt: skip
     if truth is not None:
         _simulate(audit, truth)
     elif checks is not None:
@@ -82,6 +92,8 @@ def audit_file(
         _ask_here(audit)
     certificate = audit.certificate()
     print(certificate.sentence)
+    if per_class:
+        print(classes_text(certificate))
     if certificate.holds:
         for path in write_finished(audit, certificate, out or file.parent):
             print(path)
@@ -89,6 +101,24 @@ def audit_file(
     _say_next(audit, checks, max(1, count))
     if checks is None or audit.hopeless:
         raise typer.Exit(1)
+
+
+def classes_text(certificate: Certificate) -> str:
+    """Precision and recall of each class, a line each.
+
+    Args:
+        certificate: that states them.
+    """
+    if not certificate.classes:
+        return "Nothing is certified yet, so nothing is said of its classes."
+    lines = ["Of each class, all together, precision and recall:"]
+    for one in certificate.classes:
+        said = [
+            "too few checks" if few else f"{low:.1%} to {high:.1%}"
+            for few, (low, high) in zip(one.too_few, (one.precision, one.recall), strict=True)
+        ]
+        lines.append(f"  {one.name}: {said[0]}, {said[1]}  ({one.labels:,} labels, {one.checks:,} checks)")
+    return "\n".join(lines)
 
 
 def _simulate(audit: Audit, truth: str) -> None:

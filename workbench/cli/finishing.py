@@ -33,6 +33,18 @@ def finish_project(
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the certificate: .json or .html.")
     ] = None,
+    also: Annotated[
+        list[float] | None, typer.Option(help="A further error to say it for, by the same checks; repeat it.")
+    ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Errors are shares of everything, people's labels included.")
+    ] = False,
+    strata: Annotated[
+        str, typer.Option(help="class or confidence: half of the checks in equal parts of each.")
+    ] = "",
+    per_class: Annotated[
+        bool, typer.Option("--per-class", help="Certify precision and recall of each class, too.")
+    ] = False,
     person: Annotated[str | None, typer.Option(help="Who answers; your login name unless given.")] = None,
 ) -> None:
     """Freeze what the machine would label, check it at random, and write what it is worth."""
@@ -42,7 +54,7 @@ def finish_project(
     record, store = project_named(project)
     session = Session.open(record.id, annotator=person, store=store)
     if forecast:
-        print(session.forecast(error, confidence, of).sentence())
+        _forecast(session, error, confidence, of, whole)
     elif certificate is not None:
         _write(session, certificate)
     elif answer is not None:
@@ -50,15 +62,32 @@ def finish_project(
     elif next:
         _show(session)
     else:
-        now = session.start_checks(error, confidence, of=of)
+        now = session.start_checks(
+            error, confidence, of=of, also=also or (), whole=whole, strata=strata, per_class=per_class
+        )
         print(f"Attempt {now.frozen.attempt}: {now.frozen.size:,} labels are frozen. {said(now)}")
+
+
+def _forecast(session: Session, error: float, confidence: float, of: str, whole: bool) -> None:
+    from workbench.sessions.finish_state import census_words, is_census
+
+    found = session.forecast(error, confidence, of, whole=whole)
+    print(found.sentence())
+    if is_census(found.size, found.error, found.confidence):
+        print(census_words(found.size, found.error, found.confidence))
 
 
 def said(now: FinishState) -> str:
     """How the checks stand, in a line."""
     counts = f"{now.checks:,} checks, {now.wrong:,} wrong; at most {now.bound:.1%} are wrong"
+    if now.disagreed:
+        counts += f"; people disagreed about {now.disagreed:,} of them, the first answer counts"
     if now.phase == "certified":
-        return f"{counts}: certified at {now.frozen.error:.1%}. --certificate FILE writes it."
+        others = "".join(f", {size:,} at {error:.1%}" for error, size in now.held[1:] if size)
+        return (
+            f"{counts}: {now.size:,} certified at {now.frozen.error:.1%}{others}. "
+            "--certificate FILE writes it."
+        )
     if now.phase == "void":
         return now.why
     if now.phase == "failed":
@@ -98,6 +127,8 @@ def _answer(session: Session, answer: str) -> None:
 
 
 def _write(session: Session, file: Path) -> None:
+    from workbench.certificates.words import of_all
+    from workbench.cli.certified import classes_text
     from workbench.writing import write_whole
 
     made = session.certificate()
@@ -105,3 +136,6 @@ def _write(session: Session, file: Path) -> None:
         raise InputError(f"Nothing is certified yet: {said(_state(session))}")
     write_whole(file, made.to_html() if file.suffix.lower() in (".html", ".htm") else made.to_json())
     print(made.sentence)
+    print(f"Of all labels: {of_all(made)}.")
+    if made.class_sizes:
+        print(classes_text(made))

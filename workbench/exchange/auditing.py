@@ -1,12 +1,12 @@
 """Auditing a finished column: is what somebody else labelled good enough? No model, no project.
 
-Everything is kept beside the file: which labels were audited, the seed of the draws, and every answer. The
-seed is drawn when the labels are there, so that whoever made them could not know which would be looked at.
+Everything is kept beside the file: which labels were audited, what was promised, and every answer. The order
+of the draws is made from the labels' checksum: whoever throws the answers away draws the same ones again.
 """
 
 from __future__ import annotations
 
-import secrets
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,16 +17,22 @@ import numpy as np
 from workbench import __version__
 from workbench.arrays import Array
 from workbench.certificates import (
+    Bounding,
     Certificate,
     Check,
-    Draws,
     Labelled,
+    Promise,
+    Strata,
+    Tally,
+    Terms,
     certificate_of,
     checksum_of,
     confidence_at,
     listed_order,
-    upper_bound,
+    seed_of,
+    tally,
 )
+from workbench.certificates.certificate import BY_CLASS, drawn
 from workbench.certificates.given import confidence_of, error_of
 from workbench.certificates.rehearsing import checks_to_go, looks_broken
 from workbench.documents import AuditDocument, checked
@@ -53,7 +59,9 @@ class Audit:
         id: column of the ids; without it rows are called by their numbers from 1 on.
         kept: where the audit is kept; beside the file unless given.
         hidden: columns that whoever answers does not see, beside the labels.
-        seed: of the draws, for another attempt; drawn at random unless given.
+        also: further errors; the same checks say whether the column keeps them, too.
+        strata: "class" has half of the draws in equal parts of each class; "" draws uniformly over all.
+        per_class: state precision and recall of each class in the certificate.
 
     Raises:
         InputError: no table, no such column, or an audit that was kept and is damaged.
@@ -69,8 +77,14 @@ class Audit:
         id: str = "id",
         kept: Path | None = None,
         hidden: tuple[str, ...] = (),
-        seed: int | None = None,
+        also: tuple[float, ...] = (),
+        strata: str = "",
+        per_class: bool = False,
     ) -> None:
+        if strata not in ("", BY_CLASS):
+            raise InputError(f"Checks of a column are drawn within class; got {cut(strata)}.")
+        self.also = tuple(sorted({error_of(one) for one in also} - {error}))
+        self.per_class = per_class
         self.path, self.column = Path(path), column
         self.error, self.confidence = error_of(error), confidence_of(confidence)
         self._frame = table_of(self.path)
@@ -87,33 +101,48 @@ class Audit:
         self.classes = sorted(set(self.labels.values()))
         self.kept = kept or self.path.with_name(f"{self.path.name}.audit.json")
         self._attempts = self._read()
-        promise = (checksum_of(self.labels), self.error, self.confidence)
+        checksum = checksum_of(self.labels)
+        promise = (checksum, self.error, self.confidence, list(self.also), strata)
         known = [n for n, one in enumerate(self._attempts) if _promise(one) == promise]
         if not known:
             self._attempts.append(
                 {
-                    "labels_sha256": promise[0],
+                    "labels_sha256": checksum,
                     "error": self.error,
                     "confidence": self.confidence,
-                    "seed": secrets.randbits(62) if seed is None else seed,
+                    "also": list(self.also),
+                    "strata": strata,
                     "answers": [],
                 }
             )
         self.attempt = known[-1] + 1 if known else len(self._attempts)
         self.confidence_here = confidence_at(self.confidence, self.attempt)
-        self.seed: int = self._attempts[self.attempt - 1]["seed"]
+        self.seed = seed_of(checksum)
         self._given: dict[str, tuple[str, str]] = {
             one[0]: (one[1], one[2]) for one in self._attempts[self.attempt - 1]["answers"]
         }
         self._ids = listed_order(self.labels)
-        self._draws = Draws(len(self._ids), self.seed, self.attempt)
+        self._strata = Strata()
+        if strata:
+            of_class = Counter(self.labels.values())
+            counts = tuple(of_class[name] for name in self.classes)
+            self._strata = Strata(BY_CLASS, tuple(self.classes), "", ((len(self._ids), counts),))
+        n = len(self._ids)
+        others = tuple(Promise(one, (n,)) for one in self.also)
+        self.terms = Terms(
+            n, self.error, (n,), self.confidence_here, others, strata=dict(self._strata.counts)
+        )
+        self._order: list[str] = []
         self._column_of_truth: dict[str, list[str]] = {}
         if not known:
             self.save()  # the order is fixed before the first check
 
     def drawn(self, count: int) -> list[str]:
         """Ids of the first draws."""
-        return [self._ids[place] for place in self._draws.first(count).tolist()]
+        if len(self._order) < min(count, len(self._ids)):
+            places = drawn(self.labels, self._strata, self.seed, max(256, 2 * count), self.attempt)
+            self._order = [self._ids[place] for place in places.tolist()]
+        return self._order[:count]
 
     @property
     def checks(self) -> list[Check]:
@@ -194,10 +223,12 @@ class Audit:
             self.labels,
             {},
             self.checks,
-            seed=self.seed,
             error=self.error,
             confidence=self.confidence,
             sizes=(len(self.labels),),
+            also=self.terms.also,
+            strata=self._strata,
+            per_class=self.per_class,
             attempt=self.attempt,
             project=self.path.name,
             of=f"column {self.column}",
@@ -207,13 +238,16 @@ class Audit:
 
     def progress(self) -> tuple[int, int, float, int | None]:
         """(checks, wrong ones, upper bound now, about how many to go or None)."""
-        wrong = self._wrong
-        bound = upper_bound(wrong, len(self.labels), self.confidence_here, [self.error])
-        return len(wrong), int(wrong.sum()), float(bound[-1]) if len(bound) else 1.0, self.to_go
+        wrong, bound = self._wrong, Bounding(self.terms, len(self.labels), self.confidence_here)
+        for check, is_wrong in zip(self.checks, wrong.tolist(), strict=True):
+            bound.add(is_wrong, self._stratum(check))
+        return len(wrong), int(wrong.sum()), bound.curve[-1], self.to_go
 
     @property
     def to_go(self) -> int | None:
         """About how many checks are to go; None where none would do at this rate."""
+        if self._tally().delivered():
+            return 0
         return checks_to_go(self._wrong, len(self.labels), self.error, self.confidence_here)
 
     @property
@@ -226,6 +260,18 @@ class Audit:
     def decided(self) -> bool:
         """Whether there is nothing more to ask: certified, hopeless, or all of them looked at."""
         return self.to_go == 0 or self.hopeless or not self.open(1)
+
+    def _stratum(self, check: Check) -> int:
+        return self._strata.names.index(check.label) if self._strata.by else 0
+
+    def _tally(self) -> Tally:
+        checks = self.checks
+        return tally(
+            self.terms,
+            [check.wrong for check in checks],
+            [0] * len(checks),
+            [self._stratum(check) for check in checks],
+        )
 
     @property
     def _wrong(self) -> Array:
@@ -287,8 +333,8 @@ class Audit:
         return attempts
 
 
-def _promise(attempt: Mapping[str, Any]) -> tuple[str, float, float]:
-    return attempt["labels_sha256"], attempt["error"], attempt["confidence"]
+def _promise(attempt: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(attempt[name] for name in ("labels_sha256", "error", "confidence", "also", "strata"))
 
 
 def write_finished(audit: Audit, certificate: Certificate, folder: Path) -> list[Path]:

@@ -7,8 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from workbench.certificates import Certificate, Check, certificate_of
-from workbench.sessions.checks import answers_of
+from workbench.certificates import Certificate, Check, Strata, certificate_of
+from workbench.certificates.certificate import BY_CLASS
+from workbench.sessions.checks import BANDS, Frozen, answers_of
 from workbench.sessions.finish_state import FinishState
 from workbench.store import ProjectState
 
@@ -31,10 +32,14 @@ def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: s
         labels,
         {str(ids[item]): place for place, item in enumerate(frozen.items.tolist())},
         [_check(now, state, ids, names, draw) for draw in range(now.evidence.checks)],
-        seed=frozen.seed,
         error=frozen.error,
         confidence=frozen.confidence,
         sizes=frozen.sizes,
+        also=frozen.also,
+        whole=frozen.whole,
+        strata=_strata(frozen, names),
+        per_class=frozen.per_class,
+        drawn_from=frozen.drawn_from,
         attempt=frozen.attempt,
         project=project,
         of=frozen.of,
@@ -77,6 +82,16 @@ def _check(
     return Check(
         draw + 1, str(ids[item]), label, _name(first.key, state), place, first.annotator, first.time, several
     )
+
+
+def _strata(frozen: Frozen, names: dict[str, str]) -> Strata:
+    if not frozen.strata:
+        return Strata()
+    counts = tuple((size, tuple(one)) for size, one in frozen.strata_counts)
+    if frozen.strata == BY_CLASS:
+        return Strata(BY_CLASS, tuple(names[key] for key in frozen.classes), "", counts)
+    bands = "".join(map(str, frozen.stratum[frozen.listing].tolist()))
+    return Strata(frozen.strata, tuple(f"band {band + 1}" for band in range(BANDS)), bands, counts)
 
 
 def _name(key: str, state: ProjectState) -> str:

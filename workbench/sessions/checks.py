@@ -6,7 +6,7 @@ import base64
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,24 +15,24 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import (
-    Bound,
+    Bounding,
     Draws,
+    Promise,
+    Tally,
+    Terms,
     checksum_of,
     confidence_at,
-    first_reached,
+    draws_of_strata,
     listed_order,
-    log_wealth,
 )
+from workbench.certificates.certificate import BY_CLASS
 from workbench.errors import InputError
 from workbench.store import Check, Event, ProjectState
 
 MODEL = "model"
 """What freezes the model's own labels; else a column of somebody's, "column:NAME"."""
-LOOKED_AHEAD = 3_000
-"""Further checks that a forecast of how many are to go looks at."""
-ENOUGH_TO_DOUBT = 20
-"""Checks before which nothing is said of whether the promise will be kept."""
-_FEW = 30
+BANDS = 5
+"""Of confidence, that draws may be made within."""
 _KEPT = 32
 
 
@@ -55,6 +55,11 @@ class Frozen:
         sizes: sets to be certified, in the order of the test: so many of the surest.
         classes: keys.
         listing: [N] places in the order of the items' ids, of which draws are positions.
+        drawn_from: checksum of the labels as classes were called when they were frozen; the seed is of it.
+        also: further errors with their sets.
+        whole: whether errors are shares of everything, people's labels included.
+        strata: "class" or "confidence", what draws are made within; "" for none.
+        per_class: whether precision and recall of each class are stated.
         round: number of the fit; -1 for a column.
         n_labelled: labels that people had given.
     """
@@ -76,6 +81,11 @@ class Frozen:
     checksum: str
     round: int
     n_labelled: int
+    drawn_from: str = ""
+    also: tuple[Promise, ...] = ()
+    whole: bool = False
+    strata: str = ""
+    per_class: bool = False
 
     @property
     def size(self) -> int:
@@ -93,8 +103,47 @@ class Frozen:
         return confidence_at(self.confidence, self.attempt)
 
     @cached_property
+    def terms(self) -> Terms:
+        """What was promised, for the test."""
+        return Terms(
+            self.size,
+            self.error,
+            self.sizes,
+            self.confidence_here,
+            self.also,
+            self.n_labelled,
+            self.whole,
+            {size: tuple(counts) for size, counts in self.strata_counts},
+        )
+
+    @cached_property
+    def stratum(self) -> Ints:
+        """[N] of each frozen label; all of one where draws are uniform over all."""
+        if not self.strata:
+            return np.zeros(self.size, dtype=np.int64)
+        return self.codes if self.strata == BY_CLASS else np.arange(self.size) * BANDS // self.size
+
+    @property
+    def strata_counts(self) -> list[tuple[int, list[int]]]:
+        """(size, labels in each stratum) of each set that is tested; none where draws are uniform."""
+        if not self.strata:
+            return []
+        sizes = {size for one in ((self.error, self.sizes), *self.also) for size in one[1]}
+        groups = len(self.classes) if self.strata == BY_CLASS else BANDS
+        return [(size, np.bincount(self.stratum[:size], minlength=groups).tolist()) for size in sorted(sizes)]
+
+    @cached_property
     def _draws(self) -> Draws:
         return Draws(self.size, self.seed, self.attempt)
+
+    @cached_property
+    def _within(self) -> list[Ints]:
+        return [np.empty(0, dtype=np.int64)]  # drawn so far, within strata
+
+    @cached_property
+    def sofar(self) -> dict[int, _Kept]:
+        """What answers add to: the tally (0), and the bound of each set that is shown, by its size."""
+        return {}
 
     @cached_property
     def place_of(self) -> Mapping[int, int]:
@@ -104,7 +153,12 @@ class Frozen:
     def order(self, count: int) -> Ints:
         """[n] places of the first `count` draws."""
         with _LOCK:
-            return self.listing[self._draws.first(count)]
+            if not self.strata:
+                return self.listing[self._draws.first(count)]
+            if len(self._within[0]) < min(count, self.size):
+                more = max(64, 2 * count)
+                self._within[0] = draws_of_strata(self.stratum[self.listing], self.seed, more, self.attempt)
+            return self.listing[self._within[0][:count]]
 
     def named(self, ids: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
         """Id -> frozen label, as people read it."""
@@ -130,6 +184,11 @@ def plan_of(
     ids: Sequence[str],
     number: int,
     n_labelled: int,
+    drawn_from: str,
+    also: Sequence[Promise] = (),
+    whole: bool = False,
+    strata: str = "",
+    per_class: bool = False,
 ) -> dict[str, Any]:
     """What is recorded of labels that are frozen; `frozen_of` reads it."""
     return {
@@ -151,6 +210,11 @@ def plan_of(
         ),
         "round": int(number),
         "n_labelled": int(n_labelled),
+        "drawn_from": drawn_from,
+        "also": [[one.error, list(one.sizes)] for one in also],
+        "whole": whole,
+        "strata": strata,
+        "per_class": per_class,
     }
 
 
@@ -165,7 +229,7 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
         InputError: the record is damaged.
     """
     p = event.payload
-    key = (str(p["checksum"]), event.id, event.time)
+    key = (f"{p['checksum']} {p['error']} {p['confidence']}", event.id, event.time)
     with _LOCK:
         found = _FROZEN.get(key)
     if found is not None:
@@ -194,6 +258,11 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
         str(p["checksum"]),
         int(p.get("round", -1)),
         int(p.get("n_labelled", 0)),
+        str(p["drawn_from"]),
+        tuple(Promise(float(error), tuple(map(int, sizes))) for error, sizes in p["also"]),
+        bool(p["whole"]),
+        str(p["strata"]),
+        bool(p["per_class"]),
     )
     with _LOCK:
         while len(_FROZEN) >= _KEPT:
@@ -247,6 +316,7 @@ class Evidence:
     Attributes:
         places: [t] of the frozen labels.
         wrong: [t] whether the answer is another class, or that nobody can tell.
+        strata: [t] that they were drawn within; 0 where draws are uniform over all.
         later: answers to draws after one that somebody still has before them.
         waits_for: item of that one; -1 where nothing waits.
         disagreements: checks that several people answered, differently.
@@ -254,6 +324,7 @@ class Evidence:
 
     places: Ints
     wrong: Array
+    strata: Ints
     later: int
     waits_for: int
     disagreements: int
@@ -288,56 +359,52 @@ def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
     return Evidence(
         np.asarray(places, dtype=np.int64),
         np.asarray(wrong, dtype=bool),
+        frozen.stratum[np.asarray(places, dtype=np.int64)],
         total - len(places),
         waits,
         disagreements,
     )
 
 
-def bound_after(frozen: Frozen, size: int, wrong: Array) -> list[float]:
-    """[t + 1] the upper bound before the first check and after each; an answer adds to what is kept."""
-    key = (frozen.checksum, frozen.started, size)
-    given = wrong.tolist()
+def bound_after(frozen: Frozen, size: int, found: Evidence) -> list[float]:
+    """[t + 1] the upper bound on a set before its first check and after each, kept up to date."""
+    inside = found.places < size
+    given = list(zip(found.wrong[inside].tolist(), found.strata[inside].tolist(), strict=True))
     with _LOCK:
-        kept = _BOUNDS.pop(key, None)
-        if kept is None or given[: len(kept.given)] != kept.given:
-            kept = _Bounding(Bound(size, frozen.confidence_here, [frozen.error]), [], [1.0])
-        for one in given[len(kept.given) :]:
-            kept.curve.append(kept.bound.add(one))
+        kept = _kept(
+            frozen,
+            size,
+            given,
+            lambda: Bounding(frozen.terms, size, frozen.confidence_here),
+        )
+        for wrong, stratum in given[len(kept.given) :]:
+            kept.made.add(wrong, stratum)
         kept.given = given
-        while len(_BOUNDS) >= _KEPT:
-            _BOUNDS.popitem(last=False)
-        _BOUNDS[key] = kept
-        return list(kept.curve)
+        return list(kept.made.curve)
 
 
-def to_go(wrong: Array, size: int, error: float, confidence: float) -> int | None:
-    """About how many checks are to go, if the share of wrong ones stays what it is.
+def tally_of(frozen: Frozen, found: Evidence) -> list[tuple[int, int, int]]:
+    """What is certified: (promise, size, draws it took) each; an answer adds to what is kept."""
+    given = list(zip(found.places.tolist(), found.wrong.tolist(), found.strata.tolist(), strict=True))
+    with _LOCK:
+        kept = _kept(frozen, 0, given, lambda: Tally(frozen.terms))
+        for place, wrong, stratum in given[len(kept.given) :]:
+            kept.made.add(place, wrong, stratum)
+        kept.given = given
+        return list(kept.made.certified_at())
 
-    Args:
-        wrong: [t] so far, within the set.
-        size: of the set.
-        error: allowed share.
-        confidence: of this attempt.
 
-    Returns:
-        0 where the checks suffice; None where they would not at this rate.
-    """
-    t = len(wrong)
-    n = min(size - t, LOOKED_AHEAD)
-    rate = float(wrong.sum()) / max(t, _FEW)  # one wrong label among a few tells little
-    ahead = np.arange(1, n + 1)
-    after = np.floor(rate * (ahead + 0.5)).astype(np.int64)  # evenly spread
-    future = np.diff(after, prepend=0) > 0
-    reached = int(first_reached(log_wealth(np.concatenate([wrong, future]), size, error), confidence))
-    return max(0, reached - t) if reached else None
+def _kept(frozen: Frozen, key: int, given: list[Any], make: Callable[[], Any]) -> _Kept:
+    kept = frozen.sofar.get(key)
+    if kept is None or given[: len(kept.given)] != kept.given:
+        kept = frozen.sofar[key] = _Kept(make(), [])
+    return kept
 
 
 @dataclass
-class _Bounding:
-    bound: Bound
-    given: list[bool]
-    curve: list[float]
+class _Kept:
+    made: Any
+    given: list[Any]
 
 
 def _packed(values: Array, kind: str) -> str:
@@ -357,4 +424,3 @@ def _unpacked(text: str, kind: str) -> Array:
 _MOST_OCTETS = 1 << 28
 _LOCK = threading.RLock()
 _FROZEN: OrderedDict[tuple[str, int, str], Frozen] = OrderedDict()
-_BOUNDS: OrderedDict[tuple[str, int, int], _Bounding] = OrderedDict()

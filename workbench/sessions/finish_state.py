@@ -9,20 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.arrays import Floats
-from workbench.certificates import Nested, first_reached, log_wealth, nested
-from workbench.sessions.checks import (
-    ENOUGH_TO_DOUBT,
-    Evidence,
-    Frozen,
-    bound_after,
-    evidence,
-    to_go,
-)
+from workbench.certificates import Bounding, checks_to_go, least_checks, looks_broken
+from workbench.sessions.checks import Evidence, Frozen, bound_after, evidence, tally_of
 from workbench.store import Event, ProjectState
 
 Phase = Literal["checking", "certified", "failed", "void"]
 _AIM = 0.6  # of the allowed error, so that few checks suffice
-_Z = 1.2815515655446004  # one-sided 90 %
+_DEAR = 0.5  # of what is left: from so many checks on, looking at all of it is hardly more
 
 
 @dataclass(frozen=True)
@@ -57,6 +50,8 @@ class FinishState:
         checks: that fell into it.
         wrong: of these.
         curve: [checks + 1] the upper bound before the first and after each.
+        held: (allowed error, size of the largest set that is certified at it), the main error first; 0 where
+            none is.
         left: about how many answers are to go; None where none would do at this rate.
         estimate: share of wrong ones so far; NaN before the first.
         labelled_since: frozen items that people labelled without being asked to check them.
@@ -72,6 +67,7 @@ class FinishState:
     checks: int
     wrong: int
     curve: list[float]
+    held: list[tuple[float, int]]
     left: int | None
     estimate: float
     labelled_since: int
@@ -84,36 +80,29 @@ class FinishState:
         """The upper bound now."""
         return self.curve[-1]
 
+    @property
+    def disagreed(self) -> int:
+        """Checks that several people answered, differently; the first answer counts."""
+        return self.evidence.disagreements
+
+    @property
+    def bound_of_all(self) -> float:
+        """The upper bound on the share of everything, once people have labelled what lies beyond the set."""
+        return self.bound * self.size / (self.frozen.size + self.frozen.n_labelled)
+
     def sets(self) -> list[SetState]:
-        """What the same checks say of every set, the smallest first."""
-        found = self._nested(bounds=True)
-        certified = found.certified[0]
-        rows = zip(found.sizes, found.checks, found.wrong, found.bounds, certified, strict=True)
-        return [SetState(int(n), int(t), int(s), float(b), bool(c)) for n, t, s, b, c in rows]
-
-    def surest(self, errors: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1)) -> list[tuple[float, int]]:
-        """(allowed error, the largest set whose own bound is below it), for what a table says in passing."""
-        found: dict[float, int] = {}
-        for one in self.sets():
-            for error in errors:
-                if one.bound <= error:
-                    found[error] = max(found.get(error, 0), one.size)
-        return sorted(found.items())
-
-    def _nested(self, *, bounds: bool) -> Nested:
-        return tested(self.frozen, self.evidence, bounds=bounds)
-
-
-def tested(frozen: Frozen, found: Evidence, *, bounds: bool) -> Nested:
-    """The checks as evidence on every set of the test."""
-    return nested(
-        found.wrong.astype(int),
-        found.places,
-        np.asarray(frozen.sizes),
-        frozen.error,
-        frozen.confidence_here,
-        bounds=bounds,
-    )
+        """What the same checks say of every set, the smallest first; all bounds hold together."""
+        frozen, found, rows = self.frozen, self.evidence, []
+        confidence = 1.0 - frozen.spent / len(frozen.sizes)
+        for size in frozen.sizes:
+            made, inside = Bounding(frozen.terms, size, confidence), found.places < size
+            for wrong, stratum in zip(
+                found.wrong[inside].tolist(), found.strata[inside].tolist(), strict=True
+            ):
+                made.add(wrong, stratum)
+            checks, wrong = int(inside.sum()), int(found.wrong[inside].sum())
+            rows.append(SetState(size, checks, wrong, made.curve[-1], 0 < size <= self.held[0][1]))
+        return rows
 
 
 def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
@@ -125,14 +114,16 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
     """
     found = evidence(frozen, state)
     certificate = standing_certificate(frozen, found, state)
-    size = frozen.sizes[0]
-    wrong = found.within(size)
-    reached = certificate is not None or _is_certified(frozen, wrong, size)
-    if reached and len(frozen.sizes) > 1:
-        size = _largest(frozen, found)
-        wrong = found.within(size)
-    curve = bound_after(frozen, size, wrong)
-    left = 0 if reached else to_go(wrong, size, frozen.error, frozen.confidence_here)
+    certified = tally_of(frozen, found)
+    held = [
+        (one.error, max((size for place, size, _ in certified if place == j), default=0))
+        for j, one in enumerate(frozen.terms.promises)
+    ]
+    reached = certificate is not None or held[0][1] > 0
+    size = held[0][1] or frozen.sizes[0]
+    wrong, allowed = found.within(size), frozen.terms.allowed(size)
+    curve = bound_after(frozen, size, found)
+    left = 0 if reached else checks_to_go(wrong, size, allowed, frozen.confidence_here)
     if left:
         left = math.ceil(left * frozen.size / size)  # draws that fall beside the set count as answers too
     estimate = float(wrong.mean()) if len(wrong) else math.nan
@@ -145,6 +136,7 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
         len(wrong),
         int(wrong.sum()),
         curve,
+        held,
         left,
         estimate,
         _labelled_since(frozen, state),
@@ -190,16 +182,30 @@ def advised(frozen: Frozen, estimate: float) -> int:
     return int(frozen.size - (kept[-1] + 1 if kept.size else 0))
 
 
-def _largest(frozen: Frozen, found: Evidence) -> int:
-    held = tested(frozen, found, bounds=False)
-    place = held.largest()
-    return frozen.sizes[0] if place is None else int(held.sizes[place])
+def is_census(size: int, error: float, confidence: float) -> bool:
+    """Whether a certificate would take checks of half of the labels or more: people had better give them all.
+
+    Args:
+        size: labels that would be frozen.
+        error: allowed share.
+        confidence: of this attempt.
+    """
+    return least_checks(size, error, confidence) >= _DEAR * size
 
 
-def _is_certified(frozen: Frozen, wrong: Any, size: int) -> bool:
-    if not len(wrong):
-        return False
-    return bool(first_reached(log_wealth(wrong, size, frozen.error), frozen.confidence_here))
+def census_words(size: int, error: float, confidence: float) -> str:
+    """What is better than a certificate where few labels are left.
+
+    Args:
+        size: labels that would be frozen.
+        error: allowed share.
+        confidence: of this attempt.
+    """
+    needed = least_checks(size, error, confidence)
+    return (
+        f"Only {size:,} items are left, and a certificate would take {needed:,} checks of them or more. "
+        f"Label all {size:,}: a census. Then no label is the machine's, and there is nothing to certify."
+    )
 
 
 def _phase(
@@ -210,19 +216,12 @@ def _phase(
     if reached:
         return "certified", ""
     t, s = len(wrong), int(wrong.sum())
-    if s >= math.floor(frozen.error * size + 1e-9) + 1:
-        return "failed", f"{s:,} wrong labels were found: more than {frozen.error:.1%} of {size:,} may be."
-    if t >= ENOUGH_TO_DOUBT and left is None and _low(s, t) > frozen.error:
+    allowed = frozen.terms.allowed(size)
+    if s >= math.floor(allowed * size + 1e-9) + 1:
+        return "failed", f"{s:,} wrong labels were found: more than {allowed:.1%} of {size:,} may be."
+    if left is None and looks_broken(s, t, allowed):
         return "failed", ""
     return "checking", ""
-
-
-def _low(wrong: int, checks: int) -> float:
-    """Wilson's lower end: a share of wrong ones below it is unlikely; advice, no part of the guarantee."""
-    p = wrong / checks
-    middle = p + _Z * _Z / (2 * checks)
-    half = _Z * math.sqrt(p * (1 - p) / checks + _Z * _Z / (4 * checks * checks))
-    return (middle - half) / (1 + _Z * _Z / checks)
 
 
 def _labelled_since(frozen: Frozen, state: ProjectState) -> int:

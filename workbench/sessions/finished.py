@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from workbench.certificates import Certificate, Labelled
 from workbench.certificates.rehearsing import MOST_ATTEMPTS, checks_to_go
@@ -49,7 +50,7 @@ def finish(
     oracle: Callable[[int], str | None] | None = None,
     of: str = MODEL,
     attempts: int = MOST_ATTEMPTS,
-    seed: int | None = None,
+    **how: Any,
 ) -> Finished:
     """Let the machine label what it can be certified for, and the oracle the rest.
 
@@ -64,7 +65,7 @@ def finish(
         oracle: item -> class name, None where it cannot tell; the pool's own truth unless given.
         of: whose labels: "model", or "column:NAME".
         attempts: at most so many; then the oracle labels everything.
-        seed: of the order of the draws; the project's unless given.
+        how: what else `Session.start_checks` takes: `also`, `whole`, `strata`, `per_class`.
 
     Returns:
         The finished set.
@@ -82,7 +83,7 @@ def finish(
             session.refit()
         if not _open(session):
             break
-        now = session.start_checks(error, confidence, of=of, seed=seed)
+        now = session.start_checks(error, confidence, of=of, **how)
         now = _checked(session, answers, now)
         checks += now.evidence.checks
         if now.phase == "certified":

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.certificates import Certificate, Plan, confidence_at, plan
+from workbench.certificates import (
+    Certificate,
+    Plan,
+    Promise,
+    Terms,
+    checksum_of,
+    confidence_at,
+    error_of_machine,
+    plan,
+    seed_of,
+)
+from workbench.certificates.certificate import BY_CLASS, BY_CONFIDENCE
 from workbench.errors import InputError
 from workbench.guesses import columns_of, guess_of
+from workbench.reading import cut
 from workbench.sessions.asking import Ask, _new
 from workbench.sessions.certifying import issued
 from workbench.sessions.checks import MODEL, Frozen, answers_of, drawn, frozen_of, n_answered, plan_of
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
 from workbench.sessions.labelling import Labelling
-from workbench.sessions.randomness import CHECKS, generator
 from workbench.store import Event, ProjectState
 from workbench.store.events import now as utc_now
 from workbench.store.retry import retried
@@ -99,18 +110,30 @@ class Finishing(Labelling):
             of, items[there], codes[there], none, state.keys, -1, (np.full(len(known), np.nan), wrong)
         )
 
-    def forecast(self, error: float = ERROR, confidence: float = CONFIDENCE, of: str = MODEL) -> Plan:
+    def forecast(
+        self,
+        error: float = ERROR,
+        confidence: float = CONFIDENCE,
+        of: str = MODEL,
+        *,
+        whole: bool = False,
+        found: Candidates | None = None,
+    ) -> Plan:
         """What a certificate is likely to cost, before the first check: a forecast, never evidence.
 
         Args:
             error: the share of wrong labels one can live with.
             confidence: of the certificate.
             of: as in `candidates`.
+            whole: the error is a share of everything, people's labels included.
+            found: the candidates, where they are known.
 
         Raises:
             InputError: as `candidates`, or shares that are none.
         """
-        found = self.candidates(of)
+        found = self.candidates(of) if found is None else found
+        if whole:
+            error = error_of_machine(error, len(found.items), len(self.state.codes))
         sure, wrong = found.held_out
         # of a column nothing is known beforehand: it is as good as one that is worth checking
         risk = 1.0 - found.confidences if of == MODEL else np.full(len(found.items), error / 10)
@@ -135,7 +158,10 @@ class Finishing(Labelling):
         *,
         of: str = MODEL,
         surest: int | None = None,
-        seed: int | None = None,
+        also: Sequence[float] = (),
+        whole: bool = False,
+        strata: str = "",
+        per_class: bool = False,
     ) -> FinishState:
         """Freeze the labels, and the order in which they are checked.
 
@@ -147,7 +173,10 @@ class Finishing(Labelling):
             confidence: of all attempts together.
             of: "model", or "column:NAME".
             surest: begin with so many of the surest; what the forecast finds cheapest unless given.
-            seed: of the order; the project's unless given.
+            also: further errors; the same checks say how many labels hold at them, too.
+            whole: errors are shares of everything, people's labels included, which count as right.
+            strata: "class" or "confidence": half of the draws in equal parts of each class, or band of it.
+            per_class: state precision and recall of each class in the certificate.
 
         Returns:
             What the checks say now.
@@ -159,29 +188,51 @@ class Finishing(Labelling):
         size = len(found.items)
         if surest is not None and not 1 <= surest <= size:
             raise InputError(f"There are {size:,} labels to freeze; the surest can be 1 to {size:,} of them.")
-        if surest is not None:
-            sizes = [surest, size]
-        elif of == MODEL:
-            sizes = self.forecast(error, confidence).sizes().tolist()
-        else:
-            sizes = [size]  # no confidence tells which of them are surer
-        return self._start(found, error, confidence, list(dict.fromkeys(map(int, sizes))), seed)
+        if strata not in ("", BY_CLASS, BY_CONFIDENCE):
+            raise InputError(f"Checks are drawn within class or confidence; got {cut(strata)}.")
+        if strata == BY_CONFIDENCE and np.isnan(found.confidences).any():
+            raise InputError(f"{of} has no confidences to draw within. Draw within class instead.")
+
+        def sets_at(share: float) -> list[int]:
+            if surest is not None:
+                return list(dict.fromkeys([surest, size]))
+            if of != MODEL:
+                return [size]  # no confidence tells which of them are surer
+            return [int(n) for n in self.forecast(share, confidence, whole=whole, found=found).sizes()]
+
+        sizes = sets_at(error)
+        others = []
+        for share in sorted({float(one) for one in also} - {error}):
+            chain = sets_at(share)
+            # a larger error holds for the first set as soon as the main one does, and begins there
+            chain = [sizes[0], *(n for n in chain if n > sizes[0])] if share > error else chain
+            others.append(Promise(share, tuple(chain)))
+        how = {"also": others, "whole": whole, "strata": strata, "per_class": per_class}
+        Terms(
+            size, error, tuple(sizes), confidence_at(confidence, self.attempt_next), tuple(others),
+            len(self.state.codes), whole,
+        )  # fmt: skip
+        return self._start(found, error, confidence, sizes, how)
 
     @retried
     def _start(
-        self, found: Candidates, error: float, confidence: float, sizes: list[int], seed: int | None
+        self, found: Candidates, error: float, confidence: float, sizes: list[int], how: dict[str, Any]
     ) -> FinishState:
         ids = self.pool.items.ids
         with self._project.recording() as transaction:
             state = transaction.state
             attempt = len(state.frozen) + 1
             confidence_at(confidence, attempt)  # refuses one too many
-            if seed is None:
-                rng = generator(int(self.settings["seed"]), state.n_events, CHECKS)
-                seed = int(rng.integers(1 << 62))
+            names = [state.class_names.get(key, key) for key in found.keys]
+            checksum = checksum_of(
+                {
+                    str(ids[i]): names[c]
+                    for i, c in zip(found.items.tolist(), found.codes.tolist(), strict=True)
+                }
+            )
             payload = plan_of(
-                found.of, error, confidence, attempt, seed, found.items, found.codes, found.confidences,
-                sizes, found.keys, ids, found.round, len(state.codes),
+                found.of, error, confidence, attempt, seed_of(checksum), found.items, found.codes,
+                found.confidences, sizes, found.keys, ids, found.round, len(state.codes), checksum, **how,
             )  # fmt: skip
             before = self.frozen_in(state)
             if before is not None and not void_because(before, state) and _same(before, payload):
@@ -338,7 +389,7 @@ def _surest_first(
 
 
 def _same(before: Frozen, payload: Mapping[str, Any]) -> bool:
-    names = ("of", "error", "confidence", "checksum")
-    return all(getattr(before, name) == payload[name] for name in names) and before.sizes == tuple(
-        payload["sizes"]
-    )
+    names = ("of", "error", "confidence", "checksum", "whole", "strata", "per_class")
+    also = [[one.error, list(one.sizes)] for one in before.also]
+    same = all(getattr(before, name) == payload[name] for name in names) and also == payload["also"]
+    return same and before.sizes == tuple(payload["sizes"])
