@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from workbench.app import current, desk, finishing, frame
+from workbench.app import current, desk, finishing, frame, promising
 
 session = current.mine(frame.needed("finish it", "Finish"))
 current.keep_fitting(session)
 now = session.finish_state()
-shown = "start" if now is None or st.session_state.get(finishing.ANEW) else now.phase
-if shown in ("certified", "failed") and st.session_state.get(finishing.ON):
+shown = "start" if now is None or st.session_state.get(promising.ANEW) else now.phase
+if shown in ("certified", "failed") and st.session_state.get(promising.ON):
     shown = "checking"
 st.session_state[frame.DESK] = "finish" if shown == "checking" else ""
 st.title("Finish")
@@ -19,9 +19,9 @@ if now is not None and shown == "start":
         "Back to the checks", icon=":material/arrow_back:", key="finish-back", on_click=finishing.stop_here
     )
 if shown == "start" or now is None:
-    finishing.start(session)
+    promising.start(session)
 elif shown == "checking":
-    desk.mount_checks(session, now.phase, on=bool(st.session_state.get(finishing.ON)))
+    desk.mount_checks(session, now.phase, on=bool(st.session_state.get(promising.ON)))
     finishing.promise_line(now)
     with st.container(horizontal=True, key="finish-checking-steps"):
         if now.phase != "checking":
@@ -33,4 +33,4 @@ elif shown == "certified":
     finishing.certified(session, now)
 else:
     finishing.void(session, now)
-    finishing.start(session)
+    promising.start(session)

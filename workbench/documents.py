@@ -277,15 +277,20 @@ class CertificateAlso(Closed):
     delivered: Item
 
 
+class CertificateCounts(Closed):
+    """Labels of a set in each stratum."""
+
+    size: Annotated[int, Field(ge=1, lt=_MOST_ITEMS)]
+    labels: Annotated[list[Item], Field(max_length=100_000)]
+
+
 class CertificateStrata(Closed):
     """How checks were drawn within strata."""
 
     by: Literal["", "class", "confidence"]
     names: Annotated[list[Name], Field(max_length=100_000)]
     bands: Annotated[str, Field(max_length=_MOST_ITEMS)]
-    counts: Annotated[
-        list[tuple[Annotated[int, Field(ge=1, lt=_MOST_ITEMS)], list[Item]]], Field(max_length=10_000)
-    ]
+    counts: Annotated[list[CertificateCounts], Field(max_length=10_000)]
 
 
 class CertificateClass(Closed):
@@ -628,6 +633,13 @@ class Packed(Document):
     confidence: str
 
 
+class ChecksAlso(Closed):
+    """A further error, and the sets that are tested at it."""
+
+    error: float
+    sizes: Annotated[list[Count], Field(min_length=1, max_length=1_000)]
+
+
 class ChecksStarted(Payload):
     """Labels that are checked, and in which order."""
 
@@ -642,10 +654,11 @@ class ChecksStarted(Payload):
     frozen: Packed
     checksum: Word
     drawn_from: Word
-    also: Annotated[list[tuple[float, list[Count]]], Field(max_length=100)]
+    also: Annotated[list[ChecksAlso], Field(max_length=100)]
     whole: bool
     strata: Literal["", "class", "confidence"]
     per_class: bool
+    twice: bool
 
 
 class Certified(Payload):

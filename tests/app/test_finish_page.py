@@ -13,7 +13,8 @@ import pytest
 from tests.app.desks import desk_sync, operation
 from tests.app.test_pages import open_page, texts
 from tests.app.test_teaching import started
-from workbench.app import current, finishing
+from workbench.app import current, promising
+from workbench.app.jobs import manager
 from workbench.certificates import verify
 from workbench.exchange import FORMATS, export_labels
 from workbench.exchange.finished import read_finished
@@ -94,6 +95,9 @@ def test_a_project_goes_from_the_promise_to_the_certificate(
     assert not page.exception and page.metric[1].label == "Labels of column llm\\_label"
     page.slider(key="finish-error").set_value(10.0)
     page.slider(key="finish-confidence").set_value(90.0).run()
+    for job in manager().active(session.id):
+        assert job.wait(120)
+    page.run()
     assert "checks" in texts(page)
     page.button(key="finish-start").click().run()
     assert not page.exception and session.finish_state().phase == "checking"  # type: ignore[union-attr]
@@ -182,7 +186,7 @@ def test_without_labels_the_page_says_what_is_missing(home: Path) -> None:
     session = started("iris", labels=1, classifier="logistic-regression", policy="margin")
     page = open_page("finish", session.id)
     assert not page.exception and "nothing to check yet" in texts(page)
-    assert finishing.sources(session) == []
+    assert promising.sources(session) == []
 
 
 def test_the_pictures_hold_the_forecast_and_the_bound() -> None:

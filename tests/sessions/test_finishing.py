@@ -245,7 +245,7 @@ def test_the_machines_labels_in_sets_of_the_surest(tmp_path):
 
 def test_checks_go_with_a_bundle_and_come_back(tmp_path):
     session, truth = made(tmp_path, n=120)
-    session.start_checks(0.2, 0.9, of="column:llm")
+    session.start_checks(0.2, 0.9, of="column:llm", also=(0.3,), strata="class", per_class=True)
     checked(session, truth, most=5)
     write_project_bundle(tmp_path / "bundle", session)
     other = Store.open(tmp_path / "other.sqlite")
@@ -287,3 +287,141 @@ def test_a_kill_at_any_check_loses_none_and_repeats_none(tmp_path):
     order = frozen.items[frozen.order(len(answered))].tolist()
     assert answered == order
     assert session.finish_state().evidence.checks == len(answered)
+
+
+def finished_rows(session):
+    """The finished set as `verify` takes it."""
+    ids, state = session.pool.items.ids, session.state
+    rows = [Labelled(str(ids[i]), name, "person") for i, name in state.labels.items()]
+    machine = machine_part(session.finish_state(), state)
+    return rows + [Labelled(str(ids[i]), name, "machine") for i, (name, _) in machine.items()]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"also": (0.05, 0.2)},
+        {"whole": True, "also": (0.3,)},
+        {"strata": "class", "per_class": True},
+        {"per_class": True},
+    ],
+)
+def test_what_else_is_promised_is_certified_and_recomputed(tmp_path, how):
+    session, truth = made(tmp_path)
+    for item in range(40):
+        session.label_item(item, truth[item])
+    session.start_checks(0.1, 0.9, of="column:llm", **how)
+    now = checked(session, truth)
+    certificate = session.certificate()
+    assert now.phase == "certified" and certificate.holds
+    verdict = verify(Certificate.from_json(certificate.to_json()), finished_rows(session))
+    assert verdict.holds, verdict.text()
+    if "also" in how:
+        assert dict(now.held)[max(how["also"])] == 260  # a larger error is sooner kept
+        assert {one.error: one.delivered for one in certificate.also} == dict(now.held[1:])
+        assert "By the same checks: all 260 at" in certificate.sentence
+    if how.get("whole"):
+        assert "of all are wrong" in certificate.sentence and certificate.error_of_all == 0.1
+    if how.get("per_class"):
+        assert [one.name for one in certificate.classes] == sorted(PETS)
+        assert sum(one.checks for one in certificate.classes) == now.checks
+        assert all(low <= 1.0 <= high for one in certificate.classes for low, high in [one.precision])
+        assert "Each class" in certificate.to_html()
+    # the same promise again is the same attempt; another way to draw is another one
+    assert session.start_checks(0.1, 0.9, of="column:llm", **how).frozen.attempt in (1, 2)
+
+
+def test_checks_within_classes_reach_a_rare_one(tmp_path):
+    session, truth = made(tmp_path)
+    rare = [i for i in range(300) if truth[i] == "owl"][8:]
+    for item in rare:
+        session.label_item(item, "owl")
+    session.start_checks(0.1, 0.9, of="column:llm", strata="class")
+    frozen = session.frozen_in()
+    drawn = frozen.order(48)
+    assert (frozen.codes[drawn] == frozen.classes.index("owl")).sum() == 8  # all of it
+    assert sorted(frozen.order(500).tolist()) == list(range(frozen.size))
+
+
+def test_the_machines_labels_at_several_errors_and_within_bands(tmp_path):
+    store = Store.open(tmp_path / "p.sqlite")
+    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
+    oracle = ArrayOracle(session.pool)
+    session.step(oracle, 12)
+    session.start_checks(0.25, 0.8, also=(0.1, 0.4), strata="confidence", per_class=True)
+    while session.finish_state().phase == "checking" and (ask := session.next_check()):
+        session.answer_check(ask.id, oracle(ask.item))
+    now = session.finish_state()
+    assert now.phase == "certified"
+    assert now.bound_of_all < now.bound  # the labels that people gave are right
+    certificate = session.certificate()
+    assert certificate.strata.by == "confidence" and len(certificate.strata.bands) == now.frozen.size
+    session.label_items(
+        [i for i in session.pool.trainable.tolist() if i not in session.state.codes][:3], "setosa"
+    )
+    rows = finished_rows(session)
+    assert verify(session.certificate(), rows).holds
+    assert not verify(session.certificate(), rows[:-1]).holds
+    with pytest.raises(InputError, match="no confidences"):
+        made(tmp_path)[0].start_checks(of="column:llm", strata="confidence")
+    with pytest.raises(InputError, match="class or confidence"):
+        session.start_checks(strata="age")
+
+
+def test_two_people_a_check_and_their_disagreement(tmp_path):
+    session, truth = made(tmp_path, n=80)
+    session.start_checks(0.2, 0.8, of="column:llm", twice=True)
+    ben = session.as_annotator("ben")
+    first = session.next_check()
+    session.answer_check(first.id, truth[first.item])
+    assert session.next_check().item != first.item  # nobody answers twice
+    theirs = ben.next_check()
+    assert theirs.item == first.item
+    wrong = next(name for name in PETS if name != truth[first.item])
+    assert ben.answer_check(theirs.id, wrong)
+    now = session.finish_state()
+    assert now.disagreed == 1 and now.wrong == 0 and now.checks == 1
+    assert ben.next_check().item != first.item
+    assert checked(session, truth).phase == "certified"
+    certificate = session.certificate()
+    assert certificate.disputed == 1
+    assert dict(certificate.checks[0].answers) == {"ann": truth[first.item], "ben": wrong}
+    assert "disagreed about 1" in verify(certificate, finished_rows(session)).text()
+
+
+def test_two_certificates_of_one_project_each_hold_for_their_set(tmp_path):
+    session, truth = made(tmp_path, n=200)
+    session.start_checks(0.2, 0.8, of="column:llm")
+    checked(session, truth)
+    first, rows = session.certificate(), finished_rows(session)
+    assert verify(first, rows).holds
+    session.start_checks(0.1, 0.8, of="column:llm")
+    assert session.finish_state().phase == "checking" and session.certificate() is None
+    checked(session, truth)
+    second = session.certificate()
+    assert second.attempt == 2 and second.id != first.id and second.people == first.people + len(first.checks)
+    assert verify(second, finished_rows(session)).holds
+    assert not verify(second, rows).holds and not verify(first, finished_rows(session)).holds
+
+
+def test_an_item_that_is_relabelled_or_renamed_after_the_draw(tmp_path):
+    session, truth = made(tmp_path, n=120)
+    session.start_checks(0.2, 0.9, of="column:llm")
+    checked(session, truth)
+    item = session.state.standing and next(iter(session.state.standing))
+    session.relabel([item], next(name for name in PETS if name != truth[item]))
+    now = session.finish_state()
+    assert now.phase == "certified" and now.wrong == 0  # the check stands as it was answered
+    session.rename_class("owl", "owls")
+    certificate = session.certificate()
+    rows = finished_rows(session)
+    mended = [Labelled(r.item, truth[int(r.item)].replace("owl", "owls"), r.source) for r in rows]
+    assert certificate.drawn_from != certificate.labels_sha256
+    assert "renamed since" in verify(certificate, mended).text()
+
+
+def test_a_census_is_offered_where_few_are_left():
+    from workbench.sessions.finish_state import census_words, is_census
+
+    assert is_census(10, 0.05, 0.955) and is_census(90, 0.05, 0.955) and not is_census(1_000, 0.05, 0.955)
+    assert "Label all 10: a census" in census_words(10, 0.05, 0.955)

@@ -1,28 +1,23 @@
-"""What the Finish page shows: who labels what, what a promise costs, and how the checks go."""
+"""How the checks go: what they certify, where they fail, and what to do next."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from workbench.app import auditing, downloads, frame, seeing, widgets
+from workbench.app import auditing, downloads, frame, widgets
 from workbench.app.exports import NAMES, stem
-from workbench.app.glossary import explain
+from workbench.app.promising import ANEW, MODEL, ON, title_of
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from workbench.certificates import Plan
     from workbench.sessions import Session
     from workbench.sessions.finish_state import FinishState
 
-MODEL = "model"
-ANEW, ON = "finish-anew", "finish-on"
-ERRORS = (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2)
 _GREEN = (
     ".st-key-certified { background: color-mix(in srgb, #2a9d5c 10%, transparent); border-left: 4px solid"
     " #2a9d5c; border-radius: 0 8px 8px 0; padding: 1.25rem 1.5rem; }"
@@ -31,211 +26,21 @@ _GREEN = (
 )
 
 
-@dataclass(frozen=True)
-class Offer:
-    """Labels that could be frozen.
-
-    Attributes:
-        of: "model" or "column:NAME".
-        title: for people.
-        size: how many.
-        attempt: number of the next attempt.
-    """
-
-    of: str
-    title: str
-    size: int
-    attempt: int
-
-
-def sources(session: Session) -> list[str]:
-    """Whose labels can be checked: the model's, and columns that the project knows."""
-    offered = (*_used(session), *session.guesses_offered())
-    columns = [one for one in offered if one.startswith("column:")]
-    model = [MODEL] if session.model is not None else []
-    # whoever brought a column and labelled nothing came to check it
-    return [*model, *dict.fromkeys(columns)] if session.state.codes else [*dict.fromkeys(columns), *model]
-
-
-def _used(session: Session) -> list[str]:
-    return [one.source for one in session.guesses if one.guess is not None]
-
-
-def title_of(of: str) -> str:
-    """Whose labels, in words."""
-    return "the model" if of == MODEL else f"column {of.split(':')[1]}"
-
-
-def counts(session: Session, of: str, n: int) -> None:
-    """What people labelled, what the machine would, and how wrong that is expected to be."""
-    with st.container(key="finish-counts"):
-        columns = st.columns(3)
-        columns[0].metric("Labelled by people", f"{len(session.state.codes):,}", border=True)
-        whose = "The machine would label" if of == MODEL else f"Labels of {title_of(of)}"
-        columns[1].metric(verbatim(whose, 40), f"{n:,}", border=True)
-        value, words = _expected(session, of)
-        columns[2].metric("Expected error", value, border=True, help=words)
-
-
-def _expected(session: Session, of: str) -> tuple[str, str]:
-    if of != MODEL:
-        return "unknown", "Nobody has looked at these labels yet: the checks say how wrong they are."
-    found = session.evaluation
-    if not found.enough:
-        said = 1.0 - session.candidates().confidences.mean()
-        return f"{percent(said)}?", (
-            f"What the model says of itself; {plural(found.n, 'item')} to measure on are too few to tell "
-            "before 20."
-        )
-    return (
-        f"{percent(found.error)} ({percent(found.low)} to {percent(found.high)})",
-        f"95 % interval {percent(found.low)} to {percent(found.high)}, on {found.where}; a forecast for the "
-        "labels that are left, and no promise.",
-    )
-
-
-def start(session: Session) -> None:
-    """The promise, what it costs, and the button that freezes the labels."""
-    offered = sources(session)
-    if not offered:
-        nothing(session)
-        return
-    of = offered[0]
-    if len(offered) > 1:
-        of = st.segmented_control(
-            "Whose labels", offered, default=offered[0], format_func=title_of, key="finish-of", required=True
-        )
-    try:
-        n = len(session.candidates(of).items)
-    except InputError as problem:
-        st.info(verbatim(problem), icon=":material/check_circle:")
-        return
-    counts(session, of, n)
-    left, right = widgets.split([2, 3], "finish-promise")
-    with left:
-        st.header("What can you live with?")
-        error = st.slider(
-            "Allowed error, %", 0.5, 20.0, 5.0, 0.5, format="%g", key="finish-error", persist_state="session",
-            help=explain("allowed error"),
-        ) / 100.0  # fmt: skip
-        confidence = st.slider(
-            "Confidence, %", 80.0, 99.0, 95.0, 1.0, format="%g", key="finish-confidence",
-            persist_state="session", help=explain("confidence of a certificate"),
-        ) / 100.0  # fmt: skip
-        forecast = forecast_of(session, of, error, confidence)
-        with st.container(border=True, key="finish-forecast"):
-            st.markdown(words(forecast, of))
-        if session.attempt_next > 1:
-            st.caption(
-                f"This is attempt {session.attempt_next}. The first could spend most of what the "
-                "confidence leaves, so this one takes more checks; what was checked before are labels now."
-            )
-        if st.button("Start the checks", type="primary", icon=":material/fact_check:", key="finish-start"):
-            begin(session, of, error, confidence)
-        st.caption(
-            "The labels are frozen, and so is the order in which they are checked: nobody can draw until it "
-            "looks good. You answer without seeing what the machine says."
-        )
-    with right:
-        st.header("What it costs")
-        picture(session, of, confidence, forecast, n)
-
-
-def nothing(session: Session) -> None:
-    """There is nothing to freeze: what is missing, and the way there."""
-    with st.container(border=True, key="finish-empty"):
-        if session.n_left == 0 and session.state.codes:
-            st.markdown("**Every item has a label of a person's.** Nothing is left for the machine.")
-            frame.link("history", "Download the labels", ":material/arrow_forward:")
-            return
-        st.markdown("**There is nothing to check yet.**")
-        st.markdown(
-            f"{frame.first_fit(session)} Then the machine can label the rest, and random checks say how many "
-            "of its labels are wrong. A column with somebody's labels can be checked without a model."
-        )
-        frame.link("label", "Label items", ":material/arrow_forward:")
-
-
-def begin(session: Session, of: str, error: float, confidence: float) -> None:
-    """Freeze the labels and go on with the checks, or say why not."""
-    try:
-        session.start_checks(error, confidence, of=of)
-    except InputError as problem:
-        st.error(verbatim(problem), icon=":material/error:")
-        return
-    for name in (ANEW, ON):
-        st.session_state.pop(name, None)
-    st.rerun()
-
-
-def forecast_of(session: Session, of: str, error: float, confidence: float) -> Plan:
-    """The forecast for a promise, made once."""
-    model = session.model
-    fit = "" if of != MODEL or model is None else model.uid
-    state = session.state
-    key = ("finish", session.id, fit, of, len(state.codes), len(state.frozen), error, confidence)
-    return seeing.cached(key, lambda: session.forecast(error, confidence, of))
-
-
-def words(forecast: Plan, of: str) -> str:
-    """A forecast as a sentence."""
-    best = forecast.choice
-    if of != MODEL:
-        least = forecast.options[-1]
-        low, high = least.checks_range
-        return (
-            f"About **{least.checks:,.0f} checks** ({low:,.0f} to {high:,.0f}) where few of the labels are "
-            "wrong. If many are, the checks say so and how many."
-        )
-    if best is None:
-        return (
-            "No certificate costs fewer answers than labelling everything. Label more first, or allow a "
-            "larger error. A few items are best looked at one and all."
-        )
-    low, high = best.checks_range
-    rest = forecast.size - best.size
-    hand = f", and **{rest:,}** are left to people" if rest else ""
-    surest = "" if not rest else ", the ones it is surest of"
-    return (
-        f"About **{best.checks:,.0f} checks** ({low:,.0f} to {high:,.0f}). The machine labels "
-        f"**{best.size:,}** of {forecast.size:,}{surest}{hand}."
-    )
-
-
-def picture(session: Session, of: str, confidence: float, forecast: Plan, n: int) -> None:
-    """Human answers against the allowed error."""
-    from workbench.figures.finish import Cost, answers_needed
-
-    def cost(one: Plan) -> Cost:
-        best = one.options[-1] if of != MODEL else one.choice
-        if best is None:
-            return Cost(one.error, float(one.size), float(one.size), float(one.size), 0)
-        low, high = best.answers_range
-        return Cost(one.error, best.answers, low, high, best.size)
-
-    costs = [cost(forecast_of(session, of, error, confidence)) for error in ERRORS]
-    chosen = cost(forecast)
-    widgets.figure(
-        answers_needed(costs, chosen, n),
-        "finish-costs",
-        f"Human answers needed against the allowed error; about {chosen.answers:,.0f} at "
-        f"{percent(chosen.error)}, {n:,} for labelling everything.",
-    )
-    st.caption(
-        "A forecast from what the model says of its own errors, measured where it can be; the band holds 8 "
-        "of 10 cases. The checks decide, whatever was forecast."
-    )
-
-
 def promise_line(now: FinishState) -> None:
     """What was frozen, in a line."""
     frozen = now.frozen
+    whose = "everything" if frozen.whole else "them"
     attempt = f" Attempt {frozen.attempt}." if frozen.attempt > 1 else ""
     st.caption(
         f"{plural(frozen.size, 'label')} of {verbatim(title_of(frozen.of))}, frozen "
         f"{frozen.time[:16].replace('T', ' ')} UTC by {verbatim(frozen.by, 40)}. The promise: at most "
-        f"{percent(frozen.error)} of them wrong, with {percent(frozen.confidence, 0)} confidence.{attempt}"
+        f"{percent(frozen.error)} of {whose} wrong, with {percent(frozen.confidence, 0)} confidence.{attempt}"
     )
+    if now.disagreed:
+        st.caption(
+            f"People disagreed about {plural(now.disagreed, 'check')}; the first answer counts. What people "
+            "disagree about is no certain error of the machine's."
+        )
     if now.labelled_since:
         st.caption(
             f"{plural(now.labelled_since, 'of them was', 'of them were')} labelled by people since: the "
@@ -350,6 +155,8 @@ def falling(now: FinishState) -> None:
 
 def certified(session: Session, now: FinishState) -> None:
     """The calm page of a finish: the sentence, the finished set, the certificate."""
+    from workbench.certificates.words import of_all
+
     certificate = session.certificate()
     if certificate is None:
         return
@@ -357,6 +164,7 @@ def certified(session: Session, now: FinishState) -> None:
     widgets.style(_GREEN)
     with st.container(key="certified"):
         st.markdown(verbatim(certificate.sentence))
+        st.caption(f"Of the whole set: {verbatim(of_all(certificate))}.")
     people = len(session.state.codes)
     rest = int(session.pool.trainable.size) - people - _machine_left(session, now)
     st.markdown(
@@ -370,9 +178,15 @@ def certified(session: Session, now: FinishState) -> None:
         st.header("The checks")
         falling(now)
     with right:
+        if now.frozen.also:
+            st.header("By the same checks")
+            others(now)
         if len(now.frozen.sizes) > 1:
             st.header("Sets of the surest")
             sets(now)
+    if certificate.classes:
+        st.header("Each class")
+        classes(certificate)
     promise_line(now)
     with st.container(horizontal=True, key="finish-certified-steps"):
         if rest and st.button("Label the rest", icon=":material/label:", key="finish-rest"):
@@ -453,6 +267,56 @@ def sets(now: FinishState) -> None:
         alt="Sets of the surest labels, with how many of them are wrong at most",
     )
     st.caption("The bounds hold together, so each is a little wider than it would be alone.")
+
+
+def others(now: FinishState) -> None:
+    """What is certified at each error that was asked about."""
+    import pandas as pd
+
+    whose = "of everything" if now.frozen.whole else "of them"
+    rows = [
+        {
+            "At most wrong": f"{percent(error)} {whose}",
+            "Certified": "nothing yet" if not size else _set(size, now.frozen.size),
+        }
+        for error, size in sorted(now.held, reverse=True)
+    ]
+    st.table(
+        pd.DataFrame(rows), border="horizontal", hide_index=True,
+        alt="How many labels are certified at each allowed error",
+    )  # fmt: skip
+
+
+def _set(size: int, total: int) -> str:
+    return f"all {size:,}" if size == total else f"the surest {size:,} ({percent(size / total, 0)})"
+
+
+def classes(certificate: Any) -> None:
+    """Precision and recall of each class."""
+    import pandas as pd
+
+    def said(one: Any, which: int) -> str:
+        low, high = (one.precision, one.recall)[which]
+        return "too few checks" if one.too_few[which] else f"{percent(low)} to {percent(high)}"
+
+    rows = [
+        {
+            "Class": verbatim(one.name, 60),
+            "Labels": f"{one.labels:,}",
+            "Checks": f"{one.checks:,}",
+            "Precision": said(one, 0),
+            "Recall": said(one, 1),
+        }
+        for one in certificate.classes
+    ]
+    st.table(
+        pd.DataFrame(rows), border="horizontal", hide_index=True, alt="Precision and recall of each class",
+        height=520 if len(rows) > 14 else "content",
+    )  # fmt: skip
+    st.caption(
+        "All of these intervals hold together, beside the promise above. Where they say too few checks, "
+        "checks drawn from each class tell more."
+    )
 
 
 def void(session: Session, now: FinishState) -> None:

@@ -310,7 +310,7 @@ class Certificate:
                 "by": self.strata.by,
                 "names": list(self.strata.names),
                 "bands": self.strata.bands,
-                "counts": [[size, list(counts)] for size, counts in self.strata.counts],
+                "counts": [{"size": size, "labels": list(one)} for size, one in self.strata.counts],
             },
             "classes": [
                 {
@@ -397,7 +397,7 @@ class Certificate:
                 d.strata.by,
                 tuple(d.strata.names),
                 d.strata.bands,
-                tuple((size, tuple(counts)) for size, counts in d.strata.counts),
+                tuple((one.size, tuple(one.labels)) for one in d.strata.counts),
             ),
             class_sizes=tuple((one.name, tuple(one.sizes)) for one in d.classes),
             checks=tuple(

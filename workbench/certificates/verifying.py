@@ -211,11 +211,9 @@ def _of_strata(c: Certificate, frozen: Mapping[str, str]) -> list[str]:
         return []
     ranks = {check.item: check.rank for check in c.checks} | {one.item: one.rank for one in c.apart}
     order, groups = listed_order(frozen), max(1, len(c.strata.names))
-    where = np.zeros(c.size, dtype=np.int64)
-    if c.strata.by:
-        where = c.strata.of(frozen)
-        if len(where) != c.size or (where < 0).any():
-            return ["The strata are not those of the labels."]
+    where = c.strata.of(frozen) if c.strata.by else np.zeros(c.size, dtype=np.int64)
+    if c.strata.by and (len(where) != c.size or (where < 0).any()):
+        return ["The strata are not those of the labels."]
     # what is neither checked nor apart is a machine label of the certified set
     inside = {
         item: g for item, g in zip(order, where.tolist(), strict=True) if ranks.get(item, 0) < c.delivered

@@ -45,6 +45,7 @@ def finish_project(
     per_class: Annotated[
         bool, typer.Option("--per-class", help="Certify precision and recall of each class, too.")
     ] = False,
+    twice: Annotated[bool, typer.Option("--twice", help="Two people answer each check.")] = False,
     person: Annotated[str | None, typer.Option(help="Who answers; your login name unless given.")] = None,
 ) -> None:
     """Freeze what the machine would label, check it at random, and write what it is worth."""
@@ -63,7 +64,14 @@ def finish_project(
         _show(session)
     else:
         now = session.start_checks(
-            error, confidence, of=of, also=also or (), whole=whole, strata=strata, per_class=per_class
+            error,
+            confidence,
+            of=of,
+            also=also or (),
+            whole=whole,
+            strata=strata,
+            per_class=per_class,
+            twice=twice,
         )
         print(f"Attempt {now.frozen.attempt}: {now.frozen.size:,} labels are frozen. {said(now)}")
 

@@ -320,11 +320,17 @@ class Questions:
 
 
 def is_unchecked(state: ProjectState, ask: AskRecord) -> bool:
-    """Whether the frozen label that a question checks is still frozen, and nobody has answered."""
+    """Whether the frozen label that a question checks is still frozen, and is open to its person."""
     started = int(ask.details.get("check", 0))
     if not state.frozen or state.frozen[-1].id != started:
         return False
-    return all(check.started != started for check in state.checks.get(ask.item, {}).values())
+    given = [who for who, check in state.checks.get(ask.item, {}).items() if check.started == started]
+    return len(given) < answers_wanted(state) and ask.annotator not in given
+
+
+def answers_wanted(state: ProjectState) -> int:
+    """How many people answer each check of what was frozen last."""
+    return 2 if state.frozen and state.frozen[-1].payload.get("twice") else 1
 
 
 def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:

@@ -60,6 +60,7 @@ class Frozen:
         whole: whether errors are shares of everything, people's labels included.
         strata: "class" or "confidence", what draws are made within; "" for none.
         per_class: whether precision and recall of each class are stated.
+        twice: whether two people answer each check.
         round: number of the fit; -1 for a column.
         n_labelled: labels that people had given.
     """
@@ -86,6 +87,7 @@ class Frozen:
     whole: bool = False
     strata: str = ""
     per_class: bool = False
+    twice: bool = False
 
     @property
     def size(self) -> int:
@@ -189,6 +191,7 @@ def plan_of(
     whole: bool = False,
     strata: str = "",
     per_class: bool = False,
+    twice: bool = False,
 ) -> dict[str, Any]:
     """What is recorded of labels that are frozen; `frozen_of` reads it."""
     return {
@@ -211,10 +214,11 @@ def plan_of(
         "round": int(number),
         "n_labelled": int(n_labelled),
         "drawn_from": drawn_from,
-        "also": [[one.error, list(one.sizes)] for one in also],
+        "also": [{"error": one.error, "sizes": list(one.sizes)} for one in also],
         "whole": whole,
         "strata": strata,
         "per_class": per_class,
+        "twice": twice,
     }
 
 
@@ -259,10 +263,11 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
         int(p.get("round", -1)),
         int(p.get("n_labelled", 0)),
         str(p["drawn_from"]),
-        tuple(Promise(float(error), tuple(map(int, sizes))) for error, sizes in p["also"]),
+        tuple(Promise(float(one["error"]), tuple(map(int, one["sizes"]))) for one in p["also"]),
         bool(p["whole"]),
         str(p["strata"]),
         bool(p["per_class"]),
+        bool(p["twice"]),
     )
     with _LOCK:
         while len(_FROZEN) >= _KEPT:

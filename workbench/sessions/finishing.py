@@ -162,6 +162,7 @@ class Finishing(Labelling):
         whole: bool = False,
         strata: str = "",
         per_class: bool = False,
+        twice: bool = False,
     ) -> FinishState:
         """Freeze the labels, and the order in which they are checked.
 
@@ -177,6 +178,7 @@ class Finishing(Labelling):
             whole: errors are shares of everything, people's labels included, which count as right.
             strata: "class" or "confidence": half of the draws in equal parts of each class, or band of it.
             per_class: state precision and recall of each class in the certificate.
+            twice: two people answer each check; the first answer counts, and disagreement is reported.
 
         Returns:
             What the checks say now.
@@ -207,7 +209,7 @@ class Finishing(Labelling):
             # a larger error holds for the first set as soon as the main one does, and begins there
             chain = [sizes[0], *(n for n in chain if n > sizes[0])] if share > error else chain
             others.append(Promise(share, tuple(chain)))
-        how = {"also": others, "whole": whole, "strata": strata, "per_class": per_class}
+        how = {"also": others, "whole": whole, "strata": strata, "per_class": per_class, "twice": twice}
         Terms(
             size, error, tuple(sizes), confidence_at(confidence, self.attempt_next), tuple(others),
             len(self.state.codes), whole,
@@ -312,11 +314,14 @@ class Finishing(Labelling):
             if len(found) == k:
                 break
             item = int(frozen.items[place])
-            if answers_of(frozen, state, item):
-                later -= 1
-            elif item in mine:
+            given = answers_of(frozen, state, item)
+            again = frozen.twice and len(given) == 1 and given[0].annotator != self.annotator
+            later -= bool(given)
+            if given and not again:
+                continue
+            if item in mine:
                 found.append(Ask.of(mine[item]))
-            elif item not in taken or later >= PASSED:
+            elif item not in taken or (later >= PASSED and not given):
                 found.append(replace(_new(item, "check"), check=frozen.started))
         return found
 
@@ -389,7 +394,7 @@ def _surest_first(
 
 
 def _same(before: Frozen, payload: Mapping[str, Any]) -> bool:
-    names = ("of", "error", "confidence", "checksum", "whole", "strata", "per_class")
-    also = [[one.error, list(one.sizes)] for one in before.also]
+    names = ("of", "error", "confidence", "checksum", "whole", "strata", "per_class", "twice")
+    also = [{"error": one.error, "sizes": list(one.sizes)} for one in before.also]
     same = all(getattr(before, name) == payload[name] for name in names) and also == payload["also"]
     return same and before.sizes == tuple(payload["sizes"])
