@@ -164,7 +164,8 @@ def certified(session: Session, now: FinishState) -> None:
     widgets.style(_GREEN)
     with st.container(key="certified"):
         st.markdown(verbatim(certificate.sentence))
-        st.caption(f"Of the whole set: {verbatim(of_all(certificate))}.")
+        if certificate.delivered < certificate.total and not certificate.whole:
+            st.caption(f"Of the whole set, people's labels included, {verbatim(of_all(certificate))}.")
     people = len(session.state.codes)
     rest = int(session.pool.trainable.size) - people - _machine_left(session, now)
     st.markdown(
@@ -276,7 +277,7 @@ def others(now: FinishState) -> None:
     whose = "of everything" if now.frozen.whole else "of them"
     rows = [
         {
-            "At most wrong": f"{percent(error)} {whose}",
+            "At most wrong": f"{100 * error:g} % {whose}",
             "Certified": "nothing yet" if not size else _set(size, now.frozen.size),
         }
         for error, size in sorted(now.held, reverse=True)

@@ -22,7 +22,7 @@ ANEW, ON = "finish-anew", "finish-on"
 ERRORS = (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2)
 OTHERS = (0.01, 0.02, 0.05, 0.07, 0.1)
 """Further errors that are offered."""
-_DRAWN = {"": "from all alike", "class": "from each class", "confidence": "from each confidence"}
+_DRAWN = {"": "alike", "class": "by class", "confidence": "by confidence"}
 _WAITING = (
     ".st-key-finish-waiting > div, .st-key-finish-waiting-picture > div { border-radius: 8px; background:"
     " color-mix(in srgb, currentColor 8%, transparent); animation: finish-waits 1.4s ease-in-out infinite; }"
@@ -134,22 +134,24 @@ def start(session: Session) -> None:
             "Confidence, %", 80.0, 99.0, 95.0, 1.0, format="%g", key="finish-confidence",
             persist_state="session", help=explain("confidence of a certificate"),
         ) / 100.0  # fmt: skip
+        is_dear, place = census(session, n, error, confidence), st.container()
         how = more(session, of, error)
         job = forecast_job(session, of, error, confidence, bool(how["whole"]))
         job.wait(0.1)
         forecast = job.partial
-        with st.container(border=True, key="finish-forecast"):
-            if forecast is not None:
-                st.markdown(words(forecast, of))
-            else:
-                waiting("finish-waiting", "Working out what it costs")
-        _census(session, n, error, confidence)
+        if not is_dear:
+            with place.container(border=True, key="finish-forecast"):
+                if forecast is not None:
+                    st.markdown(words(forecast, of))
+                else:
+                    waiting("finish-waiting", "Working out what it costs")
         if session.attempt_next > 1:
             st.caption(
                 f"This is attempt {session.attempt_next}. The first could spend most of what the "
                 "confidence leaves, so this one takes more checks; what was checked before are labels now."
             )
-        if st.button("Start the checks", type="primary", icon=":material/fact_check:", key="finish-start"):
+        look = "secondary" if is_dear else "primary"
+        if st.button("Start the checks", type=look, icon=":material/fact_check:", key="finish-start"):
             begin(session, of, error, confidence, how)
         st.caption(
             "The labels are frozen, and so is the order in which they are checked: nobody can draw until it "
@@ -214,16 +216,18 @@ def more(session: Session, of: str, error: float) -> dict[str, Any]:
     }
 
 
-def _census(session: Session, n: int, error: float, confidence: float) -> None:
+def census(session: Session, n: int, error: float, confidence: float) -> bool:
+    """Where few labels are left, say that people had better give them all; whether it was said."""
     from workbench.certificates import confidence_at
     from workbench.sessions.finish_state import census_words, is_census
 
     here = confidence_at(confidence, session.attempt_next)
     if not is_census(n, error, here):
-        return
+        return False
     with st.container(border=True, key="finish-census"):
         st.markdown(census_words(n, error, here))
         frame.link("label", f"Label all {n:,}", ":material/arrow_forward:")
+    return True
 
 
 def waiting(key: str, words: str) -> None:
@@ -321,7 +325,7 @@ def words(forecast: Plan, of: str) -> str:
     if best is None:
         return (
             "No certificate costs fewer answers than labelling everything. Label more first, or allow a "
-            "larger error. A few items are best looked at one and all."
+            "larger error."
         )
     low, high = best.checks_range
     rest = forecast.size - best.size

@@ -43,10 +43,8 @@ def of_all(certificate: Certificate) -> str:
     c = certificate
     if not c.holds:
         return ""
-    return (
-        f"at most {share(c.error_of_all)} of {c.total:,} are wrong, once people have labelled what is not "
-        "certified"
-    )
+    rest = "" if c.delivered == c.size else ", once people have labelled what is not certified"
+    return f"at most {share(c.error_of_all)} of {c.total:,} labels are wrong{rest}"
 
 
 def method_of(certificate: Certificate) -> str:

@@ -80,7 +80,7 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
             mode="markers+text",
             marker={"color": GOOD, "size": 13, "symbol": "diamond", "line": {"color": "white", "width": 1.5}},
             text=[f"  about {chosen.answers:,.0f}"],
-            textposition="middle right",
+            textposition="bottom right" if chosen.answers > 0.85 * everything else "middle right",
             hovertemplate=f"at most {chosen.error:.1%} wrong: about {chosen.answers:,.0f} answers"
             "<extra></extra>",
             cliponaxis=False,
