@@ -1,4 +1,4 @@
-"""`python -m benchmarks finish [--quick] [--only PART] [--report]`: what a certificate is worth.
+"""`python -m benchmarks finish [--quick] [--only PART] [--report] [--picture FILE]`: what a certificate is worth.
 
 checks: how many draws a certificate takes where little is wrong. coverage: simulated projects whose
 certificate is false, of all, where models say the truth of themselves, too much, too little, or are surest
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import kept
+from benchmarks.finish_picture import cost_svg
 from benchmarks.label_efficiency import rival_model
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import Draws, confidence_at, first_reached, log_wealth, plan
@@ -428,8 +429,14 @@ def _keep(place: Path, line: dict[str, Any]) -> None:
     print(line, flush=True)
 
 
-def report(place: Path = RESULTS) -> bool:
-    """Print the tables; whether every share of false certificates lies within its goal."""
+def report(place: Path = RESULTS, drawn: Path | None = None) -> bool:
+    """Print the tables; whether every share of false certificates lies within its goal.
+
+    Args:
+        place: of the kept lines.
+        drawn: write the picture of the cost there, an SVG.
+    """
+    shares: dict[str, dict[str, float]] = {}
     lines = lines_of(place, "coverage")
     delta, held = 1.0 - CONFIDENCE, True
     print("\nfalse certificates, of all projects (and certificates), at alpha 0.05 and delta 0.05\n")
@@ -472,10 +479,13 @@ def report(place: Path = RESULTS) -> bool:
         seen = min(float(np.median([c["hindsight"] for c in runs if c["side"] == side])) for side in others)
         shown = " | ".join(f"{medians[side]:,.0f}" for side in SIDES)
         ours = medians["ours"]
+        shares[name] = {side: medians[side] / size for side in SIDES}
         print(
             f"| {name} | {size:,} | {seeds} | {shown} | {ours / best:.2f} | {ours / min(seen, size):.2f} | "
             f"{ours / size:.2f} |"
         )
+    if drawn is not None:
+        drawn.write_text(cost_svg(shares, SIDES), encoding="utf-8")
     print()
     print(kept.origins([*lines, *costs]))
     return bool(held)
@@ -488,6 +498,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=("checks", "coverage", "cost"), default=None)
     parser.add_argument("--report", action="store_true", help="print the tables of what is kept")
     parser.add_argument("--pools", nargs="+", default=None, choices=sorted({*POOLS, *COST_POOLS}))
+    parser.add_argument("--picture", type=Path, default=None, help="write the cost as an SVG")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
@@ -506,7 +517,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for what, run in work.items():
             if given.only in (None, what):
                 run()
-    return 0 if report(given.out) else 1
+    return 0 if report(given.out, given.picture) else 1
 
 
 if __name__ == "__main__":
