@@ -1,10 +1,10 @@
-"""`python -m benchmarks finish [--quick] [--only PART] [--report] [--picture FILE]`: what a certificate is worth.
+"""`python -m benchmarks finish [--quick] [--only PART] [--report]`: what a certificate is worth.
 
 checks: how many draws a certificate takes where little is wrong. coverage: simulated projects whose
 certificate is false, of all, where models say the truth of themselves, too much, too little, or are surest
 where they are wrong; looked at after every answer, sets within sets. cost: human answers until a set is
 delivered and certified, beside other ways to ask; labelling stops when the forecast rises, for all sides.
-Results of the last two are kept, a line a run; `--report` prints the tables.
+Results of the last two are kept, a line a run; `--report` prints the tables, `--picture FILE` draws the cost.
 """
 
 from __future__ import annotations

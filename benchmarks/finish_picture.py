@@ -26,9 +26,10 @@ def cost_svg(shares: Mapping[str, Mapping[str, float]], sides: Sequence[str]) ->
         rows.append(f'<text x="{_LEFT - 12}" y="{middle:.0f}" text-anchor="end">{escape(pool)}</text>')
         for side in sides:
             wide = max(1.0, _WIDE * of_side[side])
+            end, foot, said = f"{_LEFT + wide + 5:.1f}", y + _BAR - 3, f"{of_side[side]:.0%}"
             rows.append(
                 f'<rect x="{_LEFT}" y="{y}" width="{wide:.1f}" height="{_BAR - 2}" fill="{COLOURS[side]}"/>'
-                f'<text x="{_LEFT + wide + 5:.1f}" y="{y + _BAR - 3}" font-size="10">{of_side[side]:.0%}</text>'
+                f'<text x="{end}" y="{foot}" font-size="10">{said}</text>'
             )
             y += _BAR
         y += _GAP

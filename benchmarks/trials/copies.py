@@ -1,8 +1,9 @@
 """What a project says does not depend on where it lies or when it was looked at.
 
-Random histories of two people go whole, piecewise, reopened, duplicated, through a bundle, through a backup,
-and, where WORKBENCH_TEST_POSTGRESQL names a server's empty database, through that. Compared are the training
-set as a sequence, every export, and the model of every round.
+Random histories of two people, checks of frozen labels among them, go whole, piecewise, reopened, duplicated,
+through a bundle, through a backup, and, where WORKBENCH_TEST_POSTGRESQL names a server's empty database,
+through that. Compared are the training set as a sequence, every export, the model of every round, and what
+the checks say.
 """
 
 from __future__ import annotations
@@ -29,6 +30,32 @@ CLASSIFIER = "logistic-regression"
 POOL, OPTIONS = "three-gaussians", {"n_items": 60}
 
 
+_HOW: tuple[dict[str, Any], ...] = (
+    {},
+    {"also": (0.1, 0.4), "per_class": True},
+    {"strata": "class", "whole": True},
+    {"strata": "confidence", "twice": True},
+)
+
+
+def _said(rng: np.random.Generator, name: str) -> str | None:
+    return None if rng.random() < 0.1 else name
+
+
+def checks_of(session: Session) -> Any:
+    """What the checks of frozen labels say, and which comes next in the order."""
+    now = session.finish_state()
+    if now is None:
+        return None
+    frozen = now.frozen
+    return (
+        now.phase, now.why, now.size, now.held, np.round(now.curve, 12).tolist(), now.left, now.disagreed,
+        now.evidence.places.tolist(), now.evidence.wrong.tolist(), now.evidence.later, now.labelled_since,
+        frozen.attempt, frozen.seed, frozen.order(20).tolist(), frozen.codes.tolist(), frozen.terms,
+        None if now.certificate is None else now.certificate["id"],
+    )  # fmt: skip
+
+
 def step(session: Session, rng: np.random.Generator) -> None:
     """One of the things that people do."""
     items = session.pool.trainable
@@ -53,6 +80,10 @@ def step(session: Session, rng: np.random.Generator) -> None:
         lambda: session.remove_class(name),
         session.refit,
         session.refit,
+        lambda: session.start_checks(0.2, 0.8, **_HOW[int(rng.integers(len(_HOW)))]),
+        lambda: [session.answer_check(ask.id, _said(rng, name)) for ask in session.next_checks(6)],
+        lambda: [session.answer_check(ask.id, _said(rng, name)) for ask in session.next_checks(6)],
+        session.certificate,
     ]
     with contextlib.suppress(InputError):
         doing[int(rng.integers(len(doing)))]()
@@ -88,6 +119,7 @@ def told(session: Session) -> dict[str, Any]:
         "rounds": rounds,
         "evaluation": str(session.evaluation),
         "stale": session.stale,
+        "checks": checks_of(session),
         **{form: export_labels(session, form) for form in EXPORTS if state.labels},
     }
 

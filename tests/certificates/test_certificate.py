@@ -297,7 +297,7 @@ def test_the_page_is_whole_and_runs_nothing() -> None:
 def test_the_whole_set_is_better_than_the_machines_part() -> None:
     certificate, _ = made(wrong=tuple(range(25, 40)), sizes=(20, 40), checks=30)
     assert certificate.error_of_all == pytest.approx(0.2 * 20 / 43)
-    assert "of 43 are wrong" in certificate.to_html()
+    assert "of 43 labels are wrong" in certificate.to_html()
     assert error_of_machine(0.05, 100, 300) == pytest.approx(0.2)
     assert error_of_machine(0.5, 10, 90) < 1.0
     with pytest.raises(InputError):

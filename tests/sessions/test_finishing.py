@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.databases import database
 from tests.sessions.fakes import FAKE
 from workbench.certificates import Certificate, Labelled, verify
 from workbench.errors import InputError
@@ -22,7 +23,7 @@ PETS = ["cat", "dog", "owl"]
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def made(folder, n=300, wrong=0.0, seed=0):
+def made(folder, n=300, wrong=0.0, seed=0, store=None):
     """A project on a table of which somebody else labelled a column, so many of it wrong; and the truth."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(3, size=n)
@@ -32,7 +33,7 @@ def made(folder, n=300, wrong=0.0, seed=0):
     frame.to_csv(folder / "pets.csv", index=False)
     session = Session.create(
         str(folder / "pets.csv"), pool_options={"exclude": ["llm"]}, classes=PETS, evaluation_share=0.0,
-        uniform_share=0.0, annotator="ann", store=Store.open(folder / "projects.sqlite"),
+        uniform_share=0.0, annotator="ann", store=store or Store.open(folder / "projects.sqlite"),
     )  # fmt: skip
     return session, names[truth].tolist()
 
@@ -418,6 +419,42 @@ def test_an_item_that_is_relabelled_or_renamed_after_the_draw(tmp_path):
     mended = [Labelled(r.item, truth[int(r.item)].replace("owl", "owls"), r.source) for r in rows]
     assert certificate.drawn_from != certificate.labels_sha256
     assert "renamed since" in verify(certificate, mended).text()
+
+
+@pytest.mark.slow
+def test_checks_on_a_server_are_shared_and_certified(tmp_path):
+    with database("postgresql", tmp_path) as store:
+        session, truth = made(tmp_path, n=120, store=store)
+        session.start_checks(0.2, 0.9, of="column:llm", strata="class", per_class=True)
+        people = [session, Session.open(session.id, annotator="ben", store=store)]
+        said = []
+        while session.finish_state().phase == "checking":
+            for person in people:
+                if ask := person.next_check():
+                    assert person.answer_check(ask.id, truth[ask.item])
+                    said.append(ask.item)
+        assert len(set(said)) == len(said)
+        assert verify(session.certificate(), finished_rows(session)).holds
+        again = Session.open(session.id, annotator="eve", store=store)
+        assert again.finish_state().certificate["id"] == session.certificate().id
+
+
+@pytest.mark.slow
+def test_many_labels_are_frozen_drawn_and_checked(tmp_path):
+    n = 200_000
+    rng = np.random.default_rng(0)
+    said = np.array(PETS)[rng.integers(3, size=n)]
+    pd.DataFrame({"x": rng.standard_normal(n).round(3), "llm": said}).to_csv(
+        tmp_path / "big.csv", index=False
+    )
+    session = Session.create(
+        str(tmp_path / "big.csv"), pool_options={"exclude": ["llm"]}, classes=PETS, evaluation_share=0.0,
+        annotator="ann", store=Store.open(tmp_path / "projects.sqlite"),
+    )  # fmt: skip
+    session.start_checks(0.1, 0.9, of="column:llm", strata="class")
+    now = checked(session, said.tolist())
+    assert now.phase == "certified" and now.frozen.size == n and now.checks < 60
+    assert session.certificate().holds
 
 
 def test_a_census_is_offered_where_few_are_left():

@@ -150,8 +150,10 @@ def start(session: Session) -> None:
                 f"This is attempt {session.attempt_next}. The first could spend most of what the "
                 "confidence leaves, so this one takes more checks; what was checked before are labels now."
             )
-        look = "secondary" if is_dear else "primary"
-        if st.button("Start the checks", type=look, icon=":material/fact_check:", key="finish-start"):
+        icon = ":material/fact_check:"
+        if st.button(
+            "Start the checks", type="secondary" if is_dear else "primary", icon=icon, key="finish-start"
+        ):
             begin(session, of, error, confidence, how)
         st.caption(
             "The labels are frozen, and so is the order in which they are checked: nobody can draw until it "
