@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from workbench.certificates.wealth import BETS, WEIGHTS
 
-if TYPE_CHECKING:
-    from workbench.certificates.certificate import Certificate
+Certificate = Any
+"""`workbench.certificates.Certificate`, which makes its words when it is made."""
 
 
 def sentence_of(certificate: Certificate) -> str:
