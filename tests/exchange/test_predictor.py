@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from workbench.classifiers import make_classifier
+from workbench.cli.labels import export_file
 from workbench.errors import InputError
 from workbench.exchange import SavedModel
 from workbench.exchange.predictor import write_predictor
@@ -201,7 +202,9 @@ def test_a_cell_that_cannot_be_read_is_named(bare: Path, tmp_path: Path) -> None
         alone(bare, folder, tmp_path / "bad.csv")
 
 
-def test_a_project_gives_its_model_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_gives_its_model_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
     session = Session.create("iris", classifier="logistic-regression")
     with pytest.raises(InputError, match="no model to take away yet"):
@@ -213,3 +216,8 @@ def test_a_project_gives_its_model_away(tmp_path: Path, monkeypatch: pytest.Monk
     session.refit()
     assert session.export("predictor", tmp_path / "taken") == 15
     assert (tmp_path / "taken" / "predict.py").is_file()
+    export_file(session.id, "predictor", tmp_path / "again")
+    assert "15 labels, predictor in" in capsys.readouterr().out
+    assert (tmp_path / "again" / "predict.py").read_text() == (tmp_path / "taken" / "predict.py").read_text()
+    with pytest.raises(InputError, match="A predictor is a folder: say where"):
+        export_file(session.id, "predictor", None)

@@ -21,7 +21,7 @@ ROW_WEIGHT = 10.0  # answers that a row of a confusion matrix is drawn to the pe
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the classifier, tried
 SHARE_WEIGHT = 3.0  # answers of each class that the shares of classes begin with
 _FLOOR = 1e-3  # of a classifier's probability: a sure mistake must not silence people
-_CHANGE = 1e-5
+_CHANGE = 1e-4
 
 
 class Consensus(NamedTuple):
@@ -77,16 +77,20 @@ def consensus(
     n, P, C = int(i.max()) + 1, int(j.max()) + 1, int(n_classes)
     if probabilities is not None and np.shape(probabilities) != (n, C):
         raise InputError(f"Probabilities must be [{n}, {C}]; got {list(np.shape(probabilities))}.")
+    from scipy import sparse
+
+    R = len(i)
+    ones, each = np.ones(R), np.arange(R)
+    of_items = sparse.csr_matrix((ones, (i, each)), shape=(n, R))
+    of_people = sparse.csr_matrix((ones, (j * C + v, each)), shape=(P * C, R))
     model = _logs(probabilities, n, C)
     q = _spread(i, v, np.ones((len(i), 1)), n, C)
     q = (q + 1e-2) / (q + 1e-2).sum(axis=1, keepdims=True)
     for _ in range(ROUNDS):
         before = q
-        confusions, accuracies = _people(q[i], j, v, P, C)
+        confusions, accuracies = _people((of_people @ q[i]).reshape(P, C, C).transpose(0, 2, 1))
         shares = (q.sum(axis=0) + SHARE_WEIGHT) / (n + C * SHARE_WEIGHT)
-        said = np.zeros((n, C))
-        np.add.at(said, i, np.log(confusions[j, :, v]))
-        q, weight = _joined(said, shares, model)
+        q, weight = _joined(of_items @ np.log(confusions)[j, :, v], shares, model)
         if np.abs(q - before).max() < _CHANGE:
             break
     return Consensus(q, confusions, accuracies, shares, weight)
@@ -147,11 +151,9 @@ def _spread(i: Ints, v: Ints, w: Floats, n: int, C: int) -> Floats:
     return out
 
 
-def _people(q: Floats, j: Ints, v: Ints, P: int, C: int) -> tuple[Floats, Floats]:
-    """Confusions [P, C, C] and accuracies [P] from what each rating's item probably is, q [R, C]."""
-    by_answer = np.zeros((P, C, C))
-    np.add.at(by_answer, (j, v), q)
-    counts = by_answer.transpose(0, 2, 1)
+def _people(counts: Floats) -> tuple[Floats, Floats]:
+    """Confusions [P, C, C] and accuracies [P] of how often each answered v of items of class c [P, C, C]."""
+    P, C, _ = counts.shape
     right, n = np.einsum("pcc->p", counts), counts.sum(axis=(1, 2))
     overall = (right.sum() + ACCURACY_WEIGHT * ACCURACY) / (n.sum() + ACCURACY_WEIGHT)
     accuracies = (right + PERSON_WEIGHT * overall) / (n + PERSON_WEIGHT)

@@ -13,7 +13,7 @@ from workbench.arrays import Array, Ints
 from workbench.pools.pool import Pool
 from workbench.sessions.drawing import without
 from workbench.sessions.model import asking_policy
-from workbench.sessions.people import worth
+from workbench.sessions.people import Meant, meant, worth
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
 from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 600.0
 COLD_ITEMS = 50
+AMONG = 200  # second opinions that are compared, the oldest ones
 GUESSED = 5  # classes of which the model's probability is recorded with a question
 EARLY_ANSWERS = 20  # to measure on, before which an error is not told
 
@@ -120,6 +121,7 @@ class Questions:
             draws = generator(self.seed, 0, OVERLAP).random(len(pool))
             self._shared = draws < float(overlap["share"])
         self._cold: Ints | None = None
+        self._meant: tuple[int, Meant | None] | None = None
 
     # --- what is open -------------------------------------------------------------------------
 
@@ -299,8 +301,16 @@ class Questions:
         answered = {a.item for a in state.asks.values() if a.annotator == annotator and a.answered}
         found = [i for i in state.votes if self.wanted(i, annotator, state) and i not in answered]
         # where one more answer is worth most; of equal ones the oldest
-        order = np.argsort(-worth(state, annotator, found).round(6), kind="stable")
-        return [found[place] for place in order.tolist()]
+        among, rest = found[:AMONG], found[AMONG:]
+        order = np.argsort(-worth(state, annotator, among, self._people(state)).round(6), kind="stable")
+        return [*(among[place] for place in order.tolist()), *rest]
+
+    def _people(self, state: ProjectState) -> Meant | None:
+        """What is known of people; of a while ago, as everybody waits for whoever asks."""
+        n = sum(len(votes) for votes in state.votes.values() if len(votes) > 1)
+        if self._meant is None or not self._meant[0] <= n <= 1.1 * self._meant[0]:
+            self._meant = n, meant(state)
+        return self._meant[1]
 
     def cold_items(self) -> Ints:
         """Items spread over the pool, to be asked before a model can say better; k-means, once."""

@@ -239,32 +239,28 @@ def training_of(state: ProjectState) -> Mapping[int, int]:
     return found
 
 
-def worth(state: ProjectState, annotator: str, items: Sequence[int]) -> Floats:
+def worth(state: ProjectState, annotator: str, items: Sequence[int], together: Meant | None = None) -> Floats:
     """[n] what one more answer of a person about each item is worth, in accuracy of the consensus.
 
     Args:
         state: of the project.
         annotator: who would be asked.
         items: labelled ones.
+        together: what is known of people, also of a while ago.
     """
     codes = {key: code for code, key in enumerate(state.keys)}
-    C, together = len(codes), meant(state)
+    C = len(codes)
     if C < 2 or not items:
         return np.zeros(len(items))
     unknown = np.full((C, C), (1.0 - ACCURACY) / (C - 1))
     np.fill_diagonal(unknown, ACCURACY)
     confusions: dict[str, Floats] = {}
-    known: dict[int, Floats] = {}
-    if together is not None:
+    if together is not None and together.found.confusions.shape[1] == C:
         unknown = everybody(together.found)
         confusions = dict(zip(together.people, together.found.confusions, strict=True))
-        known = dict(zip(together.items, together.found.probabilities, strict=True))
-    guesses = first_guesses(state, [item for item in items if item not in known], codes)
+    guesses = first_guesses(state, items, codes)
     q = np.empty((len(items), C))
     for row, item in enumerate(items):
-        if item in known:
-            q[row] = known[item]
-            continue
         prior = _spread(guesses.get(item, ()), C)
         logs = np.zeros(C) if np.isnan(prior).any() else 0.5 * np.log(np.maximum(prior, 1e-3))
         for person, code in own_codes(state.votes[item], state, codes).items():
