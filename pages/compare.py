@@ -248,7 +248,7 @@ def shown(token: str) -> None:
         facts.append("begins with " + ", ".join(map(comparison.guess_title, spec.guess)).lower())
     st.caption(" · ".join(map(verbatim, facts)))
     # the answer stands above what it can be asked about
-    said = st.container()
+    said, seen = st.container(), st.container()
     measure = st.segmented_control(
         "Measure",
         list(comparison.MEASURES),
@@ -261,7 +261,8 @@ def shown(token: str) -> None:
     )
     job = comparison.job_of(token)
     if job is not None and job.active:
-        watched(token, spec.policies, measure)
+        with seen:
+            watched(token, spec.policies, measure)
         return
     results = comparison.results(found)
     left = len(spec.runs()) - found.n_finished
@@ -280,7 +281,9 @@ def shown(token: str) -> None:
     with said:
         answer(results, measure)
     several = [(found, results), *others_added(found)]
-    take_away(together(several, measure), [r for _, r in several])
+    with seen:
+        fig = together(several, measure)
+    take_away(fig, [r for _, r in several])
     summary(several, measure)
     ranks([r for _, r in several], measure)
     when_to_stop(found, results)
