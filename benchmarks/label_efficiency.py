@@ -45,6 +45,7 @@ OURS: dict[str, tuple[str, str]] = {
     "random-fixed": ("random", "fixed"),
     "fixed": ("margin", "fixed"),
     "auto": ("margin", "auto"),
+    "alone": ("margin", "auto"),  # the same without neighbours
     "foresight": ("expected-error-reduction", "auto"),
 }
 RIVALS = ("extra-trees", "forest", "logistic", "svc")
@@ -53,6 +54,7 @@ PAIRS: tuple[tuple[str, str, str], ...] = (
     ("auto", "random", "the default: margin against random questions, both to the chosen geometry"),
     ("fixed", "random-fixed", "margin against random questions, both to the fixed geometry"),
     ("auto", "fixed", "chosen against fixed geometry, both asked by margin"),
+    ("auto", "alone", "the default: leaning on neighbours as the labels say, or on none"),
     ("random", "random-fixed", "chosen against fixed geometry, both asked at random"),
     ("foresight", "auto", "expected error reduction against margin, both with the chosen geometry"),
     ("foresight", "random", "expected error reduction against random questions, both to the chosen geometry"),
@@ -64,7 +66,8 @@ RESULTS = Path(__file__).resolve().parent / "results" / "label_efficiency.jsonl"
 def our_errors(pool: Pool, side: str, seed: int, questions: int) -> list[float]:
     """Test errors after each question."""
     policy, choice = OURS[side]
-    done = simulate(pool, "large-margin", policy, options={"choice": choice}, budget=questions, seed=seed)
+    options = {"choice": choice} | ({"neighbours": "none"} if side == "alone" else {})
+    done = simulate(pool, "large-margin", policy, options=options, budget=questions, seed=seed)
     return [float(one.error) for one in done]
 
 

@@ -191,7 +191,7 @@ def gpflow_best(*, quick: bool = False) -> bool:
 
 
 def labelling_round(*, quick: bool = False) -> bool:
-    """Fit, score, ask over 10,000 items at 91 to 100 labels, as a new project does: goal 10x of a peer.
+    """Fit, score, ask over 10,000 items at 91 to 100 labels, as a new project does: goal 5x of a peer, 150 ms at most.
 
     Every tenth round looks at other geometries, so ten rounds of a run are measured: their mean and the
     dearest. The round that chooses no geometry stands below under its own name.
@@ -221,10 +221,12 @@ def _labelling_round(n_classes: int, quick: bool) -> bool:
 
     def rounds(options: Any) -> Callable[[], Any]:
         learner = Learner(pool, new.classifier, options, seed=0)
-        first = learner.fit(items[:90], codes[:90], number=0)
+        grown: Any = None  # label by label, so that looks fall where they fall in a project
+        for n in range(2 * n_classes, 91):
+            grown = learner.fit(items[:n], codes[:n], number=0, previous=grown).state
 
         def ten() -> list[float]:
-            state, spent = first.state, []
+            state, spent = grown, []
             for n in range(91, 101):
                 began = time.process_time()
                 model = learner.fit(items[:n], codes[:n], number=n - 90, previous=state)
@@ -244,12 +246,12 @@ def _labelling_round(n_classes: int, quick: bool) -> bool:
     ran = Sides(works).run(2 if quick else 5)
     each = {side: 100 * ran.median(side) for side in ran.works}  # milliseconds a round
     most = 1e3 * float(np.median([max(ten) for ten in ran.results["default"]]))
-    met = ran.ratio("peer", "default").value >= 10
+    met = ran.ratio("peer", "default").value >= 5 and most < 150
     said = f"rounds from 91 to 100 labels, 10,000 x {X.shape[1]}, {len(pool.classes)} classes, {new.policy}"
     peer = f"scikit-activeml over scikit-learn's GP {each['peer']:.0f} ms"
     print(
         f"{said}: the default {each['default']:.0f} ms in the mean, {most:.0f} at most | {peer} | "
-        f"{ran.told('peer', 'default')} (goal 10x) {'met' if met else 'not met'}; "
+        f"{ran.told('peer', 'default')} (goals 5x, 150 ms) {'met' if met else 'not met'}; "
         f"no geometry chosen: {each['fixed']:.0f} ms, {ran.told('peer', 'fixed')}",
         flush=True,
     )
