@@ -193,9 +193,8 @@ def gpflow_best(*, quick: bool = False) -> bool:
 def labelling_round(*, quick: bool = False) -> bool:
     """Fit, score, ask over 10,000 items at 91 to 100 labels, as a new project does.
 
-    Goals: five times the speed of a peer, and no round above 150 ms.
-
-    Some rounds look at other geometries, so ten rounds of a run are measured: their mean and the dearest. The round that chooses no geometry stands below under its own name.
+    Goals: five times the speed of a peer, and no round above 150 ms. Some rounds look at other geometries, so
+    ten of a run are measured: their mean and the dearest; rounds that choose none stand beside them.
     """
     return all([_labelling_round(n_classes, quick) for n_classes in (4, 10)])
 
