@@ -130,6 +130,8 @@ def test_items_as_new_are_nearly_what_the_graph_without_them_makes_of_them():
     ]
     assert np.abs(new - alone).mean() < 0.5 * np.abs(seen - alone).mean()
     assert np.array_equal(made.as_new("weak", items[::-1]), new[::-1])
+    searched = made.seen("weak").view.without_self(X[items])  # as where the pool is thinned
+    np.testing.assert_allclose(searched, new, atol=5e-3)
     late = Neighbourhood(pool_of(X), begun=280)  # what came later is new already
     assert np.array_equal(late.as_new("weak", items[4:]), late.seen("weak").features[items[4:]])
     X[:20] = X[0]  # of copies only one is the item itself

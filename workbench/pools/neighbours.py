@@ -173,31 +173,38 @@ class View(NamedTuple):
             [self._moved(self.scaled(X[i : i + _CHUNK])) for i in range(0, max(len(X), 1), _CHUNK)]
         )
 
-    def without_self(self, X: Array) -> Floats:
+    def without_self(self, X: Array, found: Nearest | None = None) -> Floats:
         """Rows of the pool as they would be seen had they come later: not among their own neighbours.
 
         Args:
             X: [n, D] raw features.
+            found: their neighbours among the layers' rows, where they are known.
 
         Returns:
             [n, n_features] float32.
         """
-        return self._moved(self.scaled(np.asarray(X)), known=True)
+        Z = self.scaled(np.asarray(X))
+        if found is None and len(Z):
+            among = nearest_among(Z, self.layers[0].astype(np.float32), K + 1)
+            # the nearest is the row itself, unless it was thinned away
+            first = self._copies(Z, among.rows[:, 0]).astype(np.int64)[:, None]
+            places = first + np.arange(among.rows.shape[1] - 1)
+            found = Nearest(
+                np.take_along_axis(among.rows, places, 1), np.take_along_axis(among.distances, places, 1)
+            )
+        return self._moved(Z, found)
 
     def _copies(self, Z: Floats, rows: Ints) -> Array:
         """[n] whether these rows of the layers are copies; float16 moves a row by a two-thousandth."""
         near = np.abs(Z - self.layers[0][rows].astype(np.float32)).max(axis=1)
         return near <= 1e-3 * np.maximum(np.abs(Z).max(axis=1), 1e-6)
 
-    def _moved(self, Z: Floats, known: bool = False) -> Floats:
+    def _moved(self, Z: Floats, found: Nearest | None = None) -> Floats:
         if not len(Z):
             return np.empty((0, self.n_features), np.float32)
         stay = np.float32(STRENGTHS[self.name].stay)
-        found = nearest_among(Z, self.layers[0].astype(np.float32), K + known)
-        if known:  # the nearest is the row itself, unless it was thinned away
-            first = self._copies(Z, found.rows[:, 0]).astype(np.int64)[:, None]
-            places = first + np.arange(found.rows.shape[1] - 1)
-            found = Nearest(*(np.take_along_axis(part, places, 1) for part in found))
+        if found is None:
+            found = nearest_among(Z, self.layers[0].astype(np.float32), K)
         weights = edge_weights(found.distances)
         degree = 1.0 + weights.sum(axis=1, keepdims=True)
         # a row of S, as if the new one were among the pool's: divided by the sum alone it would not be of
@@ -389,7 +396,12 @@ class Neighbourhood:
             inside = np.isin(missing, self._rows)
             known.update((item, seen.features[item]) for item in missing[~inside].tolist())
             missing = missing[inside]
-            known.update(zip(missing.tolist(), seen.view.without_self(self._features[missing]), strict=True))
+            found = None
+            if seen.view.layers.shape[1] == len(self._rows):  # none were thinned away
+                at = np.searchsorted(self._rows, missing)
+                found = Nearest(self.graph.rows[at], self.graph.distances[at])
+            made = seen.view.without_self(self._features[missing], found)
+            known.update(zip(missing.tolist(), made, strict=True))
             return np.stack([known[item] for item in items.tolist()])
 
     def _whole(self, inside: Array, view: View, key: tuple[Any, ...]) -> Array:
