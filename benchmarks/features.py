@@ -168,7 +168,8 @@ def curve(
         policy: "margin" or "random".
         seed: of the order of items.
         side: "default" (what a new project has: geometry and neighbours chosen from the labels), "alone"
-            (the same without neighbours), "fixed" (geometry of the pool), "svm", "logistic";
+            (the same without neighbours), "length:F" (the default with F median distances as its length
+            scale), "fixed" (geometry of the pool), "svm", "logistic";
             these two with a strength behind a colon ("svm:strong") see features that lean on neighbours.
         inside: measured on the pool's items without a label, which are in the graph, instead.
     """
@@ -176,15 +177,17 @@ def curve(
     order = rng.permutation(len(y))
     test, open_ = order[: len(y) // 3], list(order[len(y) // 3 :])
     y = np.unique(y, return_inverse=True)[1]
-    ours = side in ("default", "alone", "fixed")
     side, _, strength = side.partition(":")
-    if strength:
+    ours = side in ("default", "alone", "fixed", "length")
+    if strength and not ours:
         X = smoothed(X, np.sort(order[len(y) // 3 :]), strength)
     learner: Any = None
     if ours:  # as in a project
         options = dict(default().options) if side == "default" else {"choice": "auto", "neighbours": "none"}
         if side == "fixed":
             options = {"choice": "fixed"}
+        if side == "length":
+            options = dict(default().options) | {"length_scale_factor": float(strength)}
         pool = pool_of(X, y, np.sort(order[len(y) // 3 :]))
         learner = Learner(pool, "large-margin", options, seed=seed)
     scale = 1.0 if ours else common_scale(X)
@@ -279,6 +282,7 @@ def main(flags: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--inside", action="store_true", help="measure on the pool's unlabelled items")
     parser.add_argument("--fixed", action="store_true", help="the fixed geometry, too")
+    parser.add_argument("--lengths", nargs="*", default=[], help="the default with these length scales, too")
     parser.add_argument("--kinds", nargs="*", default=[], help="only these features (shapes, pieces, ...)")
     parser.add_argument("--encoders", nargs="*", default=[], help="names of encoders to measure beside them")
     parser.add_argument("--start", type=int, default=0, help="only the error after so many first labels")
@@ -291,7 +295,7 @@ def main(flags: Sequence[str] | None = None) -> int:
     rivals = ("svm", "logistic") if arguments.rivals else ()
     leaning = [f"{side}:{strength}" for side in rivals for strength in arguments.leaning]
     mine = [name for name in ("alone", "fixed") if getattr(arguments, name)]
-    others = (*mine, *rivals, *leaning)
+    others = (*mine, *(f"length:{float(length):g}" for length in arguments.lengths), *rivals, *leaning)
     for name in arguments.sets:
         curves: dict[str, list[list[float]]] = {}
         for seed in range(arguments.seeds):
