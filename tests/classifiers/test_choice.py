@@ -66,10 +66,10 @@ def test_it_looks_every_ten_labels_from_two_a_class_on(chosen):
     assert not due(29, 10, 20)
     assert not due(1090, 2, 1000)
     assert due(1100, 2, 1000)
-    # where factors take turns a look is a part of one, and comes twice as often
-    assert not due(48, 2, 39, halves=True) and due(49, 2, 39, halves=True)
-    assert not due(54, 2, 50, halves=True) and due(55, 2, 50, halves=True)
-    assert due(1050, 2, 1000, halves=True)
+    # where factors take turns a look is a part of one, and comes sooner
+    assert not due(48, 2, 39, 2 / 3) and due(49, 2, 39, 2 / 3)
+    assert not due(55, 2, 50, 2 / 3) and due(56, 2, 50, 2 / 3)
+    assert not due(1065, 2, 1000, 2 / 3) and due(1066, 2, 1000, 2 / 3)
 
 
 def test_from_fifty_labels_on_a_look_tries_one_factor_and_misses_none(chosen):

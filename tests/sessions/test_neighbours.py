@@ -183,9 +183,11 @@ def test_strengths_far_behind_wait_and_looks_lie_apart():
     scores["weak"] = near
     again = choose(lean, STRENGTHS, lambda name: scores[name], 52)
     assert again.behind == {"medium": 4}
-    # the geometry is looked at with ten labels more; strengths then, or two labels later
-    assert is_due(20, 10, Lean()) and not is_due(30, 10, Lean(labels=20, looks=1))
-    assert is_due(32, 10, Lean(labels=20, looks=1)) and is_due(42, 10, Lean(labels=32, looks=2))
+    assert is_due(20, 10, Lean()) and not is_due(29, 10, Lean(labels=20)) and is_due(30, 10, Lean(labels=20))
+    assert not is_due(71, 10, Lean(labels=52)) and is_due(72, 10, Lean(labels=52))
+    # where the geometry is looked at in the same round this one waits, but not for ever
+    assert not is_due(30, 10, Lean(labels=20), looked=20) and is_due(31, 10, Lean(labels=20), looked=30)
+    assert is_due(33, 10, Lean(labels=20), looked=20)
 
 
 def test_until_the_graph_is_there_the_choice_is_among_what_exists(monkeypatch, tmp_path):

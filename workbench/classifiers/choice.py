@@ -23,8 +23,9 @@ from workbench.errors import InputError
 EVERY = 10  # labels between two looks; a tenth of the labels from 100 on
 A_CLASS = 2  # labels a class before the first look
 ROWS = 1000  # a look is taken at no more labels than this
-IN_TURNS = 50  # labels from which on a look tries one factor, and looks come twice as often
+IN_TURNS = 50  # labels from which on a look tries one factor, and looks come half as often again
 LABELLED = 63  # at most so many labelled items join the basis: from 128 points on a round costs far more
+ONE_FACTOR = 2.0 / 3.0  # times as many labels lie between looks at one factor
 _STANDARD_ERRORS = 0.5  # whole runs were worse at 1, although single looks were better
 _OFFSET = 10.0
 _WIDER = 5.0 / 3.0  # 0.6 to 1.0 of the median distance
@@ -125,17 +126,17 @@ class Choice:
         return said + "".join(f"; not possible: {name} ({why})" for name, why in self.failed.items())
 
 
-def due(n: int, n_classes: int, last: int, halves: bool = False) -> bool:
+def due(n: int, n_classes: int, last: int, in_turns: float = 1.0) -> bool:
     """Whether it is time for a look.
 
     Args:
         n: labels.
         n_classes: declared.
         last: labels at the last look, 0 for none.
-        halves: look twice as often once factors are tried in turns.
+        in_turns: from `IN_TURNS` on, times as many labels lie between two looks.
     """
-    every = max(EVERY, last // 10) // (2 if halves and last >= IN_TURNS else 1)
-    return n >= A_CLASS * n_classes and n >= last + every
+    every = max(EVERY, last // 10) * (in_turns if last >= IN_TURNS else 1.0)
+    return n >= A_CLASS * n_classes and n >= last + int(every)
 
 
 Step: TypeAlias = Callable[[Candidate], Iterator[Candidate]]

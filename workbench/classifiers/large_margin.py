@@ -350,7 +350,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         last = self.choice_
         n = len(codes)
         before = last.labels if last else 0
-        if len(np.unique(codes)) < 2 or not choosing.due(n, len(self.classes_), before, halves=True):
+        if len(np.unique(codes)) < 2 or not choosing.due(n, len(self.classes_), before, choosing.ONE_FACTOR):
             return None
         rows = self._looked_at(n)
         few, few_codes = X[rows], codes[rows]
@@ -453,7 +453,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             candidate = replace(candidate, representation=geometry.name)
         rows = draft._looked_at(len(codes))
         few = np.asarray(X, dtype=np.float64)[rows]
-        found, fit = draft._fit_of(candidate, geometry, few, codes[rows], rows)
+        found, fit = draft._fit_of(
+            candidate, geometry, few, codes[rows], rows, self._value()._starts(geometry) if choices else None
+        )
         if as_new is not None:
             later = found.transform(np.asarray(as_new, dtype=np.float64)[rows], self._numpy_dtype())
             fit = draft._judged_at(fit, later, codes[rows])
@@ -685,6 +687,17 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         start = Posterior(self.mean_, self.precision_, self.root_)
         before, after = np.asarray(self._previous_classes).tolist(), self.classes_.tolist()
         return start if before == after else start.rearranged(before, after)
+
+    def _starts(self, pool: Geometry) -> dict[int, Any]:
+        """Number of points -> the posterior of this fit, where it is one of these centres."""
+        from workbench.engine.large_margin_state import Posterior
+
+        mine = self.__dict__.get("geometry_")
+        centres = pool.inducing
+        if mine is None or mine.inducing[: len(centres)].shape != centres.shape:
+            return {}
+        same = np.array_equal(mine.inducing[: len(centres)], centres)
+        return {len(self.mean_): Posterior(self.mean_, self.precision_, self.root_)} if same else {}
 
     @property
     def predictor_(self) -> Predictor:

@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.classifiers.calibration import clearly_less
-from workbench.classifiers.choice import IN_TURNS, due
+from workbench.classifiers.choice import IN_TURNS, ONE_FACTOR, due
 from workbench.errors import InputError
 from workbench.pools.neighbours import STRENGTHS, Neighbourhood, View
 from workbench.pools.pool import Pool
@@ -21,7 +21,8 @@ from workbench.progress import watched
 
 AT_ONCE = 5_000  # items up to which nobody notices the making of a graph
 _STANDARD_ERRORS = 0.5  # as for the other choices of a geometry
-_APART = 2  # labels between a look at strengths and the next at the geometry
+_WAITS = 3  # labels that a look at strengths waits for one at the geometry, at most
+_SELDOM = 2.0  # times as many labels lie between looks once there are many: each fits every strength anew
 _FAR_BEHIND = 3.0  # standard errors
 _HOPELESS = 3  # looks in a row at which a strength was far behind
 _AGAIN = 4  # one look in so many has them again
@@ -90,18 +91,20 @@ def without_lean(state: Mapping[str, Array]) -> dict[str, Array]:
     return {name: value for name, value in state.items() if not name.startswith(_OURS)}
 
 
-def is_due(labels: int, n_classes: int, before: Lean) -> bool:
+def is_due(labels: int, n_classes: int, before: Lean, looked: int | None = None) -> bool:
     """Whether it is time for a look.
-
-    The model looks at its geometry at other labels, from the second look on: both in one round would be the
-    longest of all.
 
     Args:
         labels: how many there are.
         n_classes: declared.
         before: what is in use.
+        looked: labels at the model's last look at its geometry: where that is due as well, this one waits a
+            little, since both in one round would be the longest of all. None where there was none.
     """
-    return due(labels - (_APART if before.looks == 1 else 0), n_classes, before.labels)
+    if not due(labels, n_classes, before.labels, _SELDOM):
+        return False
+    waited = due(labels - _WAITS, n_classes, before.labels, _SELDOM)
+    return waited or looked is None or not due(labels, n_classes, looked, ONE_FACTOR)
 
 
 def in_turn(before: Lean, strengths: Sequence[str], labels: int) -> list[str]:

@@ -383,6 +383,9 @@ class Learner:
     ) -> tuple[Lean, Mapping[str, Array] | None]:
         """A look at the strengths, and the state that the look left of the one it chose."""
         probe = self._prepared(number) if previous is None else self.restored(previous, number)
+        last = protocols.choice_of(probe)
+        if last is not None and not is_due(len(codes), len(self.classes), before, last.labels):
+            return before, None
         own = protocols.supports_foretelling(probe)
         if not own:  # what foretells best for one model does so for others
             shared = {"classes": np.arange(len(self.classes)), "choice": "fixed", "random_state": self.seed}
