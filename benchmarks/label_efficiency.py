@@ -39,14 +39,15 @@ OTHERS = (
     "mfeat_zernike", "churn", "pima", "pendigits", "ann_thyroid", "led7", "clean2", "mofn_3_7_10", "ring",
     "banana", "mfeat_pixel", "tokyo1", "mfeat_factors", "breast", "magic", "kr_vs_kp",
 )  # fmt: skip
-# side -> policy and choice of the geometry; "auto" is what a new project has (`benchmarks/default.py`)
-OURS: dict[str, tuple[str, str]] = {
-    "random": ("random", "auto"),
-    "random-fixed": ("random", "fixed"),
-    "fixed": ("margin", "fixed"),
-    "auto": ("margin", "auto"),
-    "alone": ("margin", "auto"),  # the same without neighbours
-    "foresight": ("expected-error-reduction", "auto"),
+# side -> policy, choice of the geometry and leaning on neighbours, None for what follows from the choice;
+# "auto" is what a new project has (`benchmarks/default.py`)
+OURS: dict[str, tuple[str, str, str | None]] = {
+    "random": ("random", "auto", None),
+    "random-fixed": ("random", "fixed", None),
+    "fixed": ("margin", "fixed", None),
+    "auto": ("margin", "auto", None),
+    "alone": ("margin", "auto", "none"),
+    "foresight": ("expected-error-reduction", "auto", None),
 }
 RIVALS = ("extra-trees", "forest", "logistic", "svc")
 # two sides and the one thing in which they differ
@@ -65,8 +66,8 @@ RESULTS = Path(__file__).resolve().parent / "results" / "label_efficiency.jsonl"
 
 def our_errors(pool: Pool, side: str, seed: int, questions: int) -> list[float]:
     """Test errors after each question."""
-    policy, choice = OURS[side]
-    options = {"choice": choice} | ({"neighbours": "none"} if side == "alone" else {})
+    policy, choice, neighbours = OURS[side]
+    options = {"choice": choice} | ({} if neighbours is None else {"neighbours": neighbours})
     done = simulate(pool, "large-margin", policy, options=options, budget=questions, seed=seed)
     return [float(one.error) for one in done]
 

@@ -195,7 +195,7 @@ def test_default_is_what_a_new_project_has() -> None:
     new = default()
     said = inspect.signature(simulate).parameters
     assert (said["classifier"].default, said["policy"].default) == (new.classifier, new.policy)
-    assert OURS["auto"] == (new.policy, new.options["choice"])
+    assert OURS["auto"] == (new.policy, new.options["choice"], None)
 
 
 def test_both_sides_of_a_fit_have_the_same_points(monkeypatch: pytest.MonkeyPatch) -> None:
