@@ -23,6 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         folder = tmp_path_factory.mktemp("home")
         patch.setenv("WORKBENCH_HOME", str(folder))
         patch.setenv("WORKBENCH_WARM", "0")
+        patch.setenv("WORKBENCH_FIT", "inline")  # what a test puts in a fit's way is in this process
         patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
         yield folder
         Store.open().close()

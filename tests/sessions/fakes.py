@@ -78,3 +78,48 @@ def random_pausing(belief: Belief, rng: np.random.Generator) -> Floats:
         print("paused", flush=True)
         sys.stdin.readline()
     return rng.random(len(belief))
+
+
+class Dying(NearestMean):
+    """Ends its process in a fit, as many times as the file of WORKBENCH_TEST_DEATHS says."""
+
+    def fit(self, X: Any, y: Any, callback: Any = None) -> "Dying":
+        from pathlib import Path
+
+        place = Path(os.environ["WORKBENCH_TEST_DEATHS"])
+        left = int(place.read_text(encoding="utf-8"))
+        if left:
+            place.write_text(str(left - 1), encoding="utf-8")
+            os._exit(9)
+        super().fit(X, y, callback)
+        return self
+
+
+DYING = CodeName("tests.sessions.fakes:Dying")
+
+
+# what a companion of a test is asked for: the first argument is `say`
+def added(say: Any, one: int, two: int) -> int:
+    return one + two
+
+
+def counting(say: Any, until: int) -> int:
+    """Says 0, 1, 2 ... and stops where it is told to."""
+    for n in range(until):
+        if say(n):
+            return n
+    return until
+
+
+def refusing(say: Any, words: str) -> None:
+    from workbench.errors import InputError
+
+    raise InputError(words)
+
+
+def dying(say: Any) -> None:
+    os._exit(7)
+
+
+def pid(say: Any) -> int:
+    return os.getpid()

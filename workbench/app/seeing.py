@@ -167,6 +167,21 @@ def utilities_now(session: Session, model: FittedModel, policy: str) -> tuple[Fl
     return values, looked
 
 
+def prepare(session: Session, model: FittedModel) -> None:
+    """Make what every card of a model needs, before the first one waits for it.
+
+    Args:
+        session: of the project.
+        model: that is about to be published.
+    """
+    from workbench.policies import POLICIES
+    from workbench.sessions.model import asking_policy
+
+    policy, _ = asking_policy(model, str(session.settings["policy"]), session.settings)
+    if policy != "random" and policy in POLICIES:
+        utilities_now(session, model, policy)
+
+
 def open_of(pool: Pool, state: ProjectState) -> Ints:
     """[n] items that may still be asked about."""
     shut = np.zeros(len(pool), dtype=bool)

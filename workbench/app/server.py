@@ -137,10 +137,14 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
     # what this process writes (uploads, exports, logs, the database) is for its owner only
     os.umask(0o077)
     log = logs.start(workbench_home())
+    from workbench.app import current
+
     if os.environ.get("WORKBENCH_WARM", "1") != "0":
-        threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
+        work = current.warm_fitter if current.always_apart() else warm.warm_up
+        threading.Thread(target=work, name="warm-up", daemon=True).start()
     yield
     manager().shutdown(timeout=5.0)
+    current.fitter().end()
     if log is not None:
         logging.getLogger().removeHandler(log)
         log.close()

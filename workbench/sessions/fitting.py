@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from time import perf_counter
@@ -164,6 +165,7 @@ class Fits:
         self._published: Published | None = None
         self._tried = -1
         self._epoch = project.epoch
+        self._elsewhere = 0
         self._unsaved: tuple[Round, Published, ProjectState, str] | None = None
         self._restoring = threading.Lock()
         self._refitting = threading.Lock()
@@ -181,8 +183,10 @@ class Fits:
         found = self._published
         if found is not None and found.model.number >= newest and self._epoch == self._project.epoch:
             return self._in_use(found, state)  # without waiting for whoever takes up another
-        if found is not None and self._project.is_writing:
-            return self._in_use(found, state)  # others wait for this transaction
+        # others wait for this transaction; or whoever has another one made takes it up
+        waits = self._project.is_writing or self._elsewhere
+        if waits and self._epoch == self._project.epoch:
+            return self._in_use(found, state)
         with self._restoring:
             if self._epoch != self._project.epoch:  # what was fitted to another log
                 self._published, self._tried, self._epoch = None, -1, self._project.epoch
@@ -214,6 +218,42 @@ class Fits:
             return False
         published = self.published(state)
         return published is None or not published.is_of(state, training, chosen)
+
+    @contextmanager
+    def made_elsewhere(self) -> Iterator[None]:
+        """Within the block a fit is made by another process, and nobody but `take_up` takes it up."""
+        with self._refitting:
+            self._elsewhere += 1
+            try:
+                yield
+            finally:
+                self._elsewhere -= 1
+
+    def take_up(
+        self, number: int, utilities: Floats, ready: Callable[[FittedModel], None] | None = None
+    ) -> bool:
+        """Publish the stored fit that another process has made a moment ago.
+
+        Args:
+            number: of its round.
+            utilities: [N] the policy's of all items, NaN where it gave none.
+            ready: called with the model before anybody sees it.
+
+        Returns:
+            Whether it is another one than was published before.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        with self._restoring:
+            present = self._published
+            if present is not None and present.model.number >= number:
+                return False
+            self._restore((number, utilities), ready)
+            self._tried = max(self._tried, number)
+            if self._published is present:
+                raise InputError(self.problem or f"Round {number} is not stored any more.")
+            return True
 
     def refit(self, annotator: str, callback: FitCallback | None = None) -> Round | None:
         """See `Session.refit`."""
@@ -411,10 +451,15 @@ class Fits:
             give_back()
         return finished
 
-    def _restore(self) -> None:
+    def _restore(
+        self,
+        known: tuple[int, Floats] | None = None,
+        ready: Callable[[FittedModel], None] | None = None,
+    ) -> None:
         """Take up the newest stored fit, so that nobody waits after a restart.
 
-        What cannot be restored leaves the project as it is, and stale.
+        What cannot be restored leaves the project as it is, and stale. `known` are the utilities of all items
+        of a round; stored are those of its queue.
         """
         project = self._project
         found = project.store.round_state(project.id)
@@ -437,8 +482,12 @@ class Fits:
         utilities = np.full(len(project.pool), np.nan)
         given = [np.nan if u is None else u for u in record["queue_utilities"]]
         utilities[queue] = np.asarray(given, dtype=np.float64)
+        if known is not None and known[0] == number and known[1].shape == utilities.shape:
+            utilities = known[1]
         training = dict(zip(items.tolist(), codes.tolist(), strict=True))
         self.problem = ""
+        if ready is not None:
+            ready(model)
         keys, merged = tuple(record["keys"]), record.get("merged", {})
         self._published = Published(model, training, keys, chosen, queue, utilities, merged)
 

@@ -511,6 +511,7 @@ def _session(project: str, person: str) -> Session:
 def _keep_fitting(project: str, person: str) -> None:
     from workbench.app import current
 
+    current.seen(person)
     current.keep_fitting(_session(project, person))
 
 

@@ -1,0 +1,194 @@
+"""Fits in a process of their own: the same fit, old questions meanwhile, and a process that dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sessions.conftest import answer
+from tests.sessions.fakes import DYING, FAKE
+from workbench.errors import Cancelled, InputError
+from workbench.pools.pool import Pool
+from workbench.registry import trust
+from workbench.sessions import Session
+from workbench.sessions.apart import refit_apart
+from workbench.store import Store
+from workbench.work.companion import Companion, DiedError
+
+Start = Callable[..., Session]
+CALLS = "tests.sessions.fakes:"
+
+
+@pytest.fixture(scope="module")
+def companion(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Companion]:
+    place = tmp_path_factory.mktemp("deaths") / "left"
+    place.write_text("0", encoding="utf-8")
+    made = Companion("test", {"WORKBENCH_TEST_DEATHS": str(place)})
+    yield made
+    made.end()
+
+
+def deaths(companion: Companion, n: int) -> None:
+    Path(companion._environment["WORKBENCH_TEST_DEATHS"]).write_text(str(n), encoding="utf-8")
+
+
+def test_calls_answer_raise_and_are_heard(companion: Companion) -> None:
+    assert companion.call(CALLS + "added", 2, 3) == 5
+    with pytest.raises(InputError, match="no such thing"):
+        companion.call(CALLS + "refusing", "no such thing")
+    heard: list[int] = []
+    assert companion.call(CALLS + "counting", 3, hear=heard.append) == 3 and heard == [0, 1, 2]
+    first = companion.call(CALLS + "pid")
+    assert first == companion.pid != os.getpid()
+
+    def stop(n: int) -> bool:
+        return n >= 1
+
+    assert companion.call(CALLS + "counting", 10**9, hear=stop) >= 1
+    assert companion.call(CALLS + "pid") == first
+
+
+def test_one_that_dies_is_told_and_started_again(companion: Companion) -> None:
+    first = companion.call(CALLS + "pid")
+    with pytest.raises(DiedError, match="ended with 7"):
+        companion.call(CALLS + "dying")
+    second = companion.call(CALLS + "pid")
+    assert second != first
+
+    def kill(n: int) -> None:
+        os.kill(second, signal.SIGKILL)
+
+    with pytest.raises(DiedError, match="signal 9"):
+        companion.call(CALLS + "counting", 10**9, hear=kill)
+
+    def cancel(n: int) -> None:
+        raise Cancelled("enough")
+
+    with pytest.raises(Cancelled):
+        companion.call(CALLS + "counting", 10**9, hear=cancel)
+    assert companion.call(CALLS + "added", 1, 1) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "getpgid"), reason="POSIX")
+def test_it_ends_with_whoever_started_it() -> None:
+    program = (
+        "import sys; from workbench.work.companion import Companion\n"
+        "c = Companion('orphan'); print(c.call('tests.sessions.fakes:pid'), flush=True); sys.stdin.read()"
+    )
+    root = Path(__file__).resolve().parents[2]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None and parent.stdin is not None
+    child = int(parent.stdout.readline())
+    import psutil
+
+    watched = psutil.Process(child)
+    parent.kill()
+    parent.wait()
+    psutil.wait_procs([watched], timeout=60)
+    assert not watched.is_running() or watched.status() == psutil.STATUS_ZOMBIE
+    parent.stdout.close()
+    parent.stdin.close()
+
+
+def test_a_fit_apart_is_the_fit_that_is_made_here(
+    start: Start, store: Store, iris: Pool, companion: Companion
+) -> None:
+    session = start()
+    answer(session, iris, 8)
+    copy = store.duplicate_project(session.id, "copy")
+    here = Session.open(copy.id, pool=iris, store=store, annotator="ann")
+    assert here.refit() is not None and here.model is not None
+    told: list[tuple[float, float]] = []
+    shown: list[Any] = []
+    assert refit_apart(
+        session,
+        companion,
+        lambda *said: told.append(said),
+        ready=lambda model: shown.append((model, session.model)),
+    )
+    assert told and session.model is not None and not session.stale and not session.fit_problem
+    assert shown == [(session.model, None)]  # made ready before anybody saw it
+    assert np.allclose(session.model.probabilities, here.model.probabilities)
+    one, other = session._fits.published(), here._fits.published()
+    assert one is not None and other is not None
+    assert np.allclose(
+        one.utilities, other.utilities, equal_nan=True
+    )  # of all items, as questions are chosen
+    assert one.queue.tolist() == other.queue.tolist() and one.is_of(session.state, one.training, one.chosen)
+    assert [r.n_labelled for r in session.rounds] == [8]
+    # nothing new: the newest one stands
+    assert not refit_apart(session, companion) and len(session.rounds) == 1
+    # and the next starts from it
+    answer(session, iris, 3)
+    assert session.stale and refit_apart(session, companion) and session.model.n_labelled == 11
+
+
+def test_old_questions_serve_while_it_is_made(start: Start, iris: Pool, companion: Companion) -> None:
+    session = start()
+    answer(session, iris, 8)
+    assert refit_apart(session, companion)
+    answer(session, iris, 2)
+    before, during = session.model, []
+
+    def ready(model: Any) -> None:  # the round is stored by now
+        assert len(session.state.rounds) == 2
+
+        def ask() -> None:
+            during.append((session.model, session.as_annotator("bob").ask()[0].round))
+
+        other = threading.Thread(target=ask)
+        other.start()
+        other.join(60)
+        assert not other.is_alive(), "somebody who asks waits for a fit"
+
+    assert refit_apart(session, companion, ready=ready)
+    assert [model is before for model, _ in during] == [True] and session.model is not before
+
+
+def test_nothing_to_fit(start: Start, companion: Companion) -> None:
+    session = start()
+    session.label_item(int(session.pool.trainable[0]), session.classes[0])
+    assert not refit_apart(session, companion) and session.model is None
+
+
+@pytest.mark.slow
+def test_a_fit_that_dies_is_told_and_made_again(
+    start: Start, iris: Pool, companion: Companion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.sessions.apart.TRIES", 2)
+    trust(DYING)
+    session = start(classifier=DYING)
+    answer(session, iris, 8)
+    told: list[str] = []
+    deaths(companion, 1)
+    companion.end()
+    assert refit_apart(session, companion, tell=told.append)
+    assert len(told) == 1 and "ended with 9" in told[0] and session.model is not None
+    answer(session, iris, 2)
+    deaths(companion, 9)
+    with pytest.raises(InputError, match="2 times"):
+        refit_apart(session, companion)
+    assert session.model.n_labelled == 8 and session.state.n_labelled == 10 and session.stale
+    deaths(companion, 0)
+    assert refit_apart(session, companion) and session.model.n_labelled == 10
+
+
+def test_what_is_stored_and_cannot_be_read_is_said(
+    start: Start, iris: Pool, companion: Companion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not made again and again."""
+    session = start()
+    answer(session, iris, 8)
+    monkeypatch.setattr("workbench.sessions.fitting.STATE_FORMAT", 99)
+    with pytest.raises(InputError, match="another version"):
+        refit_apart(session, companion)
+    assert FAKE in str(session.settings["classifier"])

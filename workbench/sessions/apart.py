@@ -1,0 +1,129 @@
+"""Fits in a process of their own: it opens the project itself, and stores what it made.
+
+The process that asks takes the stored fit up as it takes up one of another program's, with the utilities of
+all items, which are not stored.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.arrays import Floats
+from workbench.errors import InputError
+from workbench.progress import FitCallback
+from workbench.registry import trust_typed, typed
+from workbench.work.companion import Companion, DiedError
+
+if TYPE_CHECKING:
+    from workbench.sessions.model import FittedModel
+    from workbench.sessions.session import Session
+
+TRIES = 3
+_MOST_OPEN = 3
+_OPEN: OrderedDict[tuple[str, str], Session] = OrderedDict()
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What the other process has stored.
+
+    Attributes:
+        number: of the round.
+        utilities: [N] the policy's, NaN where it gave none.
+    """
+
+    number: int
+    utilities: Floats
+
+
+def refit_apart(
+    session: Session,
+    companion: Companion,
+    callback: FitCallback | None = None,
+    *,
+    tell: Callable[[str], None] | None = None,
+    ready: Callable[[FittedModel], None] | None = None,
+) -> bool:
+    """As `Session.refit`, in another process.
+
+    Args:
+        session: of the project.
+        companion: the process.
+        callback: as that of `Session.refit`.
+        tell: called with a sentence where the process died and the fit is made again.
+        ready: called with the fitted model before anybody sees it.
+
+    Returns:
+        Whether there is a new fit; False where there are no labels of two classes yet and no guess, or where
+        the newest one is all that can be made.
+
+    Raises:
+        InputError: the process died several times over, or what it stored cannot be read; and as
+            `Session.refit`.
+    """
+
+    def hear(said: Any) -> bool | None:
+        return None if callback is None else callback(*said)
+
+    settings = session.settings
+    named = typed({name: settings[name] for name in ("classifier", "options", "policy")})
+    given = (session.store.url, session.id, session.annotator, named)
+    for tried in range(1, TRIES + 1):
+        try:
+            with session._fits.made_elsewhere():
+                made = companion.call(f"{__name__}:fit_there", *given, hear=hear)
+                return made is not None and session._fits.take_up(made.number, made.utilities, ready)
+        except DiedError as died:
+            if tried == TRIES:
+                raise InputError(
+                    f"The process that fits {died} {TRIES} times. Labels are kept, and the present model "
+                    "goes on; another label is another try. See that there is memory enough."
+                ) from died
+            if tell is not None:
+                tell(f"The process that fits {died}; the fit is made again.")
+    raise AssertionError
+
+
+def fit_there(
+    say: Callable[[Any], bool], url: str, project: str, annotator: str, named: Mapping[str, Any]
+) -> Made | None:
+    """In the other process: fit a project on its labels as they are now, unless that was done already.
+
+    Args:
+        say: told how far the fit is, (fraction, objective); returns whether to stop it early.
+        url: of the database.
+        project: its id.
+        annotator: whose round it is.
+        named: classifier, options and policy that a person vouched for.
+
+    Returns:
+        What was stored; None where nothing can be fitted yet.
+    """
+    trust_typed(named)
+    session = _opened(url, project).as_annotator(annotator)
+    if session.stale and session.refit(lambda done, objective: say((done, objective))) is None:
+        return None
+    published = session._fits.published()
+    return None if published is None else Made(published.model.number, published.utilities)
+
+
+def warm(say: Callable[[Any], bool]) -> None:
+    """In the other process: import what fits need."""
+    import gpflow  # noqa: F401
+    import sklearn.cluster  # noqa: F401
+
+
+def _opened(url: str, project: str) -> Session:
+    from workbench.sessions.session import Session
+    from workbench.store import Store
+
+    key = url, project
+    if key not in _OPEN:
+        while len(_OPEN) >= _MOST_OPEN:
+            _OPEN.popitem(last=False)
+        _OPEN[key] = Session.open(project, store=Store.open(url))
+    _OPEN.move_to_end(key)
+    return _OPEN[key]
