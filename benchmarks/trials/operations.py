@@ -5,6 +5,7 @@ Over SQLite, and over PostgreSQL where WORKBENCH_TEST_POSTGRESQL names a server 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -100,13 +101,14 @@ def _posted(url: str, count: int, seed: int) -> tuple[list[str], dict[str, int]]
     from starlette.testclient import TestClient
 
     from workbench.app import current
-    from workbench.app.desk import routes, tokens
+    from workbench.app.desk import limits, routes, tokens
     from workbench.app.jobs import manager
     from workbench.registry import trust
     from workbench.sessions import Session
     from workbench.store import Store
 
     trust(CONSTANT)
+    limits.LIMITS = limits.Limits(itertools.count().__next__)  # each request comes a second after the last
     rng = random.Random(seed)
     store = Store.open(url)
     session = Session.create("iris", classifier=CONSTANT, policy="random", store=store, annotator=PERSON)

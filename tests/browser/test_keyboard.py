@@ -216,6 +216,34 @@ def test_what_waits_is_sent_in_pieces_and_what_can_never_be_taken_is_set_aside(
     press_and_wait(page, "1")
 
 
+def test_a_server_that_asks_for_a_moment_gets_it(page: Any, server: Server) -> None:
+    with store_of(server) as store:
+        project = Session.create("digits", annotator="root", store=store).id
+    visit(page, f"{server.url}/label?project={project}")
+    at_the_desk(page)
+    page.wait_for_function(SAVED)
+    sent: list[Any] = []
+
+    def refuse(route: Any) -> None:
+        sent.append(route)
+        route.fulfill(status=429, json={"why": "the server takes 60 operations a second", "wait": 600})
+
+    page.route("**/sync", refuse)
+    page.keyboard.press("1")
+    words = "the server takes 60 operations a second; 1 kept in this browser, sent again in 600 s"
+    page.locator(".desk .status", has_text=words).wait_for(timeout=PATIENCE)
+    asked = len(sent)
+    page.keyboard.press("1")
+    page.locator(".desk .status", has_text="2 kept in this browser").wait_for(timeout=PATIENCE)
+    assert len(sent) == asked
+    page.unroute("**/sync")
+    page.reload()
+    at_the_desk(page)
+    page.wait_for_function(SAVED)
+    with store_of(server) as store:
+        assert sum(event.kind == "label" for event in store.events(project)) == 2
+
+
 def test_a_grid_is_confirmed_when_the_server_has_said_so(page: Any, server: Server, learnt: str) -> None:
     visit(page, f"{server.url}/label?project={learnt}")
     at_the_desk(page)

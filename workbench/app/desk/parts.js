@@ -308,6 +308,7 @@ class Speaker {
     const waiting = this.outbox.of(this.data.person).length;
     let words = "all saved";
     if (this.expired) words = "this page must be opened anew; " + (waiting ? `${waiting} kept in this browser` : "nothing is waiting");
+    else if (this.problem && this.pause) words = `${this.problem}; ${waiting} kept in this browser, sent again in ${this.pause} s`;
     else if (this.problem) words = `${this.problem}; ${waiting} kept in this browser, trying again`;
     else if (waiting) words = `saving ${waiting} ...`;
     if (this.outbox.refused) words += " (this browser keeps nothing: do not close the page while saving)";
@@ -417,7 +418,8 @@ class Speaker {
       }
       if (!response.ok) {
         const told = await response.json().catch(() => ({}));
-        throw Object.assign(new Error(told.why || `the server answered ${response.status}`), { never: told.never === true });
+        const wait = response.status === 429 ? Number(told.wait) || 1 : 0;
+        throw Object.assign(new Error(told.why || `the server answered ${response.status}`), { never: told.never === true, wait });
       }
       return await response.json();
     } finally {
@@ -426,7 +428,7 @@ class Speaker {
   }
 
   async pump(look = false) {
-    if (this.sending || this.expired) return;
+    if (this.sending || this.expired || Date.now() < this.until) return;
     const body = this.request();
     if (!look && !body.ops.length && !body.want && this.numbers) return;
     this.sending = true;
@@ -438,7 +440,7 @@ class Speaker {
       if (reply && another) this.acknowledge(reply, body);
       else if (reply) this.take_in(reply, body);
       if (this.single) this.single -= 1;
-      this.failures = 0;
+      this.failures = this.pause = 0;
       this.problem = "";
     } catch (error) {
       another = person !== this.data.person;
@@ -450,6 +452,8 @@ class Speaker {
         if (this.single) this.single -= 1;
       }
       this.failures = refused ? 0 : this.failures + 1;
+      this.pause = error.wait || 0; // seconds that the server asks for: also keys pressed meanwhile wait
+      this.until = Date.now() + 1000 * this.pause;
       this.problem = refused ? "" : error.name === "AbortError" || error instanceof TypeError ? "no answer from the server" : error.message;
     } finally {
       this.sending = false;
@@ -462,7 +466,7 @@ class Speaker {
     }
     if (this.failures) {
       clearTimeout(this.retry);
-      this.retry = setTimeout(() => this.pump(true), Math.min(5000, 250 * 2 ** (this.failures - 1)));
+      this.retry = setTimeout(() => this.pump(true), this.pause ? 1000 * this.pause + 20 : Math.min(5000, 250 * 2 ** (this.failures - 1)));
     } else if (another || this.sends().length || this.wants() || this.reclaims) {
       const look = another || this.reclaims;
       this.reclaims = false;

@@ -6,11 +6,12 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from workbench.app import acts, host_names, login
-from workbench.app.desk import cards, checking, finding, operations, preferences, tokens
+from workbench.app.desk import cards, checking, finding, limits, operations, preferences, tokens
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 
@@ -26,6 +27,7 @@ BASE = "/api/desk"
 _log = logging.getLogger(__name__)
 MOST_BYTES = 256_000  # of a request
 MOST_OPERATIONS = 200
+MOST_TOGETHER = 25  # operations of one person in a transaction
 MOST_CARDS = 16
 MOST_SHOWN = 60  # found items with their faces
 
@@ -60,6 +62,8 @@ async def _sync(request: Request) -> Response:
 
     async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
         body = await _body(request)
+        ops = body.get("ops")
+        limits.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
         reply = await _threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
         # whether a fit is due is looked at after the reply has left
         return reply, BackgroundTask(_threaded, _keep_fitting, holder.project, holder.person)
@@ -104,9 +108,14 @@ async def _answered(request: Request, work: Any) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise _RefusedError(415, "The desk takes JSON only.")
         holder = _allowed(request, request.headers.get("x-desk-token", ""))
-        await _threaded(_admitted, dict(request.cookies), holder)
-        reply, background = await work(holder)
-        return _json(reply, 200, background)
+        limits.LIMITS.requests(holder.person)
+        async with limits.LIMITS.turn(holder.project, holder.person):
+            await _threaded(_admitted, dict(request.cookies), holder)
+            reply, background = await work(holder)
+            return _json(reply, 200, background)
+    except limits.TooMuchError as error:
+        # the browser keeps what it has, says so and comes again
+        return _json({"why": str(error), "wait": error.seconds}, 429)
     except _RefusedError as refused:
         # sent again it would be refused again, unlike what a person can do something about
         return _json({"why": refused.why, "never": refused.status in (400, 413)}, refused.status)
@@ -137,6 +146,8 @@ def _json(document: Any, status: int, background: Any = None) -> Response:
 
     octets = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
     headers = {"cache-control": "no-store"}
+    if status == 429:
+        headers["retry-after"] = str(document["wait"])
     return Plain(octets, status, headers, media_type="application/json", background=background)
 
 
@@ -225,14 +236,20 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         raise InputError("The field ops must be a list of operations.")
     with session.snapshot():
         present = session.model
+        acks: list[dict[str, Any]] = []
+        given = given[:MOST_OPERATIONS]
 
         def exchange() -> _Exchanged:
-            return _exchanged(session, body, given[:MOST_OPERATIONS], have, want)
+            return _exchanged(session, body, given, have, want)
 
+        while len(given) > MOST_TOGETHER:  # others come between
+            before, given = given[:MOST_TOGETHER], given[MOST_TOGETHER:]
+            acks += session.together(partial(_perform, session, before))
         # a page that only looks again writes nothing, and waits for nobody who does
         writes = given or want or (present is not None and body.get("model") != present.number)
         done = session.together(exchange) if writes else exchange()
-        model, number, acks, asks, known = done.model, done.number, done.acks, done.asks, done.known
+        model, number, asks, known = done.model, done.number, done.asks, done.known
+        acks += done.acks
         picture = f"{BASE}/{project}/image/{{item}}?k={token}"
         queue = [cards.card(session, ask, picture) for ask in asks if ask.id not in known]
         state = session.state
