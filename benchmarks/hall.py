@@ -2,7 +2,8 @@
 
 The clients speak as the desk's page does, from this process; the server has its own. Each person thinks for a
 while (exponential times of a given mean), answers the card on screen and asks for the next one. The server
-fits while they answer.
+fits while they answer. `--kills` and `--fit-kills` end the server, or its process that fits, again and again
+meanwhile; `--servers 2` has two servers on one PostgreSQL database, each with people of every project.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 
 from benchmarks.driving import Server, own_home
 
+PATIENCE = 180.0  # seconds that a person tries again: a server that was killed takes some to come back
 AHEAD = 4  # cards in a browser, the one on screen among them
 ANSWERED, P50, P95, P99 = 0.97, 30.0, 150.0, 400.0
 """Wanted: the share of what was offered, and milliseconds."""
@@ -93,11 +95,13 @@ def _sit(
     rng = random.Random(person.name)
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
     model: Any = None
+    queue: list[dict[str, Any]] = []
 
     def sync(body: dict[str, Any]) -> dict[str, Any]:
         nonlocal connection
         headers = {"content-type": "application/json", "x-desk-token": token}
-        for _ in range(5):
+        give_up = time.monotonic() + PATIENCE
+        while time.monotonic() < give_up:
             try:
                 connection.request("POST", f"/api/desk/{project}/sync", json.dumps(body), headers)
                 answer = connection.getresponse()
@@ -117,7 +121,6 @@ def _sit(
         model = reply["numbers"]["model"]
         person.ages.append(reply["numbers"]["labelled"] - reply["numbers"]["learned"])
 
-    queue: list[dict[str, Any]] = []
     taken(sync({"want": AHEAD, "have": [], "model": None}))
     person.ages.clear()
     due = begin + rng.expovariate(rate)
@@ -157,17 +160,18 @@ def _sit(
     connection.close()
 
 
-def _wrong(project: str, people: list[Person]) -> tuple[int, int, int]:
+def _wrong(projects: list[str], people: list[Person]) -> tuple[int, int, int]:
     """Answers that were acknowledged and are not there, are there twice, or say something else."""
     from workbench.store import Store
 
     store = Store.open()
     found: dict[str, list[tuple[int | None, str, str]]] = {}
-    for event in store.events(project):
-        if event.operation is not None:
-            found.setdefault(event.operation, []).append(
-                (event.item, str(event.payload.get("class")), event.annotator)
-            )
+    for project in projects:
+        for event in store.events(project):
+            if event.operation is not None:
+                found.setdefault(event.operation, []).append(
+                    (event.item, str(event.payload.get("class")), event.annotator)
+                )
     lost = doubled = wrong = 0
     for person in people:
         for operation, (item, label, status) in person.said.items():
@@ -189,6 +193,62 @@ def _without_database() -> Iterator[None]:
             os.environ["WORKBENCH_DATABASE_URL"] = before
 
 
+@dataclass
+class Killing:
+    """Ends processes at moments spread over a time, and counts how often it did.
+
+    Attributes:
+        servers: of the hall.
+        kills: of a server, in turns; each is started again at once.
+        fit_kills: of the process that fits.
+        done: kills of each sort that met a process.
+    """
+
+    servers: list[Server]
+    kills: int
+    fit_kills: int
+    done: list[int] = field(default_factory=lambda: [0, 0])
+
+    def run(self, begin: float, seconds: float) -> None:
+        """Kill between two moments."""
+        rng = random.Random(0)
+        moments = [(rng.random(), 0) for _ in range(self.kills)] + [
+            (rng.random(), 1) for _ in range(self.fit_kills)
+        ]
+        for share, sort in sorted(moments):
+            time.sleep(max(0.0, begin + share * seconds - time.monotonic()))
+            server = self.servers[sum(self.done) % len(self.servers)]
+            if not sort:
+                server.kill()
+                server.start()
+                self.done[0] += 1
+            else:
+                self.done[1] += any(_kill(one) for one in _fitting(server))
+
+
+def _fitting(server: Server) -> list[Any]:
+    import psutil
+
+    assert server.process is not None
+    children = psutil.Process(server.process.pid).children()
+    return [one for one in children if any("work.companion" in word for word in one.cmdline())]
+
+
+def _kill(process: Any) -> bool:
+    import psutil
+
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return False
+    return True
+
+
+def _megabytes(server: Server) -> tuple[float, float]:
+    """Of the server, and of its process that fits."""
+    return server.megabytes, sum(one.memory_info().rss / 2**20 for one in _fitting(server))
+
+
 def hall(
     n_people: int = 50,
     rate: float = 1.0,
@@ -196,6 +256,9 @@ def hall(
     n_items: int = 20_000,
     classifier: str = "logistic-regression",
     database: str = "",
+    n_servers: int = 1,
+    kills: int = 0,
+    fit_kills: int = 0,
 ) -> dict[str, Any]:
     """One hall.
 
@@ -206,39 +269,46 @@ def hall(
         n_items: of the table.
         classifier: that learns from them.
         database: URL of an empty PostgreSQL database; "" is SQLite.
+        n_servers: that share the database, and as many projects, each with people at every server.
+        kills: how often a server is killed meanwhile.
+        fit_kills: how often the process that fits is.
 
     Returns:
         What was measured: answers, offered, p50, p95, p99 (ms), lost, doubled, wrong, age (median),
-        megabytes, cpu (processors that the server took), and what was asked for.
+        megabytes and fit_megabytes (of all servers), cpu (processors that the servers took; 0 where one was
+        killed), killed, and what was asked for.
     """
     with tempfile.TemporaryDirectory() as name, _without_database(), own_home(Path(name)):
         if database:
             os.environ["WORKBENCH_DATABASE_URL"] = database
-        project, truth = _made(Path(name), n_items, classifier)
+        made = [_made(Path(name), n_items, classifier) for _ in range(n_servers)]
         environment = {"WORKBENCH_DATABASE_URL": database} if database else {}
-        server = Server(Path(name), environment).start()
+        servers = [Server(Path(name), environment).start() for _ in range(n_servers)]
         try:
             from workbench.app.desk import tokens
 
             people = [Person(f"person {i}") for i in range(n_people)]
             begin = time.monotonic() + 3.0 + 0.05 * n_people
             times = (begin, begin + seconds)
+            killing = Killing(servers, kills, fit_kills)
             with ThreadPoolExecutor(n_people) as seats:
-                sitting = [
-                    seats.submit(
-                        _sit, one, server.url, project, tokens.issue(project, one.name), truth, times, rate
-                    )
-                    for one in people
-                ]
+                sitting = []
+                for i, one in enumerate(people):
+                    project, truth = made[i % n_servers]
+                    url = servers[i // n_servers % n_servers].url
+                    token = tokens.issue(project, one.name)
+                    sitting.append(seats.submit(_sit, one, url, project, token, truth, times, rate))
                 time.sleep(max(0.0, begin - time.monotonic()))
-                busy = server.seconds
+                busy = sum(one.seconds for one in servers)
+                killing.run(begin, seconds)
                 for seat in sitting:
                     seat.result()
-            busy = server.seconds - busy
-            megabytes = server.megabytes
+            busy = 0.0 if kills else sum(one.seconds for one in servers) - busy
+            memory = [_megabytes(one) for one in servers]
         finally:
-            server.stop()
-        lost, doubled, wrong = _wrong(project, people)
+            for server in servers:
+                server.stop()
+        lost, doubled, wrong = _wrong([project for project, _ in made], people)
     waited = np.array([ms for one in people for ms in one.waited] or [np.nan])
     n = sum(len(one.waited) for one in people)
     p50, p95, p99 = np.percentile(waited, [50, 95, 99])
@@ -256,8 +326,10 @@ def hall(
         "lost": lost,
         "doubled": doubled,
         "wrong": wrong,
-        "age": float(np.median([age for one in people for age in one.ages] or [np.nan])),
-        "megabytes": megabytes,
+        "age": float(np.median([float(age) for one in people for age in one.ages] or [np.nan])),
+        "megabytes": sum(server for server, _ in memory),
+        "fit megabytes": sum(fits for _, fits in memory),
+        "killed": killing.done,
         "cpu": busy / seconds,
     }
 
@@ -268,7 +340,8 @@ def line(found: dict[str, Any]) -> str:
         f"| {found['people']} x {found['rate']:g}/s | {found['database']} | {found['a second']:.1f} of "
         f"{found['offered'] / found['seconds']:.1f} | {found['p50']:.0f} | {found['p95']:.0f} | "
         f"{found['p99']:.0f} | {found['lost']}, {found['doubled']}, {found['wrong']} | {found['age']:.0f} | "
-        f"{found['megabytes']:.0f} | {found['cpu']:.2f} |"
+        f"{found['megabytes']:.0f} + {found['fit megabytes']:.0f} | {found['cpu']:.2f} | "
+        f"{found['killed'][0]}, {found['killed'][1]} |"
     )
 
 
@@ -281,19 +354,28 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--items", type=int, default=20_000)
     parser.add_argument("--classifier", default="logistic-regression")
     parser.add_argument("--database", default="", help="URL of an empty PostgreSQL database; SQLite without")
+    parser.add_argument("--servers", type=int, default=1, help="on one PostgreSQL database")
+    parser.add_argument("--kills", type=int, default=0, help="of a server, while people answer")
+    parser.add_argument("--fit-kills", type=int, default=0, help="of the process that fits")
     parser.add_argument("--quick", action="store_true", help="five people for five seconds")
     given = parser.parse_args(arguments)
+    if given.servers > 1 and not given.database:
+        parser.error("several servers need --database")
     if given.quick:
         given.people, given.seconds, given.items = [5], 5.0, 2_000
     print(
         "| people | database | answers a second of those offered | p50 ms | p95 ms | p99 ms | "
-        "lost, doubled, wrong | labels since the model's fit, median | server MB | processors |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "lost, doubled, wrong | labels since the model's fit, median | MB of servers + of fits | "
+        "processors | kills of the server, of fits |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
         sep="\n",
     )
     missed = False
     for people in given.people:
-        found = hall(people, given.rate, given.seconds, given.items, given.classifier, given.database)
+        found = hall(
+            people, given.rate, given.seconds, given.items, given.classifier, given.database,
+            given.servers, given.kills, given.fit_kills,
+        )  # fmt: skip
         print(line(found), flush=True)
         missed |= bool(found["lost"] or found["doubled"] or found["wrong"])
         missed |= found["answers"] < ANSWERED * found["offered"]

@@ -21,6 +21,7 @@ class NearestMean:
     """
 
     has_latent = True
+    means_: Any
 
     def __init__(
         self, classes: Any = None, random_state: Any = None, warm_start: bool = False, sharpness: float = 1.0

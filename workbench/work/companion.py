@@ -91,6 +91,7 @@ class Companion:
         process = self._process
         if process is not None:
             process.kill()
+            process.wait()
 
     @staticmethod
     def _called(
