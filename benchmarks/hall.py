@@ -160,6 +160,28 @@ def _sit(
     connection.close()
 
 
+def _begun(url: str, project: str, truth: dict[int, str]) -> None:
+    """Wait until the server has learnt from a first label, with its libraries loaded."""
+    from workbench.app.desk import tokens
+
+    headers = {"content-type": "application/json", "x-desk-token": tokens.issue(project, "host")}
+
+    def sync(**body: Any) -> dict[str, Any]:
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
+        connection.request("POST", f"/api/desk/{project}/sync", json.dumps({"have": [], **body}), headers)
+        found: dict[str, Any] = json.loads(connection.getresponse().read())
+        connection.close()
+        return found
+
+    card = sync(want=1)["queue"][0]
+    whose = {"person": "host", "project": project, "op": secrets.token_hex(8)}
+    about = {"kind": "label", "ask": card["ask"], "item": card["item"], "class": truth[card["item"]]}
+    sync(want=0, ops=[whose | about])
+    until = time.monotonic() + PATIENCE
+    while sync(want=0)["numbers"]["fitting"] and time.monotonic() < until:
+        time.sleep(0.5)
+
+
 def _wrong(projects: list[str], people: list[Person]) -> tuple[int, int, int]:
     """Answers that were acknowledged and are not there, are there twice, or say something else."""
     from workbench.store import Store
@@ -259,6 +281,7 @@ def hall(
     n_servers: int = 1,
     kills: int = 0,
     fit_kills: int = 0,
+    fit: str = "",
 ) -> dict[str, Any]:
     """One hall.
 
@@ -272,6 +295,7 @@ def hall(
         n_servers: that share the database, and as many projects, each with people at every server.
         kills: how often a server is killed meanwhile.
         fit_kills: how often the process that fits is.
+        fit: WORKBENCH_FIT of the servers; left open unless given.
 
     Returns:
         What was measured: answers, offered, p50, p95, p99 (ms), lost, doubled, wrong, age (median),
@@ -282,11 +306,14 @@ def hall(
         if database:
             os.environ["WORKBENCH_DATABASE_URL"] = database
         made = [_made(Path(name), n_items, classifier) for _ in range(n_servers)]
-        environment = {"WORKBENCH_DATABASE_URL": database} if database else {}
+        environment = {"WORKBENCH_FIT": fit, "WORKBENCH_WARM": "1"} if fit else {}
+        environment |= {"WORKBENCH_DATABASE_URL": database} if database else {}
         servers = [Server(Path(name), environment).start() for _ in range(n_servers)]
         try:
             from workbench.app.desk import tokens
 
+            for server, (project, truth) in zip(servers, made, strict=True):
+                _begun(server.url, project, truth)
             people = [Person(f"person {i}") for i in range(n_people)]
             begin = time.monotonic() + 3.0 + 0.05 * n_people
             times = (begin, begin + seconds)
@@ -357,6 +384,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--servers", type=int, default=1, help="on one PostgreSQL database")
     parser.add_argument("--kills", type=int, default=0, help="of a server, while people answer")
     parser.add_argument("--fit-kills", type=int, default=0, help="of the process that fits")
+    parser.add_argument("--fit", choices=["", "inline", "process"], default="", help="WORKBENCH_FIT")
     parser.add_argument("--quick", action="store_true", help="five people for five seconds")
     given = parser.parse_args(arguments)
     if given.servers > 1 and not given.database:
@@ -374,7 +402,7 @@ def main(arguments: list[str]) -> int:
     for people in given.people:
         found = hall(
             people, given.rate, given.seconds, given.items, given.classifier, given.database,
-            given.servers, given.kills, given.fit_kills,
+            given.servers, given.kills, given.fit_kills, given.fit,
         )  # fmt: skip
         print(line(found), flush=True)
         missed |= bool(found["lost"] or found["doubled"] or found["wrong"])

@@ -172,3 +172,24 @@ def test_reading_one_run_looks_for_one_run(made: Callable[[], Session], counted:
     store.runs()
     assert all("UPDATE" not in s for s in counted)
     assert "runs.id = " in next(s for s in counted if s.startswith("SELECT"))
+
+
+def test_fits_are_made_apart_from_two_people_on_and_once_that_process_is_warm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    warmed = threading.Event()
+    monkeypatch.setattr(current, "_PEOPLE", {})
+    monkeypatch.setattr(current, "_WARM", threading.Event())
+    monkeypatch.setattr(current, "warm_fitter", warmed.set)
+    monkeypatch.setenv("WORKBENCH_FIT", "inline")
+    for name in ("ann", "bob"):
+        current.seen(name)
+    assert not current.apart()
+    monkeypatch.setenv("WORKBENCH_FIT", "process")
+    assert current.apart() and current.always_apart()
+    monkeypatch.delenv("WORKBENCH_FIT")
+    assert not current.apart() and warmed.wait(60)
+    current._WARM.set()
+    assert current.apart()
+    current._PEOPLE["bob"] -= 601.0  # gone for ten minutes
+    assert not current.apart()

@@ -33,6 +33,8 @@ _OPENING: dict[str, threading.Lock] = {}
 _LOCK = threading.Lock()
 _MAX_OPEN = 12
 _PEOPLE: dict[str, float] = {}
+_WARM = threading.Event()
+_WARMING: threading.Thread | None = None
 _PRESENT = 600.0  # seconds that somebody at a desk counts after they were seen
 
 
@@ -247,6 +249,7 @@ def warm_fitter() -> None:
     """Have the process that fits import what fits need."""
     with suppress(DiedError, ImportError):  # it is told where something is fitted
         fitter().call("workbench.sessions.apart:warm")
+        _WARM.set()
 
 
 def seen(person: str) -> None:
@@ -269,7 +272,18 @@ def apart() -> bool:
     with _LOCK:
         for person in [person for person, last in _PEOPLE.items() if now - last > _PRESENT]:
             del _PEOPLE[person]
-        return len(_PEOPLE) > 1
+        several = len(_PEOPLE) > 1
+    return several and _fitter_is_warm()
+
+
+def _fitter_is_warm() -> bool:
+    """Whether the process that fits has imported what it needs; until then fits are made here."""
+    global _WARMING
+    with _LOCK:
+        if not _WARM.is_set() and (_WARMING is None or not _WARMING.is_alive()):
+            _WARMING = threading.Thread(target=warm_fitter, name="warm-fitter", daemon=True)
+            _WARMING.start()
+    return _WARM.is_set()
 
 
 def fit_comes(current: Session) -> bool:
