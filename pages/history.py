@@ -18,6 +18,7 @@ from workbench.app import (
     history,
     labelling_speed,
     login,
+    presence,
     review,
     seeing,
     stopping,
@@ -541,9 +542,11 @@ if "Agreement" in views:
     with views["Agreement"]:
         people_view(people, state, found)
         look_twice(state)
+        presence.invite(session)
 if "People" in views:
     with views["People"]:
         people_part.part(me, state)
+        presence.table(session)
 with views["Labels"]:
     labels_table(session)
 with views["Fits"]:

@@ -285,13 +285,17 @@ def base_address() -> str:
     return base
 
 
-def join(query: dict[str, str]) -> None:
+def join(query: dict[str, str], *, page: str = "") -> None:
     """How a class gets here: a QR code, the address behind it, and how to serve it.
 
     Args:
         query: of the address.
+        page: another one than this.
     """
-    address = f"{base_address()}?{urlencode(query)}"
+    base = base_address()
+    if page:
+        base = f"{base.rpartition('/')[0]}/{page}"
+    address = f"{base}?{urlencode(query)}"
     picture = qr_code(address)
     if picture:
         st.image(picture, width=260, alt=f"QR code of {address}")

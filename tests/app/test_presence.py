@@ -1,0 +1,34 @@
+"""Who labels, as the owner sees them on History, and how others join."""
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from tests.app.test_auditing import PAGES
+from workbench.app import current, server
+from workbench.sessions import Session
+
+MAIN = server.MAIN
+
+
+def test_the_owner_sees_who_labels_and_how_others_join(home: Path) -> None:
+    session = Session.create("iris", annotator="ann")
+    current.keep(session)
+    items = session.pool.trainable[:3].tolist()
+    for name, said in (("ann", "setosa"), ("bob", "setosa"), ("eve", "virginica")):
+        session.as_annotator(name).label_items(items, said)
+    page = AppTest.from_file(str(MAIN), default_timeout=60)
+    page.query_params["project"] = session.id
+    page.run()
+    page.switch_page(str(PAGES / "history.py"))
+    page.query_params["project"] = session.id
+    page.run()
+    assert not page.exception
+    (table,) = [one.value for one in page.dataframe if "Judged" in one.value.columns]
+    assert {row.Person: (row.Labels, row.Judged, row.Differs) for row in table.itertuples()} == {
+        "ann": (3, 3, 0.0),
+        "bob": (3, 3, 0.0),
+        "eve": (3, 3, 100.0),
+    }
+    addresses = [one.value for one in page.code if session.id in one.value]
+    assert addresses and all("/label?project=" in one for one in addresses)

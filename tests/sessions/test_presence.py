@@ -1,0 +1,52 @@
+"""Who labels a project, how fast, and who differs from most."""
+
+from datetime import UTC, datetime, timedelta
+
+from workbench.sessions.presence import people_of
+from workbench.store import Event, fold
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+def said(number: int, who: str, item: int, key: str, minutes_ago: float) -> Event:
+    time = (NOW - timedelta(minutes=minutes_ago)).isoformat(timespec="milliseconds")
+    return Event("label", {"class": key, "item": item}, who, time, number)
+
+
+def test_labels_pace_and_who_differs_from_most() -> None:
+    given = [
+        ("eve", 0, "cat", 60.0),
+        ("ann", 0, "cat", 9.0),
+        ("bob", 0, "dog", 8.0),
+        ("ann", 1, "cat", 5.0),
+        ("bob", 1, "dog", 4.0),
+        ("ann", 2, "dog", 4.0),
+        ("bob", 2, "dog", 3.0),
+        ("eve", 2, "bird", 2.9),
+        ("ann", 3, "dog", 1.0),
+    ]
+    events = [said(n, *one) for n, one in enumerate(given, start=1)]
+    ann, eve, bob = people_of(fold(events), events, NOW)
+    assert (ann.name, ann.labels, ann.judged, ann.apart) == ("ann", 4, 2, 0)
+    assert (bob.name, bob.labels, bob.judged, bob.apart) == ("bob", 3, 2, 1)
+    assert (eve.name, eve.labels, eve.judged, eve.apart) == (
+        "eve",
+        2,
+        2,
+        1,
+    )  # item 1 has no majority of three
+    assert ann.a_minute == 4 / 9 and eve.a_minute == 1 / 2.9
+    assert ann.last == NOW - timedelta(minutes=1)
+
+
+def test_an_answer_taken_back_is_no_vote_and_a_merge_makes_one_class() -> None:
+    given = [("ann", 0, "cat"), ("bob", 0, "kitten"), ("eve", 0, "dog")]
+    events = [said(n, who, item, key, 30.0) for n, (who, item, key) in enumerate(given, start=1)]
+    assert [p.judged for p in people_of(fold(events), events, NOW)] == [0, 0, 0]  # no majority
+    merged = Event("class-merged", {"class": "kitten", "into": "cat"}, "ann", events[0].time, 4)
+    found = {p.name: p for p in people_of(fold([*events, merged]), [*events, merged], NOW)}
+    assert [found[n].apart for n in ("ann", "bob", "eve")] == [0, 0, 1]
+    assert not found["ann"].a_minute
+    undone = [*events, Event("undo", {}, "eve", events[0].time, 4)]
+    assert {p.name for p in people_of(fold(undone), undone, NOW)} == {"ann", "bob"}
+    assert people_of(fold([]), [], NOW) == []

@@ -1,0 +1,67 @@
+"""Who labels a project together, as its owner sees them, and how others join."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app import current, login, teaching
+from workbench.app.text import plural, verbatim
+from workbench.sessions.presence import LATELY, MAJORITY, people_of
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+
+
+@st.fragment(run_every=5.0)
+def table(shared: Session) -> None:
+    """Who is there, how fast they are, and who differs from most; looks again by itself."""
+    import pandas as pd
+
+    with shared.snapshot():
+        people, now = people_of(shared.state, shared.events), datetime.now(UTC)
+    if not people:
+        return
+    here = sum(one.last is not None and now - one.last <= LATELY for one in people)
+    st.caption(f"{plural(here, 'person', 'people')} answered in the last ten minutes")
+    rows = [
+        {
+            "Person": one.name,
+            "Labels": one.labels,
+            "A minute": one.a_minute or None,
+            "Last answer": one.last,
+            "Judged": one.judged or None,
+            "Differs": 100 * one.apart / one.judged if one.judged else None,
+        }
+        for one in people
+    ]
+    judged = f"Items that {MAJORITY} people or more labelled, of which most say one class."
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="people-now",
+        alt="Each person's labels, pace, and how often they differ from most",
+        column_config={
+            "A minute": st.column_config.NumberColumn(format="%.1f", help="Over the last ten minutes."),
+            "Last answer": st.column_config.DatetimeColumn(format="distance"),
+            "Judged": st.column_config.NumberColumn(help=judged),
+            "Differs": st.column_config.NumberColumn(
+                format="%.0f %%", help="Share of these where they say another class."
+            ),
+        },
+    )
+
+
+def invite(shared: Session) -> None:
+    """A QR code and the address of the desk, where whoever opens it gives a name and labels."""
+    with st.expander("Others join", icon=":material/qr_code_2:", key="invite"):
+        if login.required():
+            st.markdown(
+                f"Whoever has logged in and may open **{verbatim(shared.project.name, 80)}** joins by this "
+                "address; *Share* on Data says who may."
+            )
+        else:
+            st.markdown("Whoever opens this gives a name on the page and is asked about items of their own.")
+        teaching.join({current.PARAMETER: shared.id}, page="label")
