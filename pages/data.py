@@ -28,6 +28,7 @@ from workbench.pools import POOLS, present_sets
 
 UNITS = {"image": "image", "table": "row", "text": "text"}
 MOST_PROJECTS = 60
+CARDS, LISTED = 6, 10  # projects that are shown as cards, and from how many on they are a list
 LEARNING = "known-learning"
 
 
@@ -75,15 +76,20 @@ def card(name: str) -> None:
                 options_of(name)
 
 
-def own_card() -> None:
-    with st.container(border=True, height="stretch", key="card-own"), st.container(gap="xsmall"):
-        st.markdown("**Your own data**")
-        st.caption(
-            "Drop a file here: a table (CSV, Excel, Parquet, JSON), texts a line each, a zip of images, "
-            "Label Studio's tasks, a Hugging Face folder, or a project's bundle.  \n"
-            f"up to {uploads.most_bytes() >> 20} MB · stays on this machine"
-        )
-        bringing.drop_zone()
+def own_data() -> None:
+    """The place for a file, above everything else, however many projects there are."""
+    with st.container(border=True, key="card-own"):
+        words, place = st.columns([3, 4], gap="medium", vertical_alignment="center")
+        with words, st.container(gap="xxsmall"):
+            st.markdown("**Your own data**")
+            st.caption(
+                "A table, texts a line each, a zip of images, another tool's export, or a project's bundle. "
+                "It stays on this machine.",
+                help="Tables: CSV, Excel, Parquet, JSON. Others: Label Studio, a Hugging Face folder, "
+                f"arrays. Up to {uploads.most_bytes() >> 20} MB.",
+            )
+        with place, st.container(gap="xxsmall"):
+            bringing.drop_zone()
 
 
 def ago(time: str) -> str:
@@ -115,23 +121,33 @@ def project_card(record: Any, people: list[str]) -> None:
             if record.n_items:
                 share = min(1.0, n_labelled / record.n_items)
                 st.progress(share, text=f"{n_labelled:,} of {record.n_items:,} labelled")
-            source = source_of(record)
-            facts = [verbatim(source, 40)] if source != record.name else []
-            facts.append(f"last used {ago(record.changed or record.created)}")
-            if people:
-                more = f" and {len(people) - 3} more" if len(people) > 3 else ""
-                facts.append(", ".join(verbatim(name, 20) for name in people[:3]) + more)
-            st.caption(" · ".join([*facts, *sharing.facts(record)]))
-        with st.container(horizontal=True, key=f"project-actions-{record.id}", gap="small"):
-            kind = "primary" if here else "secondary"
-            if st.button("Go on" if n_labelled else "Start", key=f"open-{record.id}", type=kind):
-                go_on(record.id)
-            if lost.is_gone(record):
-                with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
-                    lost.panel(record.id)
-            with st.popover("More", icon=":material/more_horiz:", type="tertiary", key=f"more-{record.id}"):
-                more_of(record)
-            sharing.control(record)
+            st.caption(" · ".join(facts_of(record, people)))
+        project_actions(record, n_labelled)
+
+
+def facts_of(record: Any, people: list[str]) -> list[str]:
+    """Where a project's items come from, when it was used and by whom."""
+    source = source_of(record)
+    facts = [verbatim(source, 40)] if source != record.name else []
+    facts.append(f"last used {ago(record.changed or record.created)}")
+    if people:
+        more = f" and {len(people) - 3} more" if len(people) > 3 else ""
+        facts.append(", ".join(verbatim(name, 20) for name in people[:3]) + more)
+    return [*facts, *sharing.facts(record)]
+
+
+def project_actions(record: Any, n_labelled: int) -> None:
+    here = record.id == current.project_id()
+    with st.container(horizontal=True, key=f"project-actions-{record.id}", gap="small", width="content"):
+        kind = "primary" if here else "secondary"
+        if st.button("Go on" if n_labelled else "Start", key=f"open-{record.id}", type=kind):
+            go_on(record.id)
+        if lost.is_gone(record):
+            with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
+                lost.panel(record.id)
+        with st.popover("More", icon=":material/more_horiz:", type="tertiary", key=f"more-{record.id}"):
+            more_of(record)
+        sharing.control(record)
 
 
 def go_on(project: str) -> None:
@@ -218,8 +234,13 @@ def which_project() -> None:
     st.markdown(
         f"**{verbatim(record.name, 60)}** has {plural(n_labelled, 'label')} and was last used {last}."
     )
+    typed = new_classes(record, chosen)
+    if typed:
+        named = ", ".join(verbatim(name, 30) for name in typed[:5]) + (" ..." if len(typed) > 5 else "")
+        st.markdown(f"Going on with it adds the classes that you typed: {named}.")
     with st.container(horizontal=True):
         if st.button("Go on with it", type="primary", key="go-on-with-it"):
+            add_classes(record, typed)
             ask_no_more()
             bringing.leave()
             go_on(record.id)
@@ -228,6 +249,20 @@ def which_project() -> None:
             bringing.leave()
             with st.spinner("Opening the pool"):
                 forms.start(source, chosen, options=options, again=True)
+
+
+def new_classes(record: Any, chosen: forms.Settings) -> list[str]:
+    """Classes that somebody typed and a project does not have."""
+    if not chosen.classes or not login.may_change(record):
+        return []
+    there = current.opened(record.id).classes
+    return [name for name in chosen.classes if name not in there]
+
+
+def add_classes(record: Any, names: list[str]) -> None:
+    mine = current.mine(current.opened(record.id))
+    for name in names:
+        mine.add_class(name)
 
 
 def source_of(record: Any) -> str:
@@ -245,25 +280,61 @@ def projects() -> None:
     people = Store.open().contributors()
     active = [record for record in records if not record.archived]
     aside = [record for record in records if record.archived]
-    if active:
+    if len(active) >= LISTED:
+        listed(active, people)
+    elif active:
         st.header("Go on with a project")
         with st.container(key="projects"):
-            for record in active[:6]:
+            for record in active[:CARDS]:
                 project_card(record, people.get(record.id, []))
-    for title, more, key in (
-        (f"{len(active) - 6} older", active[6:], "older"),
-        ("Archived", aside, "archived"),
-    ):
+    older = active[CARDS:] if len(active) < LISTED else []
+    for title, more, key in ((f"{len(older)} older", older, "older"), ("Archived", aside, "archived")):
         if more:
             with st.expander(title), st.container(key=f"projects-{key}"):
                 for record in more[:MOST_PROJECTS]:
                     project_card(record, people.get(record.id, []))
 
 
+def listed(records: list[Any], people: dict[str, list[str]]) -> None:
+    """Many projects: a line each, the last used first, and a field that finds some."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="projects-head"
+    ):
+        st.header("Go on with a project", width="content")
+        words = st.text_input(
+            "Find a project", key="projects-find", placeholder=f"Find among {len(records):,} projects",
+            label_visibility="collapsed", width=280,
+        )  # fmt: skip
+    found = [one for one in records if all(w in called(one) for w in words.lower().split())]
+    if not found:
+        st.caption("No project has these words.")
+    with st.container(key="projects-list", gap="xxsmall"):
+        for record in found[:MOST_PROJECTS]:
+            project_line(record, people.get(record.id, []))
+    if len(found) > MOST_PROJECTS:
+        st.caption(f"The {MOST_PROJECTS} used last of {len(found):,}; type to find others.")
+
+
+def called(record: Any) -> str:
+    """What a project is found by."""
+    return f"{record.name} {source_of(record)}".lower()
+
+
+def project_line(record: Any, people: list[str]) -> None:
+    from workbench.store import Store
+
+    n_labelled = Store.open().n_labelled(record)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"project-{record.id}"):
+        share = f"{n_labelled:,} of {record.n_items:,} labelled" if record.n_items else ""
+        here = " · open" if record.id == current.project_id() else ""
+        about = " · ".join(filter(None, [share, *facts_of(record, people)]))
+        st.markdown(f"**{verbatim(record.name, 60)}**{here}  \n:small[{about}]", width="stretch")
+        project_actions(record, n_labelled)
+
+
 def pools() -> None:
-    st.header("Start with data of your own, or with a pool")
+    st.header("Try it on a pool that is here")
     with st.container(key="pools"):
-        own_card()
         for name in POOLS:
             card(name)
 
@@ -361,6 +432,7 @@ if bringing.PLACE in st.session_state:
 elif LEARNING in st.session_state:
     learning()
 else:
+    own_data()
     projects()
     preferring.panel()
     pools()

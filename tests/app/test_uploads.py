@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench.app import bringing, uploads
-from workbench.app.bringing import uses_of_rows
+from workbench.app.column_uses import uses_of_rows
 from workbench.app.forms import class_names
 from workbench.app.jobs import manager
 from workbench.errors import InputError
@@ -231,7 +231,70 @@ def test_a_table_is_started_on_guesses_that_the_project_keeps() -> None:
     again.button(key="start-own").click().run()
     assert len(Store.open().projects()) == 1  # asked first
     again.button(key="start-a-new-one").click().run()
-    assert len(Store.open().projects()) == 2
+    assert sorted(one.name for one in Store.open().projects()) == ["people", "people 2"]
+
+
+def test_codes_are_asked_about_and_only_columns_to_look_at_are_shown() -> None:
+    rows = "".join(
+        f"{i % 5},{i / 7},{i * 3 % 11},{i * i % 17 / 3},{i * 5 % 23 / 3},{i % 3},{('yes', 'no', '')[i % 3]}\n"
+        for i in range(120)
+    )
+    test = dropped("codes.csv", "region,a,b,c,d,plan,class\n" + rows)
+    said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption)).replace("\\", "")
+    assert "120 rows; the class is class, 80 labels taken over, 40 to ask; 7 columns." in said
+    assert "2 classes: :blue-badge[no 40] :blue-badge[yes 40]" in said
+    assert "**region**, **b**, **plan** hold few whole numbers: are they categories?" in said
+    assert "3 other columns: nothing to decide" in [one.label for one in test.main.expander]
+    test.button(key="codes-are-categories").click().run()
+    assert not test.exception and not [b for b in test.button if b.key == "codes-are-categories"]
+    test.button(key="start-own").click().run()
+    (record,) = Store.open().projects()
+    used = record.pool["options"]["columns"]
+    assert [name for name, one in used.items() if one["use"] == "category"] == ["region", "b", "plan"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "text,label\nI like it,good\nI hate it,bad\nSo nice,good\nAwful thing,bad\n",
+        "review;sentiment\nvery good;pos\nvery bad;neg\nquite good;pos\nquite bad;neg\n",
+    ],
+)
+def test_a_table_of_texts_and_labels_with_four_rows_opens(text: str) -> None:
+    test = dropped("four.csv", text)
+    test.button(key="start-own").click().run()
+    read(test)
+    assert not test.exception, test.exception
+    (record,) = Store.open().projects()
+    session = Session.open(record.id)
+    assert session.pool.kind == "text" and len(session.classes) == 2
+
+
+def test_going_on_with_a_project_keeps_the_classes_that_were_typed() -> None:
+    lines = "".join(f"this is the text number {i}\n" for i in range(30))
+    test = dropped("lines.txt", lines)
+    test.text_area(key="typed-classes").set_value("good\nbad").run()
+    assert ":blue-badge[good] :blue-badge[bad]" in "\n".join(str(m.value) for m in test.main.markdown)
+    test.button(key="start-own").click().run()
+    read(test)
+    (record,) = Store.open().projects()
+    again = dropped("lines.txt", lines)
+    again.text_area(key="typed-classes").set_value("good\nso so").run()
+    again.button(key="start-own").click().run()
+    assert "adds the classes that you typed: so so." in "\n".join(str(m.value) for m in again.markdown)
+    again.button(key="go-on-with-it").click().run()
+    assert not again.exception, again.exception
+    assert Session.open(record.id).classes == ("good", "bad", "so so")
+
+
+def test_many_projects_are_a_list_in_which_one_is_found() -> None:
+    made = [Session.create("iris", name=f"Flowers {n}").id for n in range(10)]
+    test = opened()
+    assert all(any(b.key == f"open-{one}" for b in test.button) for one in made)
+    test.text_input(key="projects-find").set_value("flowers 7").run()
+    assert [b.key for b in test.button if str(b.label) in ("Start", "Go on")] == [f"open-{made[7]}"]
+    test.text_input(key="projects-find").set_value("nothing").run()
+    assert "No project has these words." in [c.value for c in test.main.caption]
 
 
 def test_a_half_filled_last_column_is_taken_for_the_classes_and_a_first_one_of_names_for_ids() -> None:

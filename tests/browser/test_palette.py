@@ -45,3 +45,26 @@ def test_a_project_and_a_class_are_gone_to_by_their_words(page: Any, server: Ser
     opened(page)
     page.keyboard.press("Escape")
     page.locator("dialog[open]").wait_for(state="detached")
+
+
+def test_a_press_before_the_script_has_come_opens_it_when_it_comes(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/lessons", wait_until="domcontentloaded")
+    assert page.locator("dialog").count() == 0, "the palette's script is not there yet"
+    page.keyboard.press("Control+k")
+    page.locator("dialog[open] input").wait_for()
+
+
+def test_a_link_of_help_stays_in_its_tab(page: Any, server: Server) -> None:
+    visit(page, f"{server.url}/help?page=recipes/my-csv")
+    page.locator("dialog").wait_for(state="attached")
+    title = page.locator(".st-key-help-text h2").first.inner_text()
+    link = page.locator(".st-key-help-text a[href*='help?page=']").first
+    link.click()
+    page.wait_for_function(
+        "title => document.querySelector('.st-key-help-text h2').innerText !== title", arg=title
+    )
+    assert len(page.context.pages) == len([one for one in page.context.pages if one.url == "about:blank"]) + 1
+    page.go_back()
+    page.wait_for_function(
+        "title => document.querySelector('.st-key-help-text h2').innerText === title", arg=title
+    )

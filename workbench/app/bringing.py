@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from workbench.app import auditing, current, forms, frame, login, opening, uploads, widgets
+from workbench.app.column_uses import GUESSES, VERSION, chips, editor, guessed_columns, summary
 from workbench.app.seeing import cached
 from workbench.app.stamps import stamp
 from workbench.app.text import for_people, plural, verbatim
@@ -22,15 +22,8 @@ if TYPE_CHECKING:
     from workbench.pools import Pool
     from workbench.pools.tables.report import TableReport
 
-PLACE, CHOICES, VERSION = "brought", "brought-options", "brought-version"
-GUESSES = "brought-guesses"
+PLACE, CHOICES = "brought", "brought-options"
 MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
-A_GUESS = "a guess"
-"""A use of a column: what somebody or something else takes the class for."""
-EMPTY = {"median": "median / commonest", "own": "kept as empty", "drop": "leave row out"}
-KEPT = "—"
-MOST_ROWS = 13
-"""Columns that are shown without a scroll bar."""
 AS_THEY_ARE = "As they are"
 SIZES = {AS_THEY_ARE: None, "28 x 28": 28, "32 x 32": 32, "64 x 64": 64, "128 x 128": 128}
 MODES = {AS_THEY_ARE: None, "Grey": "grey", "Colour": "colour"}
@@ -187,7 +180,9 @@ def table(path: str, file: File) -> None:
         options["columns"] = editor(report, path)
         report = looked_at(path, options)
         with head:
-            summary(report)
+            chosen = summary(report)
+        if chosen is not None:
+            decide(options | {"columns": chosen})
         guesses = guessed_columns(report)
     else:
         guesses = []
@@ -249,135 +244,6 @@ def looked_at(path: str, options: Mapping[str, Any], known: TableReport | None =
 
     key = ("brought", path, stamp(path, options), repr(options))
     return cached(key, lambda: known or inspect_table(path, **options))
-
-
-def editor(report: TableReport, path: str) -> dict[str, Any]:
-    """The editable table of columns; gives the uses as they are chosen now."""
-    import pandas as pd
-
-    from workbench.pools.tables.uses import USES
-
-    likely = likely_guesses(report)
-    rows = [
-        {
-            "Column": column.name,
-            "Use as": A_GUESS if column.name in likely else "" if column.use is None else column.use.use,
-            "Empty cells": EMPTY.get("" if column.use is None else column.use.empty, KEPT),
-            "Empty": column.n_missing,
-            "Different": column.n_unique,
-            "For example": ", ".join(column.examples),
-        }
-        for column in report.columns
-    ]
-    # the table that is edited stays as it was first shown: what is chosen lies in the widget
-    digest = sha256(repr((path, [row["Column"] for row in rows])).encode()).hexdigest()[:8]
-    key = f"uses-{digest}-{st.session_state[VERSION]}"
-    given = st.session_state.setdefault(f"{key}-rows", rows)
-    fixed = {name: st.column_config.Column(disabled=True) for name in ("Column", "For example")}
-    numbers = {
-        name: st.column_config.NumberColumn(disabled=True, width="small") for name in ("Empty", "Different")
-    }
-    few = len(given) <= MOST_ROWS
-    widgets.held(columns=widgets.table_height(len(given)) if few else "460px")
-    with st.container(key="columns"):
-        edited = st.data_editor(
-            pd.DataFrame(given),
-            hide_index=True,
-            num_rows="fixed",
-            key=key,
-            height="content" if few else 460,
-            column_config={
-                **fixed,
-                **numbers,
-                "Use as": st.column_config.SelectboxColumn(
-                    options=[*USES, A_GUESS],
-                    required=True,
-                    width="small",
-                    help="“a guess” is what somebody or something else takes the class for: the model begins "
-                    "with it and trusts it as far as your labels bear it out.",
-                ),
-                "Empty cells": st.column_config.SelectboxColumn(
-                    options=[*EMPTY.values(), KEPT],
-                    required=True,
-                    width="medium",
-                    help="What they become. Of ids and classes only “leave row out” changes anything: "
-                    "an empty class is an item to be labelled.",
-                ),
-            },
-        )
-    chosen = edited.to_dict("records")
-    st.session_state[GUESSES] = [str(row["Column"]) for row in chosen if row["Use as"] == A_GUESS]
-    return uses_of_rows(chosen, report)
-
-
-def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict[str, Any]:
-    """The option `columns` that the rows of the editable table say.
-
-    Args:
-        rows: with "Column", "Use as" and "Empty cells".
-        report: of the table as it was shown; a column that stays a date or a number keeps how it is written.
-    """
-    known = {words: name for name, words in EMPTY.items()}
-    before = {column.name: column.use for column in report.columns}
-    uses: dict[str, Any] = {}
-    for row in rows:
-        name, use = str(row["Column"]), row["Use as"]
-        use = "leave out" if use == A_GUESS else use
-        chosen = {"use": use, "empty": known.get(row["Empty cells"], "")}
-        was = before.get(name)
-        if was is not None and was.use == use:
-            chosen |= {"format": was.format, "decimal": was.decimal}
-        uses[name] = {key: value for key, value in chosen.items() if value}
-    return uses
-
-
-def likely_guesses(report: TableReport) -> set[str]:
-    """Columns whose names say that they hold predictions; the table shows them as guesses, to be changed."""
-    from workbench.guesses import likely_columns
-
-    names = [column.name for column in report.columns if column.use is None or column.use.use != "class"]
-    return set(likely_columns(names, list(report.classes)))
-
-
-def guessed_columns(report: TableReport) -> list[str]:
-    """The sources that the columns marked as guesses make, with a line that says so."""
-    from workbench.guesses import sources_of_columns
-
-    marked = st.session_state.get(GUESSES, [])
-    if marked:
-        likely = likely_guesses(report)
-        found = [name for name in marked if name in likely]
-        words = ", ".join(f"**{verbatim(name, 40)}**" for name in marked)
-        st.caption(
-            f":material/lightbulb: {words}: a guess at the class, neither the class nor a feature. The model "
-            "begins with it, and your labels decide how far it is trusted."
-            + (" Taken for one by its name; if it is none, change it under *Use as*." if found else "")
-        )
-    return sources_of_columns(marked)
-
-
-def summary(report: TableReport) -> None:
-    """How many rows, what is asked, what comes with a class already."""
-    parts = [plural(report.n_rows, "row"), plural(len(report.columns), "column")]
-    st.markdown(f"**{' · '.join(parts)}**")
-    if not report.classes:
-        if report.ready:
-            st.caption("No column holds the classes. If one does, say so under *Use as*.")
-        return
-    most = sorted(report.classes.items(), key=lambda pair: -pair[1])
-    known = sum(report.classes.values())
-    unlabelled = report.n_rows - known
-    st.caption(
-        f"{plural(len(most), 'class', 'classes')}: "
-        + ", ".join(f"{verbatim(name, 30)} ({n:,})" for name, n in most[:8])
-        + (f" and {len(most) - 8} more" if len(most) > 8 else "")
-        + (f" · {plural(known, 'label')} taken over, {unlabelled:,} to ask" if unlabelled > 0 else "")
-    )
-    if not unlabelled:
-        st.caption(
-            "Are these labels good? Set their column to *a guess* under *Use as*, and press "
-            "*Check these labels*."
-        )
 
 
 def problems(report: TableReport, options: dict[str, Any]) -> None:
@@ -581,6 +447,7 @@ def start(
             help="May stay empty: classes can be named while labelling, and more can be added then."
             + (" Left empty, they are those that the guess names." if guesses else ""),
         )
+        understood(typed)
     widgets.held(names_guess=widgets.CHECKBOX)
     of_vectors = kind != "text" and pool is not None and knows_classes(pool)
     likeness = (
@@ -626,6 +493,15 @@ def start(
                 forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave, page=page)
         except InputError as error:
             failed(error, options)
+
+
+def understood(typed: str) -> None:
+    """The classes that were typed, as chips; what is wrong with them is said at the start."""
+    try:
+        names = forms.class_names(typed)
+    except InputError:
+        return
+    chips(dict.fromkeys(names))
 
 
 def knows_classes(pool: Pool) -> bool:

@@ -263,6 +263,7 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
 
 
 EXISTING = "existing-project"
+NAMES = "names"
 
 
 def start(
@@ -313,23 +314,29 @@ def start(
         now(f"Starting the project: {len(pool):,} items")
         if chosen.classes == () and chosen.guess:  # nobody named classes, and a guess does
             chosen = replace(chosen, classes=None)
-        made = Session.create(
-            pool,
-            source=source,
-            owner="" if person is None else person.key,
-            name=_unused(chosen.name),
-            pool_options=given,
-            classifier=chosen.classifier,
-            policy=chosen.policy,
-            seed=chosen.seed,
-            uniform_share=chosen.uniform_share,
-            evaluation_share=chosen.evaluation_share,
-            early_share=chosen.early_share,
-            overlap=chosen.overlap,
-            people=chosen.people,
-            classes=chosen.classes,
-            guess=chosen.guess,
-        )
+        settings: dict[str, Any] = {
+            "source": source,
+            "owner": "" if person is None else person.key,
+            "name": _unused(chosen.name),
+            "pool_options": given,
+            "classifier": chosen.classifier,
+            "policy": chosen.policy,
+            "seed": chosen.seed,
+            "uniform_share": chosen.uniform_share,
+            "evaluation_share": chosen.evaluation_share,
+            "early_share": chosen.early_share,
+            "overlap": chosen.overlap,
+            "people": chosen.people,
+            "classes": chosen.classes,
+        }
+        try:
+            made = Session.create(pool, **settings, guess=chosen.guess)
+        except InputError:
+            if NAMES not in chosen.guess:
+                raise
+            # names that tell the items nothing are no reason not to start
+            chosen = replace(chosen, guess=tuple(one for one in chosen.guess if one != NAMES))
+            made = Session.create(pool, **settings, guess=chosen.guess)
         if chosen.guess:
             now("Beginning with the guess")
             made.refit()  # so that the first question is chosen already

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app import uploads
-from workbench.app.text import percent, plural, verbatim
+from workbench.app.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.sessions.guessing import source_words, takes_guess, weight_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.exchange import PredictionPlan
+    from workbench.exchange.predictions import Prediction
     from workbench.sessions import Session
     from workbench.sessions.guessing import SourceReport
 
@@ -33,7 +37,7 @@ def dialog(session: Session) -> None:
     )
     if not takes_guess(session.settings["classifier"]):
         st.info(
-            "This classifier cannot start from a guess. Large-margin, logistic-softmax, the sparse "
+            "This model cannot start from a guess. Large-margin, logistic-softmax, the sparse "
             "variational GPs and logistic regression can.",
             icon=":material/info:",
         )
@@ -126,7 +130,7 @@ def _another(session: Session, there: list[str]) -> None:
 
 
 def _file(session: Session) -> None:
-    """Predictions that another tool wrote to a file."""
+    """Predictions that another tool wrote to a file: what they would say, and then whether to take them."""
     file = st.file_uploader(
         "Predictions of another tool",
         type=["csv", "tsv", "parquet", "jsonl", "json"],
@@ -135,15 +139,58 @@ def _file(session: Session) -> None:
         help="A table with the columns id and prediction, and maybe confidence; or Label Studio's tasks with "
         "predictions. They are a guess, never labels.",
     )
-    if file is not None:
-        from workbench.exchange import read_predictions
+    if file is None:
+        return
+    from workbench.exchange import plan_predictions
 
-        try:
-            session.add_guess(f"file:{file.name}", read_predictions(file.getvalue(), file.name, session.pool))
-        except InputError as error:
-            st.session_state[_PROBLEM] = str(error)
-        st.session_state[_FILES] = st.session_state.get(_FILES, 0) + 1  # an empty box again
-        st.rerun(scope="fragment")
+    try:
+        plan = plan_predictions(file.getvalue(), file.name, session)
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+        return
+    with st.container(border=True, key="guess-plan"):
+        st.markdown(f"**It would say: {verbatim(plan.words(), 300)}.**")
+        if plan.unknown:
+            some = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
+            st.caption(f"Rows left out, as no item here is called so: {verbatim(some, 120)}")
+        mapping = _named(session, plan)
+        with st.container(horizontal=True, key="guess-plan-buttons"):
+            st.button(
+                "Begin with them", key="guess-take", type="primary", on_click=_take,
+                args=(session, f"file:{file.name}", plan.said, mapping),
+            )  # fmt: skip
+            st.button("Leave them", key="guess-leave", type="tertiary", on_click=_empty_box)
+
+
+def _take(session: Session, source: str, said: Sequence[Prediction], mapping: dict[str, str]) -> None:
+    try:
+        session.add_guess(source, said, mapping)
+    except InputError as error:
+        st.session_state[_PROBLEM] = str(error)
+    _empty_box()
+
+
+def _named(session: Session, plan: PredictionPlan) -> dict[str, str]:
+    """Which class each name of a file stands for that is none here, as somebody says."""
+    found = {}
+    for number, (name, n) in enumerate(list(plan.classes.items())[:_MAPPED]):
+        to = st.selectbox(
+            f"{verbatim(name, 30)} ({plural(n, 'row')}) stands for",
+            ["", *session.classes],
+            index=["", *session.classes].index(plan.alike.get(name, "")),
+            format_func=lambda c: one_line(c, 40) or "no class: left out",
+            key=f"guess-class-{number}-{name}",
+        )
+        if to:
+            found[name] = str(to)
+    if len(plan.classes) > _MAPPED:
+        st.caption(f"{plural(len(plan.classes) - _MAPPED, 'more name')} can be given a class afterwards.")
+    return found
+
+
+def _empty_box() -> None:
+    """Forget the file that was looked at."""
+    st.session_state[_FILES] = st.session_state.get(_FILES, 0) + 1
 
 
 def _switch(session: Session, source: str, on: bool) -> None:

@@ -1,7 +1,7 @@
 // Ctrl+K on every page: pages, projects, classes and actions by their words.
 //
 // A dialog in the browser's top layer; the script is told what was chosen, and goes there. Keys of whatever lies
-// below do not count while it is open.
+// below do not count while it is open. Links to pages of help, which would open a tab of their own, go the same way.
 
 const MOST = 12;
 
@@ -29,12 +29,30 @@ class Palette {
       else this.show();
     };
     window.addEventListener("keydown", this.onKey, true);
+    window.workbenchPalette = true; // the few lines in the index that waited for it (early.py) have done their work
+    document.addEventListener("click", (event) => this.onLink(event), true);
+  }
+
+  // a plain click; whoever wants another tab says so with a key or the middle button
+  onLink(event) {
+    if (event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.target === "_blank");
+    if (!link || link.origin !== location.origin || !link.pathname.endsWith("/help")) return;
+    const page = new URLSearchParams(link.search).get("page");
+    if (!page || !this.dialog.isConnected) return;
+    event.preventDefault();
+    this.tell(`help:${page}`);
   }
 
   mount(root, entries, tell) {
     this.entries = entries;
     this.tell = tell;
     if (this.dialog.parentNode !== root) root.append(this.dialog);
+    if (window.workbenchWanted) {
+      // pressed before this script had come
+      window.workbenchWanted = false;
+      this.show();
+    }
   }
 
   show() {

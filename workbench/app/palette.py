@@ -65,7 +65,10 @@ def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
         return
     kind, _, what = chosen.partition(":")
     project = current.project_id()
-    if kind == "project":
+    more = {}
+    if kind == "help":
+        target, more = "help", {"page": what}
+    elif kind == "project":
         current.choose(what)
         project, target = what, "label"
     elif kind == "class":
@@ -74,4 +77,5 @@ def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
     else:
         target = ACTIONS[what][1] if kind == "action" and what in ACTIONS else what
     if target in pages:
-        st.switch_page(pages[target], query_params={current.PARAMETER: project} if project else None)
+        in_it = {current.PARAMETER: project} if project else {}
+        st.switch_page(pages[target], query_params=in_it | more or None)

@@ -134,7 +134,9 @@ def why(session: Session, ask: Ask) -> Reason:
     elif entry is None:
         words = f"{policy} is {found.utility:.3f}."
     else:
-        words = entry.sentence(found.utility).replace("%", " %")
+        two = np.sort(model.probabilities_of(ask.item))[-2:]
+        best = (float(two[1]), float(two[0])) if two.size == 2 else None
+        words = entry.sentence(found.utility, best).replace("%", " %")
     if searching:
         words = f"{searching[0].upper()}{searching[1:]}. {words}"
     return Reason(ask.role, words, found.utility, found.rank, found.n_ranked, found.drawn)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app import frontend, host_names, login, logs, warm
+from workbench.app import early, frontend, host_names, login, logs, warm
 from workbench.app.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -221,6 +221,7 @@ def options(*, configure: bool = True) -> dict[str, Any]:
             Middleware(Gate),
             Middleware(login.Entrance),
             Middleware(frontend.FrontEnd),
+            Middleware(early.Early),
         ],
         "on_script_error": on_script_error,
     }

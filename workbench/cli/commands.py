@@ -429,11 +429,20 @@ def guess_command(
         Path | None, typer.Option(help="Predictions of another tool: id and prediction, maybe confidence.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="A bundle whose model predicts this pool.")] = None,
+    named: Annotated[
+        list[str] | None,
+        typer.Option("--class", metavar="NAME=CLASS", help="What a name in --file stands for."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what --file would do, and stop.")] = False,
 ) -> None:
     """What a project begins with, how far each is trusted; add or switch off a source."""
     from workbench.cli.labels import change_guesses
+    from workbench.cli.values import parse_settings
 
-    change_guesses(project, add=add or (), off=off or (), file=file, model=model)
+    called = {name: str(value) for name, value in parse_settings(named or [], "--class").items()}
+    change_guesses(
+        project, add=add or (), off=off or (), file=file, model=model, named=called, dry_run=dry_run
+    )
 
 
 @app.command()

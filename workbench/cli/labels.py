@@ -264,18 +264,33 @@ def import_file(
 
 
 def change_guesses(
-    project: str, *, add: Sequence[str], off: Sequence[str], file: Path | None, model: Path | None
+    project: str,
+    *,
+    add: Sequence[str],
+    off: Sequence[str],
+    file: Path | None,
+    model: Path | None,
+    named: Mapping[str, str] | None = None,
+    dry_run: bool = False,
 ) -> None:
     """Change a project's guesses where something is given, and print what each is worth."""
+    from shlex import quote as quoted
+
     from workbench.cli.values import print_table
-    from workbench.exchange import predictions_of, read_predictions
+    from workbench.exchange import plan_predictions, predictions_of
     from workbench.pools.formats.files import File
     from workbench.sessions.guessing import weight_words
 
     session = _open(project)
     if file is not None:
-        said = read_predictions(File.of(file).content(), file.name, session.pool)
-        session.add_guess(f"file:{file.name}", said)
+        plan = plan_predictions(File.of(file).content(), file.name, session)
+        print(f"{session.project.name}: {plan.words()}")
+        for name, one in plan.alike.items():
+            if name not in (named or {}):
+                print(f"Class {name!r} may be {one!r}: --class {quoted(f'{name}={one}')}")
+        if dry_run:
+            return
+        session.add_guess(f"file:{file.name}", plan.said, named)
     if model is not None:
         session.add_guess(f"model:{model.resolve().name}", predictions_of(model, session.pool))
     now = list(session.settings.get("guesses") or ())

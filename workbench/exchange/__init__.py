@@ -14,7 +14,7 @@ from workbench.exchange.history import CARRIED_BY, is_history, read_history
 from workbench.exchange.imports import IMPORTS, import_labels
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
-from workbench.exchange.planning import ImportPlan, plan_import
+from workbench.exchange.planning import ImportPlan, PredictionPlan, plan_import, plan_predictions
 from workbench.exchange.predictions import predictions_of, read_predictions
 from workbench.exchange.projects import (
     Wanted,
@@ -32,6 +32,7 @@ __all__ = [
     "SCOPES",
     "BundleFolder",
     "ImportPlan",
+    "PredictionPlan",
     "RunBundle",
     "SavedModel",
     "StoredLabels",
@@ -46,6 +47,7 @@ __all__ = [
     "may_be_written",
     "open_bundle",
     "plan_import",
+    "plan_predictions",
     "predictions_of",
     "read_bundle",
     "read_history",

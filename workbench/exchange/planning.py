@@ -1,4 +1,4 @@
-"""What an import of labels would do, before it does it."""
+"""What an import of labels or of predictions would do, before it does it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import InputError
 from workbench.exchange.imports import import_labels
+from workbench.exchange.predictions import Prediction, read_predictions
+from workbench.guesses import unknown_names
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -105,6 +107,60 @@ def plan_import(data: bytes, session: Session, format: str) -> ImportPlan:
     return ImportPlan(
         tuple(pairs), tuple(unknown), len(pairs) - same - len(differ), same, differ, dict(classes),
         {name: one for name, one in slips.items() if one},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PredictionPlan:
+    """What the predictions of a file would say of a project's items.
+
+    Attributes:
+        said: (item, class name, confidence or None) of the rows whose item is known.
+        unknown: keys of the rows that name no item of the pool; they are left out.
+        matched: how many items have a prediction of one of the classes.
+        classes: name that is no class -> how many items have it.
+        alike: such a name -> the class it may be another spelling of.
+        n_items: of the pool.
+    """
+
+    said: tuple[Prediction, ...]
+    unknown: tuple[str, ...]
+    matched: int
+    classes: Mapping[str, int]
+    alike: Mapping[str, str]
+    n_items: int
+
+    def words(self) -> str:
+        """The plan in a line for people."""
+        n, k = sum(self.classes.values()), len(self.classes)
+        parts = [f"{self.matched:,} of {self.n_items:,} items matched"]
+        if n:
+            these = f"{', '.join(list(self.classes)[:5])}{', ...' if k > 5 else ''}"
+            parts.append(f"{n:,} of {'a class' if k == 1 else f'{k:,} classes'} not here: {these}")
+        if self.unknown:
+            n = len(self.unknown)
+            parts.append(f"{n:,} row{'' if n == 1 else 's'} of unknown items, left out")
+        return ", ".join(parts)
+
+
+def plan_predictions(data: bytes, name: str, session: Session) -> PredictionPlan:
+    """Look through a file of predictions without taking anything in.
+
+    Args:
+        data: the file.
+        name: its name, whose ending says what it is.
+        session: of the project.
+
+    Raises:
+        InputError: as `read_predictions`.
+    """
+    unknown: list[str] = []
+    said = read_predictions(data, name, session.pool, unknown=unknown)
+    strange = unknown_names((label for _, label, _ in said), session.classes)
+    slips = {label: _slip(label, session.classes) for label in strange}
+    return PredictionPlan(
+        tuple(said), tuple(unknown), len(said) - sum(strange.values()), strange,
+        {label: one for label, one in slips.items() if one}, len(session.pool),
     )  # fmt: skip
 
 

@@ -23,7 +23,9 @@ _SURE = ("confidence", "score", "probability", "suggestion_score", "p")
 _IDS = ("id", "item")
 
 
-def read_predictions(data: bytes, name: str, pool: Pool) -> list[Prediction]:
+def read_predictions(
+    data: bytes, name: str, pool: Pool, *, unknown: list[str] | None = None
+) -> list[Prediction]:
     """Predictions out of a file, matched to the pool by id, or by number where there are only numbers.
 
     A table (CSV, Parquet, JSON lines) has the columns id (or item), a class (prediction, suggestion, label,
@@ -34,6 +36,7 @@ def read_predictions(data: bytes, name: str, pool: Pool) -> list[Prediction]:
         data: the file.
         name: its name, whose ending says what it is.
         pool: of N items.
+        unknown: takes the ids that the pool does not have; such rows are left out.
 
     Returns:
         (item, class, confidence or None); the last of an item that the file names twice.
@@ -46,13 +49,13 @@ def read_predictions(data: bytes, name: str, pool: Pool) -> list[Prediction]:
         found = list(_of_tasks(tasks) if tasks is not None else _of_table(data, name))
     position = {str(key): i for i, key in enumerate(pool.items.ids)}
     out: dict[int, Prediction] = {}
-    unknown = []
+    strange: list[str] = []
     for by, given, said, sure in found:
         key = _key(given)
         number = int(key) if by == "item" and key.isdecimal() else None
         item = position.get(key) if number is None else number if number < len(pool) else None
         if item is None:
-            unknown.append(key)
+            strange.append(key)
         elif said and sure is not None and not 0.0 <= sure <= 100.0:
             raise InputError(
                 f"{name} gives item {cut(key)} a confidence of {sure}; it is 0 to 1 or per cent."
@@ -60,8 +63,10 @@ def read_predictions(data: bytes, name: str, pool: Pool) -> list[Prediction]:
         elif said:
             out[item] = (item, said, sure)
     if not out:
-        why = f" Not in this pool: {listed(unknown, 3, quote=False)}." if unknown else ""
+        why = f" Not in this pool: {listed(strange, 3, quote=False)}." if strange else ""
         raise InputError(f"{name} holds no prediction of an item of this pool.{why}")
+    if unknown is not None:
+        unknown += strange
     return [out[item] for item in sorted(out)]
 
 

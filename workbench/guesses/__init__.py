@@ -13,6 +13,7 @@ from workbench.guesses.columns import (
     of_json,
     of_probabilities,
     suggested_columns,
+    unknown_names,
 )
 from workbench.guesses.guess import Agreement, Guess, stacked, standardised
 from workbench.guesses.models import of_model
@@ -49,4 +50,5 @@ __all__ = [
     "stacked",
     "standardised",
     "suggested_columns",
+    "unknown_names",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -84,6 +85,18 @@ def of_classes(
         scores[known, found[known]] = np.log(k)
     made = Guess.of_scores(source, scores, known, (*notes, *_missing(known)))
     return replace(made, unknown=tuple(name for name, _ in sorted(strange.items(), key=_most)))
+
+
+def unknown_names(values: Iterable[Any], classes: Sequence[str]) -> dict[str, int]:
+    """Names that are no class, most frequent first, and how often each occurs.
+
+    Args:
+        values: names; empty, None or NaN where there is no guess.
+        classes: names of the classes.
+    """
+    known = {_key(name) for name in classes}
+    found = Counter(str(v).strip() for v in values if not is_empty(v) and _key(v) not in known)
+    return dict(sorted(found.items(), key=_most))
 
 
 def of_probabilities(

@@ -30,6 +30,7 @@ class PolicyEntry(Entry):
         least, most: range of the utility; None where there is no limit. Of C classes where it says so.
         high: what a high value means, in a few words, for maps and lists.
         says: a sentence about one item, with {0} for its utility; "" takes the title.
+        shares: the same where its two largest probabilities are known, {0} and {1}; "" takes `says`.
         measure: the utility says something about every item by itself: it can colour a map.
         warning: why one should think twice, or "".
         top: "module:function" (belief, rows, k, rng) -> (indices, utilities), for policies whose
@@ -50,6 +51,7 @@ class PolicyEntry(Entry):
     most: float | Most | None = None
     high: str = ""
     says: str = ""
+    shares: str = ""
     measure: bool = True
     warning: str = ""
     top: str = ""
@@ -71,8 +73,15 @@ class PolicyEntry(Entry):
         most = {"1 - 1/C": 1.0 - 1.0 / C, "log C": log(C)}.get(str(self.most), self.most)
         return None if self.least is None or most is None else (float(self.least), float(most))
 
-    def sentence(self, utility: float) -> str:
-        """What a utility says about its item, for people."""
+    def sentence(self, utility: float, best: tuple[float, float] | None = None) -> str:
+        """What a utility says about its item, for people.
+
+        Args:
+            utility: of the item.
+            best: its two largest class probabilities, where they are known.
+        """
+        if best is not None and self.shares:
+            return self.shares.format(*best)
         return (self.says or self.title + " is {0:.3f}.").format(utility, -utility)
 
 
@@ -114,7 +123,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             least=0.0,
             most="1 - 1/C",
             high="the model's own draws disagree about the class",
-            says="{0:.0%} of the model's draws name another class than the usual one.",
+            says="Asked many times, the model names another class {0:.0%} of the time.",
         ),
         PolicyEntry(
             "variation-ratio-mc",
@@ -127,7 +136,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             least=0.0,
             most="1 - 1/C",
             high="100 draws of the model disagree, as in the papers",
-            says="{0:.0%} of the model's draws name another class than the usual one.",
+            says="Asked many times, the model names another class {0:.0%} of the time.",
         ),
         PolicyEntry(
             "margin",
@@ -137,7 +146,8 @@ POLICIES: Registry[PolicyEntry] = Registry(
             source="Scheffer et al. 2001",
             most=0.0,
             high="the two best classes are close",
-            says="The scores of its two best classes are {1:.2f} apart: the nearer, the more it doubts.",
+            says="Its two best classes are {1:.2f} apart: close calls come first.",
+            shares="The model gives its two best classes {0:.0%} and {1:.0%}: close calls come first.",
             advice="The one to begin with: asks where two classes are close.",
         ),
         PolicyEntry(
@@ -149,7 +159,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             least=0.0,
             most=0.5,
             high="the two best classes are close for what the model knows of them",
-            says="In {0:.0%} of the model's draws its second class beats its first.",
+            says="Asked many times, the model puts its second class first {0:.0%} of the time.",
             source="Wenzel et al. 2017, of two classes",
         ),
         PolicyEntry(
@@ -174,7 +184,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             measure=False,
             unit="nats",
             high="the label tells about the labels of others",
-            says="Its label would tell {0:.4f} nats about the label of another item.",
+            says="Its label tells much about those of other items ({0:.4f} nats each).",
             source="Bickford Smith et al. 2023",
         ),
         PolicyEntry(
@@ -188,7 +198,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             least=0.0,
             most="log C",
             high="the class probabilities are spread",
-            says="The entropy of its class probabilities is {0:.2f} nats.",
+            says="The model's percentages are spread over its classes ({0:.2f}; 0 is sure).",
         ),
         PolicyEntry(
             "entropy-of-means",
@@ -211,7 +221,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             least=0.0,
             most="1 - 1/C",
             high="no class is probable",
-            says="The model is wrong about it with probability {0:.0%}, by its own account.",
+            says="The model takes itself to be wrong here with a chance of {0:.0%}.",
         ),
         PolicyEntry(
             "bald",
@@ -225,7 +235,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             least=0.0,
             most="log C",
             high="the label would tell much about the latent functions",
-            says="Its label would tell {0:.2f} nats about the model.",
+            says="Its label would teach the model much ({0:.2f} nats).",
             advice="Asks what the model would learn most from.",
         ),
         PolicyEntry(

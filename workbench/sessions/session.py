@@ -248,12 +248,18 @@ class Session(Finishing, Classes, Handing):
             return None
         return self._record(Event.guesses_changed(made))
 
-    def add_guess(self, source: str, predictions: Sequence[tuple[int, str, float | None]]) -> Event | None:
+    def add_guess(
+        self,
+        source: str,
+        predictions: Sequence[tuple[int, str, float | None]],
+        mapping: Mapping[str, str] | None = None,
+    ) -> Event | None:
         """Begin with what another tool or an older model says of the items; kept in the project.
 
         Args:
             source: what it is called, "file:NAME" or "model:NAME"; one of the same name is replaced.
             predictions: (item, class, confidence or None), as `exchange.read_predictions` gives them.
+            mapping: names in them that are no class -> the classes they stand for; others say nothing.
 
         Returns:
             The recorded event, or None when nothing changes.
@@ -264,7 +270,8 @@ class Session(Finishing, Classes, Handing):
         if source.partition(":")[0] not in ("file", "model") or not source.partition(":")[2]:
             raise InputError(f"Predictions are called file:NAME or model:NAME; got {source!r}.")
         others = [one for one in self.settings.get("guesses") or () if one["source"] != source]
-        return self.change_guesses([*others, {"source": source, "on": True, "said": as_said(predictions)}])
+        made: dict[str, Any] = {"source": source, "on": True, "said": as_said(predictions)}
+        return self.change_guesses([*others, made | ({"mapping": dict(mapping)} if mapping else {})])
 
     @property
     def neighbours(self) -> Making:

@@ -244,7 +244,7 @@ class Desk extends Speaker {
       }));
     }
     if (speaks && !this.hidden) {
-      const bars = make("div", { class: "guess" });
+      const bars = make("div", { class: `guess ${stacked(card.guess.map(([name]) => name)) ? "stacked" : ""}` });
       for (const [name, p] of card.guess) {
         const bar = make("span", { class: "bar" });
         bar.style.width = `${Math.max(1, Math.round(100 * p))}%`;
@@ -264,7 +264,7 @@ class Desk extends Speaker {
       }
     }
     if (card.near && card.near.length && !this.hidden) {
-      const near = make("div", { class: `near of-${card.near[0].face.kind}` });
+      const near = make("div", { class: `near of-${card.near[0].face.kind} ${stacked(card.near.map((one) => one.class), card.near[0].face.kind === "image" ? 9 : 14) ? "stacked" : ""}` });
       for (const one of card.near) {
         const face = one.face.kind === "row" && !one.face.rows.length ? make("p", { textContent: "The same in every column." }) : faceOf(one.face);
         near.append(make("figure", {}, face, make("figcaption", { title: one.class }, ...broken(one.class))));
@@ -372,7 +372,7 @@ class Desk extends Speaker {
     const flagged = card && this.isFlagged(card);
     const guess = this.view === null && !this.hidden && card?.guess?.length ? card.guess[0][0] : "";
     const takes = this.searching ? this.matches()[0]?.name || "" : guess;
-    const short = takes.length > 24 ? `${takes.slice(0, 23)}…` : takes;
+    const short = takes.length > 60 ? `${takes.slice(0, 59)}…` : takes;
     const accept = one("accept", takes ? (this.searching && !guess ? `Take ${short}` : `Accept ${short}`) : "Accept", () => (this.searching ? this.pick(0) : this.accept()), takes ? `The label is ${takes}` : "The model has no guess for this item", !takes);
     accept.classList.toggle("accepts", Boolean(takes));
     const shown = [
@@ -524,7 +524,7 @@ class Desk extends Speaker {
     Object.assign(card, { kind: what.kind, class: name });
     this.drawn = null;
     this.draw();
-    this.say(name ? `Changed to ${name}.` : "Changed to unsure.");
+    this.say(`${name ? `Changed to ${name}.` : "Changed to unsure."} ${this.takes}`);
   }
 
   async back() {
@@ -698,6 +698,11 @@ class Desk extends Speaker {
     }, this.notesOn(card));
   }
 
+  // what stands behind whatever can be undone
+  get takes() {
+    return `${keyName(this.data.commands.undo)} takes it back.`;
+  }
+
   // the card of keys; another key for a command is pressed after a click on the one it has
   help() {
     const words = {
@@ -818,7 +823,7 @@ class Desk extends Speaker {
       this.did(operation, { kind: "want" });
       this.close();
       if (this.view !== null) this.leave();
-      this.say(`${counted(chosen.size, "item")} come next.`);
+      this.say(`${counted(chosen.size, "item")} ${chosen.size === 1 ? "comes" : "come"} next. ${this.takes}`);
     };
     // Enter finds what was typed, and asks about what was found
     const next = () => {
@@ -883,7 +888,7 @@ class Desk extends Speaker {
       const operation = this.send({ kind: "grid", class: reply.class, asks: kept, rejected });
       this.did(operation, { kind: "grid" });
       this.after.set(operation.op, ({ left_out: others = 0 }) => this.say(
-        `${counted(kept.length - others, "item")} confirmed as ${reply.class}` + (others ? `; ${others} were answered, or are held, by somebody else.` : "."),
+        `${counted(kept.length - others, "item")} confirmed as ${reply.class}` + (others ? `; ${others} were answered, or are held, by somebody else.` : ".") + ` ${this.takes}`,
       ));
       this.close();
     };

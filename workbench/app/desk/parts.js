@@ -55,6 +55,9 @@ const untold = (id, classes) => {
 const longestWord = (classes) =>
   Math.max(1, ...classes.flatMap((one) => one.name.split(/(?<=[_/.:-])|\s+/)).map((word) => word.length));
 
+// Whether a name stands above what belongs to it, with a line of its own: beside it, it would be cut into pieces.
+const stacked = (names, most = 14) => names.some((name) => name.length > most);
+
 // how many buttons stand side by side on a phone
 const narrow = (classes) => {
   const longest = Math.max(1, ...classes.map((one) => one.name.length));

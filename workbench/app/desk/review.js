@@ -110,8 +110,8 @@ class Gallery extends Speaker {
     };
     const classes = this.data.classes;
     this.answers.classList.toggle("many", this.searching);
+    this.answers.style.setProperty("--word", longestWord(classes));
     if (!this.searching) {
-      this.answers.style.setProperty("--across", Math.min(10, classes.length) || 1);
       this.answers.style.setProperty("--narrow", narrow(classes));
       this.answers.replaceChildren(...classes.map((one) => button(one, one.key)));
       return;
@@ -181,7 +181,7 @@ class Gallery extends Speaker {
     const several = this.chosen.size > 0;
     this.chosen.clear();
     places.forEach((place) => this.drawTile(place));
-    if (sent) this.after.set(sent.op, () => this.say(words));
+    if (sent) this.after.set(sent.op, () => this.say(`${words} ${keyName(this.data.commands.undo)} takes it back.`));
     else this.say(words);
     if (several) this.draw();
     else this.go(this.at + 1);

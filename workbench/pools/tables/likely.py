@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.report import TableReport
+from workbench.pools.tables.report import ColumnReport, TableReport
 
 LIKELY_CLASSES = 200
+MOST_CODES = 12
+"""Different whole numbers of a column up to which they may be codes."""
 
 
 def guessed_options(
@@ -65,7 +68,8 @@ def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
 
     Often some of a table's rows have their labels already: a last column of few values, most of its cells
     empty and far more than of any other, holds the classes. A first column of words that are all different
-    names the rows.
+    names the rows, but where nothing else could be learnt from: then it holds the texts, however short they
+    are, and a second column of few values beside it their classes.
     """
     found: dict[str, dict[str, str]] = {}
     columns = report.columns
@@ -76,6 +80,40 @@ def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
         if mostly and 2 <= last.n_unique <= LIKELY_CLASSES:
             found[last.name] = {"use": "class"}
     first = columns[0]
+    if alone := _texts_alone(columns, uses, report.n_rows):
+        return found | alone
     if "id" not in uses and uses[0] == "leave out" and first.n_unique == report.n_rows > 1:
         found[first.name] = {"use": "id"}
+    return found
+
+
+def _texts_alone(
+    columns: Sequence[ColumnReport], uses: Sequence[str], n_rows: int
+) -> dict[str, dict[str, str]]:
+    """Of a table of texts and their classes alone: its texts, its classes; {} for another table."""
+    texts = [one for one, use in zip(columns, uses, strict=True) if use in ("text", "leave out")]
+    texts = [one for one in texts if one.type == "text" and one.n_unique > max(1, n_rows // 2)]
+    texts = [one for one in texts if any(" " in cell.strip() for cell in one.examples)]  # words, no codes
+    others = [name for one, name in zip(columns, uses, strict=True) if one not in texts]
+    if len(texts) != 1 or not set(others) <= {"class", "category", "id"} or others.count("category") > 1:
+        return {}
+    if "class" in others and "category" in others:
+        return {}
+    found = {texts[0].name: {"use": "text"}}
+    return found | {
+        one.name: {"use": "class"} for one, use in zip(columns, uses, strict=True) if use == "category"
+    }
+
+
+def codes(report: TableReport) -> list[str]:
+    """Columns used as numbers that may be codes: few whole numbers, each in many rows.
+
+    A code says which, not how much: as a number, 3 lies between 2 and 4, as a category it does not.
+    """
+    found = []
+    for column in report.columns:
+        few = 2 < column.n_unique <= min(MOST_CODES, report.n_rows // 10)
+        if column.use is not None and column.use.use == "number" and few:
+            whole = all(re.fullmatch(r"-?\d+(\.0+)?", one.strip()) for one in column.examples)
+            found += [column.name] if whole else []
     return found
