@@ -16,6 +16,7 @@ from workbench.app import (
     exports,
     frame,
     history,
+    judging,
     labelling_speed,
     login,
     presence,
@@ -125,7 +126,7 @@ def remembered(key: str, stamp: Any, make: Callable[[], Any]) -> Any:
     return kept[1]
 
 
-def doubts(rows: list[review.Decision], state: Any) -> dict[int, review.Opinion]:
+def doubts(rows: list[review.Decision], state: Any, top: Any) -> dict[int, review.Opinion]:
     """How many labels look wrong to models that did not see them; what these say about each item.
 
     They are as the model was when the page was opened, until somebody wants a newer look.
@@ -136,7 +137,8 @@ def doubts(rows: list[review.Decision], state: Any) -> dict[int, review.Opinion]
     if model is None or model.classes != state.classes:
         model = st.session_state[key] = session.model
     if model is None or model.classes != state.classes:
-        st.caption("What a model thinks of the labels is said here after the next fit.")
+        with top:
+            st.markdown(f"**{parts[0]}.** What a model thinks of them is said here after the next fit.")
         return {}
     job = seeing.cross_validation(session, model)
     crossed = job.result if job.status == "done" else None
@@ -146,11 +148,13 @@ def doubts(rows: list[review.Decision], state: Any) -> dict[int, review.Opinion]
         lambda: review.opinions(state, model, crossed),
     )
     newer = session.model is not None and session.model.number != model.number
-    with st.container(horizontal=True, vertical_alignment="center", key="review-verdict"):
+    with top, st.container(horizontal=True, vertical_alignment="center", key="review-verdict"):
         if job.status == "done":
-            st.markdown(f"**{review.verdict(rows, found)}**", help=explain("confident learning"))
+            first, _, rest = review.verdict(rows, found).partition(". ")
+            words = f"**{first.rstrip('.')}.** {rest}".strip()
+            st.markdown(words, help=explain("confident learning"))
         elif job.active:
-            st.markdown("Each label is being compared with a model that did not see it.")
+            st.markdown(f"**{parts[0]}.** Each label is being compared with a model that did not see it.")
         else:
             st.markdown(verbatim(job.error or "The comparison with a model was cancelled."))
             widgets.try_again(job, "review-again-cross")
@@ -234,7 +238,7 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
         pd.DataFrame(table(items)),
         hide_index=True,
         key=f"{key}-{order:x}",
-        height=min(40 + high * len(items), 520),
+        height=min(40 + high * len(items), 440),
         row_height=high,
         on_select="rerun",
         selection_mode="multi-row",
@@ -367,14 +371,27 @@ def decisions_view(rows: list[review.Decision], found: Any, state: Any) -> None:
         gallery_view(shown, found)
         return
     by_item = {row.item: row for row in shown}
-    bar = st.container()
-    items = picked(
-        [row.item for row in shown],
-        lambda some: review.table(session.pool, [by_item[item] for item in some], found),
-        "review-table",
-    )
-    with bar:
+    shown = judging.looked_at_last(shown, session.id, st.session_state[frame.VISIT])
+    left, right = widgets.split([2.4, 1], "review-and-item", below=900)
+    with left:
+        items = picked(
+            [row.item for row in shown],
+            lambda some: review.table(session.pool, [by_item[item] for item in some], found),
+            "review-table",
+        )
         actions(items, state)
+    with right:
+        judging.panel(
+            session.pool, [by_item[item] for item in items] or shown[:1], found,
+            lambda said: do(review.relabel_each, said), label_is_right,
+        )  # fmt: skip
+
+
+def label_is_right(rows: list[review.Decision]) -> None:
+    """Go on to what is in doubt next."""
+    visit = st.session_state[frame.VISIT]
+    judging.keep(session.id, visit, rows)
+    st.session_state[DONE] = (f"{plural(len(rows), 'label')} found right.", None, visit)
 
 
 def gallery_view(shown: list[review.Decision], found: Any) -> None:
@@ -514,11 +531,12 @@ parts += [
     f"{n:,} {word}" for n, word in ((len(state.skipped), "skipped"), (len(state.unsure), "unsure")) if n
 ]
 parts += [f"{len(state.conflicts):,} on which people differ"] if state.conflicts else []
+top = st.container(key="history-top")
 # on one line, so that nothing moves under the pointer when something was done
 with st.container(
     horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-said"
 ):
-    st.markdown(" · ".join(parts), width="content")
+    st.caption(" · ".join(parts), width="content")
     said()
 people = review.shared_labels(state)
 differ = bool(people or state.conflicts)
@@ -528,10 +546,11 @@ titles += ["Labels", "Fits"]
 views = dict(zip(titles, st.tabs(titles), strict=True))
 with views["Review"]:
     if rows:
-        found = doubts(rows, state)
+        found = doubts(rows, state, top)
         decisions_view(rows, found, state)
     else:
-        st.markdown("Nothing is decided yet.")
+        with top:
+            st.markdown("**Nothing is decided yet.** What you label stands here, the likeliest slips first.")
         frame.link("label", "Label the first item", ":material/arrow_forward:")
     with st.expander("Log: every event, newest first", icon=":material/list:"):
         events_table(session, state)

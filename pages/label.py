@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import asking, current, desk, forms, frame, labelling_speed, login, oracle, widgets
+from workbench.app import asking, current, desk, forms, frame, labelling_speed, login, naming, oracle, widgets
 from workbench.app.glossary import explain
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
@@ -381,6 +381,9 @@ if st.session_state.get(GUESSES_OPEN) == session.id and st.session_state.get(OPE
 if st.session_state.get(OPEN) == session.id:
     # the page is drawn anew when a fit ends; what is being typed here must not go with it
     classes_dialog(session)
+if naming.is_open(session):
+    naming.ask(session)
+    frame.end()
 desk.mount(session)
 progress(session)
 curve(session)

@@ -236,7 +236,8 @@ def test_a_table_is_started_on_guesses_that_the_project_keeps() -> None:
 
 def test_codes_are_asked_about_and_only_columns_to_look_at_are_shown() -> None:
     rows = "".join(
-        f"{i % 5},{i / 7},{i * 3 % 11},{i * i % 17 / 3},{i * 5 % 23 / 3},{i % 3},{('yes', 'no', '')[i % 3]}\n"
+        f"{i % 5},{i / 7},{i * 3 % 11},{i * i % 17 / 3},{i * 5 % 23 / 3},{i // 7 % 3},"
+        f"{('yes', 'no', '')[i % 3]}\n"
         for i in range(120)
     )
     test = dropped("codes.csv", "region,a,b,c,d,plan,class\n" + rows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,8 @@ def profile(browser: Any) -> Iterator[Any]:
 def context(profile: Any) -> Iterator[Any]:
     """The profile; what a test leaves in it goes: its pages, cookies and what pages store."""
     before = list(profile.pages)
+    # a browser that has labelled before: who it is, is asked of others (test_names.py)
+    profile.add_cookies([{"name": "workbench-person", "value": getuser(), "url": "http://127.0.0.1"}])
     yield profile
     opened = [page for page in profile.pages if page not in before]
     origins = {"/".join(page.url.split("/")[:3]) for page in opened if page.url.startswith("http")}

@@ -71,7 +71,8 @@ def wait_for_labelled(page: Any, n: int) -> None:
 
 def exported(page: Any) -> pd.DataFrame:
     page.get_by_role("link", name="History").click()
-    page.wait_for_selector(".st-key-downloads")
+    page.click(".st-key-export button")
+    page.wait_for_selector(".st-key-download-labels a")
     with page.expect_download() as download:
         page.click(".st-key-download-labels a")
     with open(download.value.path(), "rb") as file:  # noqa: PTH123

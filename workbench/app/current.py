@@ -96,6 +96,11 @@ def person(fallback: str) -> str:
     return unquote(str(st.context.cookies.get(PERSON_COOKIE, ""))).strip()[:80] or fallback
 
 
+def is_named() -> bool:
+    """Whether somebody gave a name in this tab or, before, in this browser."""
+    return bool(st.session_state.get(_PERSON) or st.context.cookies.get(PERSON_COOKIE, ""))
+
+
 def call_me(name: str) -> None:
     """Use this name from now on; the desk keeps it in a cookie of this browser."""
     st.session_state[_PERSON] = name.strip()[:80]

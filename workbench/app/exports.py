@@ -105,48 +105,47 @@ def downloads(session: Any, state: Any) -> None:
         gap="small",
         width="content",
     ):
-        chosen = st.selectbox(
-            "Format",
-            formats,
-            format_func=lambda f: NAMES.get(f, f),
-            key="format",
-            width=150,
-            label_visibility="collapsed",
-            persist_state="session",
-        )
-        scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
-        scopes = [what for what in scopes if what != "history" or chosen in CARRIED_BY]
-        scopes = [what for what in scopes if what != "finished" or state.certified]
-        what = st.selectbox(
-            "What",
-            scopes,
-            format_func=lambda scope: _WHAT[scope],
-            key="export-what",
-            width=160,
-            label_visibility="collapsed",
-            persist_state="session",
-            help="Labels only; every item with its status; every item, those without a label with what the "
-            "model predicts and its confidence; what a certificate covers; or everything that people did, "
-            "which Import labels of a new project on the same items takes in with who and when.",
-        )
-        button(
-            "Download the labels",
-            lambda out: write_labels(out, session, chosen, what),
-            f"{stem(session)}{FORMATS[chosen]}",
-            "download-labels",
-            disabled=what == "labels" and not state.codes,
-            taken=auditing.exported(session, f"{_WHAT[what].lower()}, {NAMES.get(chosen, chosen)}"),
-        )
-        button(
-            "Download the project",
-            lambda out: _bundle(out, session),
-            f"{stem(session)}-bundle.zip",
-            "download-bundle",
-            icon="folder_zip",
-            taken=auditing.exported(session, "the project"),
-            help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
-            "project, here or elsewhere, and workbench predict reads it.",
-        )
+        with st.popover("Download", icon=":material/download:", key="export"):
+            chosen = st.selectbox(
+                "Format",
+                formats,
+                format_func=lambda f: NAMES.get(f, f),
+                key="format",
+                width="stretch",
+                persist_state="session",
+            )
+            scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
+            scopes = [what for what in scopes if what != "history" or chosen in CARRIED_BY]
+            scopes = [what for what in scopes if what != "finished" or state.certified]
+            what = st.selectbox(
+                "What",
+                scopes,
+                format_func=lambda scope: _WHAT[scope],
+                key="export-what",
+                width="stretch",
+                persist_state="session",
+                help="Labels only; every item with its status; every item, those without a label with what "
+                "the model predicts and its confidence; what a certificate covers; or everything that people "
+                "did, which Import labels of a new project on the same items takes in with who and when.",
+            )
+            button(
+                "Download the labels",
+                lambda out: write_labels(out, session, chosen, what),
+                f"{stem(session)}{FORMATS[chosen]}",
+                "download-labels",
+                disabled=what == "labels" and not state.codes,
+                taken=auditing.exported(session, f"{_WHAT[what].lower()}, {NAMES.get(chosen, chosen)}"),
+            )
+            button(
+                "Download the project",
+                lambda out: _bundle(out, session),
+                f"{stem(session)}-bundle.zip",
+                "download-bundle",
+                icon="folder_zip",
+                taken=auditing.exported(session, "the project"),
+                help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
+                "project, here or elsewhere, and workbench predict reads it.",
+            )
         with st.popover("Import labels", icon=":material/upload:"):
             _importer(session)
 

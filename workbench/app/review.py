@@ -395,6 +395,28 @@ def relabel(session: Session, items: Sequence[int], name: str) -> str:
     return f"{plural(len(changing), 'item')} labelled {name}."
 
 
+def relabel_each(session: Session, said: Mapping[int, str]) -> str:
+    """Give each of some items a class of its own: one act for each class.
+
+    Args:
+        session: of whoever decides.
+        said: item -> class.
+
+    Raises:
+        InputError: nothing is to be changed.
+    """
+    if not said:
+        raise InputError("The model says nothing else of these.")
+    by_class: dict[str, list[int]] = {}
+    for item, name in said.items():
+        by_class.setdefault(name, []).append(item)
+    for name, items in by_class.items():
+        session.relabel(items, name)
+    if len(by_class) == 1:
+        return f"{plural(len(said), 'item')} labelled {next(iter(by_class))}."
+    return f"{plural(len(said), 'item')} labelled as the model says; Undo goes class by class."
+
+
 def clear(session: Session, items: Sequence[int]) -> str:
     """Take away whatever was decided about items.
 

@@ -1,0 +1,107 @@
+"""Names: whole at every width, and asked for before two browsers have the same one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.driving import PATIENCE, Server, settled, visit
+from tests.browser.homes import answered, store_of
+from tests.browser.test_labelling import at_the_desk, press_and_wait
+from workbench.sessions import Session
+
+TOPICS = (
+    "card payment",
+    "cash_withdrawal",
+    "top up",
+    "contactless",
+    "identity verification",
+    "exchange rate",
+)
+TROUBLES = ("not recognised", "fee_charged", "declined", "pending after a week")
+# every text node of a name whose words do not end where its lines end
+CUT = """() => { const found = [];
+  const root = [...document.querySelectorAll('[data-testid=stBidiComponentIsolated]')]
+    .map(e => e.shadowRoot).find(r => r?.querySelector('.desk'));
+  for (const node of root.querySelectorAll('.answer .name, .guess .name, .near figcaption')) {
+    const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+    for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+      for (const word of text.data.matchAll(/[^\\s_/.:-]+/g)) {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        const lines = [...range.getClientRects()].filter(r => r.width > 1).map(r => Math.round(r.top));
+        if (new Set(lines).size > 1) found.push(word[0]);
+      }
+    }
+    if (node.scrollWidth > node.clientWidth + 1) found.push(`${node.innerText} is wider than its place`);
+  }
+  return found; }"""
+
+
+@pytest.fixture(scope="module")
+def many(server: Server) -> dict[str, str]:
+    """Projects of texts whose classes have names of many words: few of them, and too many for buttons."""
+    folder = server.home / "named"
+    folder.mkdir(exist_ok=True)
+    made = {}
+    for called, names in (
+        ("many", [f"{a} {b}" for a in TOPICS for b in TROUBLES]),
+        ("few", ["internationalisation of a counterparty", "cash", "card payment not recognised"]),
+    ):
+        path = folder / f"{called}.csv"
+        lines = [f'"About {names[i % len(names)]}, number {i}",{names[i % len(names)]}' for i in range(120)]
+        path.write_text("text,intent\n" + "\n".join(lines) + "\n", encoding="utf-8")
+        with store_of(server) as store:
+            session = Session.create(
+                str(path), pool_options={"columns": {"text": "text", "intent": "class"}}, store=store,
+                classifier="logistic-regression", annotator="root", early_share=0.0,
+            )  # fmt: skip
+            truth = session.pool.truth
+            assert truth is not None
+            for item in session.pool.trainable[:60].tolist():
+                session.label_item(item, session.classes[int(truth[item])])
+            session.refit()
+            made[called] = session.id
+    return made
+
+
+@pytest.mark.parametrize("which", ["many", "few"])
+def test_no_name_is_cut_inside_a_word(page: Any, server: Server, many: dict[str, str], which: str) -> None:
+    visit(page, f"{server.url}/label?project={many[which]}")
+    at_the_desk(page)
+    page.wait_for_selector(".desk .guess .name")
+    page.wait_for_selector(".desk .near figcaption")
+    for width in (1024, 1100, 1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("w => innerWidth === w", arg=width)
+        assert page.evaluate(CUT) == [], width
+
+
+def test_a_second_browser_is_asked_for_a_name(browser: Any, page: Any, server: Server) -> None:
+    project = answered(server, "iris", 6, fit=False)
+    visit(page, f"{server.url}/label?project={project}")
+    at_the_desk(page)
+    press_and_wait(page, "1")
+    other = browser.new_context()
+    try:
+        theirs = other.new_page()
+        theirs.set_default_timeout(PATIENCE)
+        visit(theirs, f"{server.url}/label?project={project}")
+        theirs.locator(".st-key-who-are-you").wait_for()
+        assert theirs.locator(".desk").count() == 0
+        theirs.locator(".st-key-first-name input").fill("Bea")
+        theirs.locator(".st-key-first-name-form button, [data-testid=stFormSubmitButton] button").click()
+        at_the_desk(theirs)
+        press_and_wait(theirs, "2")
+        # the browser is known from now on
+        theirs.reload()
+        at_the_desk(theirs)
+        assert theirs.locator(".st-key-who-are-you").count() == 0
+    finally:
+        other.close()
+    with store_of(server) as store:
+        people = {e.annotator for e in Session.open(project, store=store).events if e.operation}
+    assert len(people) == 2 and "Bea" in people
+    settled(page)
