@@ -29,12 +29,12 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
     items, codes = session.held_out()
     if len(items) >= (1 if session.pool.test is not None else FEW):
         kept = session.pool.test is not None and session.pool.truth is not None
-        where = "the test split, which nobody is asked about" if kept else "your evaluation set"
-        return items, codes, None, f"{plural(len(items), 'item')} of {where}"
+        where = "kept aside to measure on" if kept else "drawn for measuring among your questions"
+        return items, codes, None, f"{plural(len(items), 'item')} {where}"
     st.info(
-        f"This pool has no test labels, and your evaluation set holds {plural(len(items), 'label')} of the "
-        f"{FEW} that calibration needs. Until then: 5-fold cross-validation on what you labelled. Those "
-        "items were asked because they are hard, so this looks worse than a fair sample would.",
+        f"{len(items)} of the {FEW} items are labelled that are needed to measure on. Until then each label "
+        "is foretold by a model that did not see it. Those items were asked because they are hard, so this "
+        "looks worse than a fair sample would.",
         icon=":material/info:",
     )
     job = seeing.cross_validation(session, model)
@@ -42,7 +42,7 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
         widgets.job_panel(job, f"cross-{model.number}", again=True)
         return None
     items, codes, p = job.result
-    return items, codes, p, f"5-fold cross-validation on {plural(len(items), 'label')}"
+    return items, codes, p, f"{plural(len(items), 'label')}, each foretold by a model that did not see it"
 
 
 def numbers(rows: list[tuple[str, str, str]], key: str) -> None:
@@ -167,15 +167,16 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
         sentence = calibration_verdict(h.mean_confidence, h.accuracy, shown.n, event)
         st.markdown(f"**{verbatim(sentence)}**")
         st.markdown(calibration_meaning(h.mean_confidence, h.accuracy, shown.n))
-        st.caption(f"Measured on {verbatim(where)}. Model of {plural(model.n_labelled, 'label')}.")
+        st.caption(
+            f"Measured on {verbatim(where)}. The model learnt from {plural(model.n_labelled, 'label')}.",
+            help=explain("test split", "evaluation set"),
+        )
 
     with picture:
-        st.header("How often it is right when it says so", help=explain("reliability", "ECE"))
+        st.header("How often it is right when it says so", help=explain("reliability"))
         from workbench.figures.reliability import confidence_histogram, reliability_diagram
 
-        fig = reliability_diagram(
-            shown.table, ece=shown.ece.value, band=shown.band, event=event or "the prediction", height=420
-        )
+        fig = reliability_diagram(shown.table, band=shown.band, event=event or "the prediction", height=420)
         fig.update_layout(margin_t=40)
         widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
         figure_downloads(fig, "workbench-reliability", "save-cal-reliability")

@@ -1,5 +1,10 @@
-"""No page's first screen holds a term that the glossary does not introduce there."""
+"""No page's first screen holds a term that the glossary does not introduce there.
 
+What is on it: the widgets of the script, what figures write (titles, axes, legends, notes), and what the
+scripts of components say (the desk, the map's keys) with the data they are given.
+"""
+
+import json
 import re
 from typing import Any
 
@@ -9,10 +14,27 @@ from tests.app.test_pages import open_page
 from workbench.app import current
 from workbench.app.glossary import terms
 from workbench.app.text import verbatim
+from workbench.policies import POLICIES
 from workbench.sessions import Session
 
 FOLDED = ("expander", "expandable", "popover", "dialog")
-PAGES = ("data", "label", "compare", "uncertainty", "calibration", "adversarial", "lessons", "history")
+PAGES = (
+    "data",
+    "label",
+    "finish",
+    "compare",
+    "uncertainty",
+    "calibration",
+    "adversarial",
+    "lessons",
+    "history",
+)
+# of jargon that stood on first screens; none of it is a term
+PHRASES = (
+    "latent variance", "of the same latents", "Before the temperature", "best mean rank",
+    "the run was capped", "of a tie", "lines=False", "cannot be None", "stretched by the labels",
+    "+ intercept", "given: ", "(p = ",
+)  # fmt: skip
 # plain English words that a page may use in their own meaning
 PLAIN = {"strength", "reliability", "margin", "doubt"}
 
@@ -25,7 +47,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         session = Session.create("iris", classifier="logistic-regression", annotator="ann")
         truth = session.pool.truth
         assert truth is not None
-        for item in session.pool.trainable[:24].tolist():
+        for item in session.pool.trainable[::5][:24].tolist():
             session.label_item(item, session.classes[int(truth[item])])
         session.refit()
         current.keep(session)
@@ -46,7 +68,46 @@ def unfolded(block: Any) -> list[Any]:
 
 def words_of(element: Any) -> str:
     parts = [getattr(element, name, "") for name in ("value", "label", "body")]
-    return " ".join(part for part in parts if isinstance(part, str)).replace("\\", "")
+    proto = getattr(element, "proto", None)
+    if getattr(element, "type", "") == "plotly_chart":
+        parts += written_in_figure(json.loads(proto.spec))
+    if getattr(element, "type", "") == "bidi_component":
+        parts += [*written_in_script(proto.js_content), *texts_in(json.loads(proto.json or "null"))]
+    # a menu shows the chosen one alone, and rows of names to choose from are a menu
+    if getattr(element, "type", "") in ("radio", "button_group") and len(element.options) <= 6:
+        parts += [str(getattr(option, "content", option)) for option in element.options]
+    return " \n".join(part for part in parts if isinstance(part, str)).replace("\\", "")
+
+
+def written_in_figure(part: Any, key: str = "") -> list[str]:
+    """What a figure writes on itself: not what it says under the pointer."""
+    if isinstance(part, str):
+        return [part] if key in ("text", "name", "title", "ticktext") else []
+    if isinstance(part, list):
+        return [words for one in part for words in written_in_figure(one, key)]
+    if not isinstance(part, dict):
+        return []
+    hidden = part.get("showlegend") is False
+    return [
+        words
+        for name, value in part.items()
+        if name != "template" and not (name == "name" and hidden)
+        for words in written_in_figure(value, name)
+    ]
+
+
+def written_in_script(script: str) -> list[str]:
+    """The texts of a component's script without its comments; of templates what is between the values."""
+    plain = re.sub(r"(?m)(^|\s)//.*$", "", script)
+    found = re.findall(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`', plain)
+    return [re.sub(r"\$\{[^{}]*\}", " ", one or other) for one, other in found if " " in (one or other)]
+
+
+def texts_in(part: Any) -> list[str]:
+    if isinstance(part, str):
+        return [part]
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return [words for one in inner for words in texts_in(one)]
 
 
 def unexplained(elements: list[Any]) -> set[str]:
@@ -69,6 +130,25 @@ def test_the_first_screen_has_no_term_that_is_not_introduced(project: Session, n
     elements = unfolded(test.main)
     assert elements, "the page shows something"
     assert unexplained(elements) == set()
+    shown = " ".join(map(words_of, elements))
+    assert [phrase for phrase in PHRASES if phrase in shown] == []
+
+
+def test_the_desk_and_the_figures_are_seen(project: Session) -> None:
+    """The pages have a model, so that there is something to read; and what is drawn is read."""
+    seen = {name: " ".join(map(words_of, unfolded(open_page(name, project.id).main))) for name in PAGES}
+    assert "Why this one" in seen["label"] and "Which kind of iris is this?" in seen["label"]
+    assert "Doubt" in seen["uncertainty"] and "arrows walk" in seen["uncertainty"]
+    assert "How sure it says it is" in seen["calibration"]
+
+
+def test_why_an_item_is_asked_about_is_said_without_terms() -> None:
+    """What the desk says of each policy, which no page's script draws."""
+    said = " ".join(entry.sentence(0.31, (0.5, 0.4)) for entry in POLICIES.values() if entry.says)
+    assert "close calls" in said
+    assert [
+        one for one in terms() if one not in {*PLAIN, "pool", "policy"} and one.lower() in said.lower()
+    ] == []
 
 
 def test_a_term_is_noticed_where_nothing_explains_it() -> None:

@@ -266,7 +266,7 @@ def test_an_experiment_streams_its_curves_and_the_figure_is_taken_away(page: Any
     saved = Path(waiting.value.path()).read_text(encoding="utf-8")
     assert waiting.value.suggested_filename == "workbench-likelihoods.html" and "Exact Bayes" in saved
     # another part leaves this one's values out of the address
-    page.get_by_text("Inducing points", exact=True).click()
+    page.get_by_text("With fewer points", exact=True).click()
     page.wait_for_function("location.search.includes('trade-offs')")
     page.wait_for_function("!location.search.includes('draws')")
 

@@ -25,7 +25,7 @@ CLASS_VARIANCE = "class-variance"
 NEIGHBOURS = "neighbour-map"
 HOVERED = 20_000
 """Items, at most, whose text or row the hover shows."""
-LATENT_ONLY = "This model has no latent functions: variation ratio, BALD and variance do not exist for it."
+LATENT_ONLY = "This model offers fewer measures: the others need class functions, which it does not have."
 _MAPS: dict[str, NeighbourMap] = {}
 """Neighbour maps read from disk, the newest few."""
 MOST_LINES = 2_000

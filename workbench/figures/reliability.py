@@ -88,8 +88,8 @@ def reliability_diagram(
         return theme.empty("No item with a known class to measure on", height)
     share = {"range": [0, ROOM], "tickformat": ".0%"}
     fig = theme.figure(
-        x="Mean confidence",
-        y="Share right" if event == "the prediction" else f"Share that is {theme.text(event, 24)}",
+        x="How sure it says it is",
+        y="How often it is right" if event == "the prediction" else f"Share that is {theme.text(event, 24)}",
         height=height,
         legend=False,
         x_options=share,

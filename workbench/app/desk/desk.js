@@ -1019,6 +1019,17 @@ class Desk extends Speaker {
     return (this.card?.ask || null) !== this.reported;
   }
 
+  // Questions to measure on show nothing of the model. They wait until there is one, and then take turns with
+  // those that show what it learnt; what stays behind a release of the others would else be a row of them.
+  spread(from, cold) {
+    const waiting = this.queue.slice(from);
+    const blind = waiting.filter((card) => card.role === "evaluation");
+    const others = waiting.filter((card) => card.role !== "evaluation");
+    if (this.checking || !blind.length || !others.length) return;
+    const turns = cold ? [...others, ...blind] : others.flatMap((card, place) => [card, ...blind.slice(place, place + 1)]).concat(blind.slice(others.length));
+    this.queue = [...this.queue.slice(0, from), ...turns];
+  }
+
   request() {
     const ahead = this.ahead;
     return {
@@ -1059,6 +1070,7 @@ class Desk extends Speaker {
       this.got += 1;
       (shown && card.role === "again" ? back : this.queue).push(card);
     }
+    if (this.got) this.spread(shown ? 1 : 0, reply.numbers.model === null);
     // behind the item on screen, which must not change under the eyes, but where this tab waits for it
     this.queue.splice(1, 0, ...back);
     const first = this.queue.findIndex((card) => card.ask && card.ask === reply.first);
