@@ -248,7 +248,8 @@ def classes_dialog(session: Any) -> None:
 
     st.caption(
         "Guidance is shown at the class's button and goes out with the labels. A place moves a class among "
-        "the buttons; models and codes stay. A class that no label names can be removed: select its row."
+        "the buttons; models and codes stay. A class that no label names can be removed: select its row. "
+        "Undo takes each change back."
     )
     # rows are those shown when the dialog opened, however many times it is drawn
     if "classes-shown" not in st.session_state:

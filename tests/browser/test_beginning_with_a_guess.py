@@ -11,6 +11,7 @@ import pytest
 from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import store_of
 from tests.browser.test_labelling import DESK, at_the_desk, press_and_wait
+from workbench.sessions import Session
 
 SAID = {
     "card_lost": ("I lost my card", "my card was stolen", "where is my card", "please block the card"),
@@ -78,3 +79,30 @@ def test_a_column_of_a_language_model_is_where_the_model_begins(page: Any, serve
     with store_of(server) as store:
         changed = [event for event in store.events(project) if event.kind == "guesses-changed"]
         assert [one["on"] for one in changed[-1].payload["sources"]] == [False, True]
+
+
+def test_the_first_guess_comes_before_questions_to_measure_on(page: Any, server: Server) -> None:
+    folder = server.home / "first"
+    folder.mkdir(exist_ok=True)
+    path = folder / "rows.csv"
+    path.write_text(
+        "kind,size\n" + "".join(f"{i % 2},{i % 2 + i / 500}\n" for i in range(200)), encoding="utf-8"
+    )
+    with store_of(server) as store:
+        project = Session.create(
+            str(path), pool_options={"columns": {"kind": "number", "size": "number"}},
+            classes=["zero", "one"], classifier="logistic-regression", evaluation_share=0.6, early_share=0.6,
+            store=store,
+        ).id  # fmt: skip
+    visit(page, f"{server.url}/label?project={project}")
+    at_the_desk(page)
+    given: set[str] = set()
+    while len(given) < 2:
+        assert page.locator(".desk .badge").first.inner_text() == "to know the pool"
+        value = page.locator(".desk .row td").first.inner_text()
+        given.add(value)
+        press_and_wait(page, "2" if value == "1" else "1")
+    page.wait_for_function(f"{DESK}.querySelector('.status').title.includes('model learned from')")
+    # the one on screen was chosen before; of those that follow, none hides what was learnt
+    press_and_wait(page, "1")
+    page.wait_for_selector(".desk .guess .bar")

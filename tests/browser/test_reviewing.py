@@ -28,6 +28,39 @@ def words(page: Any, selector: str) -> str:
     return str(page.evaluate(f"s => {DESK}?.querySelector(s)?.innerText || ''", selector))
 
 
+def test_one_key_says_that_the_model_is_right_and_the_whole_item_stands_beside(
+    page: Any, server: Server
+) -> None:
+    project = answered(server, "iris", 24, classifier="logistic-regression", fit=False)
+    with store_of(server) as store:
+        session = Session.open(project, store=store)
+        truth = session.pool.truth
+        assert truth is not None
+        # a setosa far from all others under another name
+        wrong = next(item for item in session.state.labels if truth[item] == 0)
+        session.relabel([wrong], "virginica")
+        session.refit()
+        called = str(session.pool.items.ids[wrong])
+    visit(page, f"{server.url}/history?project={project}")
+    panel = page.locator(".st-key-judged")
+    page.wait_for_selector(".st-key-judged >> text=setosa, says the model")
+    settled(page)
+    assert f"item {called}" in panel.inner_text() and "virginica, says" in panel.inner_text()
+    assert panel.locator("[data-testid=stDataFrame]").count() == 1, "all of its columns"
+    page.keyboard.press("m")
+    page.wait_for_selector("text=1 item labelled setosa.")
+    settled(page)
+    page.wait_for_selector(".st-key-review-undo button")
+    assert f"item {called}" not in panel.inner_text(), "the next one stands there"
+    before = panel.inner_text()
+    page.keyboard.press("k")
+    page.wait_for_selector("text=1 label found right.")
+    settled(page)
+    assert panel.inner_text() != before
+    with store_of(server) as store:
+        assert Session.open(project, store=store).state.labels[wrong] == "setosa"
+
+
 @pytest.mark.slow
 def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
     start_digits(page, server)

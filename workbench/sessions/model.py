@@ -535,5 +535,5 @@ def check_policy(policy: Any, classifier: Any) -> None:
         can = [e.name for e in POLICIES.values() if "latent" not in e.needs and e.kind == entry.kind]
         raise InputError(
             f"{policy} needs latent functions with uncertainty, and {classifier} gives class probabilities "
-            f"only. Use {', '.join(can)}; or a Bayesian classifier such as large-margin."
+            f"only. Use {', '.join(can)}; or a Bayesian model such as large-margin."
         )
