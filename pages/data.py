@@ -425,6 +425,14 @@ for grid in ("pools", "projects", "projects-older", "projects-archived"):
         f".st-key-{grid} {{ display: grid; gap: 1rem;{cards}"
         f" .st-key-{grid} > div, .st-key-{grid} > div > div {{ width: 100%; height: 100%; }}"
     )
+widgets.style(
+    # a line a project: its words give way to its buttons, and below them on a phone
+    ".st-key-projects-list > div { padding-bottom: .35rem;"
+    " border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }"
+    "@media (min-width: 641px) { .st-key-projects-list [class*=st-key-project-]:not([class*=actions])"
+    " { flex-wrap: nowrap; } .st-key-projects-list [class*=st-key-project-] > div:first-child"
+    " { min-width: 0; } .st-key-projects-list [class*=st-key-project-actions-] { flex: none; } }"
+)
 st.title("Data", help=explain("pool", "policy"))
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
 if bringing.PLACE in st.session_state:

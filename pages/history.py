@@ -372,7 +372,12 @@ def decisions_view(rows: list[review.Decision], found: Any, state: Any) -> None:
         return
     by_item = {row.item: row for row in shown}
     shown = judging.looked_at_last(shown, session.id, st.session_state[frame.VISIT])
-    left, right = widgets.split([2.4, 1], "review-and-item", below=900)
+    widgets.style(
+        # what is in question comes before the table of all on a phone
+        "@media (max-width: 900px) {"
+        " .st-key-review-and-item [data-testid=stColumn]:has(.st-key-judged) { order: -1; } }"
+    )
+    left, right = widgets.split([2.1, 1], "review-and-item", below=900)
     with left:
         items = picked(
             [row.item for row in shown],

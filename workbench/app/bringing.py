@@ -249,6 +249,7 @@ def looked_at(path: str, options: Mapping[str, Any], known: TableReport | None =
 def problems(report: TableReport, options: dict[str, Any]) -> None:
     """What a person should know or decide; each way out is a button."""
     notes = [problem for problem in report.problems if problem.severity == "note" and not problem.fixes]
+    said_in_sentence = [problem for problem in notes if problem.code == "unlabelled"]
     for number, problem in enumerate(p for p in report.problems if p not in notes):
         icon, colour = MARKS[problem.severity]
         with st.container(border=True, key=f"problem-{number}", gap="xsmall"):
@@ -258,6 +259,7 @@ def problems(report: TableReport, options: dict[str, Any]) -> None:
                     for which, fix in enumerate(problem.fixes):
                         if st.button(verbatim(fix.label, 70), key=f"fix-{number}-{which}-{problem.code}"):
                             decide(uploads.merged(options, fix.options))
+    notes = [problem for problem in notes if problem not in said_in_sentence]
     # the table says of each column what its empty cells become
     said_above = [problem for problem in notes if problem.message.startswith("Empty cells of ")]
     if len(said_above) > 1:
