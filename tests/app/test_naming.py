@@ -33,7 +33,7 @@ def test_a_browser_without_a_name_is_asked_once(home: object, monkeypatch: pytes
     test = open_page("label", session.id)
     assert "Who are you?" in texts(test)
     assert not test.main.get("bidi_component"), "no desk takes a key before"
-    test.text_input(key="first-name").set_value("Bea").run()
+    test.text_input(key="first-name").set_value("Bea")
     next(one for one in test.button if one.label == "Start labelling").click().run()
     assert not test.exception and "Who are you?" not in texts(test)
     assert test.session_state["person-name"] == "Bea"
