@@ -174,7 +174,7 @@ def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) 
     bob.keyboard.press("x")
     bob.keyboard.press("1")
     bob.wait_for_function(SAVED)
-    assert words(bob, ".message") == "2 items labelled setosa."
+    assert words(bob, ".message") == "2 items labelled setosa. Z takes it back."
     bob.keyboard.press("f")  # the keys go on: a flag on one
     bob.wait_for_function(f"() => {DESK}?.querySelector('.tile.here .marks')?.innerText.includes('flagged')")
     bob.wait_for_function(SAVED)
