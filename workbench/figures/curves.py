@@ -174,8 +174,9 @@ def _draw_saving(fig: go.Figure, saving: Saving) -> None:
         marker={"symbol": "line-ns", "size": 14, "line": {"color": SAVED, "width": 3}},
     )  # fmt: skip
     fig.add_annotation(
-        x=sum(ends) / 2, y=saving.height, text=theme.text(saving.words), showarrow=False, yanchor="top",
-        yshift=-6, font={"color": SAVED, "size": 14},
+        # where the curves lie furthest apart
+        x=saving.from_labels, y=saving.height, text=theme.text(saving.words), showarrow=False,
+        xanchor="left", yanchor="bottom", xshift=8, yshift=4, font={"color": SAVED, "size": 14},
     )  # fmt: skip
 
 
