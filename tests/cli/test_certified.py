@@ -161,3 +161,33 @@ def test_audit_of_ten_labels_is_a_census(tmp_path: Path, capsys: pytest.CaptureF
     file = column(tmp_path, n=10)
     assert call("audit", file, "--column", "llm_label", "--truth", "truth") == 0
     assert "10 labels; " in capsys.readouterr().out
+
+
+def test_audit_says_it_for_other_errors_and_each_class(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = column(tmp_path), tmp_path / "out"
+    given = ("audit", file, "--column", "llm_label", "--truth", "truth", "--out", out)
+    assert call(*given, "--also", "0.1", "--also", "0.2", "--strata", "class", "--per-class") == 0
+    said = capsys.readouterr().out
+    assert "By the same checks: all 400 at 10 %; all 400 at 20 %." in said
+    assert "spam: " in said and "-ham: " in said and "200 labels" in said
+    assert call("verify", out / "labels.certificate.json", out / "labels.labels.csv") == 0
+    capsys.readouterr()
+    assert "within class" in refused(capsys, *given, "--strata", "age")
+
+
+def test_throwing_the_audit_away_draws_the_same_again(tmp_path: Path) -> None:
+    from workbench.exchange.auditing import Audit
+
+    file = column(tmp_path)
+    first = Audit(file, "llm_label")
+    order = first.drawn(50)
+    for item in order[:3]:
+        first.answer(item, "spam")
+    first.kept.unlink()
+    again = Audit(file, "llm_label")
+    assert again.drawn(50) == order and not again.checks
+    # one label that is mended makes another order
+    file.write_text(file.read_text(encoding="utf-8").replace("007,text 7,spam,spam", "007,text 7,spam,ham"))
+    assert Audit(file, "llm_label").drawn(50) != order

@@ -316,7 +316,7 @@ def classes(certificate: Any) -> None:
     )  # fmt: skip
     st.caption(
         "All of these intervals hold together, beside the promise above. Where they say too few checks, "
-        "checks drawn from each class tell more."
+        "checks drawn by class tell more."
     )
 
 

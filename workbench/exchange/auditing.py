@@ -248,7 +248,8 @@ class Audit:
         """About how many checks are to go; None where none would do at this rate."""
         if self._tally().delivered():
             return 0
-        return checks_to_go(self._wrong, len(self.labels), self.error, self.confidence_here)
+        found = checks_to_go(self._wrong, len(self.labels), self.error, self.confidence_here)
+        return None if found is None else max(1, found)  # drawn by class it takes a few more than uniformly
 
     @property
     def hopeless(self) -> bool:

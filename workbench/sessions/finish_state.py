@@ -124,7 +124,8 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
     wrong, allowed = found.within(size), frozen.terms.allowed(size)
     curve = bound_after(frozen, size, found)
     left = 0 if reached else checks_to_go(wrong, size, allowed, frozen.confidence_here)
-    if left:
+    if left is not None and not reached:
+        left = max(1, left)  # within strata it takes a few more than uniformly
         left = math.ceil(left * frozen.size / size)  # draws that fall beside the set count as answers too
     estimate = float(wrong.mean()) if len(wrong) else math.nan
     phase, why = _phase(frozen, state, wrong, size, reached, left)
