@@ -570,7 +570,8 @@ if "Agreement" in views:
 if "People" in views:
     with views["People"]:
         people_part.part(me, state)
-        presence.table(session)
+        if not session.state.model.get("names_hidden"):
+            presence.table(session)
 with views["Labels"]:
     labels_table(session)
 with views["Fits"]:

@@ -331,3 +331,4 @@ def test_people_who_labelled_together_have_a_part_of_history(home: Path) -> None
     assert Session.open(session.id, pool=session.pool).state.model["names_hidden"] is True
     (table,) = [one.value for one in test.dataframe if "Agrees with the others" in one.value.columns]
     assert sorted(table["Person"]) == ["Person 1", "Person 2"]
+    assert not [one for one in test.dataframe if "Last answer" in one.value.columns]  # it names people
