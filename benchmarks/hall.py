@@ -252,8 +252,14 @@ def _fitting(server: Server) -> list[Any]:
     import psutil
 
     assert server.process is not None
-    children = psutil.Process(server.process.pid).children()
-    return [one for one in children if any("work.companion" in word for word in one.cmdline())]
+    found = []
+    for child in psutil.Process(server.process.pid).children():
+        try:
+            if any("work.companion" in word for word in child.cmdline()):
+                found.append(child)
+        except psutil.Error:  # one that was killed a moment ago
+            continue
+    return found
 
 
 def _kill(process: Any) -> bool:

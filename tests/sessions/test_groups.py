@@ -21,6 +21,11 @@ Start = Callable[..., Session]
 pytestmark = pytest.mark.timeout(120)
 
 
+@pytest.fixture(autouse=True)
+def _however_busy_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.sessions.groups.SECONDS", 600.0)
+
+
 class Door:
     """A lock that tells how many have come to it."""
 
