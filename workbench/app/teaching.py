@@ -38,12 +38,18 @@ def controls(lesson: lessons.Lesson) -> lessons.Values:
 
 def controlled(lesson: lessons.Lesson) -> lessons.Values:
     """The values of controls that stand in the lesson's text; they go into the address."""
-    wrong = _begun(lesson)
+    # the page runs anew once the window has said how large it is: said until something moves
+    wrong = st.session_state.setdefault(_wrong(lesson), [])
+    wrong += _begun(lesson)
     values = {one.name: st.session_state[key_of(lesson, one)] for one in lesson.controls}
     for name, value in values.items():
         st.query_params[name] = str(value)
     _say_wrong(wrong)
     return values
+
+
+def _wrong(lesson: lessons.Lesson) -> str:
+    return f"lesson-{lesson.name}-unknown"
 
 
 def _begun(lesson: lessons.Lesson) -> list[str]:
@@ -84,6 +90,7 @@ def tell(
         slots[control.name] = prose.Slot(control.label, titles, at, control.slider)
 
     def moved(name: str, at: int) -> None:
+        st.session_state.pop(_wrong(lesson), None)
         control = next(one for one in lesson.controls if one.name == name)
         st.session_state[key_of(lesson, control)] = list(control.options)[at]
 
