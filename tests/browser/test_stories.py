@@ -100,7 +100,8 @@ def test_on_a_phone_the_figure_stays_and_all_keys_of_a_class_are_above_the_fold(
     page.wait_for_function(f"({LOWEST})() > 0 && document.querySelectorAll('{FIGURE}').length")
     page.locator(".st-key-lesson-look-text").scroll_into_view_if_needed()
     page.wait_for_function(f"({LOWEST})() > 0 && ({LOWEST})() < 844 * 0.65")
-    assert page.locator(FIGURE).first.bounding_box()["y"] > 0
+    # a figure that is drawn anew has no box for a moment
+    page.wait_for_function(f"(document.querySelector('{FIGURE}')?.getBoundingClientRect().top ?? 0) > 0")
     visit(page, f"{server.url}/lessons?lesson=together")
     page.click(".st-key-begin-room button")
     page.wait_for_function("location.search.includes('room=')")
@@ -108,5 +109,7 @@ def test_on_a_phone_the_figure_stays_and_all_keys_of_a_class_are_above_the_fold(
     visit(page, f"{page.url}&class=1")
     keys = page.locator(".desk .answer")
     keys.first.wait_for()
-    boxes = [one.bounding_box() for one in keys.all()]
-    assert len(boxes) >= 10 and max(box["y"] + box["height"] for box in boxes) <= 844
+    page.wait_for_function(
+        "(keys => keys.length >= 10 && Math.max(...keys.map(key => key.getBoundingClientRect().bottom)) <= 844)"
+        "([...document.querySelectorAll('.desk .answer')])"
+    )
