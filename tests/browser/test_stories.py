@@ -110,6 +110,6 @@ def test_on_a_phone_the_figure_stays_and_all_keys_of_a_class_are_above_the_fold(
     keys = page.locator(".desk .answer")
     keys.first.wait_for()
     page.wait_for_function(
-        "(keys => keys.length >= 10 && Math.max(...keys.map(key => key.getBoundingClientRect().bottom)) <= 844)"
+        "(keys => keys.length >= 10 && keys.every(key => key.getBoundingClientRect().bottom <= 844))"
         "([...document.querySelectorAll('.desk .answer')])"
     )
