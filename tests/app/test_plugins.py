@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def project(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 def offered(test: AppTest, key: str) -> set[str]:
     """What the widgets of the page whose keys begin so offer."""
     kinds = ("selectbox", "multiselect", "button_group", "select_slider", "radio")
-    found = [widget for kind in kinds for widget in test.get(kind) if str(widget.key).startswith(key)]
+    found: list[Any] = [widget for kind in kinds for widget in test.get(kind) if str(widget.key).startswith(key)]
     return {str(option) for widget in found for option in widget.options}
 
 
