@@ -42,7 +42,9 @@ def project(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 def offered(test: AppTest, key: str) -> set[str]:
     """What the widgets of the page whose keys begin so offer."""
     kinds = ("selectbox", "multiselect", "button_group", "select_slider", "radio")
-    found: list[Any] = [widget for kind in kinds for widget in test.get(kind) if str(widget.key).startswith(key)]
+    found: list[Any] = [
+        widget for kind in kinds for widget in test.get(kind) if str(widget.key).startswith(key)
+    ]
     return {str(option) for widget in found for option in widget.options}
 
 
