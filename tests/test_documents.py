@@ -13,6 +13,7 @@ from workbench.store.events import KINDS, Event
 FROZEN = {
     **{"of": "model", "error": 0.05, "confidence": 0.95, "attempt": 1, "seed": 7, "size": 1, "sizes": [1]},
     **{"classes": ["a"], "frozen": {"items": "", "codes": "", "confidence": ""}, "checksum": "0"},
+    **{"drawn_from": "0", "also": [], "whole": False, "strata": "", "per_class": False, "twice": False},
 }
 
 

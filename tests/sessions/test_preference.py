@@ -20,7 +20,7 @@ WORDS = {"a": ("cards", "lost"), "b": ("phones", "ring"), "c": ("rates", "rise")
 @pytest.fixture(scope="module")
 def pool():
     truth = np.arange(90) % 2
-    return image_pool("bars", bars(90, 14), truth, ("upright", "level"), features="pixels")
+    return image_pool("bars", bars(90, 28), truth, ("upright", "level"), features="pixels")
 
 
 @pytest.fixture(scope="module")
