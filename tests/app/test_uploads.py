@@ -316,6 +316,21 @@ def test_a_half_filled_last_column_is_taken_for_the_classes_and_a_first_one_of_n
     assert "churn" not in likely_uses(inspect_table(full.encode(), file_name="a.csv", columns="auto"))
 
 
+@pytest.mark.parametrize(
+    ("name", "use"), [("topic", "class"), ("llm_label", "category"), ("Pred", "category")]
+)
+def test_a_column_of_predictions_is_never_taken_for_the_classes(name: str, use: str) -> None:
+    text = f"id,text,{name}\n" + "".join(
+        f"t{i},my card was lost on day {i},{('card', 'refund')[i % 2]}\n" for i in range(60)
+    )
+    report = inspect_table(text.encode(), file_name="a.csv", columns="auto")
+    (column,) = [one for one in report.columns if one.name == name]
+    assert column.use is not None
+    assert likely_uses(report).get(name, {"use": column.use.use}) == {"use": use}
+    said = "\n".join(str(c.value) for c in dropped("calls.csv", text).main.caption)
+    assert ("a guess at the class" in said) == (use != "class")
+
+
 def test_a_project_starts_with_items_that_several_people_label() -> None:
     test = dropped("people.csv", PEOPLE)
     assert test.number_input(key="new-own-people").disabled

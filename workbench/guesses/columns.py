@@ -16,9 +16,9 @@ import numpy as np
 from workbench.arrays import Floats
 from workbench.errors import InputError
 from workbench.guesses.guess import Guess
+from workbench.pools.tables.likely import names_predictions
 
 FLOOR = 0.001  # of a probability
-_NAMES = ("prediction", "predicted", "pred", "llm_label", "suggestion", "suggested", "guess")
 PREFIXES = ("p_", "prob_", "proba_", "probability_", "score_")
 _SHOWN = 8
 _EMPTY = ("", "nan", "none", "null", "<na>")
@@ -226,7 +226,7 @@ def suggested_columns(columns: Sequence[str], classes: Sequence[str]) -> list[st
         Texts such as "column:prediction" and "columns:p_*".
     """
     keys = {_key(name) for name in classes}
-    found = [f"column:{name}" for name in columns if _key(name).replace(" ", "_") in _NAMES]
+    found = [f"column:{name}" for name in columns if names_predictions(name)]
     for prefix in PREFIXES:
         of_class = [
             name for name in columns

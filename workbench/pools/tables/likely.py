@@ -12,6 +12,13 @@ from workbench.pools.tables.report import ColumnReport, TableReport
 LIKELY_CLASSES = 200
 MOST_CODES = 12
 """Different whole numbers of a column up to which they may be codes."""
+PREDICTIONS = ("prediction", "predicted", "pred", "llm_label", "suggestion", "suggested", "guess")
+"""Names of columns that say what somebody or something takes the class for."""
+
+
+def names_predictions(column: str) -> bool:
+    """Whether a column's name says that it holds predictions: a guess, never the truth."""
+    return "_".join(str(column).replace("_", " ").split()).casefold() in PREDICTIONS
 
 
 def guessed_options(
@@ -77,7 +84,7 @@ def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
     if len(columns) > 1 and "class" not in uses and uses[-1] == "category":
         last, others = columns[-1], max(column.n_missing for column in columns[:-1])
         mostly = last.n_missing > max(report.n_rows / 2, 2 * others)
-        if mostly and 2 <= last.n_unique <= LIKELY_CLASSES:
+        if mostly and not names_predictions(last.name) and 2 <= last.n_unique <= LIKELY_CLASSES:
             found[last.name] = {"use": "class"}
     first = columns[0]
     if alone := _texts_alone(columns, uses, report.n_rows):
@@ -101,7 +108,9 @@ def _texts_alone(
         return {}
     found = {texts[0].name: {"use": "text"}}
     return found | {
-        one.name: {"use": "class"} for one, use in zip(columns, uses, strict=True) if use == "category"
+        one.name: {"use": "class"}
+        for one, use in zip(columns, uses, strict=True)
+        if use == "category" and not names_predictions(one.name)
     }
 
 
