@@ -124,7 +124,7 @@ def test_kernel_gradients_are_those_of_the_objective(blobs, name):
     X, codes = blobs
     kernel = StationaryKernel(name, 1.3, 2.0)
     _, _, _, basis = projected(X, 12, 1.3, 2.0, name)
-    run = training._kernel_gradient(3, "float64", name)
+    run = training._kernel_gradient("float64", name)
     moved = np.random.default_rng(0).normal(size=(len(X), 3))  # the prior means of rows
     q = lm.fit(*projected(X, 12, 1.3, 2.0, name)[:2], codes, 3, sweeps=3).posterior
 
