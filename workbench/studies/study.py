@@ -29,7 +29,7 @@ from workbench.studies.runner import Sink, open_sink
 from workbench.studies.spec import StudySpec
 from workbench.studies.workers import RunJob, pool_of, stream_runs, stream_runs_here
 from workbench.work import LOCAL, check_workers
-from workbench.writing import write_whole
+from workbench.writing import sweep, write_whole
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -319,6 +319,7 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
     try:
         for part in ("runs", "measures"):
             (place / part).mkdir(parents=True, exist_ok=True)
+        sweep(place / "measures")
         write_whole(head, json_text(document))
     except OSError as error:
         raise InputError(f"The folder {place} cannot be written: {error.strerror}.") from error
