@@ -73,25 +73,15 @@ def form() -> None:
         )
         possible = [p for p in forms.policies_for(classifier) if p != comparison.BASELINE]
         best, why = forms.suggestion(possible)
-        few = [p for p in possible if POLICIES[p].advice or p == possible[best]]
-        policies = [
-            *st.pills(
-                "Policies against random",
-                few,
-                selection_mode="multi",
-                default=possible[best : best + 1],
-                format_func=lambda n: POLICIES[n].title,
-                key=f"compare-policies-{classifier}",
-                help=f"Measured: {verbatim(why)}" if why else None,
-            ),
-            *st.multiselect(
-                "Other policies",
-                [p for p in possible if p not in few],
-                format_func=lambda n: POLICIES[n].title,
-                key=f"compare-policies-{classifier}-others",
-                placeholder=f"{len(possible) - len(few)} more",
-            ),
-        ]
+        policies = st.pills(
+            "Policies against random",
+            possible,
+            selection_mode="multi",
+            default=possible[best : best + 1],
+            format_func=lambda n: POLICIES[n].title,
+            key=f"compare-policies-{classifier}",
+            help=f"Measured: {verbatim(why)}" if why else None,
+        )
         seeds = right.number_input(
             "Seeds", 1, 50, 10, key="compare-seeds", help="Runs of each policy, paired."
         )
