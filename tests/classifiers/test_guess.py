@@ -8,7 +8,9 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from workbench.classifiers import CLASSIFIERS, make_classifier, protocols
+from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.guess_weights import weigh
 from workbench.engine import large_margin, wide_mean
 from workbench.errors import InputError
 
@@ -194,3 +196,15 @@ def test_the_protocol_says_who_can(name):
     assert name not in PEERS
     with pytest.raises(InputError, match="cannot start from a guess"):
         model.fit(np.zeros((2, 2)), [0, 1], mean=np.zeros((2, 2)))
+
+
+def test_scores_that_differ_little_get_the_weight_they_need():
+    """As likenesses of names do: what is foretold gains up to five times the prior weight."""
+    unit, n = 0.14, 20
+
+    def judge(weights):
+        gain = 0.5 * np.log1p(min(float(weights[0]) / unit, 5.0))
+        none = np.zeros(n, dtype=np.int64)
+        return LeftOut(none, np.zeros((n, 2)), 1.0, np.full(n, gain - 2.0), np.zeros(n))
+
+    assert weigh(judge, np.array([unit]), unit, 0.0) == pytest.approx([5.0 * unit])
