@@ -168,8 +168,34 @@ def _identity(gram: Any) -> Any:
     return tf.eye(tf.shape(gram)[1], dtype=gram.dtype)
 
 
-class Compiled(NamedTuple):
+class _Specs:
+    """Signatures with open shapes, so that no number of rows, points or classes is traced again."""
+
+    def __init__(self, dtype: Any, kind: Any) -> None:
+        matrix, cube = self._of(dtype, None, None), self._of(dtype, None, None, None)
+        vector, pair, self.number = self._of(dtype, None), self._of(dtype, 2), self._of(dtype)
+        self.vector = vector
+        of_classes = [matrix] * (len(kind._fields) - 2)
+        self.block = kind(matrix, vector, *of_classes)
+        self.state = State(matrix, cube, vector, cube, matrix, matrix, self._of(dtype, 2, None))
+        self.sums = Sums(cube, matrix, matrix, self._of(dtype, 2, None), self.number)
+        integers = tf.TensorSpec((None, None), tf.int32)
+        self.plan = Plan(integers, integers, self.number)
+        self.prior = (tf.TensorSpec((), tf.bool), pair)  # learn m0?, its mean and precision
+        self.drift = Drift(matrix, cube, self._of(dtype, 3, None))
+
+    @staticmethod
+    def _of(dtype: Any, *shape: int | None) -> Any:
+        return tf.TensorSpec(shape, dtype)
+
+
+class Compiled:
     """The compiled functions of one likelihood and dtype; each takes and gives the tuples above.
+
+    Args:
+        likelihood: gives the sites.
+        dtype: of every number.
+        shifted: blocks are `Shifted`.
 
     Attributes:
         sums: (block, state) -> Sums.
@@ -180,12 +206,133 @@ class Compiled(NamedTuple):
         adaptive: (block, state, plan, drift, warm_up, prior) -> state and drift.
     """
 
-    sums: Any
-    sites: Any
-    advance: Any
-    penalty: Any
-    scheduled: Any
-    adaptive: Any
+    def __init__(self, likelihood: SiteLikelihood, dtype: Any, shifted: bool) -> None:
+        self.likelihood = likelihood
+        self.dtype = dtype
+        self.kind: Any = Shifted if shifted else Block
+        of = _Specs(dtype, self.kind)
+
+        def traced(method: Any, *signature: Any) -> Any:
+            return tf.function(method, input_signature=list(signature))
+
+        self.sums = traced(self._sums_by_chunks, of.block, of.state)
+        self.sites = traced(self._sites, of.block, of.state)
+        self.advance = traced(self._advance, of.state, of.sums, of.number, of.prior)
+        self.penalty = traced(_penalty, of.state, of.prior)
+        self.scheduled = traced(self._scheduled, of.block, of.state, of.plan, of.vector, of.prior)
+        self.adaptive = traced(self._adaptive, of.block, of.state, of.plan, of.drift, of.number, of.prior)
+
+    def _sums_by_chunks(self, block: Any, state: Any) -> Any:
+        size = self.likelihood.chunk_rows
+        if size is None:
+            return _sums(self.likelihood, block, state, 0)
+        n = tf.shape(block.phi)[0]
+        total = _sums(self.likelihood, self.kind(*(part[:size] for part in block)), state, 0)
+        for first in tf.range(size, n, size):
+            rows = self.kind(*(part[first : first + size] for part in block))
+            part = _sums(self.likelihood, rows, state, first)
+            total = Sums(*(a + b for a, b in zip(total, part, strict=True)))
+        return total
+
+    def _sites(self, block: Any, state: Any) -> Any:
+        return self.likelihood.sites(*moments(block, state), block.targets)
+
+    def _advance(self, state: Any, found: Any, rho: Any, prior: Any) -> Any:
+        precision = state.precision + rho * (_identity(found.gram) + found.gram - state.precision)
+        linear = state.linear + rho * (found.linear - state.linear)
+        cross = state.cross + rho * (found.cross - state.cross)
+        totals = state.totals + rho * (found.totals - state.totals)
+        mean, root, m0 = _solve(precision, linear, cross, totals, state.prior_mean, prior)
+        if self.likelihood.shift_invariant:
+            mean -= tf.reduce_mean(mean, axis=1, keepdims=True)
+            linear = tf.linalg.matvec(precision, tf.transpose(mean)) + cross * m0[:, None]
+        moved = State(mean, root, m0, precision, linear, cross, totals)
+        return moved, _penalty(moved, prior)
+
+    def _naturals(self, state: Any, some: Any) -> Any:
+        """Precision, linear, cross and totals of the classes in `some`."""
+        return (*(tf.gather(a, some) for a in state[3:6]), tf.gather(state.totals, some, axis=1))
+
+    def _targets(self, block: Any, state: Any, rows: Any, some: Any, scale: Any) -> Any:
+        """What a minibatch says the natural parameters of the classes in `some` should be."""
+        of_all, of_classes = block[:2], block[2:]
+        few = self.kind(
+            *(tf.gather(part, rows) for part in of_all),
+            *(tf.gather(tf.gather(part, rows), some, axis=1) for part in of_classes),
+        )
+        part = state._replace(
+            mean=tf.gather(state.mean, some, axis=1),
+            root=tf.gather(state.root, some),
+            prior_mean=tf.gather(state.prior_mean, some),
+        )
+        share = tf.cast(tf.shape(state.root)[0], self.dtype) / tf.cast(tf.shape(some)[0], self.dtype)
+        found = _sums(self.likelihood, few, part, 0, share)
+        gram = _identity(found.gram) + scale * found.gram
+        return gram, scale * found.linear, scale * found.cross, scale * found.totals
+
+    def _scheduled(self, block: Any, state: Any, plan: Any, rates: Any, prior: Any) -> Any:
+        for t in tf.range(tf.shape(plan.rows)[0]):
+            some, rho = plan.classes[t], rates[t]
+            target = self._targets(block, state, plan.rows[t], some, plan.scale)
+            old = self._naturals(state, some)
+            state = _put(state, some, [a + rho * (b - a) for a, b in zip(old, target, strict=True)], prior)
+        return state
+
+    def _adaptive(self, block: Any, state: Any, plan: Any, drift: Any, warm_up: Any, prior: Any) -> Any:
+        for t in tf.range(tf.shape(plan.rows)[0]):
+            some = plan.classes[t]
+            target = self._targets(block, state, plan.rows[t], some, plan.scale)
+            old = self._naturals(state, some)
+            drift, rho = _drifted(drift, some, old, target, warm_up)
+            sizes = rho[:, None, None], rho[:, None], rho[:, None], rho
+            new = [a + size * (b - a) for size, a, b in zip(sizes, old, target, strict=True)]
+            state = _put(state, some, new, prior)
+        return state, drift
+
+
+def _put(state: Any, some: Any, natural: Any, prior: Any) -> Any:
+    """The state with the natural parameters of the classes in `some` replaced."""
+    precision, linear, cross, totals = natural
+    solved = _solve(precision, linear, cross, totals, tf.gather(state.prior_mean, some), prior)
+    at = some[:, None]
+
+    def columns(old, new):  # type: ignore[no-untyped-def]
+        return tf.transpose(tf.tensor_scatter_nd_update(tf.transpose(old), at, tf.transpose(new)))
+
+    fresh = State(*solved, *natural)
+    by_column = {"mean", "totals"}
+    parts = {
+        name: columns(old, new) if name in by_column else tf.tensor_scatter_nd_update(old, at, new)
+        for name, old, new in zip(State._fields, state, fresh, strict=True)
+    }
+    return State(**parts)
+
+
+def _drifted(drift: Any, some: Any, old: Any, target: Any, warm_up: Any) -> Any:
+    """The moving moments after a step of the classes in `some`, and the rates [K] that they give."""
+    # natural gradient in (linear, -precision / 2), its moving mean and squared length
+    slope, curvature = target[1] - old[1], -0.5 * (target[0] - old[0])
+    steps, power, window = tf.unstack(tf.gather(drift.averaging, some, axis=1))
+    weight = 1.0 / window
+    d1, d2 = tf.gather(drift.linear, some), tf.gather(drift.precision, some)
+    d1 += weight[:, None] * (slope - d1)
+    d2 += weight[:, None, None] * (curvature - d2)
+    power += weight * (tf.reduce_sum(slope**2, 1) + tf.reduce_sum(curvature**2, [1, 2]) - power)
+    rho = (tf.reduce_sum(d1**2, 1) + tf.reduce_sum(d2**2, [1, 2])) / power
+    steps += 1.0
+    warm = steps > warm_up  # until then the moving means are plain means and nothing moves
+    window = tf.where(warm, window * (1.0 - rho) + 1.0, steps + 1.0)
+    rho = tf.where(warm, rho, tf.zeros_like(rho))
+    at = some[:, None]
+    averaging = tf.tensor_scatter_nd_update(
+        tf.transpose(drift.averaging), at, tf.stack([steps, power, window], 1)
+    )
+    moved = Drift(
+        tf.tensor_scatter_nd_update(drift.linear, at, d1),
+        tf.tensor_scatter_nd_update(drift.precision, at, d2),
+        tf.transpose(averaging),
+    )
+    return moved, rho
 
 
 def compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool = False) -> Compiled:
@@ -201,137 +348,7 @@ def compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool = False)
 
 @lru_cache(maxsize=KEPT)
 def _compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool) -> Compiled:
-    dtype = tf.as_dtype(dtype_name)
-
-    def spec(*shape: int | None) -> Any:
-        return tf.TensorSpec(shape, dtype)
-
-    matrix, cube, number = spec(None, None), spec(None, None, None), spec()
-    kind: Any = Shifted if shifted else Block
-    block_spec = kind(matrix, spec(None), *([matrix] * (2 if shifted else 1)))
-    state_spec = State(matrix, cube, spec(None), cube, matrix, matrix, spec(2, None))
-    sums_spec = Sums(cube, matrix, matrix, spec(2, None), number)
-    integers = tf.TensorSpec((None, None), tf.int32)
-    plan_spec = Plan(integers, integers, number)
-    prior_spec = (tf.TensorSpec((), tf.bool), spec(2))  # learn m0?, its mean and precision
-
-    @tf.function(input_signature=[block_spec, state_spec])
-    def sums(block, state):  # type: ignore[no-untyped-def]
-        size = likelihood.chunk_rows
-        if size is None:
-            return _sums(likelihood, block, state, 0)
-        n = tf.shape(block.phi)[0]
-        total = _sums(likelihood, kind(*(part[:size] for part in block)), state, 0)
-        for first in tf.range(size, n, size):
-            rows = kind(*(part[first : first + size] for part in block))
-            part = _sums(likelihood, rows, state, first)
-            total = Sums(*(a + b for a, b in zip(total, part, strict=True)))
-        return total
-
-    @tf.function(input_signature=[block_spec, state_spec])
-    def sites(block, state):  # type: ignore[no-untyped-def]
-        return likelihood.sites(*moments(block, state), block.targets)
-
-    @tf.function(input_signature=[state_spec, sums_spec, number, prior_spec])
-    def advance(state, found, rho, prior):  # type: ignore[no-untyped-def]
-        precision = state.precision + rho * (_identity(found.gram) + found.gram - state.precision)
-        linear = state.linear + rho * (found.linear - state.linear)
-        cross = state.cross + rho * (found.cross - state.cross)
-        totals = state.totals + rho * (found.totals - state.totals)
-        mean, root, m0 = _solve(precision, linear, cross, totals, state.prior_mean, prior)
-        if likelihood.shift_invariant:
-            mean -= tf.reduce_mean(mean, axis=1, keepdims=True)
-            linear = tf.linalg.matvec(precision, tf.transpose(mean)) + cross * m0[:, None]
-        moved = State(mean, root, m0, precision, linear, cross, totals)
-        return moved, _penalty(moved, prior)
-
-    @tf.function(input_signature=[state_spec, prior_spec])
-    def penalty(state, prior):  # type: ignore[no-untyped-def]
-        return _penalty(state, prior)
-
-    def naturals(state, some):  # type: ignore[no-untyped-def]
-        """Precision, linear, cross and totals of the classes in `some`."""
-        return (*(tf.gather(a, some) for a in state[3:6]), tf.gather(state.totals, some, axis=1))
-
-    def targets_of(block, state, rows, some, scale):  # type: ignore[no-untyped-def]
-        """What a minibatch says the natural parameters of the classes in `some` should be."""
-        of_all, of_classes = block[:2], block[2:]
-        few = kind(
-            *(tf.gather(part, rows) for part in of_all),
-            *(tf.gather(tf.gather(part, rows), some, axis=1) for part in of_classes),
-        )
-        part = state._replace(
-            mean=tf.gather(state.mean, some, axis=1),
-            root=tf.gather(state.root, some),
-            prior_mean=tf.gather(state.prior_mean, some),
-        )
-        share = tf.cast(tf.shape(state.root)[0], dtype) / tf.cast(tf.shape(some)[0], dtype)
-        found = _sums(likelihood, few, part, 0, share)
-        gram = _identity(found.gram) + scale * found.gram
-        return gram, scale * found.linear, scale * found.cross, scale * found.totals
-
-    def put(state, some, natural, prior):  # type: ignore[no-untyped-def]
-        """The state with the natural parameters of the classes in `some` replaced."""
-        precision, linear, cross, totals = natural
-        solved = _solve(precision, linear, cross, totals, tf.gather(state.prior_mean, some), prior)
-        at = some[:, None]
-
-        def columns(old, new):  # type: ignore[no-untyped-def]
-            return tf.transpose(tf.tensor_scatter_nd_update(tf.transpose(old), at, tf.transpose(new)))
-
-        fresh = State(*solved, *natural)
-        by_column = {"mean", "totals"}
-        parts = {
-            name: columns(old, new) if name in by_column else tf.tensor_scatter_nd_update(old, at, new)
-            for name, old, new in zip(State._fields, state, fresh, strict=True)
-        }
-        return State(**parts)
-
-    @tf.function(input_signature=[block_spec, state_spec, plan_spec, spec(None), prior_spec])
-    def scheduled(block, state, plan, rates, prior):  # type: ignore[no-untyped-def]
-        for t in tf.range(tf.shape(plan.rows)[0]):
-            some, rho = plan.classes[t], rates[t]
-            target = targets_of(block, state, plan.rows[t], some, plan.scale)
-            old = naturals(state, some)
-            state = put(state, some, [a + rho * (b - a) for a, b in zip(old, target, strict=True)], prior)
-        return state
-
-    drift_spec = Drift(matrix, cube, spec(3, None))
-
-    @tf.function(input_signature=[block_spec, state_spec, plan_spec, drift_spec, number, prior_spec])
-    def adaptive(block, state, plan, drift, warm_up, prior):  # type: ignore[no-untyped-def]
-        for t in tf.range(tf.shape(plan.rows)[0]):
-            some = plan.classes[t]
-            target = targets_of(block, state, plan.rows[t], some, plan.scale)
-            old = naturals(state, some)
-            # natural gradient in (linear, -precision / 2), its moving mean and squared length
-            slope, curvature = target[1] - old[1], -0.5 * (target[0] - old[0])
-            steps, power, window = tf.unstack(tf.gather(drift.averaging, some, axis=1))
-            weight = 1.0 / window
-            d1, d2 = tf.gather(drift.linear, some), tf.gather(drift.precision, some)
-            d1 += weight[:, None] * (slope - d1)
-            d2 += weight[:, None, None] * (curvature - d2)
-            power += weight * (tf.reduce_sum(slope**2, 1) + tf.reduce_sum(curvature**2, [1, 2]) - power)
-            rho = (tf.reduce_sum(d1**2, 1) + tf.reduce_sum(d2**2, [1, 2])) / power
-            steps += 1.0
-            warm = steps > warm_up  # until then the moving means are plain means and nothing moves
-            window = tf.where(warm, window * (1.0 - rho) + 1.0, steps + 1.0)
-            rho = tf.where(warm, rho, tf.zeros_like(rho))
-            at = some[:, None]
-            averaging = tf.tensor_scatter_nd_update(
-                tf.transpose(drift.averaging), at, tf.stack([steps, power, window], 1)
-            )
-            drift = Drift(
-                tf.tensor_scatter_nd_update(drift.linear, at, d1),
-                tf.tensor_scatter_nd_update(drift.precision, at, d2),
-                tf.transpose(averaging),
-            )
-            sizes = rho[:, None, None], rho[:, None], rho[:, None], rho
-            new = [a + size * (b - a) for size, a, b in zip(sizes, old, target, strict=True)]
-            state = put(state, some, new, prior)
-        return state, drift
-
-    return Compiled(sums, sites, advance, penalty, scheduled, adaptive)
+    return Compiled(likelihood, tf.as_dtype(dtype_name), shifted)
 
 
 def trace_count(likelihood: SiteLikelihood, dtype: str = "float64") -> int:

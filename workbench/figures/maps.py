@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -47,6 +48,8 @@ def thinned(n: int, keep: Ints, limit: int = theme.THIN_FROM) -> Ints:
 
 STAR = {"size": 19, "symbol": "star", "color": "#F4D35E", "line": {"width": 1.6, "color": "#1B1F24"}}
 """The next question."""
+RING = {"size": 20, "symbol": "circle-open", "color": "#D1495B", "line": {"width": 3}}
+"""Items that are asked about."""
 
 
 def pool_map(
@@ -114,44 +117,8 @@ def pool_map(
     if regions is not None:
         _draw_regions(fig, regions, classes)
 
-    def hover(items: Ints) -> Array:
-        who = [theme.text(names[i], 40) if names is not None else f"item {i}" for i in items]
-        more = [""] * len(items) if details is None else [details[i] for i in items]
-        shown = np.full(len(items), np.nan) if values is None else np.asarray(values, dtype=float)[items]
-        numbers = [(f"{100 * v:.0f} %" if share else f"{v:.3f}") if np.isfinite(v) else "–" for v in shown]
-        given = theme.labels_of(classes, labels[items].tolist())
-        return np.array(list(zip(items.tolist(), who, numbers, given, more, strict=True)), dtype=object)
-
-    words = "<b>%{customdata[1]}</b>" + ("" if details is None else "<br>%{customdata[4]}")
-    if values is not None:
-        words += f"<br>{theme.text(measure).lower()} %{{customdata[2]}}"
-    open_items = keep[labels[keep] < 0]
-    marker: dict[str, object] = {
-        "size": 5 if faint else 7,
-        "opacity": 0.35 if faint else 0.85,
-        "color": theme.NEUTRAL,
-    }
-    if values is not None and open_items.size:
-        shown = np.asarray(values, dtype=float)[open_items]
-        finite = shown[np.isfinite(shown)]
-        low, high = value_range or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
-        scale = parts.colour_scale(0.0 if share else low, high, measure)
-        if share:
-            scale["colorbar"] |= {"tickformat": ".0%"}
-        marker |= {"color": shown} | scale
-    if open_items.size:
-        fig.add_trace(
-            kind(
-                x=points[open_items, 0],
-                y=points[open_items, 1],
-                mode="markers",
-                name="not labelled",
-                showlegend=False,
-                marker=marker,
-                customdata=hover(open_items),
-                hovertemplate=words + "<extra></extra>",
-            )
-        )
+    about = _About(names, details, labels, values, measure, classes, share)
+    _draw_open(fig, points, keep[labels[keep] < 0], about, kind, value_range, faint)
     present = np.unique(labels[labelled])
     legend = len(present) <= MOST_NAMED
     for code in present:
@@ -159,34 +126,11 @@ def pool_map(
         [marks] = parts.class_marks(
             points[of_class], labels[of_class], classes, size=12, rim=1.6, legend=legend, kind=kind
         )
-        template = words + "<br>labelled %{customdata[3]}<extra></extra>"
-        fig.add_trace(marks.update(customdata=hover(of_class), hovertemplate=template))
+        fig.add_trace(marks.update(about.words(of_class, "labelled %{customdata[3]}")))
     if len(asked):
-        ring = np.asarray(asked, dtype=np.int64)
-        fig.add_trace(
-            go.Scatter(
-                x=points[ring, 0],
-                y=points[ring, 1],
-                mode="markers",
-                name=ringed_as,
-                marker={"size": 20, "symbol": "circle-open", "color": "#D1495B", "line": {"width": 3}},
-                customdata=hover(ring),
-                hovertemplate=f"{words}<br>{ringed_as}<extra></extra>",
-            )
-        )
+        _draw_marks(fig, points, np.asarray(asked, dtype=np.int64), about, ringed_as, RING)
     if next_item is not None:
-        at = np.array([next_item])
-        fig.add_trace(
-            go.Scatter(
-                x=points[at, 0],
-                y=points[at, 1],
-                mode="markers",
-                name="next question",
-                marker=STAR,
-                customdata=hover(at),
-                hovertemplate=f"{words}<br>next question<extra></extra>",
-            )
-        )
+        _draw_marks(fig, points, np.array([next_item]), about, "next question", STAR)
     counted = f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn"
     parts.corner(
         fig, counted if legend else f"{counted} · {len(present)} classes: point at an item for its own"
@@ -195,6 +139,95 @@ def pool_map(
         # the tool bar stands above the legend, not on it; on a narrow page many names take two lines
         fig.update_layout(margin_t=70 if len(present) <= _ONE_LINE else 100)
     return _selectable(fig, revision)
+
+
+class _About(NamedTuple):
+    """What is known of each item, for the words at the pointer; fields as in `pool_map`."""
+
+    names: Sequence[object] | None
+    details: Sequence[str] | None
+    labels: Ints
+    values: Array | None
+    measure: str
+    classes: Sequence[object]
+    share: bool
+
+    def words(self, items: Ints, last: str = "") -> dict[str, object]:
+        """`customdata` and `hovertemplate` of a trace of these items; `last` is a line of its own."""
+        template = "<b>%{customdata[1]}</b>" + ("" if self.details is None else "<br>%{customdata[4]}")
+        if self.values is not None:
+            template += f"<br>{theme.text(self.measure).lower()} %{{customdata[2]}}"
+        return {
+            "customdata": self._data(items),
+            "hovertemplate": template + (f"<br>{last}" if last else "") + "<extra></extra>",
+        }
+
+    def _data(self, items: Ints) -> Array:
+        who = [theme.text(self.names[i], 40) if self.names is not None else f"item {i}" for i in items]
+        more = [""] * len(items) if self.details is None else [self.details[i] for i in items]
+        shown = (
+            np.full(len(items), np.nan)
+            if self.values is None
+            else np.asarray(self.values, dtype=float)[items]
+        )
+        form = (lambda v: f"{100 * v:.0f} %") if self.share else (lambda v: f"{v:.3f}")
+        numbers = [form(v) if np.isfinite(v) else "–" for v in shown]
+        given = theme.labels_of(self.classes, self.labels[items].tolist())
+        return np.array(list(zip(items.tolist(), who, numbers, given, more, strict=True)), dtype=object)
+
+
+def _draw_open(
+    fig: go.Figure,
+    points: Array,
+    items: Ints,
+    about: _About,
+    kind: type,
+    value_range: tuple[float, float] | None,
+    faint: bool,
+) -> None:
+    """The items without a label, coloured by the measure where there is one."""
+    if not items.size:
+        return
+    marker: dict[str, object] = {
+        "size": 5 if faint else 7,
+        "opacity": 0.35 if faint else 0.85,
+        "color": theme.NEUTRAL,
+    }
+    if about.values is not None:
+        shown = np.asarray(about.values, dtype=float)[items]
+        finite = shown[np.isfinite(shown)]
+        low, high = value_range or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
+        scale = parts.colour_scale(0.0 if about.share else low, high, about.measure)
+        if about.share:
+            scale["colorbar"] |= {"tickformat": ".0%"}
+        marker |= {"color": shown} | scale
+    fig.add_trace(
+        kind(
+            x=points[items, 0],
+            y=points[items, 1],
+            mode="markers",
+            name="not labelled",
+            showlegend=False,
+            marker=marker,
+            **about.words(items),
+        )
+    )
+
+
+def _draw_marks(
+    fig: go.Figure, points: Array, items: Ints, about: _About, name: str, marker: dict[str, object]
+) -> None:
+    """A mark of its own around a few items, with its name in the legend."""
+    fig.add_trace(
+        go.Scatter(
+            x=points[items, 0],
+            y=points[items, 1],
+            mode="markers",
+            name=name,
+            marker=marker,
+            **about.words(items, name),
+        )
+    )
 
 
 def _selectable(fig: go.Figure, revision: int) -> go.Figure:

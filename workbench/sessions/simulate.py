@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -114,9 +114,9 @@ def simulate(
         known = answerable(pool)
     if batch < 1 or budget < 0:
         raise InputError(f"The batch must be at least 1 and the budget not negative; got {batch}, {budget}.")
-    assert pool.truth is not None and pool.test is not None
     if initial == "none" and not guess:
         raise InputError("A run without first labels (initial='none') needs a guess to ask its questions by.")
+    assert pool.truth is not None and pool.test is not None
     mean = stacked(guesses_of(guess, pool)) if guess else None
     truth = np.asarray(pool.truth)
     options = with_choice(classifier, options or {})
@@ -126,77 +126,119 @@ def simulate(
     )
     drawn_by = seed if measured_by is None else measured_by
     test = measured_items(pool.test.test[truth[pool.test.test] >= 0], drawn_by, measured)
-    unanswerable = np.setdiff1d(pool.trainable, known)
-
     if progress is not None and progress.rounds:
-        done = list(progress.rounds)
-        number = done[-1].number + 1
-        items, codes = labelled_at(done, number)
-        start, start_codes = done[0].initial, done[0].initial_labels
-        state: Mapping[str, Array] | None = progress.state
-        if number and not done[-1].queried.size:
+        if progress.rounds[-1].number and not progress.rounds[-1].queried.size:
             return
-        for again in range(number if progress.at is None else progress.at + 1, number):
-            state = learner.fit(
-                *labelled_at(done, again), number=again, previous=state, callback=callback
-            ).state
+        at = _resumed(learner, progress, callback)
     else:
-        number, state = 0, None
-        items = start = (
+        start = (
             initial_items(pool, initial, seed) if isinstance(initial, str) else given_items(initial, known)
         )
-        codes = start_codes = truth[start]
+        at = _Labelled(0, start, truth[start], start, truth[start], None)
+    unanswerable = np.setdiff1d(pool.trainable, known)
+    asking = _Asking(
+        pool, policy, selector, known, unanswerable, seed, budget, batch, uniform_share, asked_among
+    )
+    yield from _rounds(learner, asking, at, truth, test, callback)
 
-    def ask(model: FittedModel) -> Query | None:
-        left = min(budget - (items.size - start.size), known.size - items.size, batch)
+
+class _Labelled(NamedTuple):
+    """What a round begins with: its number, the labels, the first of them, and the posterior before it."""
+
+    number: int
+    items: Ints
+    codes: Ints
+    start: Ints
+    start_codes: Ints
+    state: Mapping[str, Array] | None
+
+
+def _resumed(learner: Learner, progress: Checkpoint, callback: FitCallback | None) -> _Labelled:
+    """Where an interrupted run goes on: rounds after the last posterior kept are fitted again."""
+    done = list(progress.rounds)
+    number = done[-1].number + 1
+    state: Mapping[str, Array] | None = progress.state
+    for again in range(number if progress.at is None else progress.at + 1, number):
+        fit = learner.fit(*labelled_at(done, again), number=again, previous=state, callback=callback)
+        state = fit.state
+    return _Labelled(number, *labelled_at(done, number), done[0].initial, done[0].initial_labels, state)
+
+
+class _Asking(NamedTuple):
+    """How a run asks; fields as in `simulate`."""
+
+    pool: Pool
+    policy: str | PolicyFn
+    selector: str | Selector
+    known: Ints
+    unanswerable: Ints
+    seed: int
+    budget: int
+    batch: int
+    uniform_share: float
+    asked_among: int
+
+    def query(self, model: FittedModel, at: _Labelled) -> Query | None:
+        """The next questions; None when the budget or the pool is used up."""
+        items, known, seed = at.items, self.known, self.seed
+        left = min(self.budget - (items.size - at.start.size), known.size - items.size, self.batch)
         if left <= 0:
             return None
 
         def answered(belief: Belief) -> Query:
-            answer = query(policy, belief, left, generator(seed, model.number, QUERY), selector)
-            return mix_uniform(answer, belief, uniform_share, generator(seed, model.number, UNIFORM))
+            answer = query(self.policy, belief, left, generator(seed, model.number, QUERY), self.selector)
+            return mix_uniform(answer, belief, self.uniform_share, generator(seed, model.number, UNIFORM))
 
-        open_ = without(known, items, len(pool)) if asked_among else known
-        return query_among(model, drawn(open_, seed, model.number, asked_among), unanswerable, answered)
+        open_ = without(known, items, len(self.pool)) if self.asked_among else known
+        among = drawn(open_, seed, model.number, self.asked_among)
+        return query_among(model, among, self.unanswerable, answered)
 
+
+def _rounds(
+    learner: Learner, asking: _Asking, at: _Labelled, truth: Ints, test: Ints, callback: FitCallback | None
+) -> Iterator[Round]:
+    """Fit, measure, ask and answer, until nothing is asked."""
     while True:
         turn = fit_measure_query(
             learner,
-            items,
-            codes,
-            number=number,
-            previous=state,
+            at.items,
+            at.codes,
+            number=at.number,
+            previous=at.state,
             held_out=(test, truth[test]),
             probabilities=lambda model, rows: model.predict_proba(rows),
-            ask=ask,
+            ask=lambda model, at=at: asking.query(model, at),  # type: ignore[misc]
             callback=callback,
         )
-        state = turn.model.state
         asked: Ints = np.empty(0, dtype=np.int64)
         uniform = asked
         utilities: Floats = np.empty(0)
         if turn.answer is not None:
             asked, utilities = turn.answer.indices, turn.answer.utilities[turn.answer.indices]
             uniform = asked[:0] if turn.answer.uniform is None else asked[turn.answer.uniform]
+        first = at.number == 0
         yield Round(
-            number=number,
-            n_labelled=int(items.size),
+            number=at.number,
+            n_labelled=int(at.items.size),
             queried=asked,
             labels=truth[asked],
             utilities=utilities,
             uniform=uniform,
-            initial=start if number == 0 else np.empty(0, dtype=np.int64),
-            initial_labels=start_codes if number == 0 else np.empty(0, dtype=np.int64),
+            initial=at.start if first else np.empty(0, dtype=np.int64),
+            initial_labels=at.start_codes if first else np.empty(0, dtype=np.int64),
             seconds=turn.seconds,
             neighbours=turn.model.lean.strength,
-            state=state,
+            state=turn.model.state,
             **turn.figures,
         )
         if not asked.size:
             return
-        items = np.concatenate([items, asked])
-        codes = np.concatenate([codes, truth[asked]])
-        number += 1
+        at = at._replace(
+            number=at.number + 1,
+            items=np.concatenate([at.items, asked]),
+            codes=np.concatenate([at.codes, truth[asked]]),
+            state=turn.model.state,
+        )
 
 
 def simulate_spec(

@@ -302,32 +302,83 @@ def load(
     label, title = file.name, name or file.stem
     if missing not in ("error", "drop", "impute"):
         raise InputError(f"missing={cut(missing)} is not one of 'error', 'drop', 'impute'.")
-    y: Array | None = None
-    ids: list[str] | None = None
-    names: tuple[str, ...] = ()
-    test: TestSplit | None = None
-    if file.plain_name.endswith(".npy"):
-        values = read_npy(file, max_bytes)
-        _check_items(values, label)
-    else:
-        archive = NpzFile(file, max_bytes)
-        values, layout = items_of(archive, x, max_cells)
-        _check_items(values, label)
-        y, test = _labels_of(archive, layout, target, len(values))
-        ids = _checked_ids(archive.texts("ids", len(values)), label) if "ids" in archive else None
-        named = archive.first_of(_CLASS_NAMES)
-        if classes is None and named:
-            classes = tuple(_text(value) for value in archive.texts(named).ravel().tolist())
-        columns = archive.first_of(_COLUMN_NAMES)
-        names = tuple(_text(value) for value in archive.texts(columns).ravel().tolist()) if columns else ()
-    truth, known = (None, tuple(classes or ())) if y is None else codes_of(y, classes, label)
+    held = _held(file, x, target, classes is None, max_bytes, max_cells)
+    values, test = held.values, held.test
+    known = held.classes if classes is None else classes
+    truth, named = (None, tuple(known or ())) if held.y is None else codes_of(held.y, known, label)
     if values.ndim in (3, 4):
         check_cells(label, len(values), int(np.prod(values.shape[1:])), 2 * max_cells, 2 * max_cells)
         return image_pool(
-            title, values, truth, known, ids=ids, test=test, features=features, n_components=n_components
+            title, values, truth, named, ids=held.ids, test=test, features=features, n_components=n_components
         )
     if features != "pixels":
         raise InputError(f"features={cut(features)} is for images; {label} holds a table.")
+    _check_table(values, held.columns, label)
+    if isinstance(values, np.memmap) and values.dtype.kind == "f":
+        check_cells(label, 0, values.shape[1], 0)
+    else:
+        check_cells(label, values.shape[0], values.shape[1], max_cells)
+        values = np.asarray(values, dtype=np.float64)
+    names = held.columns or tuple(f"x{i + 1}" for i in range(values.shape[1]))
+    rows = _Rows(values, truth, held.ids, test)
+    feature_map: TableFeatureMap | None = None
+    notes: tuple[str, ...] = ()
+    if missing == "error":
+        check_finite(values, names)
+    elif not np.isfinite(values).all():
+        rows, notes = rows.complete() if missing == "drop" else (rows, ())
+        if missing == "impute":
+            feature_map, notes = _medians(values, names, label)
+    return number_pool(
+        title,
+        rows.values if feature_map is None else feature_map.transform(rows.values),
+        rows.truth,
+        named,
+        names,
+        raw=rows.values,
+        ids=rows.ids,
+        feature_map=feature_map,
+        test=rows.test,
+        title=label,
+        description=f"{len(rows.values):,} items from {label}.",
+        notes=notes,
+    )
+
+
+class _Held(NamedTuple):
+    """What a file holds; what it does not is None or empty."""
+
+    values: Array
+    y: Array | None = None
+    test: TestSplit | None = None
+    ids: list[str] | None = None
+    classes: tuple[str, ...] | None = None
+    columns: tuple[str, ...] = ()
+
+
+def _held(
+    file: File, x: str | None, target: str | None, class_names: bool, max_bytes: int, max_cells: int
+) -> _Held:
+    """The arrays of a file; the names of its classes are read where they are wanted."""
+    if file.plain_name.endswith(".npy"):
+        values = read_npy(file, max_bytes)
+        _check_items(values, file.name)
+        return _Held(values)
+    archive = NpzFile(file, max_bytes)
+    values, layout = items_of(archive, x, max_cells)
+    _check_items(values, file.name)
+    y, test = _labels_of(archive, layout, target, len(values))
+    ids = _checked_ids(archive.texts("ids", len(values)), file.name) if "ids" in archive else None
+
+    def texts(array: str) -> tuple[str, ...]:
+        return tuple(_text(value) for value in archive.texts(array).ravel().tolist())
+
+    named, columns = archive.first_of(_CLASS_NAMES), archive.first_of(_COLUMN_NAMES)
+    classes = texts(named) if class_names and named else None
+    return _Held(values, y, test, ids, classes, texts(columns) if columns else ())
+
+
+def _check_table(values: Array, names: Sequence[str], label: str) -> None:
     if values.ndim != 2 or values.shape[1] == 0:
         raise InputError(f"{label} must hold a table [N, D] or images [N, H, W]; got {list(values.shape)}.")
     if names and len(names) != values.shape[1]:
@@ -335,66 +386,50 @@ def load(
     if len(set(names)) < len(names):
         again = next(name for i, name in enumerate(names) if name in names[:i])
         raise InputError(f"{label} has more than one column called {cut(again)}. Rename one of them.")
-    if isinstance(values, np.memmap) and values.dtype.kind == "f":
-        check_cells(label, 0, values.shape[1], 0)
-    else:
-        check_cells(label, values.shape[0], values.shape[1], max_cells)
-        values = np.asarray(values, dtype=np.float64)
-    names = names or tuple(f"x{i + 1}" for i in range(values.shape[1]))
-    raw = values
-    feature_map: TableFeatureMap | None = None
-    notes: tuple[str, ...] = ()
-    if missing == "error":
-        check_finite(values, names)
-    elif not np.isfinite(values).all():
-        gone = ~np.isfinite(values)
-        if missing == "drop":
-            keep = np.flatnonzero(~gone.any(axis=1))
-            if len(keep) < 2:
+
+
+class _Rows(NamedTuple):
+    """Rows of a table with what belongs to each."""
+
+    values: Array
+    truth: Array | None
+    ids: list[str] | None
+    test: TestSplit | None
+
+    def complete(self) -> tuple[_Rows, tuple[str, ...]]:
+        """The rows without a missing number, and a note on the others."""
+        keep = np.flatnonzero(np.isfinite(self.values).all(axis=1))
+        if len(keep) < 2:
+            raise InputError(f'Leaving out incomplete rows leaves {len(keep)} of them. Use missing="impute".')
+        test = self.test
+        if test is not None:
+            there = np.isin(keep, test.test)
+            n_test = int(there.sum())
+            if not 0 < n_test < len(keep):
                 raise InputError(
-                    f'Leaving out incomplete rows leaves {len(keep)} of them. Use missing="impute".'
+                    "Leaving out incomplete rows leaves no "
+                    f'{"training" if n_test else "test"} items. Use missing="impute".'
                 )
-            notes = (f"{len(values) - len(keep):,} rows left out because of missing numbers.",)
-            ids = [str(row) for row in keep] if ids is None else [ids[row] for row in keep]
-            truth = None if truth is None else truth[keep]
-            raw = values[keep]
-            if test is not None:
-                there = np.isin(keep, test.test)
-                n_test = int(there.sum())
-                if not 0 < n_test < len(keep):
-                    raise InputError(
-                        "Leaving out incomplete rows leaves no "
-                        f'{"training" if n_test else "test"} items. Use missing="impute".'
-                    )
-                at, kept_test = np.flatnonzero(~there), np.flatnonzero(there)
-                test = replace(test, fraction=n_test / len(keep), train=at, test=kept_test)
-            values = raw
-        else:
-            empty = np.flatnonzero(gone.all(axis=0))
-            if empty.size:
-                raise InputError(f"Column {names[empty[0]]!r} of {label} holds no number at all; remove it.")
-            feature_map = TableFeatureMap(
-                tuple(
-                    NumberColumn(column, typical(values[~bad, i]) if bad.any() else None)
-                    for i, (column, bad) in enumerate(zip(names, gone.T, strict=True))
-                )
-            )
-            values = feature_map.transform(values)
-            notes = (f"{int(gone.sum()):,} missing numbers filled in with their column's median.",)
-    return number_pool(
-        title,
-        values,
-        truth,
-        known,
-        names,
-        raw=raw,
-        ids=ids,
-        feature_map=feature_map,
-        test=test,
-        title=label,
-        description=f"{len(values):,} items from {label}.",
-        notes=notes,
+            at, kept_test = np.flatnonzero(~there), np.flatnonzero(there)
+            test = replace(test, fraction=n_test / len(keep), train=at, test=kept_test)
+        ids = [str(row) for row in keep] if self.ids is None else [self.ids[row] for row in keep]
+        truth = None if self.truth is None else self.truth[keep]
+        note = f"{len(self.values) - len(keep):,} rows left out because of missing numbers."
+        return _Rows(self.values[keep], truth, ids, test), (note,)
+
+
+def _medians(values: Array, names: Sequence[str], label: str) -> tuple[TableFeatureMap, tuple[str, ...]]:
+    """What fills in missing numbers with their column's median, and a note on them."""
+    gone = ~np.isfinite(values)
+    empty = np.flatnonzero(gone.all(axis=0))
+    if empty.size:
+        raise InputError(f"Column {names[empty[0]]!r} of {label} holds no number at all; remove it.")
+    columns = (
+        NumberColumn(column, typical(values[~bad, i]) if bad.any() else None)
+        for i, (column, bad) in enumerate(zip(names, gone.T, strict=True))
     )
+    note = f"{int(gone.sum()):,} missing numbers filled in with their column's median."
+    return TableFeatureMap(tuple(columns)), (note,)
 
 
 def _check_items(values: Array, label: str) -> None:
