@@ -619,6 +619,32 @@ class Hidden(Payload):
     on: bool
 
 
+class PictureKept(Payload):
+    """A picture of the instructions."""
+
+    picture: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    media: Literal["image/png", "image/jpeg"]
+    data: Long
+
+
+class Written(Payload):
+    """The instructions."""
+
+    text: Annotated[str, Field(max_length=20_000)]
+
+
+class Read(Payload):
+    """What somebody has read of the instructions."""
+
+    version: Count
+
+
+class Example(Label):
+    """An item that shows what a class is."""
+
+    on: bool = True
+
+
 class Guesses(Payload):
     """What fits start from."""
 
@@ -696,6 +722,10 @@ PAYLOADS: Mapping[str, type[BaseModel]] = {
     "guesses-changed": Guesses,
     "question-changed": InWords,
     "names-hidden": Hidden,
+    "picture-kept": PictureKept,
+    "instructions-written": Written,
+    "instructions-read": Read,
+    "example-picked": Example,
     "checks-started": ChecksStarted,
     "certified": Certified,
 }

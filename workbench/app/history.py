@@ -10,6 +10,7 @@ from workbench.app.mapping import classifier_title
 from workbench.app.review import who
 from workbench.app.text import plural
 from workbench.policies.registry import title_of
+from workbench.reading import cut
 
 _WORDS = {
     "label": "labelled",
@@ -36,11 +37,14 @@ _WORDS = {
     "guesses-changed": "guesses changed",
     "question-changed": "question changed",
     "names-hidden": "names on People",
+    "instructions-written": "instructions written",
+    "instructions-read": "instructions read",
+    "example-picked": "example",
     "checks-started": "checks started",
     "certified": "certified",
     "round": "fit",
 }
-_QUESTIONS = ("asked", "released")
+_QUESTIONS = ("asked", "released", "picture-kept")
 
 
 def event_rows(session: Any, state: Any, most: int) -> list[dict[str, Any]]:
@@ -99,6 +103,12 @@ def _change(event: Any, state: Any) -> str:
         return str(payload["question"]) or "as it came"
     if kind == "names-hidden":
         return "hidden" if payload["on"] else "shown"
+    if kind == "instructions-written":
+        return cut(" ".join(str(payload["text"]).split()), 120) if payload["text"] else "none any more"
+    if kind == "instructions-read":
+        return f"version {payload['version']}"
+    if kind == "example-picked":
+        return f"{name(payload['class'])}{'' if payload.get('on', True) else ', no longer'}"
     if kind == "guesses-changed":
         used = [str(one["source"]) for one in payload["sources"] if one.get("on", True)]
         return ", ".join(used) or "none"

@@ -417,6 +417,28 @@ def import_project(
     import_file(project, file, format, dry_run=dry_run, leave_out=leave_out)
 
 
+@app.command("instructions")
+def instructions_command(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Write them: Markdown, or another tool's file."),
+    ] = None,
+    version: Annotated[int | None, typer.Option(help="Print an earlier version.")] = None,
+    example: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=ID", help="Show this item as an example of the class."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write text and pictures to this folder.")] = None,
+) -> None:
+    """What people are told before they label: print it, write it, pick examples of classes."""
+    from workbench.cli.instructions import show_or_write
+    from workbench.cli.values import parse_settings
+
+    picked = {name: str(value) for name, value in parse_settings(example or [], "--example").items()}
+    show_or_write(project, source=source, version=version, examples=picked, out=out)
+
+
 @app.command("guess")
 def guess_command(
     project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],

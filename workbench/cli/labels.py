@@ -229,6 +229,7 @@ def import_file(
     """Labels of a file into a project, or what that would do."""
     from workbench.exchange import is_history, plan_import, read_history
     from workbench.exchange.imports import format_of
+    from workbench.exchange.instructions import instructions_with_labels
     from workbench.pools.formats.files import File
 
     session = _open(project)
@@ -254,6 +255,10 @@ def import_file(
             f"The pool has no item {first}. Nothing was imported; --leave-out goes on without such rows."
         )
     labels = plan.labels(leave_out_unknown=leave_out)
+    told = instructions_with_labels(data, form) if session.instructions is None else None
+    if told is not None:
+        session.write_instructions(told.text, told.pictures)
+        print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")
     before = session.state.n_labelled
     session.import_labels(labels, file.name)
     state = session.state

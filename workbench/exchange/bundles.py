@@ -31,8 +31,10 @@ from workbench.exchange.checksums import ADVICE, Sealed, read_sealed, sealed
 from workbench.exchange.files import csv_text, json_text, plain_cell, read_json
 from workbench.exchange.models import save_model, saved_guesses
 from workbench.members import FolderMembers
+from workbench.pools.instructions import FILE, PICTURES
 from workbench.pools.pool import Pool
 from workbench.reading import cut, parse_json, reading
+from workbench.sessions.examples import picked_now
 from workbench.sessions.leaning import Lean, view_of
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
@@ -54,7 +56,7 @@ _MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 _TABLES = ("rounds.csv", "events.csv")
 CODE_BOOK = "codebook.csv"
 _PARTS = (
-    *("model", "pool", *_TABLES, CODE_BOOK, "timings.csv", "environment.json"),
+    *("model", "pool", *_TABLES, CODE_BOOK, FILE, PICTURES, "timings.csv", "environment.json"),
     *("events.jsonl", "rounds.jsonl", "project.json", "items.npz", "state.npz"),
 )
 _LIBRARIES = (
@@ -458,9 +460,19 @@ def write_zip(out: IO[bytes], folder: Path | str) -> None:
                 shutil.copyfileobj(file, member, 1 << 20)
 
 
-def code_book_csv(state: ProjectState) -> str:
-    """The classes as people see them, with their codes and guidance."""
-    rows = code_book(state)
+def code_book_csv(state: ProjectState, ids: Sequence[Any]) -> str:
+    """The classes as people see them, with their codes, guidance and the examples that people picked.
+
+    Args:
+        state: of the project.
+        ids: [N] of the items.
+    """
+    picked = picked_now(state)
+    rows = [
+        {**row, "examples": " | ".join(str(ids[item]) for item in picked.get(key, ()))}
+        for row in code_book(state)
+        for key in (state.keys[row["code"]],)
+    ]
     columns = list(rows[0]) if rows else ["class"]
     return csv_text(columns, ([row[name] for name in columns] for row in rows))
 
@@ -496,7 +508,9 @@ def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequen
     for event in events:
         item = event.item
         key = event.payload.get("class")
-        more = {k: v for k, v in event.payload.items() if k not in ("item", "class")}
+        # pictures lie in files of their own
+        hidden = ("item", "class", *(("data",) if event.kind == "picture-kept" else ()))
+        more = {k: v for k, v in event.payload.items() if k not in hidden}
         rows.append(
             (
                 event.id,

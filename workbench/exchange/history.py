@@ -25,9 +25,10 @@ CARRIED_BY = ("csv", "parquet", "jsonl")
 COLUMNS = ("event", "time", "person", "kind", "id", "label", "changed_from", "ids", "details")
 NOT_PEOPLES = (
     *("round", "model-changed", "guesses-changed", "question-changed", "names-hidden"),
-    *("checks-started", "certified"),
+    *("checks-started", "certified", "picture-kept"),
 )
-"""Kinds of events that stay behind: fits, whose models a table does not hold, and what was to be fitted."""
+"""Kinds of events that stay behind: fits, whose models a table does not hold, what was to be fitted, and
+pictures, which are no text."""
 MOST_EVENTS = 2_000_000
 _FILE = "The file"
 _SIGN = frozenset(("event", "kind", "details"))

@@ -22,6 +22,7 @@ from workbench.errors import InputError
 from workbench.exchange.files import csv_lines, json_text
 from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
 from workbench.exchange.history import COLUMNS as _HISTORY_COLUMNS
+from workbench.exchange.instructions import instruction_files
 from workbench.exchange.rows import (
     CHUNK,
     NESTED,
@@ -33,6 +34,7 @@ from workbench.exchange.rows import (
     flat,
     label_table,
 )
+from workbench.pools.instructions import FILE as INSTRUCTIONS
 from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS
 from workbench.reading import valid_text
@@ -389,6 +391,8 @@ _BESIDE = """ The pictures lie in the folder images: start Label Studio with
 LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true and LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT=(this folder), and
 add a source storage of local files on the folder images."""
 
+_TOLD = " instructions.md says what people are told: it belongs under Settings > Instructions."
+
 
 def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     pool, state = session.pool, session.state
@@ -398,7 +402,11 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
         names = FileNames(pool)
         embedded = not pictures or sum(_octets(pool, item) for item in rows.items) <= EMBEDDED
         _put(packed, "config.xml", labelling_config(kind, state.classes))
-        _put(packed, "README.txt", _HOW.format(more="" if embedded else _BESIDE))
+        told = instruction_files(state)
+        more = ("" if embedded else _BESIDE) + (_TOLD if told else "")
+        _put(packed, "README.txt", _HOW.format(more=more))
+        for path, content in told.items():
+            _put(packed, path, content)
         with TemporaryFile() as tasks:
             tasks.write(b"[")
             for number, row in enumerate(rows):
@@ -504,7 +512,13 @@ def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows) -> None:
         parquet.seek(0)
         name = "labels" if pool is None else pool.name
         title = name if pool is None else (pool.title or name)
-        _put(packed, "README.md", _CARD.format(name=name, n=len(rows.items), title=title, path=path))
+        told = instruction_files(session.state)
+        card = _CARD.format(name=name, n=len(rows.items), title=title, path=path)
+        if told:
+            card += f"\n## Instructions\n\n{told[INSTRUCTIONS].decode()}"
+        _put(packed, "README.md", card)
+        for path_of, content in told.items():
+            _put(packed, path_of, content)
         info = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
         info.external_attr = 0o644 << 16
         with packed.open(info, "w", force_zip64=True) as member:

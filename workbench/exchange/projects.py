@@ -30,12 +30,14 @@ from workbench.exchange.bundles import (
 )
 from workbench.exchange.checksums import ADVICE, MAX_DOCUMENT, Sealed, read_sealed, sealed
 from workbench.exchange.files import json_text
+from workbench.exchange.instructions import instruction_files
 from workbench.exchange.models import save_model_of
 from workbench.exchange.rows import label_table
 from workbench.members import FolderMembers, Members, ZipMembers
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.formats.files import File
 from workbench.pools.formats.images import IMAGE_ENDINGS
+from workbench.pools.instructions import PICTURES
 from workbench.pools.loading import is_named
 from workbench.pools.photos import PhotoItems
 from workbench.pools.places import YES, files_in, with_files
@@ -88,7 +90,11 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     # for people and for `workbench predict`
     write_whole(place / "rounds.csv", rounds_csv(rounds))
     write_whole(place / "events.csv", project_events_csv(state, events, session.pool.items.ids))
-    write_whole(place / CODE_BOOK, code_book_csv(state))
+    write_whole(place / CODE_BOOK, code_book_csv(state, session.pool.items.ids))
+    told = instruction_files(state)
+    (place / PICTURES).mkdir(exist_ok=True) if len(told) > 1 else None
+    for path, data in told.items():
+        write_whole(place / path, data)
     write_whole(place / "timings.csv", timings_csv(rounds))
     write_whole(place / "environment.json", json_text(environment()))
     # for opening it again
@@ -122,7 +128,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
         "n_labelled": state.n_labelled,
         "n_events": len(events),
     }
-    files = ["rounds.csv", "events.csv", CODE_BOOK, "timings.csv", "environment.json", *_HISTORY]
+    files = ["rounds.csv", "events.csv", CODE_BOOK, "timings.csv", "environment.json", *told, *_HISTORY]
     files += [_STATE] if stored is not None else []
     files += [*_MODEL] if model is not None else []
     files += inside

@@ -34,7 +34,7 @@ SCOPES = {
 """What an export holds."""
 FINISHED = "finished"
 """The scope of a finished set."""
-WHOLE = ("item", "round", "model_labels")
+WHOLE = ("item", "round", "model_labels", "instructions", "instructions_read")
 NUMBERS = ("utility", "seconds", "confidence", "consensus_certainty")
 CHUNK = 5_000
 _AT_ONCE = 50_000  # cells
@@ -175,6 +175,8 @@ class LabelRows:
                 "changed_from": self._changed.get(item, ""),
                 "probabilities_when_asked": self._when_asked(item, payload),
                 "label_by_person": self._by_person(item),
+                "instructions": state.version_at(vote.event) or None,
+                "instructions_read": state.version_read(vote.annotator, vote.event) or None,
             }
             if item in self._decided:
                 code, certainty = self._decided[item]
@@ -258,7 +260,9 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         changed from; note; flag; what each person said where several labelled the item (label_by_person),
         what they mean together and how sure that is (consensus, consensus_certainty);
         what the most trusted guess of the project says of the item (guess), which (guess_source) and
-        whether a guess was shown when the label was given; the certificate of a machine's label; labels
+        whether a guess was shown when the label was given; the version of the instructions that was in force
+        when the label was given (instructions) and the one its person had read (instructions_read); the
+        certificate of a machine's label; labels
         the model had seen; set ("evaluation" for items never trained on); item (position). Of skipped and
         unsure items person and time say who said so.
     """

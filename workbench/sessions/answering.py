@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.sessions.asking import Ask, Questions, leased_until
+from workbench.sessions.examples import has_read, picked
 from workbench.sessions.fitting import Fits
 from workbench.sessions.operations import MAX_ID, Acknowledgement, Operation
 from workbench.sessions.project import OpenProject, Transaction
@@ -230,6 +231,14 @@ class Answers:
                 self.clear(transaction, given.items, more)
             elif given.kind == "want":
                 self.want(transaction, given.items, given.text, more=more)
+            elif given.kind == "read":
+                if (read := has_read(transaction.state, self.annotator, given.version)) is not None:
+                    self.add(transaction, read)
+            elif given.kind == "example":
+                item = self.checked(given.item)
+                pool = self._project.pool
+                if (made := picked(transaction.state, pool, item, given.label, given.on)) is not None:
+                    self.add(transaction, made)
             elif given.kind in ("undo", "redo"):
                 return Acknowledgement(given.id, "saved", about=self._step(transaction, given))
             else:

@@ -123,6 +123,14 @@ class Questions:
         self._cold: Ints | None = None
         self._meant: tuple[int, Meant | None] | None = None
 
+    def unseen(self, state: ProjectState, annotator: str) -> set[int]:
+        """Labelled items that somebody is still to be asked about without seeing what was said."""
+        shared = () if self._shared is None else state.votes
+        return {
+            *(item for item in shared if self.wanted(item, annotator, state)),
+            *state.second.get(annotator, ()),
+        }
+
     # --- what is open -------------------------------------------------------------------------
 
     def askable(self, state: ProjectState, *, measured: bool = False) -> Ints:

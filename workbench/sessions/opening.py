@@ -27,6 +27,7 @@ from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.spec import MEASURED, with_choice
 from workbench.sessions.taxonomy import class_names
+from workbench.sessions.told import begun_with
 from workbench.store import Event, ProjectRecord, Store
 from workbench.store.events import SOURCE
 from workbench.store.pool_files import keep_upload
@@ -113,6 +114,8 @@ def create_project(
         known = loaded.trainable[loaded.truth[loaded.trainable] >= 0]
         labels = [(int(i), loaded.classes[loaded.truth[i]]) for i in known]
         events.append(replace(Event.imported(labels, "the pool's own column"), annotator=SOURCE))
+    if not is_named(str(reference["name"])):
+        events += [replace(event, annotator=SOURCE) for event in begun_with(str(reference["name"]))]
     record = store.create_project(
         name or loaded.name,
         reference,

@@ -23,14 +23,17 @@ class Operation:
         id: up to 64 characters, unique in the project.
         kind: "label", "skip" or "unsure" (of a question), "flag" or "note" (of an item), "confirm" (of
             the questions of a grid), "correct" (one's own earlier answer: a class, or "" for unsure),
-            "relabel" or "clear" (items in review), "want" (to be asked about items), "undo" or "redo".
+            "relabel" or "clear" (items in review), "want" (to be asked about items), "read" (the
+            instructions), "example" (of a class), "undo" or "redo".
         ask: id of the question.
-        item: index into the pool, for "flag", "note" and "correct"; with a question, the item it must be of.
+        item: index into the pool, for "flag", "note", "correct" and "example"; with a question, the
+            item it must be of.
         items: indices, for "relabel", "clear" and "want".
-        label: name of the class, for "label", "confirm", "correct" and "relabel".
+        label: name of the class, for "label", "confirm", "correct", "relabel" and "example".
         new: for "label" and "correct", the class may be one that there is not yet: the label brings it.
         text: of a note, the reason of a flag, or how wanted items were found.
-        on: False for a flag that is taken away.
+        on: False for a flag or an example that is taken away.
+        version: of the instructions, for "read".
         asks: ids of the questions that are confirmed.
         rejected: ids of the questions of the grid that are not of the class.
         takes: for "undo" and "redo", id of the operation it takes back or puts back; refused when that is
@@ -47,6 +50,7 @@ class Operation:
     text: str = ""
     items: Sequence[int] = ()
     on: bool = True
+    version: int = 0
     asks: Sequence[str] = ()
     rejected: Sequence[str] = ()
     takes: str = ""

@@ -35,6 +35,7 @@ def replay(transaction: Transaction, events: Sequence[Event], before: Sequence[E
         )
     there = {str(e.payload["class"]): e.id for e in before if e.kind == "class-added"}
     brought = [dict(e.payload) for e in before if e.kind == "imported"]
+    told = [dict(e.payload) for e in before if e.kind == "instructions-written"]
     ids: dict[int, int] = {}
     n = 0
     for event in events:
@@ -44,6 +45,8 @@ def replay(transaction: Transaction, events: Sequence[Event], before: Sequence[E
             continue
         if event.kind == "imported" and event.annotator == MAKING and payload in brought:
             continue  # labels that the pool brought here too
+        if event.kind == "instructions-written" and event.annotator == MAKING and payload in told:
+            continue  # as is what it says of how to label
         if event.kind in ("undo", "redo") and "of" in payload:
             payload["of"] = ids.get(int(payload["of"]), 0)
         ids[event.id] = transaction.add(replace(event, payload=payload, id=0)).id

@@ -16,6 +16,7 @@ from workbench.sessions.classes import Classes
 from workbench.sessions.finishing import Finishing
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
 from workbench.sessions.handing import Handing
+from workbench.sessions.instructions import Instructing
 from workbench.sessions.leaning import Making
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
@@ -28,7 +29,7 @@ EARLY_SHARE = 0.25
 MOST_ASKED = 200  # characters of the question at the desk
 
 
-class Session(Finishing, Classes, Handing):
+class Session(Finishing, Classes, Instructing, Handing):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,

@@ -6,7 +6,7 @@ Importing this package does not import SQLAlchemy; `Store.open` does.
 from workbench.store.events import KINDS, Event
 from workbench.store.fold import EventFold, fold
 from workbench.store.places import workbench_home
-from workbench.store.project_state import AskRecord, Check, Note, ProjectState, Vote
+from workbench.store.project_state import AskRecord, Check, Instructions, Note, ProjectState, Vote
 from workbench.store.records import (
     ProjectRecord,
     ProjectSummary,
@@ -23,6 +23,7 @@ __all__ = [
     "Check",
     "Event",
     "EventFold",
+    "Instructions",
     "Note",
     "ProjectRecord",
     "ProjectState",

@@ -41,6 +41,10 @@ KINDS = (
     "guesses-changed",
     "question-changed",
     "names-hidden",
+    "picture-kept",
+    "instructions-written",
+    "instructions-read",
+    "example-picked",
     "checks-started",
     "certified",
 )
@@ -246,6 +250,26 @@ class Event:
     def names_hidden(cls, on: bool) -> Event:
         """Whether people are numbered, not named, where it is said how each of them does."""
         return cls("names-hidden", {"on": bool(on)})
+
+    @classmethod
+    def picture_kept(cls, name: str, media: str, data: str) -> Event:
+        """A picture of the instructions: its name, media type and bytes in base64."""
+        return cls("picture-kept", {"picture": name, "media": media, "data": data})
+
+    @classmethod
+    def instructions_written(cls, text: str) -> Event:
+        """The instructions from here on, in Markdown; "" for none. Pictures are named `picture:NAME`."""
+        return cls("instructions-written", {"text": text})
+
+    @classmethod
+    def instructions_read(cls, version: int) -> Event:
+        """The annotator has read the instructions up to this version."""
+        return cls("instructions-read", {"version": int(version)})
+
+    @classmethod
+    def example_picked(cls, item: int, key: str, on: bool = True) -> Event:
+        """The item shows what class `key` is, or (`on=False`) no longer does."""
+        return cls("example-picked", {"item": int(item), "class": key, "on": bool(on)})
 
     @classmethod
     def model_changed(cls, classifier: str, options: Mapping[str, Any], policy: str) -> Event:

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.store.events import ABOUT, ANSWERS, UNDOABLE, Event
 from workbench.store.layers import another
-from workbench.store.project_state import REVIEW, AskRecord, Check, Note, ProjectState, Vote
+from workbench.store.project_state import REVIEW, AskRecord, Check, Instructions, Note, ProjectState, Vote
 
 _UNDOABLE = frozenset(UNDOABLE)
 _CLASS_KINDS = frozenset(
@@ -104,6 +104,10 @@ class EventFold:
         self._wanted: list[int] = []
         self._answered_asks: set[str] = set()
         self._model: dict[str, Any] = {}
+        self._instructions: tuple[Instructions, ...] = ()
+        self._pictures: dict[str, Event] = {}
+        self._read: dict[str, tuple[tuple[int, int], ...]] = {}
+        self._examples: dict[str, tuple[int, ...]] = {}
         # Questions drawn and not given back, and the most that these have been.
         self._places = self._most_places = 0
         # What states hold; copied before it changes when a state has it.
@@ -215,6 +219,32 @@ class EventFold:
             self._model = {**self._model, "names_hidden": bool(event.payload["on"])}
         elif kind == "guesses-changed":
             self._model = {**self._model, "guesses": list(event.payload["sources"])}
+        else:
+            self._instruct(event)
+
+    def _instruct(self, event: Event) -> None:
+        """The instructions, who read them, and the examples of classes."""
+        payload = event.payload
+        if event.kind == "instructions-written":
+            version = len(self._instructions) + 1
+            made = Instructions(version, str(payload["text"]), event.annotator, event.time, event.id)
+            self._instructions = (*self._instructions, made)
+            # whoever writes a version knows it
+            self._reads(event, version)
+        elif event.kind == "instructions-read":
+            self._reads(event, min(int(payload["version"]), len(self._instructions)))
+        elif event.kind == "picture-kept":
+            self._pictures = {**self._pictures, str(payload["picture"]): event}
+        elif event.kind == "example-picked":
+            item, key = int(payload["item"]), str(payload["class"])
+            # an item is an example of one class at most
+            self._examples = {k: tuple(i for i in given if i != item) for k, given in self._examples.items()}
+            if payload.get("on", True):
+                self._examples[key] = (*self._examples.get(key, ()), item)
+
+    def _reads(self, event: Event, version: int) -> None:
+        read = (*self._read.get(event.annotator, ()), (event.id, version))
+        self._read = {**self._read, event.annotator: read}
 
     def _about_items(self, position: int, event: Event) -> None:
         for index, (item, key) in enumerate(event.said):
@@ -557,6 +587,10 @@ class EventFold:
             merged=dict(self._merged),
             **self._maps,
             model=self._model,
+            instructions=self._instructions,
+            pictures=self._pictures,
+            read=self._read,
+            examples=self._examples,
             wanted=wanted,
             second=second,
             reopened=reopened,

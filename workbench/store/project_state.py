@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -74,6 +75,25 @@ class Note:
     time: str
 
 
+@dataclass(frozen=True)
+class Instructions:
+    """A version of the instructions.
+
+    Attributes:
+        version: from 1.
+        text: Markdown; "" where they were taken away.
+        annotator: who wrote it.
+        time: UTC, ISO 8601.
+        event: id of the event that recorded it.
+    """
+
+    version: int
+    text: str
+    annotator: str
+    time: str
+    event: int
+
+
 @dataclass(frozen=True, slots=True)
 class AskRecord:
     """One question that was shown.
@@ -134,6 +154,10 @@ class ProjectState:
         frozen: the events that froze labels to be checked, oldest first.
         certified: the events that recorded a certificate, oldest first.
         model: classifier, options, policy and guesses where they were changed since the project was made.
+        instructions: all their versions, oldest first; the last one is in force.
+        pictures: name -> the event that holds a picture of the instructions.
+        read: annotator -> (event, version) each time they read the instructions, oldest first.
+        examples: key of a class -> items that people picked to show what it is.
         wanted: annotator -> items they want to be asked about and nobody has answered, in order.
         second: annotator -> items of theirs they want to look at again.
         reopened: annotator -> items whose answer they took back and that have none now, latest first.
@@ -170,6 +194,10 @@ class ProjectState:
     frozen: Sequence[Event]
     certified: Sequence[Event]
     model: Mapping[str, Any]
+    instructions: tuple[Instructions, ...]
+    pictures: Mapping[str, Event]
+    read: Mapping[str, tuple[tuple[int, int], ...]]
+    examples: Mapping[str, tuple[int, ...]]
     wanted: Mapping[str, tuple[int, ...]]
     second: Mapping[str, tuple[int, ...]]
     reopened: Mapping[str, tuple[int, ...]]
@@ -223,6 +251,17 @@ class ProjectState:
     def trained_classes(self) -> AbstractSet[int]:
         """Codes of the classes that some label of the training set names."""
         return frozenset(self.training.values())
+
+    def version_at(self, event: int) -> int:
+        """The version of the instructions in force when an event was recorded; 0 before the first."""
+        return bisect_left(self.instructions, event, key=lambda one: one.event)
+
+    def version_read(self, annotator: str, event: int | None = None) -> int:
+        """The latest version that a person has read, or had read before an event; 0 for none."""
+        read = self.read.get(annotator, ())
+        if event is not None:
+            read = read[: bisect_left(read, (event, 0))]
+        return max((version for _, version in read), default=0)
 
     @property
     def n_labelled(self) -> int:

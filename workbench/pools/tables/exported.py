@@ -21,6 +21,8 @@ COLUMNS = (
         "guess_source",
         "guess_shown",
         "certificate",
+        "instructions",
+        "instructions_read",
     ),
     *("set", "item"),
 )

@@ -1,0 +1,51 @@
+"""Instructions as files that other programs read."""
+
+from __future__ import annotations
+
+import base64
+
+from workbench.errors import InputError
+from workbench.pools.instructions import FILE, KEPT, LONGEST, PICTURE, PICTURES, Told, read_instructions
+from workbench.store import ProjectState
+
+_ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg"}
+
+
+def instruction_files(state: ProjectState, version: int | None = None) -> dict[str, bytes]:
+    """A version as Markdown with its pictures beside it.
+
+    Args:
+        state: of the project.
+        version: the one in force unless given.
+
+    Returns:
+        Path -> content: instructions.md, then pictures/NAME.png; empty where there are none.
+    """
+    number = len(state.instructions) if version is None else version
+    text = state.instructions[number - 1].text if number else ""
+    if not text:
+        return {}
+    held: dict[str, bytes] = {}
+    for found in PICTURE.finditer(text):
+        event = state.pictures.get(found[2].removeprefix(KEPT)) if found[2].startswith(KEPT) else None
+        if event is not None:
+            path = f"{PICTURES}/{event.payload['picture']}{_ENDINGS[str(event.payload['media'])]}"
+            held[path] = base64.b64decode(event.payload["data"])
+            text = text.replace(f"({found[2]})", f"({path})")
+    return {FILE: f"{text}\n".encode(), **held}
+
+
+def instructions_with_labels(data: bytes, format: str) -> Told | None:
+    """What a file of labels says of how to label; None where it says nothing, or more than can be shown.
+
+    Args:
+        data: the file.
+        format: of the labels: those of Label Studio and Hugging Face may say something.
+    """
+    if format not in ("label-studio", "huggingface"):
+        return None
+    try:
+        told = read_instructions(data, "labels.zip" if data.startswith(b"PK") else "labels.json")
+    except InputError:
+        return None  # the labels are what was asked for
+    return told if len(told.text) <= LONGEST else None

@@ -1,0 +1,68 @@
+"""What is recorded of reading the instructions and of examples of classes, as a function of the state."""
+
+from __future__ import annotations
+
+from workbench.errors import InputError
+from workbench.pools.pool import Pool
+from workbench.sessions.taxonomy import key_of
+from workbench.store import Event, ProjectState
+
+MOST_EXAMPLES = 3
+"""Most examples of a class."""
+
+
+def has_read(state: ProjectState, annotator: str, version: int | None = None) -> Event | None:
+    """That a person has read the instructions up to a version; None where they had.
+
+    Args:
+        state: of the project.
+        annotator: the person.
+        version: the one in force unless given, and never a later one.
+    """
+    now = len(state.instructions)
+    version = now if version is None else min(version, now)
+    return None if version <= state.version_read(annotator) else Event.instructions_read(version)
+
+
+def picked(state: ProjectState, pool: Pool, item: int, label: str, on: bool) -> Event | None:
+    """That an item is an example of a class, or no longer; None where nothing changes.
+
+    Args:
+        state: of the project.
+        pool: of the item.
+        item: index into the pool.
+        label: name of the class.
+        on: False takes it away.
+
+    Raises:
+        InputError: no such class, an item that is labelled as another one or kept to measure on, or three
+            examples are picked already.
+    """
+    key = key_of(state, label)
+    name = state.class_names[key]
+    there = picked_now(state).get(key, ())
+    if (item in there) == on:
+        return None
+    if on:
+        held = pool.test
+        if item in state.evaluation or (held is not None and item in held.test):
+            raise InputError("This item is kept to measure on; it cannot be an example.")
+        if state.labels.get(item, name) != name:
+            raise InputError(f"This item is labelled {state.labels[item]!r}, and no example of {name!r}.")
+        if len(there) >= MOST_EXAMPLES:
+            raise InputError(
+                f"Class {name!r} has {MOST_EXAMPLES} examples that people picked. Take one out first."
+            )
+    return Event.example_picked(item, key, on)
+
+
+def picked_now(state: ProjectState) -> dict[str, tuple[int, ...]]:
+    """Key of a class that stands -> picked items, without those that were labelled otherwise since."""
+    found: dict[str, tuple[int, ...]] = {}
+    for key, items in state.examples.items():
+        root = state.resolve(key)
+        name = state.class_names.get(root)
+        if name is not None:
+            fits = tuple(i for i in items if state.labels.get(i, name) == name)
+            found[root] = (*found.get(root, ()), *fits)
+    return {key: items[:MOST_EXAMPLES] for key, items in found.items() if items}

@@ -1,0 +1,204 @@
+"""What people are told before they label: instructions in versions, and examples of classes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+from workbench.pools.instructions import KEPT, pictures_named
+from workbench.reading import cut, listed
+from workbench.sessions.examples import MOST_EXAMPLES, has_read, picked, picked_now
+from workbench.sessions.opened import Opened
+from workbench.sessions.taxonomy import key_of
+from workbench.sessions.told import Picture, as_kept, check_room, cleaned, kept_event
+from workbench.store import Event, Instructions
+from workbench.store.retry import retried
+
+_AT_MOST = 2_000  # labelled items of a class that its centre is made of
+
+
+class Example(NamedTuple):
+    """An item that shows what a class is.
+
+    Attributes:
+        item: index into the pool.
+        picked: by a person; else it is the nearest to the middle of the class.
+    """
+
+    item: int
+    picked: bool
+
+
+class Instructing(Opened):
+    """Writing and reading instructions, and examples of classes."""
+
+    @property
+    def instructions(self) -> Instructions | None:
+        """The version in force; None where there are none."""
+        versions = self.state.instructions
+        return versions[-1] if versions and versions[-1].text else None
+
+    def picture(self, name: str) -> Picture:
+        """A picture of the instructions.
+
+        Raises:
+            InputError: there is none of this name.
+        """
+        event = self.state.pictures.get(name)
+        if event is None:
+            raise InputError(f"There is no picture {cut(name)}.")
+        return Picture(name, str(event.payload["media"]), base64.b64decode(event.payload["data"]))
+
+    def write_instructions(
+        self, text: str, pictures: Mapping[str, bytes] | None = None, *, after: int | None = None
+    ) -> Event | None:
+        """Tell people what to look for; a new version of the instructions.
+
+        Args:
+            text: Markdown of at most 20,000 characters; "" takes the instructions away. A picture is
+                `![words](NAME)`, NAME a key of `pictures`, or `picture:NAME` for one that is kept.
+            pictures: files by the names that the text has for them; those it does not name are left out.
+            after: the version that was edited; None takes whatever is in force.
+
+        Returns:
+            The recorded event, or None when nothing changes.
+
+        Raises:
+            InputError: a text that is too long, a picture that is missing, none or too large, or another
+                version was written meanwhile.
+        """
+        given = {name: as_kept(data, name) for name, data in (pictures or {}).items() if name in text}
+        made = cleaned(text, given)
+        return self._write(made, given, after)
+
+    @retried
+    def _write(self, text: str, given: Mapping[str, Picture], after: int | None) -> Event | None:
+        with self._project.recording() as transaction:
+            state = transaction.state
+            now = len(state.instructions)
+            if after is not None and after != now:
+                who = state.instructions[-1].annotator if now else ""
+                raise InputError(
+                    f"{who or 'Somebody'} wrote version {now} meanwhile. Copy your text, open the "
+                    "instructions again and put into them what is yours."
+                )
+            if text == (state.instructions[-1].text if now else ""):
+                return None
+            named = [name.removeprefix(KEPT) for name in pictures_named(text) if name.startswith(KEPT)]
+            fresh = {one.name: one for one in given.values() if one.name not in state.pictures}
+            missing = [name for name in named if name not in state.pictures and name not in fresh]
+            if missing:
+                raise InputError(f"The text names pictures that there are not: {listed(missing)}.")
+            check_room(state, list(fresh.values()))
+            for one in fresh.values():
+                self._add(transaction, kept_event(one))
+            return self._add(transaction, Event.instructions_written(text))
+
+    @retried
+    def read_instructions(self, version: int | None = None) -> Event | None:
+        """Say that the annotator has read the instructions.
+
+        Args:
+            version: that they saw; the one in force unless given.
+
+        Returns:
+            The recorded event, or None where they had read them.
+        """
+        with self._project.recording() as transaction:
+            event = has_read(transaction.state, self.annotator, version)
+            return None if event is None else self._add(transaction, event)
+
+    @retried
+    def pick_example(self, item: int, label: str, on: bool = True) -> Event | None:
+        """Show an item as an example of a class, or no longer.
+
+        Args:
+            item: index into the pool.
+            label: name of the class.
+            on: False takes it away.
+
+        Returns:
+            The recorded event, or None where nothing changes.
+
+        Raises:
+            InputError: no such item or class, an item that is labelled as another class or kept to measure
+                on, or three examples are picked already.
+        """
+        with self._project.recording() as transaction:
+            event = picked(transaction.state, self.pool, self._answers.checked(item), label, on)
+            return None if event is None else self._add(transaction, event)
+
+    def examples(self, label: str) -> list[Example]:
+        """Two or three items that show what a class is: picked ones, else those nearest to its middle.
+
+        Args:
+            label: name of the class.
+
+        Returns:
+            At most three; none where nothing of the class is labelled.
+
+        Raises:
+            InputError: there is no such class.
+        """
+        state = self.state
+        key_of(state, label)
+        return self.examples_of_all().get(label, [])
+
+    def examples_of_all(self) -> dict[str, list[Example]]:
+        """`examples` of every class that has any, in the order in which the classes are shown.
+
+        What this annotator is still to be asked about without seeing what others said is left out.
+        """
+        state = self.state
+        mine = picked_now(state)
+        blind = self._questions.unseen(state, self.annotator)
+        by_class: dict[int, list[int]] = {}
+        for item, code in state.codes.items():
+            if item not in state.undecided and item not in state.flagged and item not in blind:
+                by_class.setdefault(code, []).append(item)
+        labelled = [i for items in by_class.values() for i in items]
+        scale = _scale(self.pool.features, [] if self.pool.common_scale else labelled)
+        code_of = {name: code for code, name in enumerate(state.classes)}
+        found: dict[str, list[Example]] = {}
+        for name in state.shown_classes:
+            code = code_of[name]
+            chosen = [Example(item, True) for item in mine.get(state.keys[code], ()) if item not in blind]
+            if len(chosen) < 2:
+                near = _central(self.pool.features, by_class.get(code, []), scale)
+                held = {one.item for one in chosen}
+                chosen += [Example(i, False) for i in near if i not in held][: MOST_EXAMPLES - len(chosen)]
+            if chosen:
+                found[name] = chosen
+        return found
+
+
+def _rows(features: Array, items: Sequence[int]) -> Array:
+    return np.asarray(features[np.asarray(items, dtype=np.int64)], dtype=np.float64)
+
+
+def _spread(items: Sequence[int]) -> Sequence[int]:
+    """At most so many of the items, spread over all of them."""
+    return items[:: max(1, -(-len(items) // _AT_MOST))]
+
+
+def _scale(features: Array, items: Sequence[int]) -> Array:
+    """[D] what each feature is divided by, so that one in large units does not decide alone."""
+    if not items:
+        return np.ones(int(features.shape[1]))
+    deviation = _rows(features, _spread(items)).std(axis=0)
+    return np.where(deviation > 0, deviation, 1.0)
+
+
+def _central(features: Array, items: Sequence[int], scale: Array, n: int = MOST_EXAMPLES) -> list[int]:
+    """The items nearest to the mean of all, nearest first; equally near ones in the order of the pool."""
+    if not items:
+        return []
+    some = sorted(_spread(items))
+    X = _rows(features, some) / scale
+    distance = ((X - X.mean(axis=0)) ** 2).sum(axis=1)
+    return [some[i] for i in np.argsort(distance, kind="stable")[:n]]

@@ -1,0 +1,154 @@
+"""Instructions as they are stored: a text with its pictures, each checked and made small."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from workbench.errors import InputError
+from workbench.pools.instructions import (
+    KEPT,
+    LONGEST,
+    MOST_OCTETS,
+    PICTURE,
+    carried_instructions,
+    is_file,
+    pictures_named,
+    without_pictures,
+)
+from workbench.reading import cut, listed, valid_text
+from workbench.store import Event, ProjectState
+
+MOST_PICTURES = 12
+"""Most pictures of one version."""
+MOST_KEPT = 20 << 20
+"""Most bytes of the pictures of all versions together, as they are kept."""
+SIDE = 1200  # pixels of the longer side of a kept picture
+_LOSSLESS = 200_000  # bytes: a larger picture is kept as JPEG
+
+
+class Picture(NamedTuple):
+    """A picture as it is kept.
+
+    Attributes:
+        name: 16 hexadecimal digits of its content.
+        media: "image/png" or "image/jpeg".
+        data: the file.
+    """
+
+    name: str
+    media: str
+    data: bytes
+
+
+def as_kept(data: bytes, label: str) -> Picture:
+    """A picture as it is kept: at most 1,200 pixels a side, without whatever else its file held.
+
+    Args:
+        data: of an image file.
+        label: what messages call it.
+
+    Raises:
+        InputError: no image, damaged, or too large.
+    """
+    from PIL import Image
+
+    from workbench.pools.decoding import MAX_PHOTO_PIXELS, decode_image
+
+    if len(data) > MOST_OCTETS:
+        raise InputError(
+            f"{label} has {len(data):,} bytes; a picture of the instructions has at most {MOST_OCTETS:,}."
+        )
+    try:
+        image = Image.fromarray(
+            decode_image(data, label, max_pixels=MAX_PHOTO_PIXELS, side=SIDE, upright=True)
+        )
+    except InputError as error:
+        raise InputError(
+            f"{cut(label)} cannot be a picture of the instructions: it is no image, is damaged, or has more "
+            f"than {MAX_PHOTO_PIXELS:,} pixels. Use a PNG or JPEG file."
+        ) from error
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    media = "image/png"
+    if len(out.getvalue()) > _LOSSLESS:
+        out, media = io.BytesIO(), "image/jpeg"
+        image.save(out, "JPEG", quality=85)
+    kept = out.getvalue()
+    return Picture(hashlib.sha256(kept).hexdigest()[:16], media, kept)
+
+
+def cleaned(text: str, given: Mapping[str, Picture]) -> str:
+    """The text as it is stored: line ends of one kind, its pictures by the names they are kept under.
+
+    Raises:
+        InputError: it is too long, names a file that is not given, or too many pictures.
+    """
+    made = valid_text(text).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").strip()
+    missing = [name for name in pictures_named(made) if is_file(name) and name not in given]
+    if missing:
+        raise InputError(
+            f"The text names pictures that are not there: {listed(missing)}. Add them, or take them out."
+        )
+
+    def kept(found: re.Match[str]) -> str:
+        one = given.get(found[2])
+        return found[0] if one is None else f"![{found[1]}]({KEPT}{one.name})"
+
+    made = PICTURE.sub(kept, made)
+    if len(made) > LONGEST:
+        raise InputError(
+            f"The instructions have {len(made):,} characters; {LONGEST:,} can be shown. Shorten them."
+        )
+    n = sum(name.startswith(KEPT) for name in pictures_named(made))
+    if n > MOST_PICTURES:
+        raise InputError(f"The instructions have {n} pictures; {MOST_PICTURES} can be shown.")
+    return made
+
+
+def check_room(state: ProjectState, fresh: Sequence[Picture]) -> None:
+    """Refuse pictures that are too much beside those of earlier versions.
+
+    Raises:
+        InputError: together they are more than `MOST_KEPT` bytes.
+    """
+    held = sum(len(str(event.payload["data"])) * 3 // 4 for event in state.pictures.values())
+    if fresh and held + sum(len(one.data) for one in fresh) > MOST_KEPT:
+        raise InputError(
+            f"The pictures of all versions together take more than {MOST_KEPT >> 20} MB. Use smaller "
+            "ones, or those that are there already."
+        )
+
+
+def kept_event(one: Picture) -> Event:
+    """That a picture is kept from here on."""
+    return Event.picture_kept(one.name, one.media, base64.b64encode(one.data).decode())
+
+
+def begun_with(source: str) -> list[Event]:
+    """What a new project is told by the source of its pool: its pictures and its instructions, if any.
+
+    Args:
+        source: a file or a folder; a pool with a name says nothing.
+    """
+    told = carried_instructions(source)
+    if told is None:
+        return []
+    given: dict[str, Picture] = {}
+    for name, data in told.pictures.items():
+        with suppress(InputError):  # what is no picture is its words
+            given[name] = as_kept(data, name)
+    text = without_pictures(
+        told.text, [n for n in pictures_named(told.text) if is_file(n) and n not in given]
+    )
+    try:
+        text = cleaned(text, given)
+    except InputError:
+        return []  # too many pictures: a person chooses, out of the file
+    kept = {one.name: one for one in given.values()}
+    return [*map(kept_event, kept.values()), Event.instructions_written(text)]
