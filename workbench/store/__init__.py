@@ -8,6 +8,11 @@ from workbench.store.fold import EventFold, fold
 from workbench.store.places import workbench_home
 from workbench.store.project_state import AskRecord, Check, Instructions, Note, ProjectState, Vote
 from workbench.store.records import (
+    LABEL,
+    ONE_CLASS,
+    QUESTION_KINDS,
+    YES_NO,
+    NewQuestion,
     ProjectRecord,
     ProjectSummary,
     RoundRecord,
@@ -19,11 +24,16 @@ from workbench.store.store import Store
 
 __all__ = [
     "KINDS",
+    "LABEL",
+    "ONE_CLASS",
+    "QUESTION_KINDS",
+    "YES_NO",
     "AskRecord",
     "Check",
     "Event",
     "EventFold",
     "Instructions",
+    "NewQuestion",
     "Note",
     "ProjectRecord",
     "ProjectState",

@@ -70,34 +70,55 @@ class Log(Database):
             The recorder. An exception in the block rolls everything back; so does a server that ends the
             connection, and whoever called begins again (`retry.retried`).
         """
+        with self.recording_in({project_id: known}) as recorders:
+            yield recorders[project_id]
+
+    @contextmanager
+    def recording_in(self, known: Mapping[str, Event | None]) -> Iterator[dict[str, Recorder]]:
+        """A transaction that alone may add events to several projects; all of it is stored, or nothing.
+
+        Args:
+            known: project -> the last event of it that the caller knows.
+
+        Yields:
+            A recorder for each, as `recording`.
+        """
         from sqlalchemy import select
 
         t = tables()
         with self._write() as connection:
-            lock = select(t.projects.c.id).where(t.projects.c.id == project_id).with_for_update()
-            if connection.execute(lock).one_or_none() is None:
-                raise InputError(f"There is no project {project_id!r} in {self._shown}.")
-            missed = _news(connection, project_id, known)
-            last = missed.events[-1].id if missed.events else known.id if known and not missed.afresh else 0
-            recorder = Recorder(connection, project_id, missed, last)
-            yield recorder
-            recorder.flush()
-            if recorder.added:
-                values = {"n_labelled": recorder.n_labelled, "changed": recorder.added[-1].time}
-                connection.execute(t.projects.update().where(t.projects.c.id == project_id).values(values))
+            recorders = {}
+            for project_id in sorted(known):  # in one order, so that two who come for the same do not cross
+                lock = select(t.projects.c.id).where(t.projects.c.id == project_id).with_for_update()
+                if connection.execute(lock).one_or_none() is None:
+                    raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+                before = known[project_id]
+                missed = _news(connection, project_id, before)
+                last = before.id if before and not missed.afresh else 0
+                last = missed.events[-1].id if missed.events else last
+                recorders[project_id] = Recorder(connection, project_id, missed, last)
+            yield recorders
+            for project_id, recorder in recorders.items():
+                recorder.flush()
+                if recorder.added:
+                    values = {"n_labelled": recorder.n_labelled, "changed": recorder.added[-1].time}
+                    row = t.projects.update().where(t.projects.c.id == project_id)
+                    connection.execute(row.values(values))
 
     @retried
     def contributors(self) -> dict[str, list[str]]:
-        """Project id -> who decided something in it, in the order of their names."""
+        """Project id -> who decided something in any of its questions, in the order of their names."""
         from sqlalchemy import select
 
-        c = tables().events.c
+        t = tables()
+        c, p = t.events.c, t.projects.c
         found: dict[str, list[str]] = {}
-        query = select(c.project, c.annotator).where(c.kind.in_(UNDOABLE)).distinct()
+        query = select(p.family, c.annotator).join_from(t.events, t.projects, c.project == p.id)
+        query = query.where(c.kind.in_(UNDOABLE)).distinct().order_by(p.family, c.annotator)
         with self._read() as connection:
-            for row in connection.execute(query.order_by(c.project, c.annotator)):
+            for row in connection.execute(query):
                 if row.annotator != SOURCE:
-                    found.setdefault(row.project, []).append(row.annotator)
+                    found.setdefault(row.family, []).append(row.annotator)
         return found
 
 

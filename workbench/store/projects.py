@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,25 @@ from workbench.store.events import SOURCE, Event, now
 from workbench.store.fold import fold
 from workbench.store.log import Log, events_of, insert_events
 from workbench.store.pool_files import found_here
-from workbench.store.records import ACCESS, ProjectRecord, ProjectSummary, WholeProject
+from workbench.store.records import (
+    ACCESS,
+    LABEL,
+    ONE_CLASS,
+    NewQuestion,
+    ProjectRecord,
+    ProjectSummary,
+    WholeProject,
+)
 from workbench.store.retry import retried
 from workbench.store.rounds import Rounds, insert_round, round_state_of, rounds_of
 from workbench.store.state import arrays_to_bytes
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+
+def _is_first(own: Any) -> Any:
+    return own.c.id == own.c.family
 
 
 class Projects(Log, Rounds):
@@ -43,6 +55,9 @@ class Projects(Log, Rounds):
         events: Sequence[Event] = (),
         item_ids: Sequence[str] | None = None,
         owner: str = "",
+        question: str = LABEL,
+        kind: str = ONE_CLASS,
+        others: Sequence[NewQuestion] = (),
     ) -> ProjectRecord:
         """Store a new project with its first events.
 
@@ -55,6 +70,9 @@ class Projects(Log, Rounds):
             events: recorded in the same transaction.
             item_ids: [N] the source's ids, so that labels can be exported without the pool.
             owner: key of the person it belongs to; it is private then, and open without one.
+            question: name of its first question.
+            kind: of that, one of `QUESTION_KINDS`.
+            others: further questions over the same pool.
 
         Returns:
             The project with its new id.
@@ -73,27 +91,121 @@ class Projects(Log, Rounds):
             fingerprints=np.asarray(fingerprints, dtype=np.uint64),
             feature_map=dict(feature_map),
             has_item_ids=item_ids is not None,
+            question=question,
+            kind=kind,
         )
         with self._write() as connection:
             _insert_project(connection, record, item_ids)
             insert_events(connection, record.id, events)
+            for place, other in enumerate(others, start=1):
+                _insert_question(connection, record.id, other, place)
         return record
 
     @retried
-    def project(self, project_id: str) -> ProjectRecord:
-        """One project.
+    def add_question(self, project_id: str, new: NewQuestion) -> str:
+        """Ask one more question about the items of a project.
+
+        Args:
+            project_id: of any of its questions.
+            new: the question.
+
+        Returns:
+            The question's id.
+
+        Raises:
+            InputError: no such project, or a question of this name is there.
+        """
+        from sqlalchemy import select
+
+        t = tables()
+        with self._write() as connection:
+            family = self._family_of(connection, project_id)
+            lock = select(t.projects.c.id).where(t.projects.c.id == family).with_for_update()
+            connection.execute(lock)
+            c = t.projects.c
+            there = connection.execute(select(c.question, c.position).where(c.family == family)).all()
+            if new.name in {row.question for row in there}:
+                raise InputError(f"There is a question {new.name!r} already; give another name.")
+            return _insert_question(connection, family, new, max(row.position for row in there) + 1)
+
+    @retried
+    def questions(self, project_id: str) -> list[ProjectSummary]:
+        """The questions of a project in their order, also those put aside.
+
+        Args:
+            project_id: id of any of them.
+        """
+        from sqlalchemy import select
+
+        c = tables().projects.c
+        family = select(c.family).where(c.id == project_id).scalar_subquery()
+        found = self._summaries(lambda own: own.c.family == family)
+        return sorted(found, key=lambda one: one.position)
+
+    @retried
+    def change_question(
+        self, question_id: str, *, name: str | None = None, aside: bool | None = None
+    ) -> None:
+        """Rename a question, or put it aside; nothing of it is lost.
+
+        Raises:
+            InputError: another question of the project has the name, or none would be left to ask.
+        """
+        from sqlalchemy import func, select
+        from sqlalchemy.exc import IntegrityError
+
+        t = tables()
+        c = t.projects.c
+        values: dict[str, Any] = {} if name is None else {"question": valid_text(name)}
+        values |= {} if aside is None else {"aside": int(aside)}
+        try:
+            with self._write() as connection:
+                connection.execute(t.projects.update().where(c.id == question_id).values(**values))
+                family = self._family_of(connection, question_id)
+                left = select(func.count()).where(c.family == family, c.aside == 0)
+                if not connection.execute(left).scalar_one():
+                    raise InputError("It is the last question that is asked; add another one first.")
+        except IntegrityError as error:
+            raise InputError(f"There is a question {name!r} already; give another name.") from error
+
+    def _family_of(self, connection: Connection, project_id: str) -> str:
+        """The id that a project is known by, of any of its questions.
 
         Raises:
             InputError: there is none with this id.
         """
         from sqlalchemy import select
 
-        t = tables()
+        c = tables().projects.c
+        found = connection.execute(select(c.family).where(c.id == project_id)).scalar_one_or_none()
+        if found is None:
+            raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+        return str(found)
+
+    @retried
+    def project(self, project_id: str) -> ProjectRecord:
+        """One project, by its first question, or one of its questions.
+
+        Raises:
+            InputError: there is none with this id.
+        """
         with self._read() as connection:
-            row = connection.execute(select(t.projects).where(t.projects.c.id == project_id)).one_or_none()
+            return self._record(connection, project_id)
+
+    def _record(self, connection: Connection, project_id: str) -> ProjectRecord:
+        own, head = _own_and_head()
+        shared = (head.c.fingerprints, head.c.feature_map, head.c.item_ids.is_not(None).label("with_ids"))
+        query = _joined(own, head, *shared).where(own.c.id == project_id)
+        row = connection.execute(query).one_or_none()
         if row is None:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
-        return _project(row)
+        fingerprints = np.frombuffer(row.fingerprints, dtype="<u8").astype(np.uint64)
+        return ProjectRecord(
+            **_summary_of(row),
+            fingerprints=fingerprints,
+            feature_map=row.feature_map,
+            has_item_ids=bool(row.with_ids),
+        )
 
     @retried
     def named(self, project: str) -> ProjectSummary:
@@ -117,30 +229,25 @@ class Projects(Log, Rounds):
 
     @retried
     def projects(self) -> list[ProjectSummary]:
-        """All projects, newest first, without what grows with their pools."""
+        """All projects, newest first, each by its first question, without what grows with their pools."""
         return self._summaries()
 
     @retried
     def summary(self, project_id: str) -> ProjectSummary | None:
-        """One project without what grows with its pool; None where there is none with this id."""
-        found = self._summaries(tables().projects.c.id == project_id)
+        """A project or question without what grows with its pool; None where there is none with this id."""
+        found = self._summaries(lambda own: own.c.id == project_id)
         return found[0] if found else None
 
-    def _summaries(self, *conditions: Any) -> list[ProjectSummary]:
-        from sqlalchemy import func, select
+    def _summaries(self, which: Callable[[Any], Any] = _is_first) -> list[ProjectSummary]:
+        """Those questions that `which` chooses; the first of each project unless given."""
+        from sqlalchemy import func
 
-        c = tables().projects.c
-        columns = (c.id, c.name, c.pool, c.settings, c.created, c.n_labelled, c.changed)
-        octets = func.length(c.fingerprints).label("octets")
-        query = select(*columns, c.owner, c.access, c.members, octets).where(*conditions)
+        own, head = _own_and_head()
+        octets = func.length(head.c.fingerprints).label("octets")
+        query = _joined(own, head, octets).where(which(own))
         with self._read() as connection:
-            rows = connection.execute(query.order_by(c.created.desc(), c.id)).all()
-        return [
-            ProjectSummary(
-                *row[:2], found_here(row.pool), *row[3:6], **_shown_to(row), n_items=int(row.octets) // 8
-            )
-            for row in rows
-        ]
+            rows = connection.execute(query.order_by(own.c.created.desc(), own.c.id)).all()
+        return [ProjectSummary(**_summary_of(row), n_items=int(row.octets) // 8) for row in rows]
 
     @retried
     def count_labelled(self, project_id: str, n_labelled: int) -> None:
@@ -159,9 +266,10 @@ class Projects(Log, Rounds):
         """[N] the source's ids of a project's items; None for a project that was stored without them."""
         from sqlalchemy import select
 
-        c = tables().projects.c
+        own, head = _own_and_head()
+        ids = select(head.c.item_ids).join_from(own, head, own.c.family == head.c.id)
         with self._read() as connection:
-            packed = connection.execute(select(c.item_ids).where(c.id == project_id)).scalar_one_or_none()
+            packed = connection.execute(ids.where(own.c.id == project_id)).scalar_one_or_none()
         return None if packed is None else _unpack_ids(packed)
 
     @retried
@@ -175,35 +283,45 @@ class Projects(Log, Rounds):
         pool: Mapping[str, Any] | None = None,
         item_ids: Sequence[str] | None = None,
     ) -> None:
-        """Change what is given, leave the rest."""
+        """Change what is given, leave the rest; all but the settings is of the project's questions alike."""
         t = tables()
         values: dict[str, Any] = {}
         if name is not None:
             values["name"] = valid_text(name)
-        if settings is not None:
-            values["settings"] = dict(settings)
         if pool is not None:
             values["pool"] = dict(pool)
         if fingerprints is not None:
             values["fingerprints"] = np.asarray(fingerprints, dtype="<u8").tobytes()
         if item_ids is not None:
             values["item_ids"] = _pack_ids(item_ids)
-        if values:
-            with self._write() as connection:
-                connection.execute(t.projects.update().where(t.projects.c.id == project_id).values(**values))
+        c = t.projects.c
+        with self._write() as connection:
+            if values:
+                family = self._family_of(connection, project_id)
+                connection.execute(t.projects.update().where(c.id == family).values(**values))
+            if settings is not None:
+                own = {"settings": dict(settings)}
+                connection.execute(t.projects.update().where(c.id == project_id).values(**own))
 
     @retried
     def delete_project(self, project_id: str) -> None:
-        """Remove a project with its events and rounds."""
+        """Remove a project with the events and rounds of all its questions.
+
+        Args:
+            project_id: of any of them.
+        """
         from sqlalchemy import select
 
         t = tables()
+        c = t.projects.c
         with self._write() as connection:
-            # first the lock of `recording`: an event that is being added is waited for, and goes too
-            connection.execute(select(t.projects.c.id).where(t.projects.c.id == project_id).with_for_update())
-            connection.execute(t.events.delete().where(t.events.c.project == project_id))
-            connection.execute(t.rounds.delete().where(t.rounds.c.owner == project_id))
-            connection.execute(t.projects.delete().where(t.projects.c.id == project_id))
+            family = select(c.family).where(c.id == project_id).scalar_subquery()
+            # first the locks of `recording`: an event that is being added is waited for, and goes too
+            locks = select(c.id).where(c.family == family).order_by(c.id).with_for_update()
+            ids = list(connection.execute(locks).scalars())
+            connection.execute(t.events.delete().where(t.events.c.project.in_(ids)))
+            connection.execute(t.rounds.delete().where(t.rounds.c.owner.in_(ids)))
+            connection.execute(t.projects.delete().where(c.id.in_(ids)))
 
     @retried
     def share_project(self, project_id: str, owner: str, access: str, members: Sequence[str] = ()) -> None:
@@ -225,31 +343,37 @@ class Projects(Log, Rounds):
         t = tables()
         values = {"owner": owner or None, "access": access, "members": sorted(set(members) - {owner})}
         with self._write() as connection:
-            changed = connection.execute(
-                t.projects.update().where(t.projects.c.id == project_id).values(values)
-            )
-        if not changed.rowcount:
-            raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+            family = self._family_of(connection, project_id)
+            connection.execute(t.projects.update().where(t.projects.c.id == family).values(values))
 
     @retried
     def whole_project(self, project_id: str) -> WholeProject:
-        """All that is stored of a project, as of one moment.
+        """All that is stored of a project with all its questions, as of one moment.
+
+        Args:
+            project_id: of any of its questions.
 
         Raises:
             InputError: there is none with this id.
         """
         from sqlalchemy import select
 
-        t = tables()
+        c = tables().projects.c
         with self._snapshot() as connection:
-            row = connection.execute(select(t.projects).where(t.projects.c.id == project_id)).one_or_none()
-            if row is None:
-                raise InputError(f"There is no project {project_id!r} in {self._shown}.")
-            events = events_of(connection, project_id)
-            rounds = rounds_of(connection, project_id)
-            state = round_state_of(connection, project_id)
-        ids = None if row.item_ids is None else tuple(_unpack_ids(row.item_ids))
-        return WholeProject(_project(row), tuple(events), tuple(rounds), state, ids)
+            family = self._family_of(connection, project_id)
+            ids = select(c.id).where(c.family == family).order_by(c.position)
+            first, *others = [
+                WholeProject(
+                    self._record(connection, one),
+                    tuple(events_of(connection, one)),
+                    tuple(rounds_of(connection, one)),
+                    round_state_of(connection, one),
+                )
+                for one in connection.execute(ids).scalars()
+            ]
+            packed = connection.execute(select(c.item_ids).where(c.id == family)).scalar_one()
+        item_ids = None if packed is None else tuple(_unpack_ids(packed))
+        return replace(first, item_ids=item_ids, others=tuple(others))
 
     @retried
     def restore_project(self, whole: WholeProject, owner: str = "") -> ProjectRecord:
@@ -265,27 +389,35 @@ class Projects(Log, Rounds):
         Raises:
             InputError: its events are not numbered from 1 without a gap.
         """
-        events = whole.events
-        if [event.id for event in events] != list(range(1, len(events) + 1)):
-            raise InputError("The events of a project are numbered from 1 without a gap; these are not.")
-        new = replace(
-            whole.record,
-            id=secrets.token_hex(6),
-            owner=owner,
-            access="private" if owner else "open",
-            members=(),
-            n_labelled=fold(events).n_labelled,
-            changed=events[-1].time if events else whole.record.created,
-            has_item_ids=whole.item_ids is not None,
-        )
-        state_of, state = whole.state or (-1, {})
+        every = (whole, *whole.others)
+        for one in every:
+            if [event.id for event in one.events] != list(range(1, len(one.events) + 1)):
+                raise InputError("The events of a project are numbered from 1 without a gap; these are not.")
+        family = secrets.token_hex(6)
+        made = [
+            replace(
+                one.record,
+                id=family if one is whole else secrets.token_hex(6),
+                family=family,
+                position=place,
+                owner=owner,
+                access="private" if owner else "open",
+                members=(),
+                n_labelled=fold(one.events).n_labelled,
+                changed=one.events[-1].time if one.events else one.record.created,
+                has_item_ids=whole.item_ids is not None,
+            )
+            for place, one in enumerate(every)
+        ]
         with self._write() as connection:
-            _insert_project(connection, new, whole.item_ids)
-            insert_events(connection, new.id, events)
-            for stored in whole.rounds:
-                blob = arrays_to_bytes(state) if stored.number == state_of else None
-                insert_round(connection, new.id, stored.number, stored.record, blob)
-        return new
+            for one, new in zip(every, made, strict=True):
+                _insert_project(connection, new, whole.item_ids)
+                insert_events(connection, new.id, one.events)
+                state_of, state = one.state or (-1, {})
+                for stored in one.rounds:
+                    blob = arrays_to_bytes(state) if stored.number == state_of else None
+                    insert_round(connection, new.id, stored.number, stored.record, blob)
+        return made[0]
 
     def duplicate_project(self, project_id: str, name: str, owner: str = "") -> ProjectRecord:
         """A second project with the same history, which goes its own way from here on.
@@ -348,24 +480,68 @@ class Projects(Log, Rounds):
 
 
 def _insert_project(connection: Connection, record: ProjectRecord, item_ids: Sequence[str] | None) -> None:
+    """A row; of a further question without what the first one holds for all."""
+    first = record.id == record.family
     connection.execute(
         tables()
         .projects.insert()
         .values(
             id=record.id,
-            name=valid_text(record.name),
-            pool=dict(record.pool),
+            family=record.family,
+            question=valid_text(record.question),
+            kind=record.kind,
+            position=record.position,
+            aside=int(record.aside),
+            name=valid_text(record.name) if first else "",
+            pool=dict(record.pool) if first else {},
             settings=dict(record.settings),
-            fingerprints=np.asarray(record.fingerprints, dtype="<u8").tobytes(),
-            feature_map=dict(record.feature_map),
+            fingerprints=np.asarray(record.fingerprints, dtype="<u8").tobytes() if first else b"",
+            feature_map=dict(record.feature_map) if first else {},
             created=record.created,
             n_labelled=record.n_labelled,
             changed=record.changed,
             owner=record.owner or None,
             access=record.access,
-            item_ids=None if item_ids is None else _pack_ids(item_ids),
+            item_ids=None if item_ids is None or not first else _pack_ids(item_ids),
         )
     )
+
+
+def _insert_question(connection: Connection, family: str, new: NewQuestion, position: int) -> str:
+    moment = now()
+    record = ProjectRecord(
+        secrets.token_hex(6),
+        "",
+        {},
+        dict(new.settings),
+        moment,
+        n_labelled=fold(new.events).n_labelled,
+        changed=moment,
+        family=family,
+        question=new.name,
+        kind=new.kind,
+        position=position,
+    )
+    _insert_project(connection, record, None)
+    insert_events(connection, record.id, new.events)
+    return record.id
+
+
+def _own_and_head() -> tuple[Any, Any]:
+    """The table twice: a question's row, and that of the first one of its project."""
+    t = tables()
+    return t.projects.alias("own"), t.projects.alias("head")
+
+
+def _joined(own: Any, head: Any, *more: Any) -> Any:
+    """A question with what all of its project share."""
+    from sqlalchemy import select
+
+    o, h = own.c, head.c
+    shared = (h.name, h.pool, h.owner, h.access, h.members)
+    mine = (o.id, o.settings, o.created, o.n_labelled, o.changed)
+    question = (o.family, o.question, o.kind, o.position, o.aside)
+    return select(*shared, *mine, *question, *more).join_from(own, head, o.family == h.id)
 
 
 def _pack_ids(ids: Sequence[str]) -> bytes:
@@ -381,20 +557,10 @@ def _unpack_ids(packed: bytes) -> list[str]:
     return [str(i) for i in range(document["rows"])] if isinstance(document, dict) else document
 
 
-def _project(row: Any) -> ProjectRecord:
-    fingerprints = np.frombuffer(row.fingerprints, dtype="<u8").astype(np.uint64)
-    return ProjectRecord(
-        row.id,
-        row.name,
-        found_here(row.pool),
-        row.settings,
-        row.created,
-        row.n_labelled,
-        **_shown_to(row),
-        fingerprints=fingerprints,
-        feature_map=row.feature_map,
-        has_item_ids=row.item_ids is not None,
-    )
+def _summary_of(row: Any) -> dict[str, Any]:
+    own = ("id", "name", "settings", "created", "n_labelled", "family", "question", "kind", "position")
+    of_row = {name: getattr(row, name) for name in own}
+    return {**of_row, "pool": found_here(row.pool), "aside": bool(row.aside), **_shown_to(row)}
 
 
 def _shown_to(row: Any) -> dict[str, Any]:

@@ -12,12 +12,17 @@ from workbench.arrays import Array
 from workbench.store.events import Event
 
 ACCESS = ("private", "shared", "open")
+ONE_CLASS, YES_NO = "one class", "yes / no"
+QUESTION_KINDS = (ONE_CLASS, YES_NO)
+"""Of questions: an item has one of several classes, or it has something or not."""
+LABEL = "label"
+"""Name of the question of a project that asks one."""
 RUN_STATES = ("running", "finished", "interrupted", "cancelled", "failed")
 
 
 @dataclass(frozen=True)
 class ProjectSummary:
-    """What a list of projects shows.
+    """What a list of projects shows: a project by its first question, or one of its questions.
 
     Attributes:
         id: what URLs and commands name it by.
@@ -31,6 +36,11 @@ class ProjectSummary:
         access: who may open it: "private" (the owner), "shared" (the owner and `members`), "open".
         members: keys of people, for "shared".
         n_items: of its pool when it was last accepted.
+        family: id of the first question, which the project is known by; that of this one unless given.
+        question: name of the question.
+        kind: one of `QUESTION_KINDS`.
+        position: of the question among those of the project, from 0.
+        aside: whether the question is asked no more.
     """
 
     id: str
@@ -44,6 +54,15 @@ class ProjectSummary:
     access: str = "open"
     members: tuple[str, ...] = ()
     n_items: int = 0
+    family: str = ""
+    question: str = LABEL
+    kind: str = ONE_CLASS
+    position: int = 0
+    aside: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.family:
+            object.__setattr__(self, "family", self.id)
 
     @property
     def archived(self) -> bool:
@@ -72,6 +91,23 @@ class ProjectRecord(ProjectSummary):
     fingerprints: Array = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     feature_map: Mapping[str, Any] = field(default_factory=dict)
     has_item_ids: bool = False
+
+
+@dataclass(frozen=True)
+class NewQuestion:
+    """A further question over a project's pool, as it begins.
+
+    Attributes:
+        name: of the question; no other of its project has it.
+        kind: one of `QUESTION_KINDS`.
+        settings: as those of a project.
+        events: recorded with it.
+    """
+
+    name: str
+    kind: str
+    settings: Mapping[str, Any]
+    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,6 +178,7 @@ class WholeProject:
         rounds: the finished fits, in order.
         state: number of the fit whose posterior is kept, and its arrays; None where there is none.
         item_ids: [N] the source's ids, where they are stored.
+        others: the further questions of the project, of which these are the first.
     """
 
     record: ProjectRecord
@@ -149,3 +186,4 @@ class WholeProject:
     rounds: tuple[RoundRecord, ...] = ()
     state: tuple[int, Mapping[str, Array]] | None = None
     item_ids: tuple[str, ...] | None = None
+    others: tuple[WholeProject, ...] = ()

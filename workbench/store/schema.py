@@ -20,10 +20,18 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
+# A row is one question over a pool: a project is the rows of one family, and the row whose id is the family's
+# holds what they share (name, pool, fingerprints, feature map, ids, owner and access); others leave it empty.
 projects = Table(
     "projects",
     metadata,
     Column("id", String(32), primary_key=True),
+    Column("family", String(32), nullable=False),
+    Column("question", Text, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("position", Integer, nullable=False),
+    # Put aside: not asked any more, and nothing of it is lost.
+    Column("aside", Integer, nullable=False, server_default=text("0")),
     Column("name", Text, nullable=False),
     Column("pool", JSON, nullable=False),
     Column("settings", JSON, nullable=False),
@@ -39,6 +47,7 @@ projects = Table(
     Column("owner", String(255), nullable=True),
     Column("access", String(16), nullable=False, server_default=text("'open'")),
     Column("members", JSON, nullable=True),
+    UniqueConstraint("family", "question", name="one_question_of_a_name"),
 )
 
 # Whoever logged in once: what the log-in knows them by, and the name their events carry.

@@ -1,0 +1,78 @@
+"""Several questions over one pool, as they are stored."""
+
+import numpy as np
+import pytest
+
+from workbench.errors import InputError
+from workbench.store import YES_NO, Event, NewQuestion, Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store.open(tmp_path / "w.sqlite")
+    yield made
+    made.close()
+
+
+def begun(store, **more):
+    prints = np.arange(5, dtype=np.uint64)
+    return store.create_project(
+        "mail", {"name": "iris"}, {"seed": 1}, prints, {}, item_ids=list("abcde"), **more
+    )
+
+
+def test_a_project_is_listed_once_and_its_questions_share_what_is_the_projects(store):
+    made = begun(store, question="topic", others=[NewQuestion("fraud", YES_NO, {"seed": 2})])
+    fraud = store.questions(made.id)[1]
+    assert [p.id for p in store.projects()] == [made.id]
+    assert (fraud.question, fraud.kind, fraud.family, fraud.settings) == (
+        "fraud",
+        YES_NO,
+        made.id,
+        {"seed": 2},
+    )
+    store.update_project(fraud.id, name="letters")
+    store.share_project(fraud.id, "ann", "private")
+    for one in store.questions(made.id):
+        assert (one.name, one.owner, one.n_items, one.access) == ("letters", "ann", 5, "private")
+        assert store.project(one.id).fingerprints.tolist() == [0, 1, 2, 3, 4]
+        assert store.item_ids(one.id) == list("abcde")
+
+
+def test_a_question_is_added_renamed_and_put_aside(store):
+    made = begun(store)
+    added = store.add_question(made.id, NewQuestion("tone", "one class", {"seed": 1}))
+    with pytest.raises(InputError, match="already"):
+        store.add_question(added, NewQuestion("tone", "one class", {"seed": 1}))
+    with pytest.raises(InputError, match="already"):
+        store.change_question(added, name="label")
+    store.change_question(added, name="mood", aside=True)
+    assert [(q.question, q.aside) for q in store.questions(made.id)] == [("label", False), ("mood", True)]
+    with pytest.raises(InputError, match="last question"):
+        store.change_question(made.id, aside=True)
+
+
+def test_one_transaction_over_two_questions_is_whole_or_not_there(store):
+    made = begun(store, others=[NewQuestion("fraud", YES_NO, {"seed": 2})])
+    ids = [q.id for q in store.questions(made.id)]
+    with store.recording_in(dict.fromkeys(ids)) as recorders:
+        for one in ids:
+            recorders[one].add(Event.skip(3))
+    assert [len(store.events(one)) for one in ids] == [1, 1]
+    with pytest.raises(RuntimeError), store.recording_in(dict.fromkeys(ids)) as recorders:
+        recorders[ids[0]].add(Event.skip(4))
+        raise RuntimeError
+    assert [len(store.events(one)) for one in ids] == [1, 1]
+
+
+def test_a_copy_has_all_questions_and_a_deletion_takes_them(store):
+    made = begun(store, others=[NewQuestion("fraud", YES_NO, {"seed": 2}, (Event.class_added("yes"),))])
+    copy = store.duplicate_project(store.questions(made.id)[1].id, "second")
+    assert [(q.name, q.question, q.kind) for q in store.questions(copy.id)] == [
+        ("second", "label", "one class"),
+        ("second", "fraud", YES_NO),
+    ]
+    assert store.events(store.questions(copy.id)[1].id)[0].payload["class"] == "yes"
+    store.delete_project(made.id)
+    assert store.questions(made.id) == []
+    assert [p.id for p in store.projects()] == [copy.id]
