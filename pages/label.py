@@ -179,7 +179,9 @@ def own_curve(session: Any) -> None:
     """The error on what was drawn to measure on, once there are two figures of it."""
     rounds = labelling_speed.measured_rounds(session.rounds)
     if len(rounds) < 2:
-        st.caption(f"This pool has no known classes to measure on{kept_for_measuring(session.settings)}.")
+        copies = f" {session.twins.say()}" if session.twins.n_groups else ""
+        kept = kept_for_measuring(session.settings)
+        st.caption(f"This pool has no known classes to measure on{kept}.{copies}")
         return
     from workbench.figures.curves import learning_curve
 

@@ -399,6 +399,15 @@ class GuessSource(Closed):
     said: SaidOfItems | None = None
 
 
+class TwinGroups(Document):
+    """Groups of items that cannot be told apart, as `workbench.pools.twins` packs them."""
+
+    n: Count
+    sizes: Annotated[list[Annotated[int, Field(ge=2)]], Field(max_length=5_000_000)]
+    items: str
+    note: str = ""
+
+
 class Settings(Document):
     """A project's settings."""
 
@@ -417,6 +426,7 @@ class Settings(Document):
     overlap: Overlap | None = None
     archived: bool = False
     guesses: Annotated[list[GuessSource], Field(max_length=1_000)] = []
+    twins: TwinGroups | None = None
 
 
 class Project(Document):

@@ -38,6 +38,7 @@ class Settings:
         evaluation_share: share of the questions kept for measuring where the pool has no known classes;
             early_share until 20 of them are answered.
         early_share: see there.
+        twins: see there.
         overlap: share of the items that several people label.
         people: how many label each of these.
         guess: sources of guesses, as `Session.create` takes them.
@@ -51,6 +52,7 @@ class Settings:
     uniform_share: float = UNIFORM_SHARE
     evaluation_share: float = 0.1
     early_share: float = 0.25
+    twins: bool = True
     overlap: float = 0.0
     people: int = 2
     guess: tuple[str, ...] = ()
@@ -259,7 +261,14 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
         width=WIDE_NUMBER,
         disabled=not shared,
     )
-    return replace(made, overlap=int(shared) / 100, people=int(people))
+    twins = st.toggle(
+        "Ask about copies once",
+        value=True,
+        key=f"{key}-twins",
+        help="Items that cannot be told apart are asked about once, their class is offered for the others, "
+        "and none is measured on when another was learnt from.",
+    )
+    return replace(made, overlap=int(shared) / 100, people=int(people), twins=twins)
 
 
 EXISTING = "existing-project"
@@ -325,6 +334,7 @@ def start(
             "uniform_share": chosen.uniform_share,
             "evaluation_share": chosen.evaluation_share,
             "early_share": chosen.early_share,
+            "twins": chosen.twins,
             "overlap": chosen.overlap,
             "people": chosen.people,
             "classes": chosen.classes,

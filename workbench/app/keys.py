@@ -19,6 +19,7 @@ COMMANDS = {
     "zoom": " ",
     "find": "/",
     "like": "m",
+    "twins": "=",
     "name": "+",
     "help": "?",
 }

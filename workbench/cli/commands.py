@@ -351,6 +351,9 @@ def new_project(
     ] = 0.0,
     people: Annotated[int, typer.Option(help="How many people label each of these.")] = 2,
     guess: Guess = None,
+    copies: Annotated[
+        bool, typer.Option("--copies/--all", help="Ask about copies once, or about every item.")
+    ] = True,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
 ) -> None:
     """Start a project that people label in the app."""
@@ -373,6 +376,7 @@ def new_project(
         overlap=overlap,
         people=people,
         guess=None if guess is None else tuple(guess),
+        twins=copies,
         seed=seed,
     )
 

@@ -168,6 +168,8 @@ def start_project(pool: str, pool_options: dict[str, Any], **settings: Any) -> N
     made = Session.create(pool, pool_options=pool_options, **settings)
     with_classes = f", {len(made.classes)} classes" if made.classes else ""
     print(f"{made.project.name}: {len(made.pool):,} items{with_classes}, project {made.id}")
+    if made.twins.n_groups:
+        print(made.twins.say())
     begun = [str(one["source"]) for one in made.settings.get("guesses") or ()]
     if begun:
         print(

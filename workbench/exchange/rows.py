@@ -110,6 +110,7 @@ class LabelRows:
             if what in ("labels", FINISHED)
             else range(0 if self.pool is None else len(self.pool))
         )
+        self._first = None if isinstance(session, StoredLabels) else session.twins.first
         self._cells = {} if self.pool is None else _own_cells(self.pool)
         if typed and self.pool is not None:
             self._cells |= _numbers(self.pool)
@@ -151,6 +152,8 @@ class LabelRows:
         row: dict[str, Any] = {"id": "" if self._ids is None else str(self._ids[item]), **own}
         row |= dict.fromkeys(COLUMNS)
         row["item"] = item
+        first = item if self._first is None else int(self._first[item])
+        row["copy_of"] = "" if first == item or self._ids is None else str(self._ids[first])
         row["note"] = " | ".join(note.text for note in state.notes.get(item, ()))
         row["flag"] = state.flagged.get(item, "") or ("flagged" if item in state.flagged else "")
         row["set"] = "evaluation" if item in state.evaluation or item in self._held_out else "training"
@@ -263,7 +266,8 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         whether a guess was shown when the label was given; the version of the instructions that was in force
         when the label was given (instructions) and the one its person had read (instructions_read); the
         certificate of a machine's label; labels
-        the model had seen; set ("evaluation" for items never trained on); item (position). Of skipped and
+        the model had seen; copy_of (id of the first item that it cannot be told from);
+        set ("evaluation" for items never trained on); item (position). Of skipped and
         unsure items person and time say who said so.
     """
     return list(LabelRows(session, what))

@@ -186,12 +186,14 @@ class Pool:
             digest.update(np.ascontiguousarray(self.truth, dtype="<i8").tobytes())
         return digest.hexdigest()[:32]
 
-    def split(self, seed: int, fraction: float = 0.2) -> Pool:
+    def split(self, seed: int, fraction: float = 0.2, first: Ints | None = None) -> Pool:
         """The same pool with a stratified test split.
 
         Args:
-            seed: of the split; the same (pool, seed, fraction) gives the same split.
+            seed: of the split; the same (pool, seed, fraction, first) gives the same split.
             fraction: share of items in the test part, in (0, 1).
+            first: [N] the lowest item of the group that each belongs to (`Twins.first`): groups stay
+                together. None where every item stands for itself.
 
         Returns:
             A pool whose `test` is set. Classes with a single member stay in training; items whose class
@@ -224,4 +226,10 @@ class Pool:
             chosen = np.sort(rng.permutation(known)[: max(1, round(fraction * len(known)))])
         mask = np.ones(n, dtype=bool)
         mask[chosen] = False
+        if first is not None:
+            # a group goes where its first item was drawn, which keeps the share of groups
+            mask = mask[first]
+            for code in np.setdiff1d(groups[known], groups[mask]):
+                mask |= np.isin(first, first[groups == code])
+            chosen = np.flatnonzero(~mask)
         return replace(self, test=TestSplit(seed, fraction, np.flatnonzero(mask), chosen))

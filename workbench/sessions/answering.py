@@ -227,6 +227,8 @@ class Answers:
                 self.correct(transaction, given.item, given.label, more, new=given.new)
             elif given.kind == "relabel":
                 self.relabel(transaction, given.items, given.label, more)
+            elif given.kind == "twins":
+                self.label_twins(transaction, given.item, given.label, more)
             elif given.kind == "clear":
                 self.clear(transaction, given.items, more)
             elif given.kind == "want":
@@ -313,6 +315,20 @@ class Answers:
             raise InputError("No item is chosen.")
         key = key_of(transaction.state, label)
         return self.add(transaction, Event.relabelled(found, key, "review", final=True, **(more or {})))
+
+    def label_twins(
+        self, transaction: Transaction, item: int, label: str, more: Mapping[str, Any] | None = None
+    ) -> Event:
+        """The copies of an item get its class, those that nobody has labelled; one event.
+
+        Raises:
+            InputError: no such item or class, or no copy without a label.
+        """
+        found = self._questions.open_twins(transaction.state, self.checked(item))
+        if not found:
+            raise InputError("It has no copy that is without a label.")
+        key = key_of(transaction.state, label)
+        return self.add(transaction, Event.relabelled(found, key, "twin", of=int(item), **(more or {})))
 
     def clear(
         self, transaction: Transaction, items: Sequence[int], more: Mapping[str, Any] | None = None

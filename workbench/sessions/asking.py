@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.pools.pool import Pool
+from workbench.pools.twins import Twins
 from workbench.sessions.drawing import without
 from workbench.sessions.model import asking_policy
 from workbench.sessions.people import Meant, meant, worth
@@ -105,10 +106,20 @@ class Questions:
         pool: with its test split, if any.
         settings: the project's: seed, evaluation_share, early_share, uniform_share and overlap, which
             never change.
+        twins: items of which only one a group is asked about; none by default.
     """
 
-    def __init__(self, pool: Pool, settings: Mapping[str, Any]) -> None:
+    def __init__(self, pool: Pool, settings: Mapping[str, Any], twins: Twins | None = None) -> None:
         self.pool = pool
+        self.twins = twins if twins is not None and twins.n_groups else None
+        self._stood_for: Ints = np.empty(
+            0, dtype=np.int64
+        )  # by the first of their group that may be asked about
+        if self.twins is not None:
+            in_play = pool.trainable[np.isin(pool.trainable, np.concatenate(self.twins.groups))]
+            order = np.argsort(self.twins.first[in_play], kind="stable")
+            same = np.diff(self.twins.first[in_play][order]) == 0
+            self._stood_for = in_play[order][1:][same]
         self.settings = settings
         self.seed = int(settings["seed"])
         self.evaluation_share = float(settings["evaluation_share"])
@@ -138,13 +149,30 @@ class Questions:
 
         Args:
             state: of the project.
-            measured: those of the evaluation set too.
+            measured: those of the evaluation set too, and of copies each one.
         """
         shut = np.zeros(len(self.pool), dtype=bool)
+        if not measured:
+            shut[self._stood_for] = True
         for closed in (state.answered, () if measured else state.evaluation):
             shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
+            if self.twins is not None:
+                shut[np.fromiter(self.twins.spread(closed), dtype=np.int64)] = True
         trainable = self.pool.trainable
         return trainable[~shut[trainable]]
+
+    def open_twins(self, state: ProjectState, item: int) -> list[int]:
+        """Copies of an item that nobody has answered and that are not kept for measuring; ascending."""
+        if self.twins is None:
+            return []
+        held = self.pool.test
+        return [
+            other
+            for other in self.twins.of(item)
+            if other not in state.answered
+            and other not in state.evaluation
+            and (held is None or not _holds(held.test, other))
+        ]
 
     def wanted(self, item: int, annotator: str, state: ProjectState) -> bool:
         """Whether an item that somebody has labelled is to get a label of this annotator too."""
@@ -222,10 +250,14 @@ class Questions:
         free = np.zeros(len(self.pool), dtype=bool)
         free[self.askable(state)] = True
         free[np.fromiter(taken, dtype=np.int64, count=len(taken))] = False
+        if self.twins is not None:
+            free[np.fromiter(self.twins.spread(taken), dtype=np.int64)] = False
         chosen: list[Ask] = []
 
         def add(item: int, role: str, utility: float | None = None, number: int = -1) -> None:
             free[item] = False
+            if self.twins is not None:
+                free[list(self.twins.of(item))] = False
             chosen.append(_new(item, role, utility, number))
 
         for item in state.second.get(annotator, ()):
@@ -361,6 +393,11 @@ def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:
 def leased_until(asks: Iterable[Ask], expires: float) -> list[Ask]:
     """The same questions with a new expiry."""
     return [replace(ask, expires=expires) for ask in asks]
+
+
+def _holds(ascending: Ints, item: int) -> bool:
+    at = int(np.searchsorted(ascending, item))
+    return at < ascending.size and int(ascending[at]) == item
 
 
 def _new(item: int, role: str, utility: float | None = None, number: int = -1) -> Ask:

@@ -173,7 +173,7 @@ class Fits:
         self.making = Making(Neighbourhood(project.pool, project.record.settings.get("begun")))
         split = project.pool.test
         self._test = frozenset() if split is None else frozenset(split.test.tolist())
-        self._learnt: tuple[Mapping[int, int], Mapping[int, Any], Mapping[int, int]] | None = None
+        self._learnt: tuple[tuple[Any, ...], Mapping[int, int]] | None = None
         self.problem = ""
 
     def published(self, state: ProjectState | None = None) -> Published | None:
@@ -348,17 +348,23 @@ class Fits:
     # --- inside -------------------------------------------------------------------------------
 
     def _training(self, state: ProjectState) -> Mapping[int, int]:
-        """What a model may learn from: labels, and where several answered their consensus; no test split.
+        """What a model may learn from: labels, and where several answered their consensus.
 
-        These come with files of labels; they stay labels and are measured on by the pool's own truth.
+        Nothing of the test split, which may come with files of labels: they stay labels and are measured on
+        by the pool's own truth. And no copy of an item that is measured on.
         """
         training = state.training
-        if self._learnt is None or self._learnt[0] is not training or self._learnt[1] is not state.votes:
-            learnt = training_of(state)
-            if not self._test.isdisjoint(learnt):
-                learnt = {item: code for item, code in learnt.items() if item not in self._test}
-            self._learnt = (training, state.votes, learnt)
-        return self._learnt[2]
+        of = (training, state.votes, state.evaluation)
+        if self._learnt is None or any(a is not b for a, b in zip(self._learnt[0], of, strict=True)):
+            self._learnt = (of, self._learnable(state))
+        return self._learnt[1]
+
+    def _learnable(self, state: ProjectState) -> Mapping[int, int]:
+        learnt, twins = training_of(state), self._project.twins
+        apart = self._test | frozenset(twins.spread(state.evaluation))
+        if apart.isdisjoint(learnt):
+            return learnt
+        return {item: code for item, code in learnt.items() if item not in apart}
 
     def _looked_at(self) -> Ints | None:
         """Items whose predictions tell how a fit goes; None for all of them, as in all but large pools."""
@@ -518,7 +524,7 @@ class Fits:
         project = self._project
         last = int(record["events"])
         state = fold(e for e in project.events() if e.id <= last)
-        training = {item: code for item, code in training_of(state).items() if item not in self._test}
+        training = self._learnable(state)
         items = np.fromiter(training, dtype=np.int64, count=len(training))
         codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
         if _digest(items, codes) != record["training"]:

@@ -319,6 +319,24 @@ class Labelling(Opened):
                 return []
             return [self._add(transaction, Event.relabelled(items, key, role, **more))]
 
+    def open_twins(self, item: int) -> list[int]:
+        """Copies of an item that wait for a label; `label_twins` gives them one."""
+        return self._questions.open_twins(self.state, item)
+
+    @retried
+    def label_twins(self, item: int, name: str) -> Event:
+        """The copies of an item get a class, those that nobody has labelled; one undo takes all back.
+
+        Args:
+            item: index into the pool.
+            name: of the class.
+
+        Raises:
+            InputError: no such item or class, or no copy without a label.
+        """
+        with self._project.recording() as transaction:
+            return self._answers.label_twins(transaction, item, name)
+
     @retried
     def correct(self, item: int, name: str) -> Event:
         """Answer an item again that this annotator answered before.

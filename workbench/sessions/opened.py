@@ -12,6 +12,7 @@ import numpy as np
 from workbench.arrays import Ints
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
+from workbench.pools.twins import Twins
 from workbench.sessions.answering import Answers
 from workbench.sessions.asking import Questions
 from workbench.sessions.fitting import Fits, held_out
@@ -36,7 +37,7 @@ class Opened:
     def __init__(self, store: Store, project: ProjectRecord, pool: Pool, annotator: str) -> None:
         self.annotator = _person(annotator)
         self._project = OpenProject(store, project, pool)
-        self._questions = Questions(pool, project.settings)
+        self._questions = Questions(pool, project.settings, self._project.twins)
         self._fits = Fits(self._project, self._questions)
         self._answers = Answers(self._project, self._questions, self._fits, annotator)
 
@@ -69,6 +70,11 @@ class Opened:
     def pool(self) -> Pool:
         """With its test split where there is one."""
         return self._project.pool
+
+    @property
+    def twins(self) -> Twins:
+        """Which items are copies of each other; none where the project does not look for them."""
+        return self._project.twins
 
     @property
     def settings(self) -> Mapping[str, Any]:

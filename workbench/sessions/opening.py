@@ -20,6 +20,7 @@ from workbench.pools.features.cache import saved_map
 from workbench.pools.loading import is_named
 from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.replay import with_saved_map
+from workbench.pools.twins import twins_of
 from workbench.sessions.drawing import ASKED_AMONG
 from workbench.sessions.guessing import checked_sources, takes_guess
 from workbench.sessions.latents import MANY
@@ -51,6 +52,7 @@ def create_project(
     overlap: float,
     people: int,
     guess: Sequence[str | Mapping[str, Any]] | None,
+    twins: bool,
     owner: str,
     store: Store,
 ) -> tuple[ProjectRecord, Pool]:
@@ -76,8 +78,9 @@ def create_project(
             "The share of items that several people label must lie in [0, 1], and these are at least "
             f"two; got {overlap} and {people}."
         )
+    copies = twins_of(loaded) if twins else None
     if loaded.has_truth and loaded.test is None and _measurable(loaded, test_fraction):
-        loaded = loaded.split(seed, test_fraction)
+        loaded = loaded.split(seed, test_fraction, None if copies is None else copies.first)
     check_policy(policy, classifier)
     if classes is None:
         # where nobody named classes and a guess does, they are those
@@ -108,6 +111,8 @@ def create_project(
         settings["overlap"] = {"share": overlap, "people": people}
     if guesses:
         settings["guesses"] = guesses
+    if copies is not None:
+        settings["twins"] = copies.document()
     events = [replace(Event.class_added(c), annotator=SOURCE) for c in names]
     if loaded.truth is not None and (loaded.truth < 0).any() and loaded.has_truth:
         # Rows that come with a class need not be asked about: the person labels the others.

@@ -23,13 +23,14 @@ class Operation:
         id: up to 64 characters, unique in the project.
         kind: "label", "skip" or "unsure" (of a question), "flag" or "note" (of an item), "confirm" (of
             the questions of a grid), "correct" (one's own earlier answer: a class, or "" for unsure),
-            "relabel" or "clear" (items in review), "want" (to be asked about items), "read" (the
+            "relabel" or "clear" (items in review), "twins" (the copies of an item get its
+            class), "want" (to be asked about items), "read" (the
             instructions), "example" (of a class), "undo" or "redo".
         ask: id of the question.
-        item: index into the pool, for "flag", "note", "correct" and "example"; with a question, the
+        item: index into the pool, for "flag", "note", "correct", "twins" and "example"; with a question, the
             item it must be of.
         items: indices, for "relabel", "clear" and "want".
-        label: name of the class, for "label", "confirm", "correct", "relabel" and "example".
+        label: name of the class, for "label", "confirm", "correct", "relabel", "twins" and "example".
         new: for "label" and "correct", the class may be one that there is not yet: the label brings it.
         text: of a note, the reason of a flag, or how wanted items were found.
         on: False for a flag or an example that is taken away.

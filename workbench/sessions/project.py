@@ -7,10 +7,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from workbench.arrays import Array
 from workbench.pools.pool import Pool
+from workbench.pools.twins import Twins, twins_from
 from workbench.registry import from_file
 from workbench.sessions.groups import Group, TogetherError
 from workbench.sessions.rounds import Round
@@ -82,6 +84,11 @@ class OpenProject:
     def id(self) -> str:
         """The project's id."""
         return self.record.id
+
+    @cached_property
+    def twins(self) -> Twins:
+        """The pool's copies and near-copies, as they were found when the project was made."""
+        return twins_from(self.record.settings.get("twins"), len(self.pool))
 
     @property
     def epoch(self) -> int:

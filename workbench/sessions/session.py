@@ -66,6 +66,7 @@ class Session(Finishing, Classes, Instructing, Handing):
         overlap: float = 0.0,
         people: int = 2,
         guess: Sequence[str | Mapping[str, Any]] | None = None,
+        twins: bool = True,
         owner: str = "",
         annotator: str | None = None,
         store: Store | None = None,
@@ -97,6 +98,7 @@ class Session(Finishing, Classes, Instructing, Handing):
             guess: what is known of the items before any label: "names", "column:llm_label",
                 "columns:p_*" (as in `workbench.guesses.guess_of`), or {"source", "on", "mapping"}. Left
                 open, columns of a table whose names say that they hold predictions; () for none.
+            twins: copies and near-copies are found, asked about once, and never on both sides of a split.
             owner: key of the person it belongs to, who alone may open it at first; open to all without.
             annotator: the user's login name unless given.
             store: the default database unless given.
@@ -122,6 +124,7 @@ class Session(Finishing, Classes, Instructing, Handing):
             overlap=overlap,
             people=people,
             guess=guess,
+            twins=twins,
             owner=owner,
             store=store,
         )

@@ -71,6 +71,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         "said": [],
         "face": face(session.pool, ask.item, picture),
         "flag": ask.item in session.state.flagged,
+        "twins": len(session.open_twins(ask.item)),
         "notes": [[note.annotator, note.text] for note in session.state.notes.get(ask.item, ())],
     }
     if found["face"]["kind"] == "row":

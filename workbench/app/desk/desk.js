@@ -25,6 +25,7 @@ class Desk extends Speaker {
     this.faster = 0; // further cards ahead, for keys that met an empty queue
     this.shownAt = 0;
     this.search = "";
+    this.copies = null; // of the item before: {item, class, n} without a label
     this.view = null; // an earlier answer that is looked at: its place in the trail
     this.trail = null;
     this.flags = new Map(); // item -> whether it is flagged, as far as this tab knows
@@ -375,8 +376,10 @@ class Desk extends Speaker {
     const short = takes.length > 60 ? `${takes.slice(0, 59)}…` : takes;
     const accept = one("accept", takes ? (this.searching && !guess ? `Take ${short}` : `Accept ${short}`) : "Accept", () => (this.searching ? this.pick(0) : this.accept()), takes ? `The label is ${takes}` : "The model has no guess for this item", !takes);
     accept.classList.toggle("accepts", Boolean(takes));
+    const copies = this.copies;
     const shown = [
       accept,
+      ...(copies ? [one("twins", `Same for its ${counted(copies.n, "copy", "copies")}`, () => this.same(), `The item before has copies: they get ${copies.class} too`)] : []),
       one("back", "Back", () => this.back(), "Look at my earlier answers, and change them", !this.history.length && !(this.numbers && this.numbers.undoable)),
       one("skip", "Skip", () => this.answer({ kind: "skip" }), "Set the item aside", !card || this.view !== null),
       one("unsure", "Unsure", () => this.answer({ kind: "unsure" }), "I cannot tell: keep the item, without a label", !card),
@@ -395,7 +398,7 @@ class Desk extends Speaker {
 
   // nothing that would choose an item, or show what the machine says of it, while labels are checked
   may(command) {
-    return !this.checking || !["skip", "grid", "find", "like", "accept"].includes(command);
+    return !this.checking || !["skip", "grid", "find", "like", "accept", "twins"].includes(command);
   }
 
   drawStatus() {
@@ -430,9 +433,23 @@ class Desk extends Speaker {
     const ms = Math.round(performance.now() - this.shownAt);
     const operation = this.send({ ...what, ask: card.ask, item: card.item, ms });
     this.did(operation, { card, kind: what.kind, class: what.class || "" });
+    this.copies = what.kind === "label" && card.twins ? { item: card.item, class: what.class, n: card.twins } : null;
     this.trail = null;
     this.search = this.box.value = "";
     this.drawSoon();
+  }
+
+  // the copies of the item before get its class
+  same() {
+    const copies = this.copies;
+    if (!copies) {
+      this.say("The item before has no copy without a label.");
+      return;
+    }
+    this.copies = null;
+    this.did(this.send({ kind: "twins", item: copies.item, class: copies.class }), { kind: "twins" });
+    this.drawSoon();
+    this.say(`${counted(copies.n, "copy", "copies")} of it labelled too. ${this.takes}`);
   }
 
   // what an undo takes back next
@@ -593,6 +610,7 @@ class Desk extends Speaker {
       return;
     }
     this.history.pop();
+    this.copies = null;
     const sent = this.send({ kind: "undo", target: last.op });
     this.after.set(sent.op, (ack) => this.took(ack));
     this.undone.push(last);
@@ -710,7 +728,7 @@ class Desk extends Speaker {
       skip: "skip: set the item aside", unsure: "unsure: I cannot tell", undo: "take back my last decision (also Ctrl+Z)",
       redo: "put it back (also Ctrl+Y)", back: "look back at my answers, and change them", forward: "forward again",
       flag: "flag: needs attention", note: "a note about the item", grid: "grid: confirm many at once",
-      find: "find items and be asked about them", name: "a class that there is not yet", like: "more like this one", zoom: "large", help: "this card",
+      find: "find items and be asked about them", name: "a class that there is not yet", like: "more like this one", twins: "copies of the item before get its class too", zoom: "large", help: "this card",
     };
     let waiting = null; // the command whose key is being chosen
     const told = make("p", { class: "empty small", role: "status", textContent: "Click a key to give its command another one. They are kept for you, in any browser." });
@@ -961,7 +979,7 @@ class Desk extends Speaker {
       skip: () => this.answer({ kind: "skip" }), unsure: () => this.answer({ kind: "unsure" }), undo: () => this.undo(),
       redo: () => this.redo(), flag: () => this.flag(), note: () => this.note(), grid: () => this.grid(), help: () => this.help(),
       accept: () => this.accept(), zoom: () => this.zoom(), back: () => this.back(), forward: () => this.forward(),
-      find: () => this.find(), name: () => this.another(), like: () => { if (this.shown) this.find(this.shown); },
+      find: () => this.find(), name: () => this.another(), like: () => { if (this.shown) this.find(this.shown); }, twins: () => this.same(),
     };
     const name = Object.keys(acts).find((one) => this.data.commands[one] === key) || (key === "Backspace" ? "undo" : "");
     if (!name || !this.may(name)) return false;

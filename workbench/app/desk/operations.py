@@ -100,6 +100,7 @@ _KINDS: dict[str, dict[str, _Check]] = {
     "note": {"item": _item, "text": _text(LONGEST_NOTE, least=1)},
     "correct": {"item": _item, "class": _name, "new": _on},
     "relabel": {"items": _list(_item, MOST_ITEMS, least=1), "class": _name},
+    "twins": {"item": _item, "class": _name},
     "clear": {"items": _list(_item, MOST_ITEMS, least=1)},
     "want": {"items": _list(_item, MOST_ITEMS, least=1), "text": _text(_LONGEST)},
     "grid": {

@@ -23,6 +23,7 @@ COLUMNS = (
         "certificate",
         "instructions",
         "instructions_read",
+        "copy_of",
     ),
     *("set", "item"),
 )

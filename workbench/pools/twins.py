@@ -1,0 +1,334 @@
+"""Twins: items of a pool that a person cannot tell apart, so that asking about both says nothing new.
+
+Rows of a table are twins when every cell that is shown agrees after trimming and folding of case; columns
+that number the rows do not count. Texts are twins when they agree in letters and digits, or share most of
+their runs of five characters (Broder 1997). Pictures are twins when their thumbnails hardly differ for the
+contrast they have: the same picture saved again, or at another size. No label is looked at.
+"""
+
+from __future__ import annotations
+
+import base64
+import unicodedata
+import zlib
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.errors import InputError
+from workbench.pools.features.cache import kept_arrays
+from workbench.pools.nearest import EXACT, nearest
+from workbench.pools.pool import Pool
+from workbench.progress import tell
+
+VERSION = 1
+MOST = 50_000
+"""Items up to which their contents are read; of larger pools, twins are those whose source is the same."""
+_ALIKE = 0.8  # Jaccard similarity of runs of characters
+_RUN = 5
+_NEAR = 10  # neighbours that are looked at
+_THUMB = 16
+_DIFFERENCE = 0.1  # length of the difference of two thumbnails, for that of the picture's contrast
+_FLAT = 0.02  # contrast below which a picture is one of a single shade
+_PROMISING = 0.6  # of the usual distance to the nearest photo
+_BY_NATURE = 0.5  # share of a table's rows with a twin from which on equal rows are different items
+
+
+@dataclass(frozen=True, eq=False)
+class Twins:
+    """Which items are twins of each other.
+
+    Attributes:
+        first: [N] the lowest item of each one's group, itself where it has no twin.
+        note: why there are none where one could expect some, for people.
+    """
+
+    first: Ints
+    note: str = ""
+
+    @cached_property
+    def _groups(self) -> dict[int, tuple[int, ...]]:
+        size = np.bincount(self.first, minlength=len(self.first))
+        inside = np.flatnonzero(size[self.first] > 1)
+        order = inside[np.argsort(self.first[inside], kind="stable")]
+        cuts = np.flatnonzero(np.diff(self.first[order])) + 1
+        parts = np.split(order, cuts) if order.size else []
+        return {int(part[0]): tuple(map(int, part)) for part in parts}
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """Items of each group of two or more, ascending."""
+        return list(self._groups.values())
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups of two or more there are."""
+        return len(self._groups)
+
+    @property
+    def n_items(self) -> int:
+        """How many items have a twin."""
+        return sum(map(len, self._groups.values()))
+
+    def of(self, item: int) -> tuple[int, ...]:
+        """The other items of its group."""
+        return tuple(i for i in self._groups.get(int(self.first[item]), ()) if i != item)
+
+    def spread(self, items: Iterable[int]) -> Iterator[int]:
+        """The twins of items; items without one are passed over at the cost of a look."""
+        for item in items:
+            if item < len(self.first):
+                for other in self._groups.get(int(self.first[item]), ()):
+                    if other != item:
+                        yield other
+
+    def say(self) -> str:
+        """How many there are, for people."""
+        if not self.n_groups:
+            return self.note or "No two items are copies of each other."
+        groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
+        return f"{self.n_items:,} items are copies or near-copies of others, in {groups}."
+
+    def document(self) -> dict[str, Any]:
+        """As JSON, small; `twins_from` reads it."""
+        sizes = [len(group) for group in self.groups]
+        steps = [np.diff([0, *group]) for group in self.groups]
+        octets = np.concatenate([np.empty(0), *steps]).astype("<i4").tobytes()
+        packed = base64.b64encode(zlib.compress(octets)).decode()
+        return {"n": len(self.first), "sizes": sizes, "items": packed} | (
+            {"note": self.note} if self.note else {}
+        )
+
+
+def twins_from(document: Mapping[str, Any] | None, n: int) -> Twins:
+    """What `Twins.document` gave.
+
+    Args:
+        document: None for no twins.
+        n: items of the pool now; those that came later have no twin.
+
+    Raises:
+        InputError: no such document, or one of a larger pool.
+    """
+    first = np.arange(n)
+    if document is None:
+        return Twins(first)
+    try:
+        sizes = [int(size) for size in document["sizes"]]
+        total = sum(sizes)
+        octets = zlib.decompressobj().decompress(base64.b64decode(document["items"]), 4 * total + 4)
+        steps = np.frombuffer(octets, "<i4").astype(np.int64)
+        if len(steps) != total or int(document["n"]) > n or min(sizes, default=2) < 2:
+            raise ValueError("sizes and items do not fit each other")
+        for part in np.split(steps, np.cumsum(sizes)[:-1]) if sizes else []:
+            group = np.cumsum(part)
+            if group[0] < 0 or group[-1] >= n or (np.diff(group) <= 0).any():
+                raise ValueError("no items of the pool")
+            first[group] = group[0]
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise InputError(f"What the project says of its near-copies cannot be read: {error}.") from None
+    return Twins(first, str(document.get("note", "")))
+
+
+def twins_of(pool: Pool) -> Twins:
+    """The groups of items that a person cannot tell apart; kept, so that a pool is looked through once.
+
+    Args:
+        pool: any.
+
+    Returns:
+        The groups, the same for the same pool. Tables more than half of whose rows have an equal one have
+        none: there equal rows are different items.
+    """
+    n = len(pool)
+    if n < 2:
+        return Twins(np.arange(n))
+    key = (VERSION, pool.kind, n, pool.fingerprint)
+    first = kept_arrays("twins", key, lambda: {"first": _first_of(pool)})["first"]
+    found = Twins(np.asarray(first, dtype=np.int64))
+    if pool.kind == "table" and found.n_items > _BY_NATURE * n:
+        note = f"{found.n_items:,} of {n:,} rows have an equal one: they count as different items."
+        return Twins(np.arange(n), note)
+    return found
+
+
+def _first_of(pool: Pool) -> Ints:
+    n = len(pool)
+    if n > MOST:
+        return _lowest(_equal(pool.fingerprints.tolist()), n)
+    if pool.kind == "text":
+        return _of_texts([str(pool.items.show(i).text) for i in _told(n, "texts")])
+    if pool.kind == "image":
+        if pool.image_shape is None:
+            return _of_photos(pool)
+        return _of_pictures(np.stack([thumbnail(pool.items.show(i).image) for i in _told(n, "pictures")]))
+    seen = getattr(pool.feature_map, "sources", None)
+    return _of_rows([pool.items.show(i).row or {} for i in _told(n, "rows")], seen)
+
+
+def _told(n: int, what: str) -> Iterator[int]:
+    for i in range(n):
+        if i % 1000 == 0:
+            tell(i / n, f"Looking for copies: {i:,} of {n:,} {what}")
+        yield i
+
+
+# --- by kind ----------------------------------------------------------------------------------
+
+
+def _of_rows(rows: Sequence[Mapping[str, Any]], seen: Iterable[str] | None) -> Ints:
+    columns = {name: [_plain(row.get(name)) for row in rows] for name in rows[0]}
+    # of what the model does not see, a column in which no two rows agree numbers them
+    looked_at = set(columns) if seen is None else set(seen)
+    counted = [cells for name, cells in columns.items() if name in looked_at or len(set(cells)) < len(rows)]
+    if not counted:
+        return np.arange(len(rows))
+    return _lowest(_equal(zip(*counted, strict=True)), len(rows))
+
+
+def _plain(value: Any) -> str:
+    return unicodedata.normalize("NFKC", str(value)).strip().casefold()
+
+
+def _of_texts(texts: Sequence[str]) -> Ints:
+    plain = ["".join(ch if ch.isalnum() else " " for ch in _plain(text)) for text in texts]
+    plain = [" ".join(text.split()) for text in plain]
+    # one without a letter says what its signs say
+    pairs = _equal(text or f"\0{raw.strip()}" for text, raw in zip(plain, texts, strict=True))
+    one = np.flatnonzero(_lowest(pairs, len(plain)) == np.arange(len(plain)))
+    if len(one) > _NEAR and len(one) <= EXACT:
+        sets = [_runs(plain[i]) for i in one]
+        for a, b in _near(_words_of([plain[i] for i in one]), 0.75):
+            if _jaccard(sets[a], sets[b]) >= _ALIKE:
+                pairs.append((int(one[a]), int(one[b])))
+    return _lowest(pairs, len(plain))
+
+
+def _words_of(texts: Sequence[str]) -> Floats:
+    """[n, D] unit vectors in which texts that share most of their runs of characters are near."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+    from sklearn.random_projection import GaussianRandomProjection
+
+    counts = HashingVectorizer(
+        analyzer="char", ngram_range=(_RUN, _RUN), n_features=1 << 18, binary=True, norm="l2"
+    )
+    projected = GaussianRandomProjection(128, random_state=0).fit_transform(counts.transform(texts))
+    length = np.linalg.norm(projected, axis=1, keepdims=True)
+    unit: Floats = (projected / np.where(length > 0, length, 1.0)).astype(np.float32)
+    return unit
+
+
+def _runs(text: str) -> frozenset[str]:
+    return frozenset(text[i : i + _RUN] for i in range(max(1, len(text) - _RUN + 1)))
+
+
+def _jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+    both = len(a & b)
+    return both / (len(a) + len(b) - both)
+
+
+def thumbnail(image: Array | None) -> Floats:
+    """[768] colours in [0, 1] of a picture of any size, each the mean of its part of the picture."""
+    if image is None:
+        raise InputError("An item of this pool has no picture to look at.")
+    values = np.asarray(image, dtype=np.float32) / 255.0
+    if values.ndim == 2:
+        values = np.repeat(values[:, :, None], 3, axis=2)
+    return _means(_means(values, 0), 1).ravel()
+
+
+def _means(values: Floats, axis: int) -> Floats:
+    """Means of `_THUMB` equal parts along an axis; a cell that two share counts in both by its share."""
+    n = values.shape[axis]
+    edges = np.linspace(0.0, n, _THUMB + 1)
+    whole = np.arange(n)
+    weights = np.clip(np.minimum(edges[1:, None], whole + 1) - np.maximum(edges[:-1, None], whole), 0.0, 1.0)
+    weights = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+    out: Floats = np.moveaxis(np.tensordot(weights, values, (1, axis)), 0, axis)
+    return out
+
+
+def _of_pictures(thumbs: Floats) -> Ints:
+    n = len(thumbs)
+    pairs = _equal(thumb.tobytes() for thumb in thumbs)
+    one = np.flatnonzero(_lowest(pairs, n) == np.arange(n))
+    if _NEAR < len(one) <= EXACT:
+        some = thumbs[one]
+        for a, b in _near(some, max(map(_allowed, some))):
+            if _same_picture(some[a], some[b]):
+                pairs.append((int(one[a]), int(one[b])))
+    return _lowest(pairs, n)
+
+
+def _of_photos(pool: Pool) -> Ints:
+    """As `_of_pictures`, of photos that take long to open: only those with near features are looked at."""
+    n = len(pool)
+    pairs = _equal(pool.fingerprints.tolist())
+    one = np.flatnonzero(_lowest(pairs, n) == np.arange(n))
+    if not _NEAR < len(one) <= EXACT:
+        return _lowest(pairs, n)
+    features = np.asarray(pool.features[one], dtype=np.float32)
+    features = (features - features.mean(axis=0)) / max(float(features.std()), 1e-12)
+    within = _PROMISING * float(np.median(nearest(features, 1).distances))
+    opened: dict[int, Floats] = {}
+    for a, b in ((int(one[a]), int(one[b])) for a, b in _near(features, within)):
+        for i in (a, b):
+            if i not in opened:
+                opened[i] = thumbnail(pool.items.show(i).image)
+        if _same_picture(opened[a], opened[b]):
+            pairs.append((a, b))
+    return _lowest(pairs, n)
+
+
+def _same_picture(a: Floats, b: Floats) -> bool:
+    allowed = min(_allowed(a), _allowed(b))
+    return bool(np.linalg.norm(a - b) <= allowed)
+
+
+def _allowed(thumb: Floats) -> float:
+    contrast = float(np.linalg.norm(thumb - thumb.mean()))
+    return _DIFFERENCE * max(contrast, _FLAT * float(np.sqrt(thumb.size)))
+
+
+# --- pairs and groups -------------------------------------------------------------------------
+
+
+def _equal(keys: Iterable[Hashable]) -> list[tuple[int, int]]:
+    """Pairs of an item and the first one with the same key."""
+    seen: dict[Hashable, int] = {}
+    pairs = []
+    for i, key in enumerate(keys):
+        first = seen.setdefault(key, i)
+        if first != i:
+            pairs.append((first, i))
+    return pairs
+
+
+def _near(X: Floats, within: float) -> list[tuple[int, int]]:
+    """Pairs of rows that are among each other's nearest and no further apart than this."""
+    found = nearest(X, min(_NEAR, len(X) - 1))
+    at, place = np.nonzero(found.distances <= within)
+    others = found.rows[at, place]
+    keep = np.unique(np.sort(np.stack([at, others], axis=1), axis=1), axis=0)
+    return [(int(a), int(b)) for a, b in keep]
+
+
+def _lowest(pairs: Sequence[tuple[int, int]], n: int) -> Ints:
+    """[n] the lowest item that each is connected with."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    first: Ints = np.arange(n)
+    if not pairs:
+        return first
+    at = np.asarray(pairs, dtype=np.int64)
+    graph = coo_matrix((np.ones(len(at), dtype=bool), (at[:, 0], at[:, 1])), shape=(n, n))
+    count, part = connected_components(graph, directed=False)
+    lowest = np.full(count, n)
+    np.minimum.at(lowest, part, first)
+    found: Ints = lowest[part]
+    return found
