@@ -34,11 +34,15 @@ def test_a_project_is_started_for_people_with_items_that_several_label(
         "--policy",
         "margin",
     )
-    assert call("new", tmp_path / "rows.csv", *options, "--overlap", "0.25", "--people", "3") == 0
+    shared = ("--overlap", "0.25", "--people", "3", "--all")
+    assert call("new", tmp_path / "rows.csv", *options, *shared) == 0
     (record,) = Store.open().projects()
     assert capsys.readouterr().out == f"Rows: 40 items, 2 classes, project {record.id}\n"
     made = Session.open(record.id)
     assert made.settings["overlap"] == {"share": 0.25, "people": 3} and made.classes == ("good", "bad")
+    assert made.twins.n_groups == 0
+    assert call("new", tmp_path / "rows.csv", *options) == 0
+    assert "10 items are copies or near-copies of others, in 5 groups." in capsys.readouterr().out
     assert "at least two" in refused(
         capsys, "new", tmp_path / "rows.csv", "--overlap", "0.5", "--people", "1"
     )

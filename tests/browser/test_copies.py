@@ -1,0 +1,40 @@
+"""Copies at the desk: after a label one key gives the others the same, and another takes that back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.driving import Server, visit
+from tests.browser.homes import store_of
+from tests.browser.test_labelling import SAVED, at_the_desk, press_and_wait
+from workbench.sessions import Session
+
+
+def test_one_key_labels_the_copies_of_the_item_before(page: Any, server: Server) -> None:
+    texts = [f"Letter {word * 12} of the alphabet, said {word * 9}." for word in "abcdefghijklmnop"]
+    path = server.home / "letters.csv"
+    path.write_text(
+        "text\n" + "\n".join(f'"{t}"' for t in [*texts, *texts, texts[0]]) + "\n", encoding="utf-8"
+    )
+    with store_of(server) as store:
+        session = Session.create(
+            str(path), pool_options={"columns": {"text": "text"}}, store=store, classes=["early", "late"],
+            classifier="logistic-regression", annotator="root", evaluation_share=0.0, guess=(),
+        )  # fmt: skip
+        assert session.twins.n_groups == 16 and session.n_left == 16
+        visit(page, f"{server.url}/label?project={session.id}")
+        at_the_desk(page)
+        assert page.locator("[data-command=twins]").count() == 0
+        press_and_wait(page, "1")
+        first = next(iter(session.state.standing))
+        offered = len(session.twins.of(first))
+        words = "Same for its 1 copy" if offered == 1 else f"Same for its {offered} copies"
+        assert words in page.locator("[data-command=twins]").inner_text()
+        page.keyboard.press("=")
+        page.wait_for_function(SAVED)
+        page.wait_for_function("() => !document.querySelector('[data-command=twins]')")
+        given = {item: vote.role for item, vote in session.state.standing.items()}
+        assert given == {first: given[first]} | dict.fromkeys(session.twins.of(first), "twin")
+        page.keyboard.press("z")
+        page.wait_for_function(SAVED)
+        assert set(session.state.standing) == {first}
