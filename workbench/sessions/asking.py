@@ -42,7 +42,8 @@ class Ask:
             it was skipped and asked for anew), "overlap" (somebody else labelled it, and several people
             are to), "chosen" (by the person), "second" (a label of theirs that they look at again),
             "uniform" (drawn uniformly whatever the policy, and trained on), "grid" (one of many shown
-            together), "check" (of a frozen label, drawn uniformly and answered without seeing it).
+            together), "together" (another question about its item is asked), "check" (of a frozen label,
+            drawn uniformly and answered without seeing it).
         utility: the policy's, None where it was not chosen by one.
         round: number of the fit that chose it, -1 for none.
         guess: (key of a class, its probability) of the likeliest classes then, best first.
@@ -235,7 +236,7 @@ class Questions:
             if item in mine:
                 found.append(Ask.of(mine.pop(item)))
             elif item not in taken:
-                found.append(_new(item, "evaluation" if item in state.evaluation else "again"))
+                found.append(new_ask(item, "evaluation" if item in state.evaluation else "again"))
         return found + [Ask.of(a) for a in mine.values()]
 
     def fresh(
@@ -258,7 +259,7 @@ class Questions:
             free[item] = False
             if self.twins is not None:
                 free[list(self.twins.of(item))] = False
-            chosen.append(_new(item, role, utility, number))
+            chosen.append(new_ask(item, role, utility, number))
 
         for item in state.second.get(annotator, ()):
             if len(chosen) < k and item not in taken:
@@ -300,9 +301,9 @@ class Questions:
                     item = int(generator(self.seed, asked, QUERY).choice(np.flatnonzero(free)))
                 utility = float(published.utilities[item])
                 add(item, "policy", None if np.isnan(utility) else utility, published.model.number)
-        return chosen if published is None else [self._as_asked(ask, published) for ask in chosen]
+        return chosen if published is None else [self.as_asked(ask, published) for ask in chosen]
 
-    def _as_asked(self, ask: Ask, published: Published) -> Ask:
+    def as_asked(self, ask: Ask, published: Published) -> Ask:
         """A question with what chose it, which is recorded whatever is fitted until the answer comes."""
         more: dict[str, Any] = {
             "guess": guess_of(published, ask.item),
@@ -322,8 +323,8 @@ class Questions:
         p = published.model.probabilities[free]
         mine = p.argmax(axis=1) == code
         order = np.argsort(-p[mine, code], kind="stable")[:k]
-        found = [_new(int(i), "grid", None, published.model.number) for i in free[mine][order]]
-        return [self._as_asked(ask, published) for ask in found]
+        found = [new_ask(int(i), "grid", None, published.model.number) for i in free[mine][order]]
+        return [self.as_asked(ask, published) for ask in found]
 
     def _left_to_measure(self, state: ProjectState, taken: set[int]) -> list[int]:
         """Items drawn for measuring that somebody was asked about and went away from."""
@@ -400,7 +401,8 @@ def _holds(ascending: Ints, item: int) -> bool:
     return at < ascending.size and int(ascending[at]) == item
 
 
-def _new(item: int, role: str, utility: float | None = None, number: int = -1) -> Ask:
+def new_ask(item: int, role: str, utility: float | None = None, number: int = -1) -> Ask:
+    """A question that was not asked before, without an expiry."""
     return Ask(secrets.token_hex(8), int(item), 0.0, role, utility, number)
 
 

@@ -25,7 +25,7 @@ from workbench.certificates.certificate import BY_CLASS, BY_CONFIDENCE
 from workbench.errors import InputError
 from workbench.guesses import columns_of, guess_of
 from workbench.reading import cut
-from workbench.sessions.asking import Ask, _new
+from workbench.sessions.asking import Ask, new_ask
 from workbench.sessions.certifying import issued
 from workbench.sessions.checks import MODEL, Frozen, answers_of, drawn, frozen_of, n_answered, plan_of
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
@@ -322,7 +322,7 @@ class Finishing(Labelling):
             if item in mine:
                 found.append(Ask.of(mine[item]))
             elif item not in taken or (later >= PASSED and not given):
-                found.append(replace(_new(item, "check"), check=frozen.started))
+                found.append(replace(new_ask(item, "check"), check=frozen.started))
         return found
 
     def hidden_from_checks(self) -> frozenset[str]:

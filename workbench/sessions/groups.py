@@ -7,12 +7,27 @@ import time
 from collections.abc import Callable
 
 from workbench.store import Event, Store
+from workbench.store.log import Recorder
 from workbench.store.retry import was_cut_off
 
 MOST = 64
 """Blocks that share a transaction."""
 SECONDS = 0.05
 """How long a transaction is kept open for others who come."""
+
+
+class Part:
+    """What one project of several adds to within a transaction over all of them.
+
+    Args:
+        recorder: of that project.
+    """
+
+    error: BaseException | None = None
+    members = 0
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
 
 
 class TogetherError(Exception):

@@ -14,13 +14,13 @@ from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.pools.twins import Twins
 from workbench.sessions.answering import Answers
-from workbench.sessions.asking import Questions
-from workbench.sessions.fitting import Fits, held_out
+from workbench.sessions.family import Family, Parts
+from workbench.sessions.fitting import held_out
 from workbench.sessions.guessing import SourceNow, SourceReport, offered, report
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.model import FittedModel
-from workbench.sessions.project import OpenProject, Transaction
+from workbench.sessions.project import Transaction
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, ProjectState, Store
 from workbench.store.events import SOURCE
@@ -35,19 +35,24 @@ class Opened:
     """
 
     def __init__(self, store: Store, project: ProjectRecord, pool: Pool, annotator: str) -> None:
-        self.annotator = _person(annotator)
-        self._project = OpenProject(store, project, pool)
-        self._questions = Questions(pool, project.settings, self._project.twins)
-        self._fits = Fits(self._project, self._questions)
-        self._answers = Answers(self._project, self._questions, self._fits, annotator)
+        self._family = Family(store, project, pool)
+        self._take(self._family.first, annotator)
 
     def as_annotator(self, annotator: str) -> Self:
         """The session of somebody else on the same open project: pool, events and fits are shared."""
+        return self._on(Parts(self._project, self._questions, self._fits), annotator)
+
+    def _on(self, parts: Parts, annotator: str) -> Self:
+        """A session of a question of this project."""
         other = object.__new__(type(self))
-        other.annotator = _person(annotator)
-        other._project, other._questions, other._fits = self._project, self._questions, self._fits
-        other._answers = Answers(other._project, other._questions, other._fits, other.annotator)
+        other._family = self._family
+        other._take(parts, annotator)
         return other
+
+    def _take(self, parts: Parts, annotator: str) -> None:
+        self.annotator = _person(annotator)
+        self._project, self._questions, self._fits = parts
+        self._answers = Answers(self._project, self._questions, self._fits, self.annotator)
 
     # --- what is known ------------------------------------------------------------------------
 

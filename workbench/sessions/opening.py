@@ -22,14 +22,16 @@ from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.replay import with_saved_map
 from workbench.pools.twins import twins_of
 from workbench.sessions.drawing import ASKED_AMONG
+from workbench.sessions.family import without_truth
 from workbench.sessions.guessing import checked_sources, takes_guess
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
-from workbench.sessions.spec import MEASURED, with_choice
+from workbench.sessions.questions import Question, several
+from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, MEASURED, with_choice
 from workbench.sessions.taxonomy import class_names
 from workbench.sessions.told import begun_with
-from workbench.store import Event, ProjectRecord, Store
+from workbench.store import LABEL, ONE_CLASS, Event, NewQuestion, ProjectRecord, Store
 from workbench.store.events import SOURCE
 from workbench.store.pool_files import keep_upload
 
@@ -55,8 +57,17 @@ def create_project(
     twins: bool,
     owner: str,
     store: Store,
+    questions: Sequence[Any] | None = None,
 ) -> tuple[ProjectRecord, Pool]:
     """Store a new project; the arguments are those of `Session.create`."""
+    asked = several(questions or ())
+    if asked and classes is not None:
+        raise InputError("The classes are those of the questions: give each question its own.")
+    first = asked[0] if asked else Question(LABEL, kind=ONE_CLASS)
+    if asked:
+        classes = first.classes or None
+        classifier, policy = first.classifier or classifier, first.policy or policy
+        options = first.options or options
     if not isinstance(pool, Pool):
         pool, named, pool_options, guess = _brought(pool, pool_options, classifier, classes, guess)
         source = source or named
@@ -85,6 +96,11 @@ def create_project(
     if classes is None:
         # where nobody named classes and a guess does, they are those
         classes = loaded.classes or _classes_guessed(guess or (), loaded)
+    if asked and loaded.has_truth and first.classes and not set(first.classes) & set(loaded.classes):
+        raise InputError(
+            f"The pool knows the answers to its first question: {', '.join(loaded.classes[:5])}. Let a "
+            "question with these classes, or with none, come first."
+        )
     names = class_names(classes)
     options = with_choice(classifier, options)
     made = Learner(loaded, classifier, options, seed=seed, classes=names)
@@ -113,7 +129,8 @@ def create_project(
         settings["guesses"] = guesses
     if copies is not None:
         settings["twins"] = copies.document()
-    events = [replace(Event.class_added(c), annotator=SOURCE) for c in names]
+    events = _in_words(first)
+    events += [replace(Event.class_added(c), annotator=SOURCE) for c in names]
     if loaded.truth is not None and (loaded.truth < 0).any() and loaded.has_truth:
         # Rows that come with a class need not be asked about: the person labels the others.
         known = loaded.trainable[loaded.truth[loaded.trainable] >= 0]
@@ -130,8 +147,47 @@ def create_project(
         events,
         loaded.items.ids,
         owner,
+        first.name,
+        first.kind,
+        [further_question(one, loaded, settings) for one in asked[1:]],
     )
     return record, loaded
+
+
+def further_question(question: Question, pool: Pool, settings: Mapping[str, Any]) -> NewQuestion:
+    """A question beside the first one of a project, as it is stored.
+
+    Args:
+        question: checked.
+        pool: of the project.
+        settings: of the first question, which this one takes its own from where it says nothing.
+
+    Raises:
+        InputError: no classes, or a model that cannot be used with them.
+    """
+    if not question.classes:
+        raise InputError(f"The question {question.name!r} has no classes: name some, or make it yes / no.")
+    classifier = question.classifier or str(settings["classifier"])
+    same = classifier == settings["classifier"] and not question.options
+    options = dict(settings["options"]) if same else dict(with_choice(classifier, question.options))
+    policy = question.policy or str(settings["policy"])
+    check_policy(policy, classifier)
+    seed = int(settings["seed"])
+    Learner(without_truth(pool), classifier, options, seed=seed, classes=tuple(question.classes))
+    # what the first one is measured on, or begins with, says nothing about this one
+    own = ("test", "measured", "guesses", "archived", "question", "names_hidden")
+    found = {key: value for key, value in settings.items() if key not in own}
+    measured_apart = settings.get("test") is not None
+    shares = {"evaluation_share": EVALUATION_SHARE, "early_share": EARLY_SHARE} if measured_apart else {}
+    found |= {"classifier": classifier, "options": options, "policy": policy, **shares}
+    events = [replace(Event.class_added(c), annotator=SOURCE) for c in question.classes]
+    events = _in_words(question) + events
+    return NewQuestion(question.name, question.kind, found, tuple(events))
+
+
+def _in_words(question: Question) -> list[Event]:
+    words = " ".join(question.words.split())
+    return [replace(Event.question_changed(words), annotator=SOURCE)] if words else []
 
 
 def _brought(

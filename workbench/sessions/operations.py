@@ -25,7 +25,8 @@ class Operation:
             the questions of a grid), "correct" (one's own earlier answer: a class, or "" for unsure),
             "relabel" or "clear" (items in review), "twins" (the copies of an item get its
             class), "want" (to be asked about items), "read" (the
-            instructions), "example" (of a class), "undo" or "redo".
+            instructions), "example" (of a class), "answers" (to several questions about an item), "undo" or
+            "redo".
         ask: id of the question.
         item: index into the pool, for "flag", "note", "correct", "twins" and "example"; with a question, the
             item it must be of.
@@ -37,6 +38,7 @@ class Operation:
         version: of the instructions, for "read".
         asks: ids of the questions that are confirmed.
         rejected: ids of the questions of the grid that are not of the class.
+        answers: for "answers", name of a question -> class, or None for unsure.
         takes: for "undo" and "redo", id of the operation it takes back or puts back; refused when that is
             not the annotator's last any more.
         more: further provenance, such as {"milliseconds": 812}.
@@ -55,6 +57,7 @@ class Operation:
     asks: Sequence[str] = ()
     rejected: Sequence[str] = ()
     takes: str = ""
+    answers: Mapping[str, str | None] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
 
 

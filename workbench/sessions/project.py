@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from workbench.arrays import Array
 from workbench.pools.pool import Pool
 from workbench.pools.twins import Twins, twins_from
 from workbench.registry import from_file
-from workbench.sessions.groups import Group, TogetherError
+from workbench.sessions.groups import Group, Part, TogetherError
 from workbench.sessions.rounds import Round
 from workbench.store import Event, EventFold, ProjectRecord, ProjectState, Store
 from workbench.store.log import News, Recorder
@@ -68,6 +68,7 @@ class OpenProject:
         self._epoch = 0
         self._writer = 0
         self._group: Group | None = None
+        self._part: Part | None = None
         self._ending: Group | None = None
         self._coming = 0
         self._counting = threading.Lock()
@@ -177,10 +178,11 @@ class OpenProject:
                 raise
 
     @contextmanager
-    def together(self) -> Iterator[Group]:
+    def together(self) -> Iterator[Group | Part]:
         """A block whose transactions are one, on disk when it ends; those that ended count if it raises."""
-        if self._group is not None and self._writer == threading.get_ident():
-            yield self._group
+        inside = self._part or self._group
+        if inside is not None and self._writer == threading.get_ident():
+            yield inside
             return
         group = self._join()
         try:
@@ -222,6 +224,12 @@ class OpenProject:
                 self._end(self._group, error)
             self.lock.release()
             raise
+
+    def _begin(self, part: Part) -> None:
+        """Have this thread add to a transaction over several projects; it has the lock."""
+        self._part = part
+        self._writer = threading.get_ident()
+        self._learn(part.recorder.missed)
 
     def _leave(self, group: Group, error: BaseException | None = None) -> None:
         """Let the next one in; where nobody comes, or enough did, commit."""
@@ -315,6 +323,42 @@ class OpenProject:
         finally:
             if first and collecting:
                 gc.enable()
+
+
+@contextmanager
+def all_together(projects: Sequence[OpenProject]) -> Iterator[None]:
+    """A block whose transactions on several projects of one database are one: all of it counts, or nothing.
+
+    Args:
+        projects: those that the block may add to; others it must leave alone.
+    """
+    ordered = sorted(projects, key=lambda one: one.id)
+    if all(one.is_writing for one in ordered):
+        yield
+        return
+    with ExitStack() as locks:
+        for one in ordered:  # in one order, so that two who come for the same do not wait for each other
+            locks.enter_context(one.lock)
+            one._settle()
+        try:
+            known = {one.id: one._known for one in ordered}
+            with ordered[0].store.recording_in(known) as recorders:
+                for one in ordered:
+                    one._begin(Part(recorders[one.id]))
+                try:
+                    yield
+                    for one in ordered:
+                        if recorders[one.id].added:
+                            recorders[one.id].n_labelled = one._fold.state().n_labelled
+                finally:
+                    for one in ordered:
+                        one._part, one._writer = None, 0
+        except BaseException:
+            for one in ordered:
+                one._fold = EventFold()  # what was folded was not committed
+            raise
+        for one in ordered:
+            one._pinned.view = one._publish()
 
 
 class Transaction:

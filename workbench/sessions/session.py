@@ -20,16 +20,16 @@ from workbench.sessions.instructions import Instructing
 from workbench.sessions.leaning import Making
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
+from workbench.sessions.questions import Question, unknown_question
 from workbench.sessions.rounds import Round
-from workbench.sessions.spec import with_choice
+from workbench.sessions.several import Several
+from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
 from workbench.store import Event, ProjectRecord, Store
 
-EVALUATION_SHARE = 0.1
-EARLY_SHARE = 0.25
 MOST_ASKED = 200  # characters of the question at the desk
 
 
-class Session(Finishing, Classes, Instructing, Handing):
+class Session(Several, Finishing, Classes, Instructing, Handing):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,
@@ -59,6 +59,7 @@ class Session(Finishing, Classes, Instructing, Handing):
         policy: str = DEFAULT_POLICY,
         seed: int = 0,
         classes: Sequence[str] | None = None,
+        questions: Sequence[Question | str | Sequence[Any] | Mapping[str, Any]] | None = None,
         test_fraction: float = 0.2,
         evaluation_share: float = EVALUATION_SHARE,
         early_share: float = EARLY_SHARE,
@@ -87,6 +88,9 @@ class Session(Finishing, Classes, Instructing, Handing):
             policy: a registry name or "package.module:function".
             seed: of everything random.
             classes: names of the classes to start with; the pool's unless given.
+            questions: what is asked about every item, where that is more than one class of it: each a
+                `Question`, or (name, classes), or a name, which makes a yes / no question. The session is
+                of the first one, which has the pool's classes where it names none; `question` gives others.
             test_fraction: share of items kept for measuring, where the pool has truth.
             evaluation_share: share of questions drawn uniformly for measuring, where it has none.
             early_share: the same until 20 of them are answered, where that is more; with an
@@ -117,6 +121,7 @@ class Session(Finishing, Classes, Instructing, Handing):
             policy=policy,
             seed=seed,
             classes=classes,
+            questions=questions,
             test_fraction=test_fraction,
             evaluation_share=evaluation_share,
             early_share=early_share,
@@ -136,6 +141,7 @@ class Session(Finishing, Classes, Instructing, Handing):
         cls,
         project: str,
         *,
+        question: str | None = None,
         pool: Pool | None = None,
         annotator: str | None = None,
         store: Store | None = None,
@@ -143,7 +149,8 @@ class Session(Finishing, Classes, Instructing, Handing):
         """Go on with a project.
 
         Args:
-            project: its id, or its name where no other is called so.
+            project: its id, or its name where no other is called so; or the id of one of its questions.
+            question: the name of one; the first that is asked unless given.
             pool: the pool, where it is at hand; else it is loaded again as it was when the project
                 was made.
             annotator: the user's login name unless given.
@@ -154,8 +161,16 @@ class Session(Finishing, Classes, Instructing, Handing):
                 (the message names them; nothing of the project is lost). Appended rows are taken in.
         """
         store = store or Store.open()
-        record, loaded = open_pool(store, store.named(project).id, pool)
-        return cls(store, record, loaded, annotator or _login())
+        found = store.named(project)
+        if question is not None or found.id == found.family:
+            asked = store.questions(found.id)
+            named = [one for one in asked if one.question == question or (question is None and not one.aside)]
+            if not named:
+                raise unknown_question(str(question), [one.question for one in asked])
+            found = named[0]
+        record, loaded = open_pool(store, found.family, pool)
+        first = cls(store, record, loaded, annotator or _login())
+        return first if found.id == first.id else first.question(found.id)
 
     @staticmethod
     def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -> ProjectRecord:
@@ -296,6 +311,11 @@ class Session(Finishing, Classes, Instructing, Handing):
             next one at the moment it is stored, also when another program stored one during the fit.
         """
         return self._fits.refit(self.annotator, callback)
+
+    def refit_all(self, callback: FitCallback | None = None) -> dict[str, Round]:
+        """Fit the model of each question that has new labels; their rounds by the question's name."""
+        made = {one.question_name: one.refit(callback) for one in self.asked() if one.stale}
+        return {name: found for name, found in made.items() if found is not None}
 
     def step(self, oracle: Callable[[int], str], k: int = 1) -> Round | None:
         """One round with an oracle in the person's place: ask, tell, refit.

@@ -11,6 +11,8 @@ from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, check_share
 from workbench.registry import from_file, typed
 
+EVALUATION_SHARE = 0.1
+EARLY_SHARE = 0.25
 MEASURED = 20_000
 """Test items that a new project is measured on at most: then 95 % of an error lies within 0.007."""
 _CHOOSER = "large-margin"

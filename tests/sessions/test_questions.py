@@ -1,0 +1,232 @@
+"""Several questions over one pool: each its own answers and model, an item looked at once."""
+
+import numpy as np
+import pytest
+
+from workbench.errors import InputError
+from workbench.sessions import Event, Operation, Session
+from workbench.sessions.questions import Question
+from workbench.store import Store
+
+TOPIC = ("topic", ["refund", "delivery", "other"])
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store.open(tmp_path / "w.sqlite")
+    yield made
+    made.close()
+
+
+def points(n=60):
+    return np.random.default_rng(0).normal(size=(n, 2))
+
+
+def begun(store, questions=(TOPIC, "fraud"), **more):
+    given = {"name": "mail", "classifier": "logistic-regression", "policy": "margin", "early_share": 0.0}
+    shares = {"evaluation_share": 0.0, "uniform_share": 0.0}
+    return Session.create(
+        points(), questions=questions, store=store, annotator="ann", **given | shares | more
+    )
+
+
+def test_each_question_has_its_classes_and_its_own_answers(store):
+    session = begun(store)
+    fraud = session.question("fraud")
+    assert session.questions == ("topic", "fraud")
+    assert session.classes == ("refund", "delivery", "other")
+    assert (fraud.classes, fraud.question_kind) == (("yes", "no"), "yes / no")
+    fraud.label_item(3, "yes")
+    assert session.state.n_labelled == 0
+    assert Session.open("mail", question="fraud", store=store).state.codes == {3: 0}
+    assert Session.open(fraud.id, store=store).question_name == "fraud"
+    assert Session.open("mail", store=store).question_name == "topic"
+
+
+def test_an_item_is_asked_about_once_with_all_its_open_questions(store):
+    session = begun(store)
+    asks = session.ask_items(3)
+    assert [set(ask.asks) for ask in asks] == [{"topic", "fraud"}] * 3
+    assert len({ask.item for ask in asks}) == 3
+    assert [ask.item for ask in session.ask_items(3)] == [ask.item for ask in asks]
+    n = len(session.events)
+    session.ask_items(3)
+    assert len(session.events) == n
+    session.question("fraud").label_item(asks[0].item, "no")
+    assert list(session.ask_items(3)[0].asks) == ["topic"]
+
+
+def test_answers_to_several_questions_are_one_transaction_and_one_undo(store):
+    session = begun(store)
+    ask = session.ask_items()[0]
+    assert session.tell(ask, {"topic": "refund", "fraud": True})
+    fraud = session.question("fraud")
+    assert (session.state.codes[ask.item], fraud.state.codes[ask.item]) == (0, 0)
+    assert not session.tell(ask, {"topic": "other", "fraud": False})
+    session.undo()
+    assert ask.item not in session.state.codes and ask.item not in fraud.state.codes
+    session.redo()
+    assert ask.item in session.state.codes and ask.item in fraud.state.codes
+
+
+def test_one_answer_that_comes_too_late_leaves_the_others_unsaid(store):
+    session = begun(store)
+    ask = session.ask_items()[0]
+    session.question("fraud").label_item(ask.item, "no")
+    assert not session.tell(ask, {"topic": "refund", "fraud": True})
+    assert session.state.n_labelled == 0
+    assert session.tell(ask, {"topic": "refund"})
+
+
+def test_an_answer_by_the_id_of_one_question_takes_the_others_along(store):
+    session = begun(store)
+    ask = session.ask()[0]
+    assert session.tell(ask.id, {"topic": "other", "fraud": None}, operation="a1")
+    assert session.tell(ask.id, {"topic": "other", "fraud": None}, operation="a1")
+    assert ask.item in session.question("fraud").state.unsure
+
+
+def test_what_is_about_the_item_stands_with_every_question(store):
+    session = begun(store)
+    fraud = session.question("fraud")
+    session.flag(4)
+    assert 4 in fraud.state.flagged
+    session.note(4, "twice")
+    assert [note.text for note in fraud.state.notes[4]] == ["twice"]
+    session.undo()
+    assert 4 not in fraud.state.notes and 4 in fraud.state.flagged
+    ask = session.ask_items()[0]
+    assert session.tell(ask, Event.skip())
+    assert ask.item in session.state.skipped and ask.item in fraud.state.skipped
+
+
+def test_the_desks_operations_are_told_to_every_question(store):
+    session = begun(store)
+    fraud = session.question("fraud")
+    [ask] = session.ask()
+    done = session.tell_many(
+        [
+            Operation("1", "flag", item=ask.item),
+            Operation("2", "skip", ask=ask.id),
+            Operation("3", "answers", item=9, answers={"topic": "refund", "fraud": "no"}),
+            Operation("4", "answers", item=9, answers={"topic": "other"}),
+            Operation("5", "answers", item=8, answers={"tone": "bad"}),
+        ]
+    )
+    assert [ack.status for ack in done] == ["saved", "saved", "saved", "conflict", "refused"]
+    assert ask.item in fraud.state.skipped and ask.item in fraud.state.flagged
+    assert (session.state.codes[9], fraud.state.codes[9]) == (0, 1)
+    session.tell_many([Operation("6", "undo", takes="3")])
+    assert 9 not in session.state.codes and 9 not in fraud.state.codes
+    session.tell_many([Operation("7", "undo", takes="2")])
+    assert ask.item not in fraud.state.skipped
+
+
+def test_a_question_added_late_has_every_item_open(store):
+    session = begun(store, [TOPIC])
+    session.label_items(range(50), "refund")
+    tone = session.add_question(("tone", ["calm", "angry"]))
+    assert tone.n_left == 60 and session.n_left == 10
+    assert session.questions == ("topic", "tone")
+    assert set(session.ask_items(60)[-1].asks) == {"tone"}
+
+
+def test_a_question_put_aside_is_asked_no_more_and_keeps_its_answers(store):
+    session = begun(store)
+    session.question("fraud").label_item(2, "yes")
+    session.rename_question("fraud", "scam")
+    session.archive_question("scam")
+    assert session.questions == ("topic",)
+    assert set(session.ask_items()[0].asks) == {"topic"}
+    assert session.question("scam").state.n_labelled == 1
+    session.archive_question("scam", on=False)
+    assert session.questions == ("topic", "scam")
+    with pytest.raises(InputError, match="last question"):
+        for name in session.questions:
+            session.archive_question(name)
+
+
+def test_each_question_is_fitted_by_itself(store):
+    session = begun(store)
+    X = session.pool.features
+    for ask in session.ask_items(20):
+        topic = "refund" if X[ask.item, 0] > 0 else "delivery"
+        session.tell(ask, {"topic": topic, "fraud": bool(X[ask.item, 1] > 0)})
+    made = session.refit_all()
+    assert set(made) == {"topic", "fraud"}
+    p = session.question("fraud").model.probabilities
+    right = (p[:, 0] > 0.5) == (X[:, 1] > 0)
+    assert right.mean() > 0.8
+    after = session.ask_items(5)
+    assert all(set(ask.asks) == {"topic", "fraud"} for ask in after)
+    # what is asked first is what one of the two models is least sure of
+    sure = [max(1 - one.model.probabilities_of(after[0].item).max() for one in session.asked())]
+    assert sure[0] > 0.3
+
+
+def test_the_sum_and_the_largest_are_two_ways_and_no_third(store):
+    session = begun(store)
+    assert session.ask_items(2, over="sum")
+    with pytest.raises(InputError, match="largest"):
+        session.ask_items(2, over="mean")
+
+
+def test_items_are_drawn_to_measure_every_question(store):
+    session = begun(store, early_share=0.5, evaluation_share=0.5)
+    for ask in session.ask_items(40):
+        session.tell(ask, {"topic": "refund", "fraud": False})
+    topic, fraud = session.state.evaluation, session.question("fraud").state.evaluation
+    assert 8 < len(topic) < 32 and 8 < len(fraud) < 32
+
+
+@pytest.mark.parametrize(
+    ("questions", "says"),
+    [
+        ([TOPIC, TOPIC], "Two questions are called"),
+        ([TOPIC, ("tone", [])], "has no classes"),
+        ([TOPIC, ("tone", "calm")], "a list of names"),
+        ([TOPIC, ""], "needs a name"),
+        ([Question("fraud", ["maybe"], "yes / no")], "has no classes of its own"),
+        ([Question("fraud", ["a"], "many")], "A question is"),
+        ([TOPIC, 3], "A question is a name"),
+        ("fraud", "a list"),
+        ([f"q{i}" for i in range(301)], "at most 300"),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused(store, questions, says):
+    with pytest.raises(InputError, match=says):
+        begun(store, questions)
+    assert store.projects() == []
+
+
+def test_names_there_are_not_are_refused_before_anything_is_written(store):
+    session = begun(store)
+    ask = session.ask_items()[0]
+    for answers, says in (
+        ({"topic": "refund", "tone": "calm"}, "There is no question 'tone'"),
+        ({"topic": "refund", "fraud": "maybe"}, "There is no class"),
+        ({"topic": True}, "has classes"),
+        ({}, "No question is answered"),
+    ):
+        with pytest.raises(InputError, match=says):
+            session.tell(ask, answers)
+    with pytest.raises(InputError, match="several questions"):
+        session.tell(ask, "refund")
+    assert session.state.n_labelled == 0
+
+
+def test_two_hundred_switches(store):
+    session = begun(store, [f"tag {i}" for i in range(200)])
+    ask = session.ask_items()[0]
+    assert len(ask.asks) == 200
+    assert session.tell(ask, {name: name.endswith("7") for name in ask.asks})
+    assert sum(one.state.codes[ask.item] == 0 for one in session.asked()) == 20
+
+
+def test_what_the_pool_knows_answers_the_first_question_alone(store):
+    with pytest.raises(InputError, match="knows the answers"):
+        Session.create("iris", questions=["large"], store=store)
+    session = Session.create("iris", questions=[("species", []), "large"], store=store, annotator="ann")
+    assert session.pool.test is not None and len(session.classes) == 3
+    assert session.question("large").pool.truth is None
+    assert len(session.question("large").pool.trainable) == 150

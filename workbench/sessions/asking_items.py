@@ -1,0 +1,141 @@
+"""Which items are looked at next where several questions are asked about each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.sessions.asking import Ask, Questions, new_ask
+from workbench.store import ProjectState
+
+if TYPE_CHECKING:
+    from workbench.sessions.published import Published
+
+OVER = ("largest", "sum")
+TOGETHER = "together"
+_BY_CHANCE = ("policy", "uniform", "cold-start")
+"""Roles that stand for a draw that was not to measure; others are asked before any utility is looked at."""
+
+
+@dataclass(frozen=True)
+class ItemAsk:
+    """An item to look at once, with every question that is open about it.
+
+    Attributes:
+        item: index into the pool.
+        asks: name of a question -> what is asked, as `Session.tell` takes it.
+    """
+
+    item: int
+    asks: Mapping[str, Ask]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A question as of one moment.
+
+    Attributes:
+        name: of the question.
+        questions: chooses what it would ask by itself.
+        state: its answers.
+        published: its model; None before the first fit.
+    """
+
+    name: str
+    questions: Questions
+    state: ProjectState
+    published: Published | None
+
+    def expected_error(self, item: int) -> float:
+        """Probability that the model's class of an item is wrong; of an even guess before the first fit."""
+        if self.published is None:
+            return 1.0 - 1.0 / max(2, len(self.state.classes))
+        return 1.0 - float(self.published.model.probabilities_of(item).max())
+
+
+def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float, over: str) -> list[ItemAsk]:
+    """Up to k items with their questions; new ones are without an expiry.
+
+    Args:
+        candidates: the questions that are asked.
+        annotator: who is asked.
+        k: how many items.
+        moment: epoch seconds now.
+        over: "largest" or "sum" of the expected errors of an item's open questions.
+    """
+    taken = {item for one in candidates for item in one.questions.leased(one.state, moment, annotator)}
+    found: dict[int, dict[str, Ask]] = {}
+    for one in candidates:
+        for ask in one.questions.standing(one.state, annotator, taken):
+            found.setdefault(ask.item, {})[one.name] = ask
+    found = dict(list(found.items())[:k])
+    is_open = {one.name: _open(one, taken) for one in candidates}
+    for item, asks in found.items():
+        _complete(candidates, is_open, item, asks)
+    held = taken | set(found)
+    queues = {
+        one.name: one.questions.fresh(one.state, annotator, k - len(found), held, one.published)
+        if len(found) < k
+        else []
+        for one in candidates
+    }
+    while len(found) < k:
+        chosen = _best(candidates, queues, is_open, over)
+        if chosen is None:
+            break
+        asks = found.setdefault(chosen.item, {})
+        for one in candidates:
+            queue = queues[one.name]
+            own = next((ask for ask in queue if ask.item == chosen.item), None)
+            if own is not None:
+                queue.remove(own)
+                asks[one.name] = own
+            elif queue and queue[0].role in _BY_CHANCE and is_open[one.name][chosen.item]:
+                queue.pop(0)  # the draw is used up: this one is asked in the place of it
+        _complete(candidates, is_open, chosen.item, asks)
+    return [ItemAsk(item, asks) for item, asks in found.items()]
+
+
+def _open(one: Candidate, taken: set[int]) -> Array:
+    """[N] whether an item may be asked about."""
+    free = np.zeros(len(one.questions.pool), dtype=bool)
+    free[one.questions.askable(one.state)] = True
+    free[np.fromiter(taken, dtype=np.int64, count=len(taken))] = False
+    return free
+
+
+def _complete(
+    candidates: Sequence[Candidate], is_open: Mapping[str, Array], item: int, asks: dict[str, Ask]
+) -> None:
+    """Ask every question that is open about an item, as it is looked at anyway."""
+    for one in candidates:
+        if one.name in asks or not is_open[one.name][item]:
+            continue
+        ask = new_ask(item, TOGETHER)
+        if one.published is not None:
+            ask = one.questions.as_asked(replace(ask, round=one.published.model.number), one.published)
+        asks[one.name] = ask
+
+
+def _best(
+    candidates: Sequence[Candidate],
+    queues: Mapping[str, list[Ask]],
+    is_open: Mapping[str, Array],
+    over: str,
+) -> Ask | None:
+    """What is asked next among what the questions propose."""
+    heads = [queues[one.name][0] for one in candidates if queues[one.name]]
+    first = next((ask for ask in heads if ask.role not in _BY_CHANCE), None)
+    if first is not None or not heads:
+        return first
+    best, worth = heads[0], -1.0
+    for ask in {ask.item: ask for ask in reversed(heads)}.values():
+        errors = [one.expected_error(ask.item) for one in candidates if is_open[one.name][ask.item]]
+        value = max(errors, default=0.0) if over == "largest" else sum(errors)
+        if value > worth:
+            best, worth = ask, value
+    return best

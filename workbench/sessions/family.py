@@ -1,0 +1,85 @@
+"""The questions of one project as a process has them open: one pool, and a log and a model each."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+from workbench.errors import InputError
+from workbench.pools.pool import Pool
+from workbench.sessions.asking import Questions
+from workbench.sessions.fitting import Fits
+from workbench.sessions.project import OpenProject
+from workbench.store import ProjectRecord, ProjectSummary, Store
+
+LOOK = 2.0
+"""Seconds after which it is looked whether another program added a question."""
+
+
+class Parts(NamedTuple):
+    """What the sessions of one question share.
+
+    Attributes:
+        project: its log.
+        questions: chooses what is asked.
+        fits: its models.
+    """
+
+    project: OpenProject
+    questions: Questions
+    fits: Fits
+
+
+class Family:
+    """Safe to use from several threads.
+
+    Args:
+        store: the database.
+        record: of the first question.
+        pool: with the test split of the first question, where there is one.
+    """
+
+    def __init__(self, store: Store, record: ProjectRecord, pool: Pool) -> None:
+        self.store = store
+        self.id = record.family
+        self._lock = threading.RLock()
+        self._pool = pool
+        self._plain: Pool | None = None
+        self.first = self._opened(record, pool)
+        self._open = {record.id: self.first}
+        self._listed: tuple[float, list[ProjectSummary]] | None = None
+
+    def listed(self, *, now: bool = False) -> list[ProjectSummary]:
+        """The questions in their order, also those put aside; as of some seconds ago unless `now`."""
+        with self._lock:
+            if now or self._listed is None or time.monotonic() - self._listed[0] > LOOK:
+                self._listed = time.monotonic(), self.store.questions(self.id)
+            return self._listed[1]
+
+    def parts(self, question_id: str) -> Parts:
+        """Those of a question, opened at its first use.
+
+        Raises:
+            InputError: it is none of this project's.
+        """
+        with self._lock:
+            if question_id not in self._open:
+                record = self.store.project(question_id)
+                if record.family != self.id:
+                    raise InputError(f"{question_id!r} is no question of this project.")
+                if self._plain is None:
+                    self._plain = without_truth(self._pool)
+                self._open[question_id] = self._opened(record, self._plain)
+            return self._open[question_id]
+
+    def _opened(self, record: ProjectRecord, pool: Pool) -> Parts:
+        project = OpenProject(self.store, record, pool)
+        questions = Questions(pool, record.settings, project.twins)
+        return Parts(project, questions, Fits(project, questions))
+
+
+def without_truth(pool: Pool) -> Pool:
+    """The pool of a question that its source does not answer: no classes, no truth and no test split."""
+    return replace(pool, classes=(), truth=None, test=None)

@@ -1,0 +1,111 @@
+"""What a question about the items of a pool is when it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.reading import cut, listed, valid_text
+from workbench.sessions.taxonomy import class_names
+from workbench.store import ONE_CLASS, QUESTION_KINDS, YES_NO
+
+YES, NO = "yes", "no"
+MOST_QUESTIONS = 300
+"""Most questions of one project."""
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that is asked about every item of a pool.
+
+    Attributes:
+        name: of the question; no other of its project has it. Exports call a column so.
+        classes: names of the classes that an item has one of; a yes / no question has its own two.
+        kind: "one class", or "yes / no".
+        words: how it is put at the desk; "" for the words that the pool suggests.
+        classifier: of this question; the project's unless given.
+        options: of that classifier.
+        policy: of this question; the project's unless given.
+    """
+
+    name: str
+    classes: Sequence[str] = ()
+    kind: str = ""
+    words: str = ""
+    classifier: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    policy: str | None = None
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is answered by yes or no."""
+        return self.kind == YES_NO
+
+    @classmethod
+    def of(cls, given: Question | str | Sequence[Any] | Mapping[str, Any]) -> Question:
+        """A question, checked.
+
+        Args:
+            given: one; or its name, which makes it a yes / no question; or (name, classes); or its fields.
+
+        Raises:
+            InputError: no name, no classes, a kind there is not, or something else than a question.
+        """
+        if isinstance(given, str):
+            return cls(given, kind=YES_NO)._checked()
+        if isinstance(given, Question):
+            return given._checked()
+        try:
+            made = cls(**given) if isinstance(given, Mapping) else cls(*tuple(given))
+        except TypeError:
+            raise InputError(
+                'A question is a name, as "fraud" (yes or no), or a name with classes, as '
+                f'("topic", ["refund", "other"]); got {cut(given)}.'
+            ) from None
+        return made._checked()
+
+    def _checked(self) -> Question:
+        name = valid_text(str(self.name)).strip()
+        if not name or len(name) > LONGEST_NAME:
+            raise InputError(f"A question needs a name of 1 to {LONGEST_NAME} characters; got {cut(name)}.")
+        if isinstance(self.classes, str):
+            raise InputError(f"The classes of {name!r} are a list of names; got {cut(self.classes)}.")
+        names = class_names(self.classes)
+        kind = self.kind or ONE_CLASS
+        if kind not in QUESTION_KINDS:
+            raise InputError(f"A question is {' or '.join(map(repr, QUESTION_KINDS))}; got {cut(self.kind)}.")
+        if kind == YES_NO:
+            if names and names != (YES, NO):
+                raise InputError(f"{name!r} is answered by {YES} or {NO}, and has no classes of its own.")
+            names = (YES, NO)
+        return replace(self, name=name, classes=names, kind=kind)
+
+
+def several(given: Sequence[Any], there: Sequence[str] = ()) -> list[Question]:
+    """The questions that a project begins with, or gets.
+
+    Args:
+        given: each as `Question.of` takes it.
+        there: names that are taken.
+
+    Raises:
+        InputError: two of one name, too many, or one that is none.
+    """
+    if isinstance(given, str):
+        raise InputError(f"Questions are a list; got the text {cut(given)}.")
+    found = [Question.of(one) for one in given]
+    names = [*there, *(one.name for one in found)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"Two questions are called {twice[0]!r}; each needs a name of its own.")
+    if len(names) > MOST_QUESTIONS:
+        raise InputError(f"A project has at most {MOST_QUESTIONS} questions; these are {len(names)}.")
+    return found
+
+
+def unknown_question(name: str, names: Sequence[str]) -> InputError:
+    """That a project asks no question of this name."""
+    return InputError(f"There is no question {name!r}. Questions: {listed(names)}.")

@@ -1,0 +1,431 @@
+"""Several questions over one pool: each its own log and model, items looked at once for all of them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self, TypeVar
+
+from workbench.errors import InputError
+from workbench.sessions.answering import CLOSING, Conflict, checked_id
+from workbench.sessions.asking import LEASE_SECONDS, Ask
+from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
+from workbench.sessions.labelling import Labelling
+from workbench.sessions.opening import further_question
+from workbench.sessions.operations import Acknowledgement, Operation
+from workbench.sessions.project import all_together
+from workbench.sessions.questions import LONGEST_NAME, NO, YES, Question, several, unknown_question
+from workbench.sessions.taxonomy import key_of
+from workbench.store import YES_NO, Event, ProjectSummary
+from workbench.store.retry import retried
+
+T = TypeVar("T")
+OF_ITEM = ("flag", "note")  # operations about an item, whatever is asked of it
+TOGETHER = "together"
+"""In what was said of several questions at once: what one undo takes back in all of them."""
+
+
+class Several(Labelling):
+    """The questions of a project; a session is of one of them.
+
+    With one question nothing of this costs anything: its answers go the way they go without it.
+    """
+
+    @property
+    def question_name(self) -> str:
+        """Name of the question that this session is of."""
+        return self._summary.question
+
+    @property
+    def question_kind(self) -> str:
+        """One of `QUESTION_KINDS` of the store: one class, or yes / no."""
+        return self._summary.kind
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """Names of the questions that are asked, in their order."""
+        return tuple(one.question for one in self._family.listed() if not one.aside)
+
+    @property
+    def every_question(self) -> list[ProjectSummary]:
+        """The questions as they are listed, also those put aside."""
+        return self._family.listed()
+
+    def question(self, name: str) -> Self:
+        """The session of a question of this project: its own answers, model, rounds and figures.
+
+        Args:
+            name: of the question, or its id.
+
+        Raises:
+            InputError: there is none; says which there are.
+        """
+        for now in (False, True):
+            found = [one.id for one in self._family.listed(now=now) if name in (one.question, one.id)]
+            if found:
+                return self._on(self._family.parts(found[0]), self.annotator)
+        raise unknown_question(name, [one.question for one in self._family.listed()])
+
+    def asked(self) -> list[Self]:
+        """The sessions of the questions that are asked, in their order."""
+        every = self._family.listed()
+        return [self._on(self._family.parts(one.id), self.annotator) for one in every if not one.aside]
+
+    # --- which there are ----------------------------------------------------------------------
+
+    def add_question(self, question: Question | str | Sequence[Any] | Mapping[str, Any]) -> Self:
+        """Ask one more question; all items are open to it, what was answered before rests.
+
+        Args:
+            question: as `Session.create` takes each of its `questions`.
+
+        Returns:
+            The session of the new question.
+
+        Raises:
+            InputError: a name that is taken, no classes, or a model that cannot be used here.
+        """
+        taken = [one.question for one in self._family.listed(now=True)]
+        [given] = several([question], taken)
+        first = self._family.first.project
+        made = further_question(given, first.pool, {**first.record.settings, **first.state().model})
+        added = self.store.add_question(self._family.id, made)
+        self._family.listed(now=True)
+        return self.question(added)
+
+    def rename_question(self, name: str, to: str) -> None:
+        """Give a question another name.
+
+        Raises:
+            InputError: there is none of this name, or one that has the other.
+        """
+        cleaned = to.strip()
+        if not cleaned or len(cleaned) > LONGEST_NAME:
+            raise InputError(f"A question needs a name of 1 to {LONGEST_NAME} characters.")
+        self.store.change_question(self.question(name).id, name=cleaned)
+        self._family.listed(now=True)
+
+    def archive_question(self, name: str, on: bool = True) -> None:
+        """Ask a question no more, or again; its answers and its model stay.
+
+        Raises:
+            InputError: there is none of this name, or it is the last one that is asked.
+        """
+        self.store.change_question(self.question(name).id, aside=on)
+        self._family.listed(now=True)
+
+    # --- asking -------------------------------------------------------------------------------
+
+    @retried
+    def ask_items(self, k: int = 1, *, over: str = "largest", lease: float = LEASE_SECONDS) -> list[ItemAsk]:
+        """Items to be looked at once, each with all of its open questions.
+
+        Every question proposes what it would ask; of these comes first what is drawn to measure on, and
+        then the item about which the models expect to be wrong most.
+
+        Args:
+            k: how many items.
+            over: "largest" takes the question that is expected to be wrong most, "sum" the expected number of
+                wrong answers about the item.
+            lease: seconds during which nobody else is asked about the items.
+
+        Returns:
+            At most k items; fewer, or none, when little is left.
+        """
+        if k < 1:
+            raise InputError(f"At least one item must be asked for; got k={k}.")
+        if over not in OVER:
+            raise InputError(
+                f"An item is worth the {' or the '.join(OVER)} over its questions; got {over!r}."
+            )
+        sessions = self.asked()
+        prepared = [(one, one._prepare(one.state)) for one in sessions]
+        moment = time.time()
+
+        def planned() -> list[ItemAsk]:
+            found = [
+                Candidate(one.question_name, one._questions, one.state, published)
+                for one, published in prepared
+            ]
+            return plan(found, self.annotator, k, moment, over)
+
+        asks = planned()
+        if len(asks) == k and all(one.expires > moment for item in asks for one in item.asks.values()):
+            return asks
+        with all_together([one._project for one in sessions]):
+            asks = planned()
+            leased: dict[str, dict[int, Ask]] = {}
+            for one in sessions:
+                mine = [item.asks[one.question_name] for item in asks if one.question_name in item.asks]
+                with one._project.recording() as transaction:
+                    mine = one._answers.lease(transaction, mine, moment, lease)
+                leased[one.question_name] = {ask.item: ask for ask in mine}
+        return [ItemAsk(item.item, {name: leased[name][item.item] for name in item.asks}) for item in asks]
+
+    # --- answers ------------------------------------------------------------------------------
+
+    def tell(
+        self,
+        ask: ItemAsk | Ask | str,
+        event: Event | str | Mapping[str, Any],
+        *,
+        operation: str | None = None,
+    ) -> bool:
+        """Answer a question, or several about one item at once; durable before it returns.
+
+        Args:
+            ask: from `ask` or `ask_items`, or the id of a question.
+            event: as of one question: a class name, or an event; or of several: name of a question -> class,
+                True or False of a yes / no question, None for "cannot tell", or an event. To an item of
+                `ask_items` also `Event.skip()`, `Event.flag(...)` and `Event.note(...)`, which are about it.
+            operation: an id of the caller's: told again it is True, and nothing is repeated.
+
+        Returns:
+            True when all of it was recorded. False, and nothing recorded, when one of the questions was
+            answered before, or somebody else was asked.
+
+        Raises:
+            InputError: no such question or class, or an event that answers nothing.
+        """
+        if isinstance(event, Mapping):
+            return self._tell_each(ask, event, operation)
+        if not isinstance(ask, ItemAsk):
+            return super().tell(ask, event, operation=operation)
+        if isinstance(event, Event) and event.kind in OF_ITEM:
+            self._of_item(replace(event, payload={**event.payload, "item": ask.item}))
+            return True
+        if not (isinstance(event, Event) and event.kind == "skip") and len(ask.asks) > 1:
+            raise InputError(
+                "This item has several questions: answer with the name of each, as "
+                f'tell(item, {{"{next(iter(ask.asks))}": ...}}).'
+            )
+        return self._tell_each(ask, dict.fromkeys(ask.asks, event), operation)
+
+    @retried
+    def _tell_each(self, ask: ItemAsk | Ask | str, answers: Mapping[str, Any], operation: str | None) -> bool:
+        if not answers:
+            raise InputError("No question is answered.")
+        if isinstance(ask, ItemAsk):
+            item, asks = ask.item, {name: one.id for name, one in ask.asks.items()}
+        else:
+            ask_id = ask.id if isinstance(ask, Ask) else ask
+            record = self.state.asks.get(ask_id)
+            if record is None:
+                raise InputError(f"There is no question {ask_id!r} in project {self.project.name!r}.")
+            item, asks = record.item, {self.question_name: ask_id}
+        # all of it is looked at before anything is written
+        given = [(one, one._as_event(value)) for one, value in self._named(answers)]
+        token = operation or secrets.token_hex(8)
+        try:
+            with all_together([one._project for one, _ in given]):
+                for one, event in given:
+                    if operation is not None and checked_id(operation) in one.state.operations:
+                        continue
+                    one._tell_about(item, asks.get(one.question_name, ""), event, operation, token)
+        except Conflict:
+            return False
+        return True
+
+    def _named(self, answers: Mapping[str, Any]) -> list[tuple[Self, Any]]:
+        return [(self.question(str(name)), value) for name, value in answers.items()]
+
+    def _as_event(self, value: Any) -> Event:
+        """What somebody said of this question."""
+        if value is None:
+            return Event.unsure()
+        if isinstance(value, bool):
+            if self.question_kind != YES_NO:
+                raise InputError(
+                    f"{self.question_name!r} has classes: {', '.join(self.classes)}; got {value}."
+                )
+            return Event.label(YES if value else NO)
+        if isinstance(value, str):
+            return Event.label(key_of(self.state, value))
+        if isinstance(value, Event) and value.kind in CLOSING:
+            return value
+        raise InputError(
+            f"{self.question_name!r} is answered with the name of a class, None or an event; got {value!r}."
+        )
+
+    def _tell_about(self, item: int, ask_id: str, event: Event, operation: str | None, token: str) -> None:
+        """Answer this question about an item, by what was asked of it where something was."""
+        with self._project.recording() as transaction:
+            state = transaction.state
+            if not ask_id:
+                waiting = self._questions.waiting(state, self.annotator)
+                ask_id = next((one.id for one in waiting if one.item == item), "")
+            event = replace(event, payload={**event.payload, TOGETHER: token})
+            if ask_id:
+                self._answers.tell(transaction, ask_id, event, operation)
+                return
+            [checked] = self._answers.to_label([item])
+            if checked in state.answered:
+                raise Conflict(f"{self.question_name!r} is answered for this item.")
+            payload = {**event.payload, "item": checked, "role": TOGETHER}
+            if event.kind == "label":
+                payload["class"] = key_of(state, str(event.payload["class"]))
+            if operation is not None:
+                payload["operation"] = operation
+            self._add(transaction, replace(event, payload=payload))
+
+    # --- what is about the item ---------------------------------------------------------------
+
+    def flag(self, item: int | Sequence[int], on: bool = True, reason: str = "") -> Event:
+        """Mark an item for attention, or (`on=False`) take the mark away; of several, as one event."""
+        return self._of_item(Event.flag(self._one_or_more(item), on, reason))
+
+    def note(self, item: int | Sequence[int], text: str) -> Event:
+        """Keep a remark about an item, or one about each of several."""
+        return self._of_item(Event.note(self._one_or_more(item), text))
+
+    @retried
+    def _of_item(self, event: Event) -> Event:
+        """Record what is about an item, whatever is asked of it, with every question."""
+        others = self._others()
+        if not others:
+            return self._record(event)
+        event = replace(event, payload={**event.payload, TOGETHER: secrets.token_hex(8)})
+        with self._all_together():
+            for one in others:
+                one._record(event)
+            return self._record(event)
+
+    def _others(self) -> list[Self]:
+        """The sessions of the questions that are asked beside this one."""
+        if len(self._family.listed()) < 2:
+            return []
+        return [one for one in self.asked() if one.id != self.id]
+
+    def _all_together(self) -> Any:
+        return all_together([self._project, *(one._project for one in self._others())])
+
+    @retried
+    def together(self, work: Callable[[], T]) -> T:
+        """Do several things within one transaction, over all questions; see `Labelling.together`."""
+        if not self._others():
+            return super().together(work)
+        for one in (self, *self._others()):
+            one._prepare(one.state)
+        with self._all_together():
+            return work()
+
+    @retried
+    def tell_many(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
+        """What an annotator did, in one transaction; see `Labelling.tell_many`.
+
+        A skip, a flag and a note are about the item and are recorded with every question; an undo takes back
+        in all of them what was said at once.
+        """
+        others = self._others()
+        if not others:
+            return super().tell_many(operations)
+        with self._all_together():
+            return [self._operate(operation, others) for operation in operations]
+
+    def _operate(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
+        if given.kind == "answers":
+            return self._answer_row(given)
+        if given.kind in ("skip", *OF_ITEM):
+            given = replace(given, more={**given.more, TOGETHER: given.id})
+        with self._project.recording() as transaction:
+            done = self._answers.operate(transaction, given)
+            item = given.item
+            if given.kind == "skip" and done.status == "saved":
+                item = transaction.event(transaction.state.operations[given.id]).item or 0
+        if done.status != "saved":
+            return done
+        if given.kind in OF_ITEM:
+            for one in others:
+                with one._project.recording() as transaction:
+                    one._answers.operate(transaction, given)
+        elif given.kind == "skip":
+            for one in others:
+                one._skip(item, given)
+        elif given.kind in ("undo", "redo") and done.about is not None:
+            self._step_others(given.kind, done.about, others, {"operation": given.id})
+        return done
+
+    def _skip(self, item: int, given: Operation) -> None:
+        """Set an item aside that was skipped in another question, where it is open."""
+        state = self.state
+        if given.id in state.operations or item not in set(self._questions.askable(state).tolist()):
+            return
+        waiting = self._questions.waiting(state, self.annotator)
+        more = {**given.more, "operation": given.id}
+        ask_id = next((one.id for one in waiting if one.item == item), "")
+        with self._project.recording() as transaction:
+            if ask_id:
+                self._answers.tell(transaction, ask_id, Event("skip", dict(given.more)), given.id, late=True)
+            else:
+                self._add(transaction, Event("skip", {"item": item, **more}))
+
+    def _answer_row(self, given: Operation) -> Acknowledgement:
+        """Answers to several questions about one item, as one operation."""
+        try:
+            if given.id in self.state.operations:
+                return Acknowledgement(given.id, "saved")
+            item = self._answers.checked(given.item)
+            told = [(one, one._as_event(value)) for one, value in self._named(given.answers)]
+            for one, event in told:
+                if item in one.state.answered:
+                    raise Conflict(f"{one.question_name!r} is answered for this item.")
+                event = replace(event, payload={**event.payload, **given.more})
+                one._tell_about(item, "", event, given.id, given.id)
+        except Conflict as conflict:
+            return Acknowledgement(given.id, "conflict", str(conflict))
+        except InputError as error:
+            return Acknowledgement(given.id, "refused", str(error))
+        return Acknowledgement(given.id, "saved")
+
+    @retried
+    def undo(self, of: int | None = None) -> Event | None:
+        """Take back the annotator's own last event, in all questions where it was said of several.
+
+        Args:
+            of: id of the event to take back; nothing happens when that is not their last any more, so
+                that an undo sent twice takes one.
+
+        Returns:
+            What was taken back, or None.
+        """
+        others = self._others()
+        if not others:
+            return super().undo(of)
+        with self._all_together():
+            last = super().undo(of)
+            if last is not None:
+                self._step_others("undo", last, others)
+            return last
+
+    @retried
+    def redo(self) -> Event | None:
+        """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
+        others = self._others()
+        if not others:
+            return super().redo()
+        with self._all_together():
+            last = super().redo()
+            if last is not None:
+                self._step_others("redo", last, others)
+            return last
+
+    def _step_others(
+        self, kind: str, last: Event, others: Iterable[Self], more: Mapping[str, Any] | None = None
+    ) -> None:
+        """Take back, or put back, in other questions what was said together with an event."""
+        token = last.payload.get(TOGETHER)
+        if token is None:
+            return
+        for one in others:
+            with one._project.recording() as transaction:
+                state = transaction.state
+                theirs = (state.undoable if kind == "undo" else state.redoable).get(self.annotator)
+                if theirs is not None and theirs.payload.get(TOGETHER) == token:
+                    of = {"of": theirs.id} if kind == "undo" else {}
+                    one._add(transaction, Event(kind, {**of, **(more or {})}))
+
+    @property
+    def _summary(self) -> ProjectSummary:
+        return next(one for one in self._family.listed() if one.id == self.id)
