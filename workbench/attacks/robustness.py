@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -232,14 +232,7 @@ def measure(
             moved = next(found)
             codes[a, s], confidence[a, s], scores[a, s] = score(model, moved, chosen, random_state)
             pictures[a, s] = moved[shown]
-    softmax_accuracy = None
-    if softmax is not None:
-        found = attacks_on(softmax, images, labels, method="fgsm", strengths=grid, loss=loss)
-        hits = []
-        for strength in grid:
-            tell(f"softmax network, strength {strength:g}")
-            hits.append(float((softmax.predict(next(found)) == labels).mean()))
-        softmax_accuracy = np.array(hits)
+    compared = None if softmax is None else _accuracy_of(softmax, images, labels, grid, loss, tell)
     return Robustness(
         attacks=names,
         strengths=grid,
@@ -252,7 +245,7 @@ def measure(
         codes=codes,
         confidence=confidence,
         scores=scores,
-        softmax_accuracy=softmax_accuracy,
+        softmax_accuracy=compared,
         settings={
             "model": type(model).__name__,
             "seed": int(random_state),
@@ -263,6 +256,20 @@ def measure(
         },
         examples=_examples(model, images, shown, pictures) if shown.size else None,
     )
+
+
+def _accuracy_of(
+    softmax: Any, images: Floats, labels: Array, grid: Any, loss: str | None, tell: Callable[[str], None]
+) -> Floats:
+    """[S] accuracy of the network that is compared, under FGSM against itself."""
+    from workbench.attacks.methods import attacks_on
+
+    hits = []
+    found = attacks_on(softmax, images, labels, method="fgsm", strengths=grid, loss=loss)
+    for strength in grid:
+        tell(f"softmax network, strength {strength:g}")
+        hits.append(float((softmax.predict(next(found)) == labels).mean()))
+    return np.array(hits)
 
 
 def _examples(model: Any, images: Floats, shown: Ints, pictures: Floats) -> Examples:

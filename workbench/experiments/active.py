@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Floats
 from workbench.exchange.files import json_text
 from workbench.experiments.data import available, short
 from workbench.experiments.reports import Report
@@ -169,15 +170,7 @@ def active(context: Context) -> Report:
             [(short(pool), *(float(areas[q][i]) for q in policies)) for i, pool in enumerate(names)],
             shown=0,
         )
-    # of the last setting: the chosen geometry where that was run, else 64 points; what the app may suggest
-    # goes into data/ by hand, reviewed
-    context.folder.mkdir(parents=True, exist_ok=True)
-    suggested = {q: round(float(r), 4) for q, r in mean.items()}
-    document = {"experiment": "lmgp-active", "n_sets": len(names), "seeds": seeds, "full": not context.caps}
-    against = {q: float(f"{wilcoxon_p(areas[q], areas['random']):.3g}") for q in areas if q != "random"}
-    document |= {"model": str(points), "caps": context.caps}
-    document |= {"mean_ranks": suggested, "p_against_random": against}
-    write_whole(context.folder / "policy_ranks.json", json_text(document))
+    _suggest(context, str(points), mean, areas, len(names), seeds)
     columns = ("inducing points", "policy", "mean rank", "mean error over the curve", "sets")
     report.table("ranks", "Mean ranks over the sets", columns, summary)
     report.tables.insert(0, report.tables.pop())
@@ -189,6 +182,22 @@ def active(context: Context) -> Report:
         "Area: mean height of the test error over the labels, so a set counts once however hard it is.",
     ]
     return report
+
+
+def _suggest(
+    context: Context, points: str, mean: dict[str, Any], areas: dict[str, Floats], n_sets: int, seeds: int
+) -> None:
+    """A document of the last setting: the chosen geometry where that was run, else 64 points.
+
+    What the app may suggest goes into data/ by hand, reviewed.
+    """
+    context.folder.mkdir(parents=True, exist_ok=True)
+    suggested = {q: round(float(r), 4) for q, r in mean.items()}
+    document = {"experiment": "lmgp-active", "n_sets": n_sets, "seeds": seeds, "full": not context.caps}
+    against = {q: float(f"{wilcoxon_p(areas[q], areas['random']):.3g}") for q in areas if q != "random"}
+    document |= {"model": points, "caps": context.caps}
+    document |= {"mean_ranks": suggested, "p_against_random": against}
+    write_whole(context.folder / "policy_ranks.json", json_text(document))
 
 
 def _poker(context: Context, report: Report, found: Curves, rows: int) -> None:

@@ -141,14 +141,8 @@ def score_pool(
         model.require_probabilities(entry.name)
     if entry is not None and "latent" in entry.needs:
         model.require_latent(entry.name)
-    excluded = np.unique(np.asarray([] if exclude is None else exclude, dtype=np.int64))
-    if excluded.size and (excluded[0] < 0 or excluded[-1] >= rows.n_rows):
-        raise InputError(f"Excluded rows must lie in 0..{rows.n_rows - 1}.")
-    if not rows.n_rows:
-        raise InputError("There are no rows to score.")
+    excluded = _excluded(exclude, rows.n_rows)
     left = rows.n_rows - excluded.size
-    if left == 0:
-        raise InputError(f"All {rows.n_rows} items are labelled or set aside; there is nothing left to ask.")
     warnings = [entry.warning] if entry is not None and entry.warning else []
     if top > left:
         warnings.append(f"Asked for {top} items; only {left} are left, so all of them are given.")
@@ -195,6 +189,22 @@ def score_pool(
         tuple(rows.name_of(int(row)) for row in indices),
         tuple(warnings),
     )
+
+
+def _excluded(exclude: Ints | Sequence[int] | None, n_rows: int) -> Ints:
+    """Row numbers that may not be asked, ascending.
+
+    Raises:
+        InputError: there are no such rows, or none is left.
+    """
+    excluded = np.unique(np.asarray([] if exclude is None else exclude, dtype=np.int64))
+    if excluded.size and (excluded[0] < 0 or excluded[-1] >= n_rows):
+        raise InputError(f"Excluded rows must lie in 0..{n_rows - 1}.")
+    if not n_rows:
+        raise InputError("There are no rows to score.")
+    if excluded.size == n_rows:
+        raise InputError(f"All {n_rows} items are labelled or set aside; there is nothing left to ask.")
+    return excluded
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
@@ -147,18 +147,7 @@ def run_study(
             write_whole(_more_file(place, one), csv_text(("round", *_MORE), rows))
 
     tell = on_round or (lambda one, finished: None)
-    found: dict[int, list[Round]] = {}
-    todo = []
-    for index, one in enumerate(planned):
-        rounds = _finished(one, folder(one), store, earlier)
-        if rounds is None:
-            todo.append((index, one))
-            continue
-        if (bundle := folder(one)) is not None:
-            shutil.rmtree(bundle / ".partial", ignore_errors=True)
-        found[index] = rounds
-        for r in rounds:
-            tell(one, r)
+    found, todo = _so_far(planned, folder, store, earlier, tell)
     status: Literal["finished", "cancelled"] = "finished"
     try:
         if todo:
@@ -182,6 +171,29 @@ def run_study(
     if place is not None and status == "finished":
         write_whole(place / "comparison.csv", csv_text((*COLUMNS, *METRICS), result.rows()))
     return result
+
+
+def _so_far(
+    planned: Sequence[RunSpec],
+    folder: Callable[[RunSpec], Path | None],
+    store: Store | None,
+    earlier: Mapping[str, str],
+    tell: OnRound,
+) -> tuple[dict[int, list[Round]], list[tuple[int, RunSpec]]]:
+    """Rounds of the runs that an earlier attempt finished, which are told, and the runs that are left."""
+    found: dict[int, list[Round]] = {}
+    todo = []
+    for index, one in enumerate(planned):
+        rounds = _finished(one, folder(one), store, earlier)
+        if rounds is None:
+            todo.append((index, one))
+            continue
+        if (bundle := folder(one)) is not None:
+            shutil.rmtree(bundle / ".partial", ignore_errors=True)
+        found[index] = rounds
+        for r in rounds:
+            tell(one, r)
+    return found, todo
 
 
 def _go_on(
