@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
@@ -177,7 +177,7 @@ def _so_far(
     planned: Sequence[RunSpec],
     folder: Callable[[RunSpec], Path | None],
     store: Store | None,
-    earlier: Mapping[str, str],
+    earlier: dict[str, str],
     tell: OnRound,
 ) -> tuple[dict[int, list[Round]], list[tuple[int, RunSpec]]]:
     """Rounds of the runs that an earlier attempt finished, which are told, and the runs that are left."""
