@@ -45,8 +45,21 @@ SHARING = {
     "attacks": ("tests/attacks/",),
     "clusters": ("tests/studies/test_study.py", "tests/policies/test_cluster.py"),
 }
+# minutes of tests that share little: each goes where there is room
+ALONE = ("tests/test_docs_run.py", "tests/sessions/test_trials.py")
 # the longest first; small files end the run, so that the processes end together
-_FIRST = ("browser", "classifiers", "app", "engine", "studies", "attacks", "test_trials.py", "cli")
+_FIRST = (
+    "browser",
+    "test_docs_run.py",
+    "classifiers",
+    "sessions",
+    "app",
+    "engine",
+    "studies",
+    "attacks",
+    "test_trials.py",
+    "cli",
+)
 _ORDER = {name: place for place, name in enumerate(_FIRST)}
 
 
@@ -78,6 +91,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
+            if file in ALONE:
+                return nodeid
             return next((name for name, files in SHARING.items() if file.startswith(files)), file)
 
     return ByFile(config, log)
