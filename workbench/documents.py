@@ -429,15 +429,31 @@ class Settings(Document):
     twins: TwinGroups | None = None
 
 
-class Project(Document):
+class QuestionBeside(Document):
+    """A question of a project, its history apart."""
+
+    created: Time
+    settings: Settings
+    state_of: Item | None = None
+    question: Annotated[str, Field(max_length=100)] = "label"
+    kind: Literal["one class", "yes / no"] = "one class"
+    aside: bool = False
+
+
+def _are_apart(given: list[QuestionBeside]) -> list[QuestionBeside]:
+    names = [one.question for one in given]
+    if len(set(names)) != len(names):
+        raise ValueError("two questions have one name")
+    return given
+
+
+class Project(QuestionBeside):
     """project.json of a project's bundle."""
 
     name: Annotated[str, Field(max_length=10_000)]
-    created: Time
-    settings: Settings
     pool: Reference
     feature_map: Options
-    state_of: Item | None = None
+    questions: Annotated[list[QuestionBeside], Field(max_length=1_000), AfterValidator(_are_apart)] = []
 
 
 class ProjectBundle(Document):

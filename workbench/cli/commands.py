@@ -45,6 +45,9 @@ Guess = Annotated[
 ]
 Budget = Annotated[int, typer.Option(help="Labels to ask for, the first ones not counted.")]
 Batch = Annotated[int, typer.Option(help="Labels to ask for at a time.")]
+OfQuestion = Annotated[
+    str | None, typer.Option("--question", metavar="NAME", help="Of a project that asks several: which one.")
+]
 TrustCode = Annotated[
     bool,
     typer.Option("--trust-code", help="Let the file name code (package.module:name), which then runs."),
@@ -320,9 +323,13 @@ def export_project(
         ),
     ] = "csv",
     what: Annotated[
-        str, typer.Option(help="labels, everything, predictions for the rest too, or finished.")
+        str,
+        typer.Option(
+            help="labels, everything, predictions for the rest too, finished, or questions: all in one file."
+        ),
     ] = "labels",
     out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
+    question: OfQuestion = None,
     trust_code: TrustCode = False,
 ) -> None:
     """The labelled set of a project, its whole record (bundle), or its model for NumPy alone (predictor)."""
@@ -330,7 +337,7 @@ def export_project(
     from workbench.cli.values import typed
 
     typed(trust_code=trust_code)
-    export_file(project, format, out, what)
+    export_file(project, format, out, what, question)
 
 
 @app.command("new")
@@ -342,6 +349,13 @@ def new_project(
     classes: Annotated[
         list[str] | None,
         typer.Option("--class", metavar="NAME", help="A class to start with; again for more."),
+    ] = None,
+    question: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=CLASS,CLASS]",
+            help="A question, by yes or no unless it has classes; again for more.",
+        ),
     ] = None,
     classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
     settings: Set = None,
@@ -357,7 +371,7 @@ def new_project(
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
 ) -> None:
     """Start a project that people label in the app."""
-    from workbench.cli.labels import start_project
+    from workbench.cli.labels import question_given, start_project
     from workbench.cli.values import feature_sets, parse_settings, typed, without_guesses
     from workbench.policies.effective import DEFAULT_POLICY
 
@@ -370,6 +384,7 @@ def new_project(
         of_pool,
         name=name,
         classes=classes,
+        questions=[question_given(one) for one in question] if question else None,
         classifier=classifier,
         options=options,
         policy=policy or DEFAULT_POLICY,
@@ -414,11 +429,47 @@ def import_project(
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Go on without rows whose item the pool does not have.")
     ] = False,
+    question: OfQuestion = None,
+    add_questions: Annotated[
+        bool,
+        typer.Option(
+            "--add-questions", help="Names listed as tags that are no yes / no question become one."
+        ),
+    ] = False,
 ) -> None:
     """Take labels made elsewhere into a project."""
     from workbench.cli.labels import import_file
 
-    import_file(project, file, format, dry_run=dry_run, leave_out=leave_out)
+    import_file(
+        project,
+        file,
+        format,
+        dry_run=dry_run,
+        leave_out=leave_out,
+        question=question,
+        add_questions=add_questions,
+    )
+
+
+@app.command("questions")
+def questions_command(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=CLASS,CLASS]", help="Ask one more, by yes or no unless it has classes."),
+    ] = None,
+    rename: Annotated[list[str] | None, typer.Option(metavar="NAME=NAME", help="Call one otherwise.")] = None,
+    archive: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Ask one no more; its answers stay.")
+    ] = None,
+    take_back: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Ask one again that was archived.")
+    ] = None,
+) -> None:
+    """The questions that a project asks about each item, and changes to them."""
+    from workbench.cli.labels import change_questions
+
+    change_questions(project, add or (), rename or (), archive or (), take_back or ())
 
 
 @app.command("instructions")
@@ -460,6 +511,7 @@ def guess_command(
         typer.Option("--class", metavar="NAME=CLASS", help="What a name in --file stands for."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what --file would do, and stop.")] = False,
+    question: OfQuestion = None,
 ) -> None:
     """What a project begins with, how far each is trusted; add or switch off a source."""
     from workbench.cli.labels import change_guesses
@@ -467,7 +519,14 @@ def guess_command(
 
     called = {name: str(value) for name, value in parse_settings(named or [], "--class").items()}
     change_guesses(
-        project, add=add or (), off=off or (), file=file, model=model, named=called, dry_run=dry_run
+        project,
+        add=add or (),
+        off=off or (),
+        file=file,
+        model=model,
+        named=called,
+        dry_run=dry_run,
+        question=question,
     )
 
 

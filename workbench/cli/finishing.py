@@ -47,12 +47,15 @@ def finish_project(
     ] = False,
     twice: Annotated[bool, typer.Option("--twice", help="Two people answer each check.")] = False,
     person: Annotated[str | None, typer.Option(help="Who answers; your login name unless given.")] = None,
+    question: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a project that asks several.")
+    ] = None,
 ) -> None:
     """Freeze what the machine would label, check it at random, and write what it is worth."""
     from workbench.cli.labels import project_named
     from workbench.sessions import Session
 
-    record, store = project_named(project)
+    record, store = project_named(project, question)
     session = Session.open(record.id, annotator=person, store=store)
     if forecast:
         _forecast(session, error, confidence, of, whole)

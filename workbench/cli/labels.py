@@ -110,7 +110,9 @@ def _labelled_by(model: Path, pool: str) -> list[int]:
     return items if same else []
 
 
-def export_file(project: str, format: str, out: Path | None, what: str = "labels") -> None:
+def export_file(
+    project: str, format: str, out: Path | None, what: str = "labels", question: str | None = None
+) -> None:
     """A project's labelled set, its bundle, or its model for NumPy alone."""
     from workbench.cli.audit import done
     from workbench.exchange import (
@@ -122,7 +124,7 @@ def export_file(project: str, format: str, out: Path | None, what: str = "labels
     from workbench.exchange.labels import NEED_POOL
     from workbench.sessions import Session
 
-    record, store = project_named(project)
+    record, store = project_named(project, question)
     session: Any
     try:
         session = Session.open(record.id, store=store)
@@ -226,17 +228,28 @@ def compare_features(project: str, sets: Sequence[str] | None) -> None:
 
 
 def import_file(
-    project: str, file: Path, format: str | None, *, dry_run: bool = False, leave_out: bool = False
+    project: str,
+    file: Path,
+    format: str | None,
+    *,
+    dry_run: bool = False,
+    leave_out: bool = False,
+    question: str | None = None,
+    add_questions: bool = False,
 ) -> None:
     """Labels of a file into a project, or what that would do."""
     from workbench.exchange import is_history, plan_import, read_history
     from workbench.exchange.imports import format_of
     from workbench.exchange.instructions import instructions_with_labels
+    from workbench.exchange.questions import answers_several
     from workbench.pools.formats.files import File
 
-    session = _open(project)
+    session = _open(project, question)
     form = format or format_of(file)
     data = File.of(file).content()
+    if question is None and answers_several(data, session, form):
+        _import_answers(session, file, data, form, dry_run, leave_out, add_questions)
+        return
     if is_history(data, form):
         n = session.take_history(read_history(data, session.pool, form))
         print(f"{session.project.name}: {n} events taken over, {session.state.n_labelled} items labelled")
@@ -270,6 +283,71 @@ def import_file(
     )
 
 
+def _import_answers(
+    session: Session, file: Path, data: bytes, form: str, dry_run: bool, leave_out: bool, add: bool
+) -> None:
+    """Answers to several questions, of which the file has a column each or a list of names."""
+    from workbench.exchange.questions import read_answers, take_answers
+
+    answers = read_answers(data, session, form)
+    if answers.strange and add and not dry_run:
+        for name in answers.strange:
+            session.add_question(name)
+        answers = read_answers(data, session, form)
+    if dry_run:
+        print(f"{session.project.name}: {answers.words()}")
+        if answers.strange:
+            print("No yes / no question is called: " + ", ".join(answers.strange[:20]))
+        return
+    if answers.unknown and not leave_out:
+        raise InputError(
+            f"The pool has no item {', '.join(answers.unknown[:5])}. Nothing was imported; --leave-out goes "
+            "on without such rows."
+        )
+    taken = take_answers(session, answers, file.name)
+    print(f"{session.project.name}: newly labelled {', '.join(f'{n:,} {name}' for name, n in taken.items())}")
+
+
+def change_questions(
+    project: str,
+    add: Sequence[str] = (),
+    rename: Sequence[str] = (),
+    archive: Sequence[str] = (),
+    take_back: Sequence[str] = (),
+) -> None:
+    """Change which questions a project asks, and print them."""
+    from workbench.cli.values import print_table
+
+    session = _open(project)
+    for given in add:
+        session.add_question(question_given(given))
+    for pair in rename:
+        name, _, to = pair.partition("=")
+        session.rename_question(name, to)
+    for name in archive:
+        session.archive_question(name)
+    for name in take_back:
+        session.archive_question(name, on=False)
+    rows = [
+        (
+            one.question,
+            one.kind,
+            ", ".join(session.question(one.id).classes[:8]),
+            session.store.n_labelled(one),
+            "archived" if one.aside else "asked",
+            one.id,
+        )
+        for one in session.every_question
+    ]
+    print_table(("question", "kind", "classes", "labels", "", "id"), rows)
+
+
+def question_given(text: str) -> tuple[str, list[str]] | str:
+    """NAME, a yes / no question, or NAME=CLASS,CLASS,..."""
+    name, found, classes = text.partition("=")
+    return (name, [one.strip() for one in classes.split(",") if one.strip()]) if found else name
+
+
 def change_guesses(
     project: str,
     *,
@@ -279,6 +357,7 @@ def change_guesses(
     model: Path | None,
     named: Mapping[str, str] | None = None,
     dry_run: bool = False,
+    question: str | None = None,
 ) -> None:
     """Change a project's guesses where something is given, and print what each is worth."""
     from shlex import quote as quoted
@@ -288,7 +367,7 @@ def change_guesses(
     from workbench.pools.formats.files import File
     from workbench.sessions.guessing import weight_words
 
-    session = _open(project)
+    session = _open(project, question)
     if file is not None:
         plan = plan_predictions(File.of(file).content(), file.name, session)
         print(f"{session.project.name}: {plan.words()}")
@@ -325,19 +404,19 @@ def change_guesses(
     print_table(("source", "used", "weight", "trust", "right on labels", "notes"), rows)
 
 
-def _open(project: str) -> Session:
+def _open(project: str, question: str | None = None) -> Session:
     from workbench.sessions import Session
 
-    record, store = project_named(project)
+    record, store = project_named(project, question)
     return Session.open(record.id, store=store)
 
 
-def project_named(project: str) -> tuple[ProjectSummary, Store]:
-    """The project with this id, or the only one with this name."""
+def project_named(project: str, question: str | None = None) -> tuple[ProjectSummary, Store]:
+    """The project with this id, or the only one with this name; by one of its questions where it is named."""
     from workbench.store import Store
 
     store = Store.open()
-    return store.named(project), store
+    return store.named(project, question), store
 
 
 def _deliver(data: bytes, out: Path | None) -> None:

@@ -95,8 +95,9 @@ def list_projects() -> None:
     from workbench.store import Store
 
     store = Store.open()
-    rows = [
-        (p.id, p.name, p.pool["name"], store.n_labelled(p), p.created[:16], p.changed[:16])
-        for p in store.projects()
-    ]
-    print_table(("id", "name", "pool", "labels", "made", "changed"), rows)
+    rows = []
+    for p in store.projects():
+        asked = [one for one in store.questions(p.id) if not one.aside]
+        labels = ", ".join(f"{store.n_labelled(one)}" for one in asked)
+        rows.append((p.id, p.name, p.pool["name"], len(asked), labels, p.created[:16], p.changed[:16]))
+    print_table(("id", "name", "pool", "questions", "labels", "made", "changed"), rows)

@@ -355,14 +355,19 @@ def _read_jsonl(data: bytes) -> LabelRows:
     return LabelRows(by, labelled(), marks="status" not in first)
 
 
-def _read_label_studio(data: bytes) -> LabelRows:
+def read_tasks(data: bytes) -> list[dict[str, Any]]:
+    """The tasks of an export of Label Studio, also in the zip that `export_labels` wrote."""
     if data.startswith(b"PK"):
-        data = _member(data, lambda name: PurePosixPath(name).name == "tasks.json", "tasks.json")
+        data = read_member(data, lambda name: PurePosixPath(name).name == "tasks.json", "tasks.json")
     tasks = _document(data, MAX_IMPORT)
     if not isinstance(tasks, list):
         raise InputError("A Label Studio export is a JSON list of tasks.")
+    return tasks
+
+
+def _read_label_studio(data: bytes) -> LabelRows:
     rows = []
-    for number, task in enumerate(tasks, start=1):
+    for number, task in enumerate(read_tasks(data), start=1):
         made = [a for a in task.get("annotations", []) if not a.get("was_cancelled")]
         choices = [
             choice
@@ -389,10 +394,10 @@ def _read_huggingface(data: bytes) -> LabelRows:
     """The Parquet file of a zip that `export_labels` wrote, or the file itself."""
     if not data.startswith(b"PK"):
         return _read_parquet(data)
-    return _read_parquet(_member(data, lambda name: name.endswith(".parquet"), "a .parquet file"))
+    return _read_parquet(read_member(data, lambda name: name.endswith(".parquet"), "a .parquet file"))
 
 
-def _member(data: bytes, wanted: Callable[[str], bool], what: str) -> bytes:
+def read_member(data: bytes, wanted: Callable[[str], bool], what: str) -> bytes:
     """The one file of a zip that is meant; its size is checked before it is unpacked."""
     members = File(data, _FILE).members("a zip")
     found = [name for name in members.sizes if wanted(name)]

@@ -23,6 +23,7 @@ from workbench.exchange.files import csv_lines, json_text
 from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
 from workbench.exchange.history import COLUMNS as _HISTORY_COLUMNS
 from workbench.exchange.instructions import instruction_files
+from workbench.exchange.questions import QUESTIONS, write_answers
 from workbench.exchange.rows import (
     CHUNK,
     NESTED,
@@ -119,6 +120,10 @@ def write_labels(
         raise InputError(
             f"{title} for images, and pool {session.pool.name!r} is a {session.pool.kind}. Use csv or jsonl."
         )
+    if what == QUESTIONS:
+        if isinstance(session, StoredLabels):
+            raise InputError("All questions are exported with the pool, and the pool is not at hand.")
+        return write_answers(out, session, format)
     if what == HISTORY:
         return _write_history(out, session, format)
     rows = LabelRows(session, what, typed=format in TYPED)
@@ -366,18 +371,22 @@ def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 # --- Label Studio ---------------------------------------------------------------------------------
 
 
+SHOWN_BY = {
+    "image": '<Image name="item" value="$image" zoom="true"/>',
+    "text": '<Text name="item" value="$text"/>',
+    "table": '<Table name="item" value="$row"/>',
+}
+"""Kind of a pool -> what shows an item of it in Label Studio."""
+
+
 def labelling_config(kind: str, classes: Sequence[str]) -> str:
     """What Label Studio shows and asks, for a pool of this kind with these classes."""
-    shows = {
-        "image": '<Image name="item" value="$image" zoom="true"/>',
-        "text": '<Text name="item" value="$text"/>',
-        "table": '<Table name="item" value="$row"/>',
-    }
     # what XML has no way to write
     plain = [re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", name) for name in classes]
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in plain)
     return (
-        f'<View>\n  {shows[kind]}\n  <Choices name="label" toName="item" choice="single" required="true">\n'
+        f"<View>\n  {SHOWN_BY[kind]}\n"
+        f'  <Choices name="label" toName="item" choice="single" required="true">\n'
         f"{choices}\n  </Choices>\n</View>\n"
     )
 

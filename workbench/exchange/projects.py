@@ -66,7 +66,6 @@ _EVENTS, _ROUNDS, _PROJECT, _ITEMS, _STATE = (
     "items.npz",
     "state.npz",
 )
-_HISTORY = (_EVENTS, _ROUNDS, _PROJECT, _ITEMS)
 _POOL = "pool"
 _MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 
@@ -82,6 +81,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     sweep(place)
+    session = session.first_question
     whole, model = _as_of_now(session)
     record, events, stored = whole.record, whole.events, whole.state
     state, rounds = fold(events), [Round.from_json(r.record) for r in whole.rounds]
@@ -98,11 +98,9 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     write_whole(place / "timings.csv", timings_csv(rounds))
     write_whole(place / "environment.json", json_text(environment()))
     # for opening it again
-    write_whole(place / _EVENTS, "".join(_line(_event_json(event)) for event in events))
-    lines = (_line({"number": r.number, "record": r.record}) for r in whole.rounds)
-    write_whole(place / _ROUNDS, "".join(lines))
-    if stored is not None:
-        write_whole(place / _STATE, arrays_to_bytes(stored[1]))
+    histories = _write_history(place, "", whole)
+    for number, other in enumerate(whole.others, start=1):
+        histories += _write_history(place, _folder(number), other)
     ids = np.asarray([str(key) for key in session.pool.items.ids], dtype=np.str_)
     write_whole(place / _ITEMS, arrays_to_bytes({"fingerprints": record.fingerprints, "ids": ids}))
     # inside a bundle every path is a member's name; what does not travel keeps the place it had
@@ -114,6 +112,16 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
         "pool": reference,
         "feature_map": dict(record.feature_map),
         "state_of": None if stored is None else stored[0],
+        **_asked(record),
+        "questions": [
+            {
+                **_asked(one.record),
+                "created": one.record.created,
+                "settings": dict(one.record.settings),
+                "state_of": None if one.state is None else one.state[0],
+            }
+            for one in whole.others
+        ],
     }
     write_whole(place / _PROJECT, json_text(about))
     settings = {k: v for k, v in {**record.settings, **state.model}.items() if k != "test"}
@@ -128,11 +136,41 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
         "n_labelled": state.n_labelled,
         "n_events": len(events),
     }
-    files = ["rounds.csv", "events.csv", CODE_BOOK, "timings.csv", "environment.json", *told, *_HISTORY]
-    files += [_STATE] if stored is not None else []
+    files = [
+        "rounds.csv",
+        "events.csv",
+        CODE_BOOK,
+        "timings.csv",
+        "environment.json",
+        *told,
+        _PROJECT,
+        _ITEMS,
+    ]
+    files += histories
     files += [*_MODEL] if model is not None else []
     files += inside
     write_whole(place / "run.json", json_text(sealed(document, place, files)))
+
+
+def _folder(number: int) -> str:
+    """Where the history of a further question lies."""
+    return f"questions/{number}/"
+
+
+def _asked(record: ProjectRecord) -> dict[str, Any]:
+    return {"question": record.question, "kind": record.kind, "aside": record.aside}
+
+
+def _write_history(place: Path, folder: str, whole: WholeProject) -> list[str]:
+    """The events and fits of one question; returns the names of the files."""
+    (place / folder).mkdir(parents=True, exist_ok=True)
+    write_whole(place / folder / _EVENTS, "".join(_line(_event_json(event)) for event in whole.events))
+    lines = (_line({"number": r.number, "record": r.record}) for r in whole.rounds)
+    write_whole(place / folder / _ROUNDS, "".join(lines))
+    if whole.state is not None:
+        write_whole(place / folder / _STATE, arrays_to_bytes(whole.state[1]))
+    names = [_EVENTS, _ROUNDS, *([_STATE] if whole.state is not None else [])]
+    return [f"{folder}{name}" for name in names]
 
 
 def _as_of_now(session: Session) -> tuple[WholeProject, FittedModel | None]:
@@ -282,14 +320,6 @@ def _opened(
         about = held.json(_PROJECT)
         said = checked(documents.Project, about, f"{held.what}: {_PROJECT}", ADVICE)
         arrays = bytes_to_arrays(held.read(_ITEMS))
-        events = _events(held)
-        state = None if said.state_of is None else bytes_to_arrays(held.read(_STATE))
-        rounds = []
-        for entry in _lines(held, _ROUNDS):
-            at = f"{held.what}: {_ROUNDS}, round {cut(entry.get('number'))}"
-            number = checked(documents.StoredRound, entry, at, ADVICE).number
-            Round.from_json(entry["record"])
-            rounds.append(RoundRecord(number, entry["record"]))
         record = ProjectRecord(
             "",
             str(name or said.name)[:200],
@@ -298,19 +328,47 @@ def _opened(
             said.created,
             fingerprints=_array(arrays, "fingerprints", "u"),
             feature_map=dict(said.feature_map),
+            **_asked_in(said),
         )
+        first = _history_of(held, "", record, said.state_of)
+        others = []
+        for number, (asked, told) in enumerate(
+            zip(said.questions, about.get("questions", ()), strict=True), 1
+        ):
+            beside = replace(
+                record, settings=dict(told["settings"]), created=asked.created, **_asked_in(asked)
+            )
+            others.append(_history_of(held, _folder(number), beside, asked.state_of))
         ids = [str(key) for key in _array(arrays, "ids", "U")]
         if len(ids) != len(record.fingerprints):
             raise InputError(f"{held.what} is damaged: {_ITEMS} holds other ids than items. {ADVICE}")
-    _check_items(events, [r.record for r in rounds], len(record.fingerprints), held.what)
+    for one in (first, *others):
+        fits = [r.record for r in one.rounds]
+        _check_items(list(one.events), fits, len(record.fingerprints), held.what)
     found = _pool_of(held, record.pool, pool, pool_options)
     loaded = load_pool(found["name"], **found["options"])
     compare_fingerprints(record.fingerprints, loaded.fingerprints, name=Path(found["name"]).name)
-    last = None if said.state_of is None or state is None else (said.state_of, state)
-    whole = WholeProject(replace(record, pool=found), tuple(events), tuple(rounds), last, tuple(ids))
+    whole = replace(first, record=replace(record, pool=found), item_ids=tuple(ids), others=tuple(others))
     with reading(held.what, advice=ADVICE):
         _rehearse(whole, loaded)
         return store.restore_project(whole, owner)
+
+
+def _asked_in(said: documents.QuestionBeside) -> dict[str, Any]:
+    return {"question": said.question, "kind": said.kind, "aside": said.aside}
+
+
+def _history_of(held: Sealed, folder: str, record: ProjectRecord, state_of: int | None) -> WholeProject:
+    """The events and fits of one question of a bundle."""
+    events = _events(held, f"{folder}{_EVENTS}")
+    state = None if state_of is None else (state_of, bytes_to_arrays(held.read(f"{folder}{_STATE}")))
+    rounds = []
+    for entry in _lines(held, f"{folder}{_ROUNDS}"):
+        at = f"{held.what}: {folder}{_ROUNDS}, round {cut(entry.get('number'))}"
+        number = checked(documents.StoredRound, entry, at, ADVICE).number
+        Round.from_json(entry["record"])
+        rounds.append(RoundRecord(number, entry["record"]))
+    return WholeProject(record, tuple(events), tuple(rounds), state)
 
 
 def _rehearse(whole: WholeProject, pool: Pool) -> None:
@@ -321,15 +379,16 @@ def _rehearse(whole: WholeProject, pool: Pool) -> None:
         store = Store.open(Path(folder) / "rehearsal.sqlite")
         try:
             made = store.restore_project(whole)
-            session = Session.open(made.id, store=store, pool=pool)
-            named = [str(session.settings[name]) for name in ("classifier", "policy")]
-            if not any(":" in name for name in named):  # code of somebody's own may not be here
-                check_policy(named[1], named[0])
-                options = dict(session.settings["options"])
-                Learner(pool, named[0], options, seed=int(session.settings["seed"]), classes=session.classes)
-            if session.model is not None:
-                session.model.probabilities[:1]
-            label_table(session)
+            first = Session.open(made.id, store=store, pool=pool)
+            for session in (first.question(one.id) for one in first.every_question):
+                named = [str(session.settings[name]) for name in ("classifier", "policy")]
+                if not any(":" in name for name in named):  # code of somebody's own may not be here
+                    check_policy(named[1], named[0])
+                    options, seed = dict(session.settings["options"]), int(session.settings["seed"])
+                    Learner(session.pool, named[0], options, seed=seed, classes=session.classes)
+                if session.model is not None:
+                    session.model.probabilities[:1]
+                label_table(session)
         finally:
             store.close()
 
@@ -456,11 +515,11 @@ def _event_json(event: Event) -> dict[str, Any]:
     }
 
 
-def _events(held: Sealed) -> list[Event]:
-    """The events of a bundle, each of the shape that its kind has."""
+def _events(held: Sealed, name: str) -> list[Event]:
+    """The events of a question, each of the shape that its kind has."""
     found = []
-    for number, document in enumerate(_lines(held, _EVENTS), start=1):
-        at = f"{held.what}: {_EVENTS}, line {number:,}"
+    for number, document in enumerate(_lines(held, name), start=1):
+        at = f"{held.what}: {name}, line {number:,}"
         line = checked(documents.EventLine, document, at, ADVICE)
         check_event(line.kind, line.payload, at, ADVICE)
         found.append(Event(line.kind, line.payload, line.annotator, line.time, line.id))

@@ -111,7 +111,7 @@ class LabelRows:
             else range(0 if self.pool is None else len(self.pool))
         )
         self._first = None if isinstance(session, StoredLabels) else session.twins.first
-        self._cells = {} if self.pool is None else _own_cells(self.pool)
+        self._cells = {} if self.pool is None else own_cells(self.pool)
         if typed and self.pool is not None:
             self._cells |= _numbers(self.pool)
         self._named = {
@@ -305,7 +305,7 @@ def _certified(session: Session | StoredLabels) -> tuple[dict[int, tuple[str, fl
     return machine_part(now, session.state), str(now.certificate["id"])
 
 
-def _own_cells(pool: Any) -> dict[str, Any]:
+def own_cells(pool: Any) -> dict[str, Any]:
     """Name -> (item -> plain value), of the columns the items themselves have."""
     from workbench.pools.items import plain
 

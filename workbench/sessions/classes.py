@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from workbench.errors import InputError
 from workbench.sessions.opened import Opened
@@ -98,7 +99,9 @@ class Classes(Opened):
             return self._add(transaction, Event.classes_ordered([key_of(state, name) for name in names]))
 
     @retried
-    def import_labels(self, labels: Iterable[tuple[int, str]], source: str) -> Event | None:
+    def import_labels(
+        self, labels: Iterable[tuple[int, str]], source: str, *, together: str = ""
+    ) -> Event | None:
         """Take in labels made elsewhere, as one event that one undo takes back.
 
         What an item is labelled already says nothing new: of one's own export nothing is recorded, and who
@@ -107,6 +110,7 @@ class Classes(Opened):
         Args:
             labels: (item, class name) pairs; classes not there yet are added.
             source: where they come from, for the record.
+            together: what imports into several questions have in common, which one undo takes back.
 
         Returns:
             The event; None where all of the labels are there already.
@@ -127,7 +131,9 @@ class Classes(Opened):
             new = [(i, name) for i, name in pairs if i not in there or there[i] != code_of.get(name)]
             if not new:
                 return None
-            return self._add(transaction, Event.imported([(i, known[name]) for i, name in new], source))
+            event = Event.imported([(i, known[name]) for i, name in new], source)
+            more = {"together": together} if together else {}
+            return self._add(transaction, replace(event, payload={**event.payload, **more}))
 
     @retried
     def take_history(self, events: Sequence[Event]) -> int:

@@ -20,7 +20,7 @@ from workbench.sessions.instructions import Instructing
 from workbench.sessions.leaning import Making
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
-from workbench.sessions.questions import Question, unknown_question
+from workbench.sessions.questions import Question
 from workbench.sessions.rounds import Round
 from workbench.sessions.several import Several
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
@@ -161,13 +161,7 @@ class Session(Several, Finishing, Classes, Instructing, Handing):
                 (the message names them; nothing of the project is lost). Appended rows are taken in.
         """
         store = store or Store.open()
-        found = store.named(project)
-        if question is not None or found.id == found.family:
-            asked = store.questions(found.id)
-            named = [one for one in asked if one.question == question or (question is None and not one.aside)]
-            if not named:
-                raise unknown_question(str(question), [one.question for one in asked])
-            found = named[0]
+        found = store.named(project, question)
         record, loaded = open_pool(store, found.family, pool)
         first = cls(store, record, loaded, annotator or _login())
         return first if found.id == first.id else first.question(found.id)

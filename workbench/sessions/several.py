@@ -68,6 +68,11 @@ class Several(Labelling):
                 return self._on(self._family.parts(found[0]), self.annotator)
         raise unknown_question(name, [one.question for one in self._family.listed()])
 
+    @property
+    def first_question(self) -> Self:
+        """The session of the question that the project is known by."""
+        return self if self.id == self._family.id else self._on(self._family.first, self.annotator)
+
     def asked(self) -> list[Self]:
         """The sessions of the questions that are asked, in their order."""
         every = self._family.listed()

@@ -208,12 +208,29 @@ class Projects(Log, Rounds):
         )
 
     @retried
-    def named(self, project: str) -> ProjectSummary:
-        """The project with this id, or the only one with this name.
+    def named(self, project: str, question: str | None = None) -> ProjectSummary:
+        """The project with this id, or the only one with this name, by its first question that is asked.
+
+        Args:
+            project: an id, also of a question, or a name.
+            question: name of one of its questions, to have that one.
 
         Raises:
             InputError: there is none, or several are called so; says which there are.
         """
+        found = self._named(project)
+        if question is None and found.id != found.family:
+            return found
+        asked = self.questions(found.id)
+        wanted = [q for q in asked if q.question == question or (question is None and not q.aside)]
+        if not wanted:
+            raise InputError(
+                f"There is no question {question!r} in {found.name!r}. There are: "
+                f"{', '.join(q.question for q in asked)}."
+            )
+        return wanted[0]
+
+    def _named(self, project: str) -> ProjectSummary:
         one = self.summary(project)
         if one is not None:
             return one

@@ -1,0 +1,39 @@
+"""Commands about projects that ask several questions."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import call, refused, table
+from tests.sessions.fakes import FAKE
+from workbench.sessions import Session
+
+
+def test_questions_are_made_listed_changed_answered_from_files_and_exported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i},{i * i % 11}\n" for i in range(20)))
+    options = ("--name", "mail", "--classifier", FAKE, "--policy", "margin")
+    asked = ("--question", "topic=refund,delivery", "--question", "fraud")
+    assert call("new", tmp_path / "rows.csv", *options, *asked) == 0
+    assert call("questions", "mail", "--add", "urgent", "--rename", "fraud=scam", "--archive", "scam") == 0
+    said = capsys.readouterr().out
+    assert "topic" in said and "scam" in said and "archived" in said
+    assert call("questions", "mail", "--take-back", "scam") == 0
+    capsys.readouterr()
+    (tmp_path / "labels.csv").write_text("item,topic,tags\n0,refund,scam;late\n1,delivery,urgent\n")
+    assert "late" in refused(capsys, "import", "mail", tmp_path / "labels.csv")
+    assert call("import", "mail", tmp_path / "labels.csv", "--dry-run") == 0
+    assert "No yes / no question is called: late" in capsys.readouterr().out
+    assert call("import", "mail", tmp_path / "labels.csv", "--add-questions") == 0
+    capsys.readouterr()
+    assert call("export", "mail", "--question", "late") == 0
+    assert [row["label"] for row in table(capsys.readouterr().out)] == ["yes", "no"]
+    assert call("export", "mail", "--what", "questions") == 0
+    rows = table(capsys.readouterr().out)
+    assert [row["tags"] for row in rows] == ["scam;late", "urgent"]
+    assert [row["topic"] for row in rows] == ["refund", "delivery"]
+    assert "no question 'tone'" in refused(capsys, "export", "mail", "--question", "tone")
+    assert Session.open("mail", question="scam").state.n_labelled == 2
+    assert call("projects") == 0
+    assert "2, 2, 2, 2" in capsys.readouterr().out

@@ -1,0 +1,177 @@
+"""Several questions out and in: bundles, a column for each, several labels in a cell."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from workbench.errors import InputError
+from workbench.exchange import export_labels, open_bundle, write_project_bundle
+from workbench.exchange.questions import answers_several, read_answers, take_answers
+from workbench.sessions import Session
+from workbench.store import Store
+
+TOPIC = ("topic", ["refund", "delivery"])
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store.open(tmp_path / "w.sqlite")
+    yield made
+    made.close()
+
+
+def begun(store, questions=(TOPIC, "fraud", "urgent"), name="mail"):
+    texts = [f"letter number {i} about {'money' if i % 2 else 'parcels'}" for i in range(30)]
+    plain = {"classifier": "logistic-regression", "policy": "margin"}
+    return Session.create(texts, name=name, questions=questions, store=store, annotator="ann", **plain)
+
+
+def answered(store, **more):
+    session = begun(store, **more)
+    for item in range(6):
+        said = {"topic": "refund" if item % 2 else "delivery", "fraud": item % 3 == 0}
+        session.tell(_ask(session, item), said)
+    session.question("urgent").label_item(2, "yes")
+    return session
+
+
+def _ask(session, item):
+    session.want([item])
+    return session.ask()[0]
+
+
+def test_a_bundle_brings_all_questions_with_their_answers_and_fits(store, tmp_path):
+    session = answered(store)
+    session.refit_all()
+    session.archive_question("urgent")
+    write_project_bundle(tmp_path / "b", session.question("fraud"))
+    made = open_bundle(tmp_path / "b", store=store, name="again")
+    again = Session.open(made.id, store=store)
+    assert [(q.question, q.kind, q.aside) for q in again.every_question] == [
+        ("topic", "one class", False),
+        ("fraud", "yes / no", False),
+        ("urgent", "yes / no", True),
+    ]
+    for name in ("topic", "fraud", "urgent"):
+        old, new = session.question(name), again.question(name)
+        assert new.state.labels == old.state.labels and len(new.rounds) == len(old.rounds)
+    p, q = (one.question("fraud").model.probabilities for one in (session, again))
+    np.testing.assert_allclose(p, q)
+
+
+def test_a_bundle_with_two_questions_of_one_name_is_refused(store, tmp_path):
+    from workbench.exchange.checksums import sealed
+
+    write_project_bundle(tmp_path / "b", answered(store))
+    place = tmp_path / "b"
+    about = json.loads((place / "project.json").read_text())
+    about["questions"][1]["question"] = "fraud"
+    (place / "project.json").write_text(json.dumps(about))
+    run = json.loads((place / "run.json").read_text())
+    files = list(run.pop("files"))
+    run.pop("sha256")
+    (place / "run.json").write_text(json.dumps(sealed(run, place, files)))
+    with pytest.raises(InputError, match="one name"):
+        open_bundle(place, store=store)
+
+
+def labels_of(session):
+    return {one.question_name: one.state.labels for one in session.asked()}
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "label-studio", "huggingface"])
+def test_all_questions_come_back_from_an_export(store, format):
+    session = answered(store)
+    data = export_labels(session, format, "questions")
+    other = begun(store, name="other")
+    assert answers_several(data, other, format)
+    take_answers(other, read_answers(data, other, format), "file")
+    assert labels_of(other) == labels_of(session)
+    assert read_answers(data, other, format).strange == []
+
+
+def test_huggingface_reads_a_class_a_question_and_a_sequence_of_tags(store, tmp_path):
+    datasets = pytest.importorskip("datasets")
+    (tmp_path / "set.zip").write_bytes(export_labels(answered(store), "huggingface", "questions"))
+    zipfile.ZipFile(tmp_path / "set.zip").extractall(tmp_path / "set")
+    made = datasets.load_dataset(str(tmp_path / "set"), cache_dir=str(tmp_path / "cache"))["train"]
+    assert made.features["topic"].names == ["refund", "delivery"]
+    assert made.features["tags"].feature.names == ["fraud", "urgent"]
+    assert made[2]["tags"] == [1] and made[3]["tags"] == [0]
+
+
+def test_label_studio_is_told_of_one_choice_and_of_several(store):
+    with zipfile.ZipFile(io.BytesIO(export_labels(answered(store), "label-studio", "questions"))) as packed:
+        config = packed.read("config.xml").decode()
+    assert '<Choices name="topic" toName="item" choice="single">' in config
+    assert '<Choices name="tags" toName="item" choice="multiple">' in config
+
+
+def test_what_label_studio_sends_back_answers_every_switch(store):
+    session = begun(store)
+    result = [
+        {"from_name": "tags", "type": "choices", "value": {"choices": ["fraud"]}},
+        {"from_name": "topic", "type": "choices", "value": {"choices": ["refund"]}},
+    ]
+    tasks = [
+        {"id": 7, "data": {"id": session.pool.items.ids[4]}, "annotations": [{"result": result}]},
+        {"id": 8, "data": {"id": session.pool.items.ids[5]}, "annotations": [{"result": []}]},
+        {"id": 9, "data": {"id": session.pool.items.ids[6]}, "annotations": []},
+    ]
+    data = json.dumps(tasks).encode()
+    take_answers(session, read_answers(data, session, "label-studio"), "file")
+    assert labels_of(session) == {
+        "topic": {4: "refund"},
+        "fraud": {4: "yes", 5: "no"},
+        "urgent": {4: "no", 5: "no"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("format", "data"),
+    [
+        ("csv", b"item,topic,labels\n0,refund,fraud;urgent\n1,,urgent\n2,delivery,\n"),
+        (
+            "jsonl",
+            b'{"item": 0, "topic": "refund", "fraud": true, "urgent": 1}\n'
+            b'{"item": 1, "labels": ["urgent"]}\n{"item": 2, "topic": "delivery", "fraud": null}\n',
+        ),
+    ],
+)
+def test_cells_and_lists_of_several_labels_are_read(store, format, data):
+    session = begun(store)
+    take_answers(session, read_answers(data, session, format), "file")
+    assert labels_of(session) == {
+        "topic": {0: "refund", 2: "delivery"},
+        "fraud": {0: "yes", 1: "no"},
+        "urgent": {0: "yes", 1: "yes"},
+    }
+    session.undo()
+    assert not any(labels_of(session).values())
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"item,tags\n0,fraud;spam\n", "No yes / no question is called 'spam'"),
+        (b"item,fraud\n0,perhaps\n", "answered by yes or no"),
+        (b"item,fraud\n0,yes\n0,no\n", "in two ways"),
+        (b"topic,fraud\nrefund,yes\n", "neither id nor item"),
+        (b"item,fraud\n0,\n", "answers none"),
+    ],
+)
+def test_files_that_cannot_be_taken_are_refused_whole(store, data, says):
+    session = begun(store)
+    with pytest.raises(InputError, match=says):
+        take_answers(session, read_answers(data, session, "csv"), "file")
+    assert not any(labels_of(session).values())
+
+
+def test_a_file_of_one_label_an_item_is_none_of_several_questions(store):
+    assert not answers_several(b"item,label\n0,yes\n", begun(store), "csv")
+    assert not answers_several(b"item,label,tags\n0,yes,x\n", begun(store, [TOPIC], name="one"), "csv")
+    with pytest.raises(InputError, match="several questions go into"):
+        export_labels(begun(store, name="two"), "npz", "questions")

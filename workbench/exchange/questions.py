@@ -1,0 +1,457 @@
+"""Answers to several questions in one file: a column for each, yes / no ones also as a list of names."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import IO, TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.exchange.files import csv_lines, plain_cell
+from workbench.exchange.imports import MAX_IMPORT, MAX_JSON, MAX_LABELS, read_member, read_tasks
+from workbench.exchange.rows import own_cells
+from workbench.pools import FORMATS as FILE_FORMATS
+from workbench.pools.cells import plain_text
+from workbench.pools.formats.files import File
+from workbench.pools.labels import UNLABELLED
+from workbench.reading import cut, listed, parse_json, reading, valid_text
+from workbench.sessions.questions import NO, YES
+from workbench.store import YES_NO
+
+if TYPE_CHECKING:
+    from workbench.sessions.session import Session
+
+QUESTIONS = "questions"
+"""What an export holds that has a column for each question."""
+CARRIED_BY = ("csv", "jsonl", "label-studio", "huggingface")
+"""Formats of such exports."""
+READ_FROM = ("csv", "jsonl", "parquet", "label-studio", "huggingface")
+"""Formats of files that answer several questions."""
+TAGS = "tags"
+"""The column, and the choice of several, that lists the yes / no questions answered with yes."""
+_LISTS = (TAGS, "labels")
+_SAID_YES, _SAID_NO = ("yes", "true", "1", "1.0"), ("no", "false", "0", "0.0")
+_BY = ("id", "item")
+
+
+# --- out ------------------------------------------------------------------------------------------
+
+
+def write_answers(out: IO[bytes], session: Session, format: str) -> int:
+    """Write what is answered, a row an item and a column a question.
+
+    Args:
+        out: an open file.
+        session: of any question of the project.
+        format: one of `CARRIED_BY`. In CSV the column `tags` lists the yes / no questions that were answered
+            with yes, with ";" between them; in JSON lines and Hugging Face it is a list, empty where all of
+            them were answered with no, and missing where none was answered.
+
+    Returns:
+        How many rows: items with an answer to any question.
+
+    Raises:
+        InputError: another format.
+    """
+    if format not in CARRIED_BY:
+        raise InputError(
+            f"{format} holds one label an item; several questions go into {', '.join(CARRIED_BY)}."
+        )
+    table = _Table(session)
+    writers = {
+        "csv": _write_csv,
+        "jsonl": _write_jsonl,
+        "label-studio": _write_label_studio,
+        "huggingface": _write_huggingface,
+    }
+    writers[format](out, table)
+    return len(table.items)
+
+
+class _Table:
+    """The answers of a project, an item a row."""
+
+    def __init__(self, session: Session) -> None:
+        self.pool = session.pool
+        asked = session.asked()
+        self.labels = {one.question_name: one.state.labels for one in asked}
+        self.classes = {one.question_name: one.classes for one in asked}
+        self.switches = [one.question_name for one in asked if one.question_kind == YES_NO]
+        self.others = [name for name in self.labels if name not in self.switches]
+        self.items = sorted({item for labels in self.labels.values() for item in labels})
+        taken = {"id", "item", TAGS, *self.labels}
+        self._own = {
+            name if name not in taken else f"item_{name}": cell for name, cell in own_cells(self.pool).items()
+        }
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return ["id", *self._own, *self.labels, *([TAGS] if self.switches else []), "item"]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows; None where a question is not answered."""
+        for item in self.items:
+            said = {name: labels.get(item) for name, labels in self.labels.items()}
+            answered = [name for name in self.switches if said[name] is not None]
+            tags = [name for name in answered if said[name] == YES] if answered else None
+            row = {"id": str(self.pool.items.ids[item])} | {
+                name: cell(item) for name, cell in self._own.items()
+            }
+            yield row | said | ({TAGS: tags} if self.switches else {}) | {"item": item}
+
+
+def _write_csv(out: IO[bytes], table: _Table) -> None:
+    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
+    text.writelines(csv_lines([table.columns]))
+    for row in table.rows():
+        tags = row.get(TAGS)
+        cells = row if tags is None else {**row, TAGS: ";".join(tags)}
+        text.writelines(csv_lines([["" if cells[name] is None else cells[name] for name in table.columns]]))
+    text.detach()
+
+
+def _write_jsonl(out: IO[bytes], table: _Table) -> None:
+    for row in table.rows():
+        said = {name: None if row[name] is None else row[name] == YES for name in table.switches}
+        out.write(json.dumps({**row, **said}, ensure_ascii=False).encode() + b"\n")
+
+
+def choices_config(kind: str, classes: Mapping[str, Sequence[str]], switches: Sequence[str]) -> str:
+    """What Label Studio shows and asks: a choice a question, the yes / no ones as one choice of several."""
+    from workbench.exchange.labels import SHOWN_BY
+
+    def choices(name: str, names: Sequence[str], how: str) -> str:
+        listed_ = "\n".join(f"    <Choice value={quoteattr(one)}/>" for one in names)
+        return f'  <Choices name={quoteattr(name)} toName="item" choice="{how}">\n{listed_}\n  </Choices>\n'
+
+    one_of = "".join(choices(name, names, "single") for name, names in classes.items())
+    several_of = choices(TAGS, switches, "multiple") if switches else ""
+    return f"<View>\n  {SHOWN_BY[kind]}\n{one_of}{several_of}</View>\n"
+
+
+def _write_label_studio(out: IO[bytes], table: _Table) -> None:
+    import base64
+
+    from workbench.exchange.labels import FileNames, picture_of
+
+    kind = table.pool.kind
+    config = choices_config(kind, {name: table.classes[name] for name in table.others}, table.switches)
+    tasks, names = [], FileNames(table.pool)
+    own = [name for name in table.columns if name not in (*table.labels, TAGS)]
+    for row in table.rows():
+        about: dict[str, Any] = {name: row[name] for name in own}
+        if kind == "table":
+            about["row"] = {name: row[name] for name in own if name not in ("id", "item")}
+        if kind == "image":
+            data, ending = picture_of(table.pool, row["item"])
+            names.of(row["item"], ending)
+            mime = {".jpg": "jpeg", ".tif": "tiff"}.get(ending, ending.removeprefix("."))
+            about["image"] = f"data:image/{mime};base64,{base64.b64encode(data).decode()}"
+        if table.switches:
+            # a choice that is not made may be a no or nothing at all: which, only this says
+            about["answered"] = [name for name in table.switches if row[name] is not None]
+        chosen = {name: [row[name]] for name in table.others if row[name] is not None}
+        chosen |= {TAGS: row[TAGS]} if row.get(TAGS) else {}
+        result = [
+            {"from_name": name, "to_name": "item", "type": "choices", "value": {"choices": picked}}
+            for name, picked in chosen.items()
+        ]
+        tasks.append({"id": row["item"] + 1, "data": about, "annotations": [{"result": result}]})
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(zipfile.ZipInfo("config.xml", (1980, 1, 1, 0, 0, 0)), config)
+        text = json.dumps(tasks, ensure_ascii=False, indent=1)
+        packed.writestr(zipfile.ZipInfo("tasks.json", (1980, 1, 1, 0, 0, 0)), text)
+
+
+def _write_huggingface(out: IO[bytes], table: _Table) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    features: dict[str, Any] = {"id": {"dtype": "string", "_type": "Value"}}
+    rows = list(table.rows())
+    columns: dict[str, Any] = {"id": pa.array([row["id"] for row in rows], pa.string())}
+    for name in table.columns:
+        values = [row[name] for row in rows]
+        if name in table.labels:
+            codes = {one: code for code, one in enumerate(table.classes[name])}
+            columns[name] = pa.array([None if v is None else codes[v] for v in values], pa.int64())
+            features[name] = {"names": list(table.classes[name]), "_type": "ClassLabel"}
+        elif name == TAGS:
+            places = {one: code for code, one in enumerate(table.switches)}
+            coded = [None if v is None else [places[one] for one in v] for v in values]
+            columns[name] = pa.array(coded, pa.list_(pa.int64()))
+            names = {"names": list(table.switches), "_type": "ClassLabel"}
+            features[name] = {"feature": names, "_type": "Sequence"}
+        elif name == "item":
+            columns[name] = pa.array(values, pa.int64())
+            features[name] = {"dtype": "int64", "_type": "Value"}
+        elif name != "id":
+            said = [None if value is None else valid_text(str(value)) for value in values]
+            columns[name] = pa.array(said, pa.string())
+            features[name] = {"dtype": "string", "_type": "Value"}
+    described = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
+    made = pa.table(columns).replace_schema_metadata(described)
+    held = io.BytesIO()
+    pq.write_table(made, held)
+    path = "data/train-00000-of-00001.parquet"
+    card = f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: {path}\n---\n"
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(zipfile.ZipInfo("README.md", (1980, 1, 1, 0, 0, 0)), card)
+        packed.writestr(zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0)), held.getvalue())
+
+
+# --- in -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Answers:
+    """What a file says of several questions.
+
+    Attributes:
+        labels: name of a question -> (item, class) pairs.
+        unknown: keys of rows whose item the pool does not have.
+        strange: names in lists that no yes / no question has, in the order in which they came.
+    """
+
+    labels: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    strange: list[str] = field(default_factory=list)
+
+    def words(self) -> str:
+        """What would be taken in, in a line for people."""
+        parts = [f"{name}: {len(pairs):,}" for name, pairs in self.labels.items() if pairs]
+        parts += [f"{len(self.unknown):,} of unknown items"] if self.unknown else []
+        return ", ".join(parts) or "nothing"
+
+
+def answers_several(data: bytes, session: Session, format: str) -> bool:
+    """Whether a file answers the questions of a project by their names, or lists several labels an item."""
+    if format not in READ_FROM:
+        return False
+    with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
+        first, _ = next(iter(_rows(data, format)), ({}, ""))
+    names = {one.question for one in session.every_question}
+    if len(names) == 1 and ("label" in first or not set(first) & set(_LISTS)):
+        return False
+    return bool((names | set(_LISTS)) & set(first))
+
+
+def read_answers(data: bytes, session: Session, format: str) -> Answers:
+    """Answers to several questions out of a file, matched to the pool by id (or item).
+
+    A column that is called like a question holds its answers: names of classes, or yes and no, true and
+    false, 1 and 0. A column `tags` or `labels` lists the yes / no questions of which the answer is yes, as a
+    list or with ";" between them; those it does not name are answered with no. An empty cell answers
+    nothing, an empty list all with no.
+
+    Args:
+        data: the file.
+        session: of any question of the project.
+        format: one of `READ_FROM`; of Label Studio every `Choices` is a question by its name, and one of
+            several choices lists yes / no questions.
+
+    Raises:
+        InputError: a file of another form, or a cell that is no answer.
+    """
+    if len(data) > MAX_IMPORT:
+        raise InputError(f"The file has {len(data):,} bytes; the limit is {MAX_IMPORT:,}.")
+    found = Answers()
+    kinds = {one.question: one.kind for one in session.every_question if not one.aside}
+    switches = [name for name, kind in kinds.items() if kind == YES_NO]
+    position = {valid_text(str(key)): i for i, key in enumerate(session.pool.items.ids)}
+    n_items = len(session.pool)
+    said: dict[str, dict[int, str]] = {name: {} for name in kinds}
+    strange: dict[str, None] = {}
+    with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
+        for n, (row, where) in enumerate(_rows(data, format)):
+            if n >= MAX_LABELS:
+                raise InputError(f"The file holds more than {MAX_LABELS:,} rows; import it in parts.")
+            by = next((name for name in _BY if row.get(name) not in (None, "")), "")
+            if not by:
+                raise InputError(f"{where} has neither id nor item. Nothing was imported.")
+            key = plain_text(row[by])
+            item = position.get(key, -1) if by == "id" else int(key) if key.isdecimal() else -1
+            if not 0 <= item < n_items:
+                found.unknown.append(key)
+                continue
+            given = {name: _answer(row[name], kinds[name], name, where) for name in kinds if name in row}
+            for column in (name for name in _LISTS if name in row and name not in kinds):
+                tags = _tags(row[column], where)
+                if tags is None:
+                    continue
+                strange |= dict.fromkeys(tag for tag in tags if tag not in switches)
+                among = row.get("answered") if isinstance(row.get("answered"), list) else switches
+                for name in switches if among is None else {*among, *tags}:
+                    if name in switches and name not in row:  # an empty cell of its own says nothing
+                        given[name] = YES if name in tags else NO
+            for name, answer in given.items():
+                if answer is None:
+                    continue
+                if said[name].setdefault(item, answer) != answer:
+                    raise InputError(f"{where} answers {name!r} of item {cut(key)} in two ways.")
+    found.labels = {name: list(pairs.items()) for name, pairs in said.items()}
+    found.strange = list(strange)
+    return found
+
+
+def take_answers(session: Session, answers: Answers, source: str) -> dict[str, int]:
+    """Take in what a file says of several questions: all of it, or nothing.
+
+    Args:
+        session: of any question of the project.
+        answers: from `read_answers`.
+        source: where they come from, for the record.
+
+    Returns:
+        Name of a question -> how many items got a label.
+
+    Raises:
+        InputError: names that no question has.
+    """
+    if answers.strange:
+        switches = [one.question for one in session.every_question if one.kind == YES_NO]
+        raise InputError(
+            f"No yes / no question is called {listed(answers.strange)}, as the file lists. The project has: "
+            f"{listed(switches) or 'none'}. Add them first, or mend the file. Nothing was imported."
+        )
+    if not any(answers.labels.values()):
+        raise InputError("The file answers none of the project's questions.")
+
+    token = secrets.token_hex(8)
+
+    def work() -> dict[str, int]:
+        taken = {}
+        for name, pairs in answers.labels.items():
+            one = session.question(name)
+            before = one.state.n_labelled
+            if pairs:
+                one.import_labels(pairs, source, together=token)
+            taken[name] = one.state.n_labelled - before
+        return taken
+
+    return session.together(work)
+
+
+def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
+    """The class that a cell says; None where it says nothing."""
+    if isinstance(cell, bool):
+        cell = YES if cell else NO
+    if isinstance(cell, list) or not isinstance(cell, str | int | float | None):
+        if isinstance(cell, list) and len(cell) == 1:
+            return _answer(cell[0], kind, name, where)
+        raise InputError(f"{where} says {cut(cell)} of {name!r}, which has one answer.")
+    text = plain_text(cell).strip()
+    if (
+        not text
+        or (not isinstance(cell, str) and text in UNLABELLED)
+        or (kind == YES_NO and text in UNLABELLED)
+    ):
+        return None
+    if kind != YES_NO:
+        return text
+    lower = text.lower()
+    if lower in _SAID_YES or lower in _SAID_NO:
+        return YES if lower in _SAID_YES else NO
+    raise InputError(f"{where} says {cut(text)} of {name!r}, which is answered by yes or no.")
+
+
+def _tags(cell: Any, where: str) -> list[str] | None:
+    """The names that a cell lists; None where it says nothing."""
+    if isinstance(cell, np.ndarray):
+        cell = cell.tolist()
+    if isinstance(cell, list):
+        if not all(isinstance(one, str) for one in cell):
+            raise InputError(f"{where} lists {cut(cell)}; names are texts.")
+        return [one.strip() for one in cell]
+    if cell is None or (isinstance(cell, float) and np.isnan(cell)) or not str(cell).strip():
+        return None
+    if not isinstance(cell, str):
+        raise InputError(f"{where} lists {cut(cell)}; names are texts, with ; between them.")
+    return [one.strip() for one in cell.split(";") if one.strip()]
+
+
+def _rows(data: bytes, format: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """The rows of a file as they stand, and what messages call each."""
+    if format == "csv":
+        frame = FILE_FORMATS["csv"].reader.rows(
+            File(data, "The file"), id_column=None, max_cells=4 * MAX_LABELS
+        )
+        frame.columns = [plain_cell(str(name)) for name in frame.columns]
+        columns = {name: [plain_cell(cell) for cell in frame[name]] for name in frame.columns}
+        for number in range(len(frame)):
+            yield {name: cells[number] for name, cells in columns.items()}, f"Row {number + 1} of the file"
+    elif format == "jsonl":
+        for number, line in enumerate(io.BytesIO(data), start=1):
+            if line.strip():
+                where = f"Line {number} of the file"
+                if len(line) > MAX_JSON:
+                    raise InputError(f"{where} has {len(line):,} bytes; the limit is {MAX_JSON:,}.")
+                row = parse_json(line, where)
+                if not isinstance(row, dict):
+                    raise InputError(f"{where} is not a JSON object.")
+                yield row, where
+    elif format == "label-studio":
+        yield from _tasks(data)
+    else:
+        yield from _parquet_rows(data)
+
+
+def _tasks(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:
+    for number, task in enumerate(read_tasks(data), start=1):
+        made = [one for one in task.get("annotations", []) if not one.get("was_cancelled")]
+        row = {
+            name: task.get("data", {}).get(name)
+            for name in (*_BY, "answered")
+            if name in task.get("data", {})
+        }
+        for result in (result for one in made[-1:] for result in one.get("result", [])):
+            if result.get("type") == "choices":
+                name, picked = str(result.get("from_name")), list(result["value"]["choices"])
+                row[name] = picked if name in _LISTS else picked[0] if len(picked) == 1 else picked
+        if made and not set(row) & set(_LISTS):
+            row[TAGS] = []  # nothing was chosen of what could be
+        yield row, f"Task {number} of the file"
+
+
+def _parquet_rows(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:
+    import pyarrow.parquet as pq
+
+    if data.startswith(b"PK"):
+        data = read_member(data, lambda name: PurePosixPath(name).suffix == ".parquet", "a .parquet file")
+    table = pq.read_table(io.BytesIO(data), use_threads=False)
+    described = (table.schema.metadata or {}).get(b"huggingface")
+    features = (
+        {}
+        if not described
+        else parse_json(described, "What the file says of its columns")["info"]["features"]
+    )
+    names = {}
+    for name, feature in features.items():
+        inner = feature.get("feature", feature) if isinstance(feature, dict) else {}
+        if isinstance(inner, dict) and inner.get("_type") == "ClassLabel":
+            names[name] = [str(one) for one in inner.get("names") or ()]
+    for number, row in enumerate(table.to_pylist(), start=1):
+        where = f"Row {number} of the file"
+        for name, known in names.items():
+            row[name] = _named(row.get(name), known, where)
+        yield row, where
+
+
+def _named(value: Any, known: Sequence[str], where: str) -> Any:
+    """Names of classes behind codes, also of a list of them."""
+    if isinstance(value, list):
+        return [_named(one, known, where) for one in value]
+    if value is None or value == -1:
+        return None
+    if type(value) is not int or not 0 <= value < len(known):
+        raise InputError(f"{where} has the code {cut(value)}; the file's classes have 0 to {len(known) - 1}.")
+    return known[value]
