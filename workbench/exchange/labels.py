@@ -7,11 +7,9 @@ import hashlib
 import io
 import json
 import re
-import unicodedata
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from pathlib import PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
@@ -23,6 +21,7 @@ from workbench.exchange.files import csv_lines, json_text
 from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
 from workbench.exchange.history import COLUMNS as _HISTORY_COLUMNS
 from workbench.exchange.instructions import instruction_files
+from workbench.exchange.pictures import SHOWN_BY, FileNames, not_taken, octets_of, picture_of, plain_name
 from workbench.exchange.questions import QUESTIONS, write_answers
 from workbench.exchange.rows import (
     CHUNK,
@@ -40,7 +39,6 @@ from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS
 from workbench.reading import valid_text
 from workbench.store.state import arrays_to_bytes
-from workbench.writing import short_name
 
 if TYPE_CHECKING:
     import pyarrow
@@ -265,68 +263,6 @@ def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     )
 
 
-# --- pictures -------------------------------------------------------------------------------------
-
-
-def picture_of(pool: Any, item: int) -> tuple[bytes, str]:
-    """The file of an image and its ending: as the source has it, else a PNG of what is shown."""
-    from PIL import Image
-
-    if isinstance(pool.items, PhotoItems):
-        photos = pool.items.photos
-        data = photos.folder.read(photos.paths[item])
-        with Image.open(io.BytesIO(data)) as picture:
-            ending = {"JPEG": "jpg", "TIFF": "tif"}.get(str(picture.format), str(picture.format).lower())
-        return data, f".{ending}"
-    stream = io.BytesIO()
-    Image.fromarray(np.asarray(pool.items.show(item).image)).save(stream, "PNG")
-    return stream.getvalue(), ".png"
-
-
-class FileNames:
-    """Names for the files of items: the last part of an item's id, each once.
-
-    Args:
-        pool: of the items.
-    """
-
-    def __init__(self, pool: Any) -> None:
-        self._pool = pool
-        self._taken: set[str] = set()
-
-    def of(self, item: int, ending: str) -> str:
-        """A name that no other item has; asked for once an item."""
-        stem = PurePosixPath(str(self._pool.items.ids[item]).replace("\\", "/")).name
-        stem = plain_name(re.sub(r"\.(png|jpe?g|bmp|gif|webp|tiff?|p[gp]m)$", "", stem, flags=re.I))
-        return _not_taken(stem, ending, item, self._taken)
-
-
-def _not_taken(stem: str, ending: str, number: int, taken: set[str]) -> str:
-    """A name that differs from the others also where capitals do not count; it is taken then."""
-    name = f"{stem}{ending}"
-    while unicodedata.normalize("NFC", name).casefold() in taken:
-        name, number = f"{stem}-{number}{ending}", number + 1
-    taken.add(unicodedata.normalize("NFC", name).casefold())
-    return name
-
-
-def plain_name(text: str, most: int = 80) -> str:
-    """A name that every file system takes, of at most so many bytes."""
-    plain = short_name(re.sub(r"[^\w.-]+", "-", text).strip(".-"), most).rstrip(".-")
-    # names of devices on Windows, whatever their ending
-    device = re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain, flags=re.I)
-    return f"{plain}-" if device else plain or "item"
-
-
-def _octets(pool: Any, item: int) -> int:
-    """Bytes of an image's file, without reading it; at most so many where it is made of numbers."""
-    if isinstance(pool.items, PhotoItems):
-        return pool.items.photos.folder.size(pool.items.photos.paths[item])
-    image = pool.items.show(item).image
-    assert image is not None
-    return image.size
-
-
 def _packed(out: IO[bytes]) -> zipfile.ZipFile:
     return zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED)
 
@@ -341,7 +277,7 @@ def _put(packed: zipfile.ZipFile, path: str, data: bytes | str, *, squeeze: bool
 def class_folders(names: Sequence[str]) -> dict[str, str]:
     """Class -> the name of its folder, which any file system takes and no other class has."""
     taken = {_UNLABELLED}
-    return {name: _not_taken(plain_name(name), "", n, taken) for n, name in enumerate(names)}
+    return {name: not_taken(plain_name(name), "", n, taken) for n, name in enumerate(names)}
 
 
 def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
@@ -369,14 +305,6 @@ def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 
 
 # --- Label Studio ---------------------------------------------------------------------------------
-
-
-SHOWN_BY = {
-    "image": '<Image name="item" value="$image" zoom="true"/>',
-    "text": '<Text name="item" value="$text"/>',
-    "table": '<Table name="item" value="$row"/>',
-}
-"""Kind of a pool -> what shows an item of it in Label Studio."""
 
 
 def labelling_config(kind: str, classes: Sequence[str]) -> str:
@@ -409,7 +337,7 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     pictures = kind == "image"
     with _packed(out) as packed:
         names = FileNames(pool)
-        embedded = not pictures or sum(_octets(pool, item) for item in rows.items) <= EMBEDDED
+        embedded = not pictures or sum(octets_of(pool, item) for item in rows.items) <= EMBEDDED
         _put(packed, "config.xml", labelling_config(kind, state.classes))
         told = instruction_files(state)
         more = ("" if embedded else _BESIDE) + (_TOLD if told else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import secrets
@@ -17,6 +18,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.exchange.files import csv_lines, plain_cell
 from workbench.exchange.imports import MAX_IMPORT, MAX_JSON, MAX_LABELS, read_member, read_tasks
+from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
 from workbench.exchange.rows import own_cells
 from workbench.pools import FORMATS as FILE_FORMATS
 from workbench.pools.cells import plain_text
@@ -127,7 +129,6 @@ def _write_jsonl(out: IO[bytes], table: _Table) -> None:
 
 def choices_config(kind: str, classes: Mapping[str, Sequence[str]], switches: Sequence[str]) -> str:
     """What Label Studio shows and asks: a choice a question, the yes / no ones as one choice of several."""
-    from workbench.exchange.labels import SHOWN_BY
 
     def choices(name: str, names: Sequence[str], how: str) -> str:
         listed_ = "\n".join(f"    <Choice value={quoteattr(one)}/>" for one in names)
@@ -139,10 +140,6 @@ def choices_config(kind: str, classes: Mapping[str, Sequence[str]], switches: Se
 
 
 def _write_label_studio(out: IO[bytes], table: _Table) -> None:
-    import base64
-
-    from workbench.exchange.labels import FileNames, picture_of
-
     kind = table.pool.kind
     config = choices_config(kind, {name: table.classes[name] for name in table.others}, table.switches)
     tasks, names = [], FileNames(table.pool)

@@ -1,0 +1,80 @@
+"""Pictures of items as files of exports, with names that every file system takes."""
+
+from __future__ import annotations
+
+import io
+import re
+import unicodedata
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from workbench.pools.photos import PhotoItems
+from workbench.writing import short_name
+
+SHOWN_BY = {
+    "image": '<Image name="item" value="$image" zoom="true"/>',
+    "text": '<Text name="item" value="$text"/>',
+    "table": '<Table name="item" value="$row"/>',
+}
+"""Kind of a pool -> what shows an item of it in Label Studio."""
+
+
+def picture_of(pool: Any, item: int) -> tuple[bytes, str]:
+    """The file of an image and its ending: as the source has it, else a PNG of what is shown."""
+    from PIL import Image
+
+    if isinstance(pool.items, PhotoItems):
+        photos = pool.items.photos
+        data = photos.folder.read(photos.paths[item])
+        with Image.open(io.BytesIO(data)) as picture:
+            ending = {"JPEG": "jpg", "TIFF": "tif"}.get(str(picture.format), str(picture.format).lower())
+        return data, f".{ending}"
+    stream = io.BytesIO()
+    Image.fromarray(np.asarray(pool.items.show(item).image)).save(stream, "PNG")
+    return stream.getvalue(), ".png"
+
+
+class FileNames:
+    """Names for the files of items: the last part of an item's id, each once.
+
+    Args:
+        pool: of the items.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self._taken: set[str] = set()
+
+    def of(self, item: int, ending: str) -> str:
+        """A name that no other item has; asked for once an item."""
+        stem = PurePosixPath(str(self._pool.items.ids[item]).replace("\\", "/")).name
+        stem = plain_name(re.sub(r"\.(png|jpe?g|bmp|gif|webp|tiff?|p[gp]m)$", "", stem, flags=re.I))
+        return not_taken(stem, ending, item, self._taken)
+
+
+def not_taken(stem: str, ending: str, number: int, taken: set[str]) -> str:
+    """A name that differs from the others also where capitals do not count; it is taken then."""
+    name = f"{stem}{ending}"
+    while unicodedata.normalize("NFC", name).casefold() in taken:
+        name, number = f"{stem}-{number}{ending}", number + 1
+    taken.add(unicodedata.normalize("NFC", name).casefold())
+    return name
+
+
+def plain_name(text: str, most: int = 80) -> str:
+    """A name that every file system takes, of at most so many bytes."""
+    plain = short_name(re.sub(r"[^\w.-]+", "-", text).strip(".-"), most).rstrip(".-")
+    # names of devices on Windows, whatever their ending
+    device = re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain, flags=re.I)
+    return f"{plain}-" if device else plain or "item"
+
+
+def octets_of(pool: Any, item: int) -> int:
+    """Bytes of an image's file, without reading it; at most so many where it is made of numbers."""
+    if isinstance(pool.items, PhotoItems):
+        return pool.items.photos.folder.size(pool.items.photos.paths[item])
+    image = pool.items.show(item).image
+    assert image is not None
+    return image.size
