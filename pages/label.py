@@ -6,7 +6,19 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import asking, current, desk, forms, frame, labelling_speed, login, naming, oracle, widgets
+from workbench.app import (
+    asking,
+    current,
+    desk,
+    forms,
+    frame,
+    instructing,
+    labelling_speed,
+    login,
+    naming,
+    oracle,
+    widgets,
+)
 from workbench.app.glossary import explain
 from workbench.app.jobs import manager
 from workbench.app.text import percent, plural, verbatim
@@ -315,6 +327,12 @@ def guesses_dialog(session: Any) -> None:
     guessing.dialog(session)
 
 
+@st.dialog("Instructions", width="large", on_dismiss=instructing.close)
+def instructions_dialog(session: Any) -> None:
+    """What people should look for, written and shown as it will stand at the desk."""
+    instructing.dialog(session)
+
+
 def changed(change: Any) -> None:
     """Change the classes and draw the page anew, or say why not."""
     try:
@@ -377,10 +395,14 @@ with st.container(
             for name in ("classes-shown", "classes-editor", "classes-problems"):
                 st.session_state.pop(name, None)
             st.session_state[OPEN] = session.id
+        if st.button("Instructions", icon=":material/menu_book:", key="instructions"):
+            instructing.begin(session)
         if st.button("Guesses", icon=":material/lightbulb:", key="guesses"):
             st.session_state[GUESSES_OPEN] = session.id
 if st.session_state.get(GUESSES_OPEN) == session.id and st.session_state.get(OPEN) != session.id:
     guesses_dialog(session)
+if st.session_state.get(instructing.OPEN) == session.id and st.session_state.get(OPEN) != session.id:
+    instructions_dialog(session)
 if st.session_state.get(OPEN) == session.id:
     # the page is drawn anew when a fit ends; what is being typed here must not go with it
     classes_dialog(session)

@@ -6,6 +6,8 @@ shape is refused in one sentence that says which field, and what stands there.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -67,6 +69,17 @@ def _is_guess(pair: list[Any]) -> list[Any]:
     if len(pair) != 2 or not isinstance(pair[0], str) or type(pair[1]) not in (int, float):
         raise ValueError("it is no class with its probability")
     return pair
+
+
+def _is_picture(event: PictureKept) -> PictureKept:
+    try:
+        data = base64.b64decode(event.data, validate=True)
+    except ValueError:
+        raise ValueError("its data is no base64") from None
+    sign = b"\x89PNG\r\n\x1a\n" if event.media == "image/png" else b"\xff\xd8\xff"
+    if not data.startswith(sign) or hashlib.sha256(data).hexdigest()[:16] != event.picture:
+        raise ValueError("it is not the picture that it is called")
+    return event
 
 
 Item = Annotated[int, Field(ge=0, lt=_MOST_ITEMS)]
@@ -651,6 +664,8 @@ class PictureKept(Payload):
     picture: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
     media: Literal["image/png", "image/jpeg"]
     data: Long
+
+    _is_one = model_validator(mode="after")(_is_picture)
 
 
 class Written(Payload):

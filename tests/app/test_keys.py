@@ -24,7 +24,10 @@ def test_the_alphabet_keeps_its_letters() -> None:
     assert {k for k in keys.classes if k.isalpha()} == own
     assert len(set(keys.classes)) == 26
     letters_of = {"skip": "s", "unsure": "u", "undo": "z", "redo": "y", "flag": "f", "note": "n", "grid": "g"}
-    moved = {name: f"Shift+{letter}" for name, letter in letters_of.items()} | {"like": "Shift+m"}
+    moved = {name: f"Shift+{letter}" for name, letter in letters_of.items()} | {
+        "like": "Shift+m",
+        "instructions": "Shift+h",
+    }
     assert keys.commands == COMMANDS | moved | {"clear": "Backspace", "choose": "Shift+x"}
 
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "find": "/",
     "like": "m",
     "twins": "=",
+    "instructions": "h",
     "name": "+",
     "help": "?",
 }

@@ -234,13 +234,11 @@ class Answers:
             elif given.kind == "want":
                 self.want(transaction, given.items, given.text, more=more)
             elif given.kind == "read":
-                if (read := has_read(transaction.state, self.annotator, given.version)) is not None:
-                    self.add(transaction, read)
+                read = has_read(state, self.annotator, given.version)
+                self._with(transaction, read, more)
             elif given.kind == "example":
-                item = self.checked(given.item)
-                pool = self._project.pool
-                if (made := picked(transaction.state, pool, item, given.label, given.on)) is not None:
-                    self.add(transaction, made)
+                item, pool = self.checked(given.item), self._project.pool
+                self._with(transaction, picked(state, pool, item, given.label, given.on), more)
             elif given.kind in ("undo", "redo"):
                 return Acknowledgement(given.id, "saved", about=self._step(transaction, given))
             else:
@@ -250,6 +248,11 @@ class Answers:
         except InputError as error:
             return Acknowledgement(given.id, "refused", str(error))
         return Acknowledgement(given.id, "saved")
+
+    def _with(self, transaction: Transaction, event: Event | None, more: Mapping[str, Any]) -> None:
+        """Record an event, where there is one, with further provenance."""
+        if event is not None:
+            self.add(transaction, replace(event, payload={**event.payload, **more}))
 
     def _step(self, transaction: Transaction, given: Operation) -> Event:
         state = transaction.state

@@ -5,7 +5,22 @@
 The protocol is in docs/reference/desk.md.
 """
 
-from workbench.app.desk.component import mount, mount_checks, mount_gallery, picture_address
+from workbench.app.desk.component import (
+    mount,
+    mount_checks,
+    mount_gallery,
+    mount_told,
+    picture_address,
+    told_pictures,
+)
 from workbench.app.desk.routes import routes
 
-__all__ = ["mount", "mount_checks", "mount_gallery", "picture_address", "routes"]
+__all__ = [
+    "mount",
+    "mount_checks",
+    "mount_gallery",
+    "mount_told",
+    "picture_address",
+    "routes",
+    "told_pictures",
+]

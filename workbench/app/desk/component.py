@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.app import login
 from workbench.app.asking import question
 from workbench.app.current import PERSON_COOKIE
-from workbench.app.desk import tokens
+from workbench.app.desk import telling, tokens
 from workbench.app.desk.checking import MODE
 from workbench.app.desk.routes import BASE, class_keys
 from workbench.app.keys import MAX_BUTTONS
@@ -27,7 +27,7 @@ def _registered(name: str) -> Any:
     """The component whose own script is `name`.js, after what they share."""
     import streamlit as st
 
-    parts = ("keyboard", "parts", "checks", name)
+    parts = ("keyboard", "parts", "told", "checks", name)
     scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in parts]
     return st.components.v2.component(
         f"workbench_{name}",
@@ -83,6 +83,21 @@ def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> 
     """
     data = _common(session) | {"cards": cards, "stamp": stamp}
     return _registered("review")(key=f"gallery-{session.id}", data=data, on_renew_change=lambda: None)
+
+
+def told_pictures(session: Session) -> dict[str, str]:
+    """How the text names each kept picture of the instructions -> its address, for whoever sits here."""
+    return telling.picture_addresses(session, BASE, tokens.for_pictures(_held(session)[1]))
+
+
+def mount_told(blocks: list[dict[str, Any]], key: str) -> Any:
+    """Show instructions as the desk does.
+
+    Args:
+        blocks: as `markdown.nodes` gives them.
+        key: of the element.
+    """
+    return _registered("preview")(key=key, data={"blocks": blocks})
 
 
 def mount_checks(session: Session, phase: str, *, on: bool = False) -> Any:

@@ -33,6 +33,9 @@ class Desk extends Speaker {
     this.plane = null; // the pool's points, where it has two features
     this.hidden = stored("desk-hide-guess") === "1";
     this.seeing = stored("desk-seeing") === "1";
+    this.telling = stored(`desk-told/${data.project}`) === "1"; // the instructions stand beside the item
+    this.sheet = null; // what they say
+    this.sheetNode = make("div", { class: "sheet" });
     this.node = make("div", { class: "desk" });
     this.build();
     this.listen();
@@ -64,7 +67,8 @@ class Desk extends Speaker {
       this.faster = 0;
       this.reported = this.model = null;
       this.view = this.trail = null;
-      this.numbers = null;
+      this.numbers = this.sheet = null;
+      this.offered = false;
       this.say("");
       this.pump();
     }
@@ -224,6 +228,12 @@ class Desk extends Speaker {
 
   drawAside() {
     const card = this.shown;
+    this.aside.classList.toggle("telling", this.telling);
+    if (this.telling) {
+      // what is being read stays where it is while the items change
+      if (this.aside.firstChild !== this.sheetNode) this.aside.replaceChildren(this.sheetNode);
+      return;
+    }
     this.aside.replaceChildren();
     if (this.checking && this.view === null) {
       if (this.numbers?.check.curve) this.aside.append(...checksPanel(this.numbers.check));
@@ -391,9 +401,90 @@ class Desk extends Speaker {
       one("find", "Find", () => this.find(), "Find items by their words, and be asked about them"),
       one("like", "More like this", () => this.find(card), "The items nearest to this one", !card),
       one("name", "New class", () => this.another(), "Give the item a class that there is not yet", !card),
+      this.tellButton(one),
       one("help", "Keys", () => this.help(), "The card of keys"),
     ];
     this.commands.replaceChildren(...shown.filter((button) => this.may(button.dataset.command)));
+  }
+
+  // ------------------------------------------------------------------------------------- instructions
+
+  // the version in force, where this person has not read it
+  get unread() {
+    const n = this.numbers;
+    return n && n.told > n.read ? n.told : 0;
+  }
+
+  tellButton(one) {
+    const news = this.unread ? (this.numbers.read ? "changed since you last read" : "new to you") : "";
+    const button = one("instructions", "Instructions", () => this.tell(), news ? `Instructions: ${news}` : "What to look for, and examples of the classes");
+    button.setAttribute("aria-pressed", String(this.telling));
+    if (news) button.insertBefore(make("span", { class: "badge marked", textContent: this.numbers.read ? "changed" : "new" }), button.lastChild);
+    return button;
+  }
+
+  // open them beside the item, or close them; who opens them reads them
+  tell(on = !this.telling) {
+    this.telling = on;
+    stored(`desk-told/${this.data.project}`, on ? "1" : null);
+    if (on) {
+      this.sheetNode.replaceChildren(make("p", { class: "small", textContent: "..." }));
+      this.lookUp(true);
+    }
+    this.drawAside();
+    this.drawCommands();
+  }
+
+  async lookUp(read = false) {
+    const person = this.data.person;
+    try {
+      const sheet = await this.post("instructions", this.checking ? { mode: "check" } : {});
+      if (!sheet || person !== this.data.person) return;
+      this.sheet = sheet;
+      this.drawSheet();
+      if (!read) return;
+      this.hasRead();
+      // on a phone they stand below the keys
+      this.aside.scrollIntoView({ block: matchMedia("(max-width: 900px)").matches ? "start" : "nearest" });
+    } catch (error) {
+      this.sheet = null;
+      this.sheetNode.replaceChildren(make("p", { class: "small", textContent: error instanceof TypeError ? "No answer from the server." : error.message }));
+    }
+  }
+
+  drawSheet() {
+    this.sheetNode.replaceChildren(...toldSheet(this.sheet, {
+      key: keyName(this.data.commands.instructions),
+      close: () => this.tell(false),
+      read: this.unread ? () => { this.hasRead(); this.sheet = { ...this.sheet, read: this.sheet.version }; this.drawSheet(); } : null,
+      keep: (one, example) => this.keepExample(one, example),
+    }));
+  }
+
+  hasRead() {
+    if (!this.sheet || !this.numbers || this.sheet.version <= this.numbers.read) return;
+    this.send({ kind: "read", version: this.sheet.version });
+    this.numbers = { ...this.numbers, read: this.sheet.version };
+    this.drawCommands();
+  }
+
+  keepExample(one, example) {
+    const sent = this.send({ kind: "example", item: example.item, class: one.name, on: !example.picked });
+    this.after.set(sent.op, () => this.lookUp());
+  }
+
+  // Instructions that a person has never read open by themselves, once; a later version says that it is new.
+  tellFirst() {
+    const n = this.numbers;
+    if (this.offered || !this.here) return;
+    this.offered = true;
+    if (this.telling) this.lookUp();
+    else if (n.told && !n.read) {
+      this.telling = true;
+      this.lookUp();
+      this.drawAside();
+      this.drawCommands();
+    }
   }
 
   // nothing that would choose an item, or show what the machine says of it, while labels are checked
@@ -728,7 +819,7 @@ class Desk extends Speaker {
       skip: "skip: set the item aside", unsure: "unsure: I cannot tell", undo: "take back my last decision (also Ctrl+Z)",
       redo: "put it back (also Ctrl+Y)", back: "look back at my answers, and change them", forward: "forward again",
       flag: "flag: needs attention", note: "a note about the item", grid: "grid: confirm many at once",
-      find: "find items and be asked about them", name: "a class that there is not yet", like: "more like this one", twins: "copies of the item before get its class too", zoom: "large", help: "this card",
+      find: "find items and be asked about them", instructions: "instructions and examples, beside the item", name: "a class that there is not yet", like: "more like this one", twins: "copies of the item before get its class too", zoom: "large", help: "this card",
     };
     let waiting = null; // the command whose key is being chosen
     const told = make("p", { class: "empty small", role: "status", textContent: "Click a key to give its command another one. They are kept for you, in any browser." });
@@ -979,7 +1070,7 @@ class Desk extends Speaker {
       skip: () => this.answer({ kind: "skip" }), unsure: () => this.answer({ kind: "unsure" }), undo: () => this.undo(),
       redo: () => this.redo(), flag: () => this.flag(), note: () => this.note(), grid: () => this.grid(), help: () => this.help(),
       accept: () => this.accept(), zoom: () => this.zoom(), back: () => this.back(), forward: () => this.forward(),
-      find: () => this.find(), name: () => this.another(), like: () => { if (this.shown) this.find(this.shown); }, twins: () => this.same(),
+      find: () => this.find(), name: () => this.another(), like: () => { if (this.shown) this.find(this.shown); }, instructions: () => this.tell(), twins: () => this.same(),
     };
     const name = Object.keys(acts).find((one) => this.data.commands[one] === key) || (key === "Backspace" ? "undo" : "");
     if (!name || !this.may(name)) return false;
@@ -1097,9 +1188,12 @@ class Desk extends Speaker {
     const screen = this.card?.ask;
     this.reclaims = Boolean(screen && screen !== asked.screen && reply.first && screen !== reply.first);
     if (reply.plane) this.plane = reply.plane;
+    const another = this.sheet && this.telling && this.sheet.version !== reply.numbers.told;
     this.numbers = reply.numbers;
     this.looked = true;
     this.model = reply.numbers.model;
+    if (another) this.lookUp();
+    this.tellFirst();
     const changed = JSON.stringify([reply.classes, reply.commands]) !== JSON.stringify([this.data.classes, this.data.commands]);
     if (reply.classes && changed) {
       this.data = { ...this.data, classes: reply.classes, commands: reply.commands };

@@ -46,6 +46,12 @@ def _item(value: Any) -> int:
     return value
 
 
+def _version(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise _WrongError("a version of the instructions: a whole number, 0 or more")
+    return value
+
+
 def _on(value: Any) -> bool:
     if not isinstance(value, bool):
         raise _WrongError("true or false")
@@ -108,6 +114,8 @@ _KINDS: dict[str, dict[str, _Check]] = {
         "asks": _list(_id, MOST_IN_GRID, least=1),
         "rejected": _list(_id, MOST_IN_GRID),
     },
+    "read": {"version": _version},
+    "example": {"item": _item, "class": _name, "on": _on},
     "undo": {"target": _id_or_none},
     "redo": {"target": _id_or_none},
     "requeue": {},
@@ -172,6 +180,7 @@ def checked(given: Any, person: str, project: str) -> Operation:
         on=found.get("on", True),
         label=found.get("class", ""),
         new=found.get("new", False),
+        version=found.get("version", 0),
         text=found.get("text", ""),
         asks=found.get("asks", ()),
         rejected=found.get("rejected", ()),

@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from workbench.app import acts, host_names, login
-from workbench.app.desk import cards, checking, finding, limits, operations, preferences, tokens
+from workbench.app.desk import cards, checking, finding, limits, operations, preferences, telling, tokens
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 
@@ -50,7 +50,9 @@ def routes() -> list[Any]:
         Route(BASE + "/{project}/grid", _posted(grid), methods=["POST"]),
         Route(BASE + "/{project}/look", _posted(look), methods=["POST"]),
         Route(BASE + "/{project}/keys", _posted(keys), methods=["POST"]),
+        Route(BASE + "/{project}/instructions", _posted(instructions), methods=["POST"]),
         Route(BASE + "/{project}/image/{item:int}", _image, methods=["GET"]),
+        Route(BASE + f"/{{project}}/{telling.PLACE}/{{name}}", _picture_told, methods=["GET"]),
     ]
 
 
@@ -86,19 +88,29 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
 
 
 async def _image(request: Request) -> Response:
+    given = str(request.query_params.get("side", "0"))
+    side = min(int(given), 4096) if given.isascii() and given.isdigit() and len(given) < 6 else 0
+    return await _pictured(request, picture, request.path_params["item"], side)
+
+
+async def _picture_told(request: Request) -> Response:
+    return await _pictured(request, picture_told, request.path_params["name"])
+
+
+async def _pictured(request: Request, work: Callable[..., tuple[bytes, str]], *given: Any) -> Response:
+    """A picture, for whoever holds a token of this project's pictures and may open it."""
     from starlette.responses import Response as Plain
 
     try:
         holder = _allowed(request, str(request.query_params.get("k", "")), "pictures")
         await _threaded(_admitted, dict(request.cookies), holder)
-        given = str(request.query_params.get("side", "0"))
-        side = min(int(given), 4096) if given.isascii() and given.isdigit() and len(given) < 6 else 0
-        octets, kind = await _threaded(picture, holder.project, request.path_params["item"], side)
+        octets, kind = await _threaded(work, holder.project, *given)
     except _RefusedError as refused:
         return _json({"why": refused.why}, refused.status)
     except InputError as error:
         return _json({"why": str(error)}, 404)
-    return Plain(octets, media_type=kind, headers={"cache-control": "private, max-age=3600"})
+    headers = {"cache-control": "private, max-age=3600", "x-content-type-options": "nosniff"}
+    return Plain(octets, media_type=kind, headers=headers)
 
 
 async def _answered(request: Request, work: Any) -> Response:
@@ -267,6 +279,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "model": number,
             "learned": 0 if model is None else model.n_labelled,
             "fitting": _fitting(session),
+            **telling.numbers(session),
         }
         drawn = cards.plane(session) if number is None or body.get("model") != number else None
         classes, commands = class_keys(session, person)
@@ -353,7 +366,7 @@ def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: 
             "gone": gone,
             "released": [],
             "first": asks[0].id if asks else None,
-            "numbers": checking.numbers(session, person, now),
+            "numbers": checking.numbers(session, person, now) | telling.numbers(session),
             "classes": classes,
             "commands": commands,
         }
@@ -517,6 +530,35 @@ def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
         raise InputError(f"There is no picture of item {item}.")
     form = "PNG" if shown.image.size <= 200_000 else "JPEG"
     return cards.encoded(shown.image, form, side), f"image/{form.lower()}"
+
+
+def picture_told(project: str, name: str) -> tuple[bytes, str]:
+    """A picture of the instructions: its bytes and media type.
+
+    Args:
+        project: id of the project.
+        name: that it is kept under.
+
+    Raises:
+        InputError: there is no such picture.
+    """
+    from workbench.app import current
+
+    found = current.opened(project).picture(name)
+    return found.data, found.media
+
+
+def instructions(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
+    """What people are told before they label, as `telling.sheet` gives it.
+
+    Args:
+        project: id of the project.
+        person: who reads it.
+        body: mode, "check" while labels are checked: then without examples.
+        token: for the addresses of pictures.
+    """
+    blind = body.get("mode") == checking.MODE
+    return telling.sheet(_session(project, person), BASE, token, examples=not blind)
 
 
 def _session(project: str, person: str) -> Session:
