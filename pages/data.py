@@ -22,6 +22,7 @@ from workbench.app import (
 )
 from workbench.app.cards import picture, project_picture, thumbnail
 from workbench.app.glossary import explain
+from workbench.app.programs import control
 from workbench.app.text import one_line, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
@@ -175,6 +176,8 @@ def more_of(record: Any) -> None:
         store.update_project(record.id, name=name.strip())
         current.forget(record.id)
         st.rerun()
+    if st.button("Programs", key=f"programs-{record.id}", icon=":material/api:", width="stretch"):
+        control.dialog(record)
     words, icon = (
         ("Take back", ":material/unarchive:") if record.archived else ("Archive", ":material/archive:")
     )

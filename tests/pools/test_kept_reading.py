@@ -203,7 +203,7 @@ def test_a_download_that_breaks_off_is_not_kept(tmp_path, monkeypatch, cut, why)
         request = close = lambda *_, **__: None
         getresponse = lambda _: Answer(whole[:cut], len(whole))  # noqa: E731
 
-    monkeypatch.setattr(fetching, "_connection", lambda *_: Connection())
+    monkeypatch.setattr(fetching, "connection_to", lambda *_: Connection())
     failed = fetching.fetch_all(["http://a.example/1.png"])
     assert (why in failed["http://a.example/1.png"]) if why else failed == {}
     assert fetching.kept("http://a.example/1.png").is_file() == (not why)

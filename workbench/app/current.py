@@ -228,6 +228,7 @@ def keep_fitting(current: Session) -> Job | None:
                 made = current.refit(callback=watch) is not None
             if not made:
                 break
+            _told(current)
         model = current.model
         return 0 if model is None else model.n_labelled
 
@@ -235,6 +236,16 @@ def keep_fitting(current: Session) -> Job | None:
         return manager().submit(current.id, "refit", work, title="Refitting the model")
     except InputError:
         return None
+
+
+def _told(current: Session) -> None:
+    """Whoever wants to know of fits is told; nobody waits for that."""
+    from workbench.app.programs import telling
+
+    model = current.model
+    if model is not None:
+        about = {"round": model.number, "labels": model.n_labelled}
+        telling.tell(current.store, current.id, "fit", about)
 
 
 @cache

@@ -10,6 +10,7 @@ import streamlit as st
 
 from workbench.app import auditing, downloads, frame, widgets
 from workbench.app.exports import NAMES, stem
+from workbench.app.programs import telling
 from workbench.app.promising import ANEW, MODEL, ON, title_of
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
@@ -157,9 +158,12 @@ def certified(session: Session, now: FinishState) -> None:
     """The calm page of a finish: the sentence, the finished set, the certificate."""
     from workbench.certificates.words import of_all
 
+    before = len(session.state.certified)
     certificate = session.certificate()
     if certificate is None:
         return
+    if len(session.state.certified) > before:
+        telling.tell(session.store, session.id, "finish", {"sentence": certificate.sentence})
     now = session.finish_state() or now
     widgets.style(_GREEN)
     with st.container(key="certified"):

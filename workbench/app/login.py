@@ -369,10 +369,11 @@ def may_change(record: ProjectSummary) -> bool:
 class Entrance:
     """ASGI middleware: what is not a page (pictures, downloads, uploads, the desk) is for who is logged in.
 
-    Pages come over the socket, and their script asks for the log-in itself.
+    Pages come over the socket, and their script asks for the log-in itself. Programs show a key instead.
     """
 
     _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
+    _PROGRAMS = "/api/v1/"
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -397,7 +398,8 @@ class Entrance:
         await self.app(scope, receive, send)
 
     def _inside(self, path: str) -> bool:
-        return below_base(path).startswith(self._INSIDE)
+        below = below_base(path)
+        return below.startswith(self._INSIDE) and not below.startswith(self._PROGRAMS)
 
 
 def page() -> None:

@@ -530,6 +530,31 @@ def guess_command(
     )
 
 
+@app.command("key")
+def program_keys(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    person: Annotated[str | None, typer.Option(help="Make a key that stands for this person.")] = None,
+    purpose: Annotated[str, typer.Option("--for", help="What the key is for, in a few words.")] = "",
+    revoke: Annotated[str | None, typer.Option(metavar="ID", help="This key opens nothing any more.")] = None,
+) -> None:
+    """Keys with which programs label and ask over HTTP."""
+    from workbench.cli.programs import change_keys
+
+    change_keys(project, person, purpose, revoke)
+
+
+@app.command()
+def webhook(
+    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    url: Annotated[str | None, typer.Argument(help="Is told of each fit and of the finish.")] = None,
+    off: Annotated[bool, typer.Option("--off", help="Tell nobody any more.")] = False,
+) -> None:
+    """The address that a project tells what happens."""
+    from workbench.cli.programs import change_webhook
+
+    change_webhook(project, url, off)
+
+
 @app.command()
 def relocate(
     project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],

@@ -143,7 +143,7 @@ def _asked(address: str) -> bytes:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(f"{cut(address)} is no web address")
-        connection = _connection(parts.scheme, parts.hostname, parts.port)
+        connection = connection_to(parts.scheme, parts.hostname, parts.port)
         try:
             path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             if parts.scheme == "http" and connection.through_proxy:
@@ -186,7 +186,7 @@ class _Connection(http.client.HTTPConnection):
     through_proxy = False
 
 
-def _connection(scheme: str, host: str, port: int | None) -> _Connection:
+def connection_to(scheme: str, host: str, port: int | None) -> _Connection:
     """A connection to an address that was looked up and checked once, so that it cannot change in between.
 
     Through the proxy that the environment names, where there is one: it is trusted as its owner trusts it,

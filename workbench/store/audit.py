@@ -10,7 +10,7 @@ from workbench.store.database import Database, tables
 from workbench.store.events import now
 from workbench.store.retry import retried
 
-Deed = Literal["made", "opened", "exported", "copied", "shared", "deleted", "uploaded"]
+Deed = Literal["made", "opened", "exported", "copied", "shared", "deleted", "uploaded", "opened to programs"]
 DEEDS: tuple[Deed, ...] = get_args(Deed)
 
 

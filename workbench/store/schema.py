@@ -143,3 +143,29 @@ rounds = Table(
         postgresql_where=text("state IS NOT NULL"),
     ),
 )
+
+# Keys that programs show in the place of a person; the key itself is told once and nowhere kept.
+program_keys = Table(
+    "program_keys",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("project", String(32), nullable=False),
+    Column("person", String(255), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("purpose", Text, nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("used", String(40), nullable=True),
+    Index("program_keys_of_project", "project"),
+)
+
+# Where a project tells what happens: one address, and how the last tries went.
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("project", String(32), primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("tries", JSON, nullable=False),
+)

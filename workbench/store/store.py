@@ -11,10 +11,11 @@ from threading import Lock
 from workbench.store.audit import Audit
 from workbench.store.copies import Copies
 from workbench.store.database import address_of
+from workbench.store.doors import Doors
 from workbench.store.runs import Runs
 
 
-class Store(Copies, Runs, Audit):
+class Store(Copies, Runs, Audit, Doors):
     """The database. Build with `Store.open`; safe to share between threads and processes."""
 
     @classmethod

@@ -32,7 +32,7 @@ MOST_CARDS = 16
 MOST_SHOWN = 60  # found items with their faces
 
 
-class _RefusedError(Exception):
+class RefusedError(Exception):
     """A request that is answered with a status and a sentence."""
 
     def __init__(self, status: int, why: str) -> None:
@@ -63,12 +63,12 @@ async def _sync(request: Request) -> Response:
     from starlette.background import BackgroundTask
 
     async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
-        body = await _body(request)
+        body = await json_body(request)
         ops = body.get("ops")
         limits.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
         reply = await _threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
         # whether a fit is due is looked at after the reply has left
-        return reply, BackgroundTask(_threaded, _keep_fitting, holder.project, holder.person)
+        return reply, BackgroundTask(_threaded, keep_fitting, holder.project, holder.person)
 
     return await _answered(request, work)
 
@@ -78,7 +78,7 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
 
     async def handler(request: Request) -> Response:
         async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
-            body = await _body(request)
+            body = await json_body(request)
             pictures = tokens.for_pictures(holder)
             return await _threaded(answer, holder.project, holder.person, body, pictures), None
 
@@ -105,10 +105,10 @@ async def _pictured(request: Request, work: Callable[..., tuple[bytes, str]], *g
         holder = _allowed(request, str(request.query_params.get("k", "")), "pictures")
         await _threaded(_admitted, dict(request.cookies), holder)
         octets, kind = await _threaded(work, holder.project, *given)
-    except _RefusedError as refused:
-        return _json({"why": refused.why}, refused.status)
+    except RefusedError as refused:
+        return json_reply({"why": refused.why}, refused.status)
     except InputError as error:
-        return _json({"why": str(error)}, 404)
+        return json_reply({"why": str(error)}, 404)
     headers = {"cache-control": "private, max-age=3600", "x-content-type-options": "nosniff"}
     return Plain(octets, media_type=kind, headers=headers)
 
@@ -118,33 +118,33 @@ async def _answered(request: Request, work: Any) -> Response:
 
     try:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            raise _RefusedError(415, "The desk takes JSON only.")
+            raise RefusedError(415, "The desk takes JSON only.")
         holder = _allowed(request, request.headers.get("x-desk-token", ""))
         limits.LIMITS.requests(holder.person)
         async with limits.LIMITS.turn(holder.project, holder.person):
             await _threaded(_admitted, dict(request.cookies), holder)
             reply, background = await work(holder)
-            return _json(reply, 200, background)
+            return json_reply(reply, 200, background)
     except limits.TooMuchError as error:
         # the browser keeps what it has, says so and comes again
-        return _json({"why": str(error), "wait": error.seconds}, 429)
-    except _RefusedError as refused:
+        return json_reply({"why": str(error), "wait": error.seconds}, 429)
+    except RefusedError as refused:
         # sent again it would be refused again, unlike what a person can do something about
-        return _json({"why": refused.why, "never": refused.status in (400, 413)}, refused.status)
+        return json_reply({"why": refused.why, "never": refused.status in (400, 413)}, refused.status)
     except StorageError as error:
         # the browser keeps what it has and tries again
-        return _json({"why": f"the server cannot store answers ({error})"}, 503)
+        return json_reply({"why": f"the server cannot store answers ({error})"}, 503)
     except InputError as error:
-        return _json({"why": str(error)}, 409)
+        return json_reply({"why": str(error)}, 409)
     except ClientDisconnect:
         # a tab that was closed while it sent: nobody reads this, and its answers wait in the browser
-        return _json({"why": "The request ended before all of it had come."}, 400)
+        return json_reply({"why": "The request ended before all of it had come."}, 400)
     except (
         Exception
     ) as error:  # a full disk, a database that is gone: the browser keeps what it has and tries again
         _log.exception("The desk could not answer")
         reason = cut(" ".join(str(getattr(error, "orig", None) or error).split()))
-        return _json({"why": f"the server cannot store answers ({reason})"}, 503)
+        return json_reply({"why": f"the server cannot store answers ({reason})"}, 503)
 
 
 async def _threaded(work: Any, *given: Any) -> Any:
@@ -153,7 +153,14 @@ async def _threaded(work: Any, *given: Any) -> Any:
     return await run_in_threadpool(work, *given)
 
 
-def _json(document: Any, status: int, background: Any = None) -> Response:
+def json_reply(document: Any, status: int = 200, background: Any = None) -> Response:
+    """A document as the reply to a request; of 429 with the time to wait in its header.
+
+    Args:
+        document: JSON.
+        status: of HTTP.
+        background: done after the reply has left.
+    """
     from starlette.responses import Response as Plain
 
     octets = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
@@ -163,19 +170,24 @@ def _json(document: Any, status: int, background: Any = None) -> Response:
     return Plain(octets, status, headers, media_type="application/json", background=background)
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def json_body(request: Request) -> dict[str, Any]:
+    """The JSON object of a request, within `MOST_BYTES`.
+
+    Raises:
+        RefusedError: it is none, or larger.
+    """
     octets = b""
     async for part in request.stream():
         octets += part
         if len(octets) > MOST_BYTES:
-            raise _RefusedError(413, "That is more than the desk sends at once.")
+            raise RefusedError(413, "That is more than the desk sends at once.")
     try:
         # a number of thousands of digits is no integer here, and refused where it stands
         found = json.loads(octets, parse_int=lambda digits: int(digits) if len(digits) < 40 else inf)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise _RefusedError(400, "The desk takes a JSON object.")
+        raise RefusedError(400, "The desk takes a JSON object.")
     return found
 
 
@@ -186,15 +198,15 @@ def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
     host = request.headers.get("host")
     names = st.get_option("server.allowedHosts")
     if names and not host_names.is_known(host, names):
-        raise _RefusedError(403, "This server is not known by that name.")
+        raise RefusedError(403, "This server is not known by that name.")
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        raise _RefusedError(403, "Only this server's own pages may use the desk.")
+        raise RefusedError(403, "Only this server's own pages may use the desk.")
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != host:
-        raise _RefusedError(403, "Only this server's own pages may use the desk.")
+        raise RefusedError(403, "Only this server's own pages may use the desk.")
     holder = tokens.bearer(token, use=use)
     if holder is None or holder.project != request.path_params["project"]:
-        raise _RefusedError(401, "This page must be opened anew.")
+        raise RefusedError(401, "This page must be opened anew.")
     return holder
 
 
@@ -204,13 +216,13 @@ def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> None:
         return
     person = login.of_cookies(cookies)
     if person is None:
-        raise _RefusedError(403, "You are not logged in any more: open this page anew.")
+        raise RefusedError(403, "You are not logged in any more: open this page anew.")
     if person.name != holder.person:
-        raise _RefusedError(403, f"This page is {holder.person}'s, and you are {person.name}: open it anew.")
+        raise RefusedError(403, f"This page is {holder.person}'s, and you are {person.name}: open it anew.")
     try:
         login.admit(holder.project, person)
     except InputError as error:
-        raise _RefusedError(403, str(error)) from error
+        raise RefusedError(403, str(error)) from error
 
 
 # --------------------------------------------------------------------------- the work
@@ -238,7 +250,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     Raises:
         InputError: no such project, or one that cannot be opened.
     """
-    session = _session(project, person)
+    session = session_of(project, person)
     if body.get("mode") == checking.MODE:
         return _sync_checks(session, person, body, token)
     have = operations.ids(body, "have", most=4 * MOST_CARDS)
@@ -256,7 +268,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
 
         while len(given) > MOST_TOGETHER:  # others come between
             before, given = given[:MOST_TOGETHER], given[MOST_TOGETHER:]
-            acks += session.together(partial(_perform, session, before))
+            acks += session.together(partial(perform, session, before))
         # a page that only looks again writes nothing, and waits for nobody who does
         writes = given or want or (present is not None and body.get("model") != present.number)
         done = session.together(exchange) if writes else exchange()
@@ -315,7 +327,7 @@ class _Exchanged:
 def _exchanged(
     session: Session, body: Mapping[str, Any], given: Sequence[Any], have: list[str], want: int
 ) -> _Exchanged:
-    acks = _perform(session, given)
+    acks = perform(session, given)
     model = session.model
     number = None if model is None else model.number
     gone, released = _closed(session, have), []
@@ -351,7 +363,7 @@ def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: 
     if not isinstance(given, list):
         raise InputError("The field ops must be a list of operations.")
     with session.snapshot():
-        acks = _perform(session, given[:MOST_OPERATIONS], check=True)
+        acks = perform(session, given[:MOST_OPERATIONS], check=True)
         now = session.finish_state()
         gone = _closed(session, have)
         known = [ask for ask in have if ask not in gone]
@@ -415,7 +427,7 @@ def keys(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     given = body.get("keys")
     preferences.keep_keys(person, given if isinstance(given, dict) else {})
-    classes, commands = class_keys(_session(project, person), person)
+    classes, commands = class_keys(session_of(project, person), person)
     return {"classes": classes, "commands": commands}
 
 
@@ -437,7 +449,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     Raises:
         InputError: words that find nothing by themselves, or no such item.
     """
-    session = _session(project, person)
+    session = session_of(project, person)
     state = session.state
     n = operations.field(body, "n", most=MOST_SHOWN, default=24)
     if body.get("kind") == "seen":
@@ -491,7 +503,7 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         body: class (the one of the most sure items unless given) and n.
         token: for the addresses of pictures.
     """
-    session = _session(project, person)
+    session = session_of(project, person)
     name = str(body.get("class") or "") or session.grid_class()
     asks = session.ask_grid(name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24))
     picture = f"{BASE}/{project}/image/{{item}}?k={token}"
@@ -558,20 +570,22 @@ def instructions(project: str, person: str, body: Mapping[str, Any], token: str)
         token: for the addresses of pictures.
     """
     blind = body.get("mode") == checking.MODE
-    return telling.sheet(_session(project, person), BASE, token, examples=not blind)
+    return telling.sheet(session_of(project, person), BASE, token, examples=not blind)
 
 
-def _session(project: str, person: str) -> Session:
+def session_of(project: str, person: str) -> Session:
+    """The session of a person on a project that is open in this process."""
     from workbench.app import current
 
     return current.opened(project).as_annotator(person)
 
 
-def _keep_fitting(project: str, person: str) -> None:
+def keep_fitting(project: str, person: str) -> None:
+    """See that a model which knows more is on its way, after somebody's answers."""
     from workbench.app import current
 
     current.seen(person)
-    current.keep_fitting(_session(project, person))
+    current.keep_fitting(session_of(project, person))
 
 
 def _fitting(session: Session) -> bool:
@@ -581,7 +595,7 @@ def _fitting(session: Session) -> bool:
     return session.stale and current.fit_comes(session)
 
 
-def _perform(session: Session, given: Sequence[Any], *, check: bool = False) -> list[dict[str, Any]]:
+def perform(session: Session, given: Sequence[Any], *, check: bool = False) -> list[dict[str, Any]]:
     """Acknowledgements of operations, in their order; runs of them go into one transaction each."""
     acks: list[dict[str, Any]] = []
     run: list[Operation] = []

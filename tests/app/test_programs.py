@@ -1,0 +1,248 @@
+"""The HTTP API: who is let in, what it does, its description, its client, and the address that is told."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from tests.app.desks import fitted
+from workbench.app import programs
+from workbench.app.programs import description, telling
+from workbench.errors import InputError
+from workbench.sessions import ArrayOracle, Session
+
+HOST = "http://localhost:8501"
+
+
+@pytest.fixture
+def web(flowers: Session) -> TestClient:
+    return TestClient(Starlette(routes=programs.routes()), base_url=HOST)
+
+
+@pytest.fixture
+def key(flowers: Session) -> dict[str, str]:
+    _, secret = flowers.store.make_key(flowers.id, "ann", purpose="tests")
+    return {"authorization": f"Bearer {secret}"}
+
+
+def _at(session: Session, path: str = "") -> str:
+    return f"{description.BASE}/projects/{session.id}{path}"
+
+
+def _labelled(web: TestClient, session: Session, key: dict[str, str], n: int) -> list[dict[str, Any]]:
+    oracle, acks = ArrayOracle(session.pool), []
+    for k in range(n):
+        [question] = web.post(_at(session, "/questions"), headers=key, json={"n": 1}).json()["questions"]
+        answer = {"op": f"t{k}", "kind": "label", "class": oracle(question["item"])}
+        body = {"answers": [answer | {name: question[name] for name in ("ask", "item")}]}
+        acks += web.post(_at(session, "/answers"), headers=key, json=body).json()["answers"]
+    return acks
+
+
+def test_a_program_asks_answers_and_reads_as_its_person(
+    web: TestClient, flowers: Session, key: dict[str, str]
+) -> None:
+    assert [ack["status"] for ack in _labelled(web, flowers, key, 8)] == ["saved"] * 8
+    assert {vote.annotator for vote in flowers.state.standing.values()} == {"ann"}
+    progress = web.get(_at(flowers), headers=key).json()
+    assert progress["labelled"] == 8 and progress["classes"] == list(flowers.classes)
+    page = web.get(_at(flowers, "/labels?offset=6&limit=5"), headers=key).json()
+    assert page["total"] == 8 and len(page["labels"]) == 2
+    assert page["labels"][0]["person"] == "ann" and page["labels"][0]["label"] in flowers.classes
+    again = {"answers": [{"op": "t0", "kind": "undo"}]}
+    assert (
+        web.post(_at(flowers, "/answers"), headers=key, json=again).json()["answers"][0]["status"] == "saved"
+    )
+    assert len(flowers.state.standing) == 8  # an operation that was done before is not done again
+
+
+def test_new_rows_are_predicted_as_the_model_does(
+    web: TestClient, flowers: Session, key: dict[str, str]
+) -> None:
+    fitted(flowers, 12)
+    rows = [dict(flowers.pool.items.show(i).row or {}) for i in range(4)]
+    reply = web.post(_at(flowers, "/predict"), headers=key, json={"rows": rows}).json()
+    model = flowers.model
+    assert model is not None
+    for given, p in zip(reply["predictions"], model.predict_proba(np.arange(4)), strict=True):
+        assert given["probabilities"] == pytest.approx(p.tolist(), abs=1e-5)
+        assert given["class"] == reply["classes"][int(p.argmax())]
+    wrong = web.post(_at(flowers, "/predict"), headers=key, json={"rows": [{"width": 1.0}]})
+    assert wrong.status_code == 409 and "column" in wrong.json()["why"]
+    assert web.post(_at(flowers, "/predict"), headers=key, json={"rows": []}).status_code == 409
+    assert web.post(_at(flowers, "/predict"), headers=key, json={"rows": [[1.0], "a"]}).status_code == 409
+
+
+def test_who_has_no_key_of_this_project_is_told_so(
+    web: TestClient, flowers: Session, key: dict[str, str]
+) -> None:
+    assert web.get(_at(flowers)).status_code == 401
+    assert web.get(_at(flowers), headers={"authorization": "Bearer wb_nothing"}).status_code == 401
+    other = Session.create("iris", store=flowers.store, annotator="ann")
+    assert web.get(_at(other), headers=key).status_code == 403
+    [kept] = flowers.store.keys_of(flowers.id)
+    assert kept.used is not None and kept.purpose == "tests"
+    flowers.store.revoke_key(flowers.id, kept.id)
+    refused = web.get(_at(flowers), headers=key)
+    assert refused.status_code == 401 and "revoked" in refused.json()["why"]
+
+
+def test_with_a_log_in_a_key_opens_what_its_person_may_open(
+    web: TestClient, flowers: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.app.login.required", lambda: True)
+    flowers.store.share_project(flowers.id, "key-of-ann", "shared", ["key-of-ben"])
+    replies = {}
+    for person in ("ann", "ben", "eve", ""):
+        name, of = person or "nobody", f"key-of-{person}" if person else ""
+        _, secret = flowers.store.make_key(flowers.id, name, person=of)
+        replies[name] = web.get(_at(flowers), headers={"authorization": f"Bearer {secret}"}).status_code
+    assert replies == {"ann": 200, "ben": 200, "eve": 403, "nobody": 403}
+
+
+def test_a_key_is_kept_nowhere_and_goes_with_its_project(flowers: Session) -> None:
+    made, secret = flowers.store.make_key(flowers.id, "ann")
+    place = flowers.store.url.removeprefix("sqlite:///")
+    with open(place, "rb") as file:  # noqa: PTH123
+        assert secret.encode() not in file.read()
+    assert flowers.store.holder_of(secret) is not None
+    flowers.store.set_webhook(flowers.id, "https://example.org/a")
+    flowers.store.delete_project(flowers.id)
+    assert flowers.store.holder_of(secret) is None and flowers.store.webhook(flowers.id) is None
+    assert made.name == "ann"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (b"{}", "text/plain", 415),
+        (b'{"answers": "x"}', "application/json", 409),
+        (b'{"answers": [' + b'{"op": "a"},' * 300 + b'{"op": "b"}]}', "application/json", 409),
+        (b'{"answers": "' + b"x" * 300_000 + b'"}', "application/json", 413),
+    ],
+)
+def test_what_is_no_request_is_refused_with_a_sentence(
+    web: TestClient, flowers: Session, key: dict[str, str], content: bytes, kind: str, status: int
+) -> None:
+    reply = web.post(_at(flowers, "/answers"), headers=key | {"content-type": kind}, content=content)
+    assert reply.status_code == status and reply.json()["why"]
+
+
+def test_answers_that_cannot_be_are_refused_one_by_one(
+    web: TestClient, flowers: Session, key: dict[str, str]
+) -> None:
+    body = {"answers": [{"op": "a", "kind": "label", "ask": "none", "item": 10**6, "class": "rose"}, 7]}
+    acks = web.post(_at(flowers, "/answers"), headers=key, json=body).json()["answers"]
+    assert [ack["status"] for ack in acks] == ["refused", "refused"] and all(ack["why"] for ack in acks)
+    assert not flowers.state.standing
+
+
+def test_the_description_names_the_ways_there_are(web: TestClient, flowers: Session) -> None:
+    document = web.get(f"{description.BASE}/openapi.json").json()
+    there = {route.path for route in programs.routes()}
+    for path, methods in document["paths"].items():
+        assert path.replace("{item}", "{item:int}") in there
+        for method in methods:
+            real = path.replace("{project}", flowers.id).replace("{item}", "0")
+            assert web.request(method.upper(), real).status_code == 401
+    assert len(document["paths"]) == len(there) - 2
+    page = web.get(f"{description.BASE}/docs").text
+    assert all(way.title in page for way in description.WAYS) and "<script" not in page
+
+
+# --------------------------------------------------------------------------- the address that is told
+
+
+@pytest.fixture
+def heard() -> Iterator[tuple[str, list[tuple[bytes, str]]]]:
+    """A server on this machine, and what it was told."""
+    told: list[tuple[bytes, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            told.append((body, self.headers[telling.SIGNATURE]))
+            moved = self.path == "/moved"
+            self.send_response(302 if moved else 204)
+            if moved:
+                self.send_header("Location", "/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", told
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_address_is_told_signed_and_moved_ones_are_not_followed(
+    flowers: Session, heard: tuple[str, list[tuple[bytes, str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
+    url, told = heard
+    hook = flowers.store.set_webhook(flowers.id, f"{url}/moved")
+    assert hook is not None
+    telling.tell(flowers.store, flowers.id, "fit", {"round": 3})
+    telling.wait()
+    [(body, signed)] = told
+    assert json.loads(body) | {"time": ""} == {"event": "fit", "project": flowers.id, "round": 3, "time": ""}
+    assert signed == telling.signature(hook.secret, body)
+    kept = flowers.store.webhook(flowers.id)
+    assert kept is not None and kept.tries[0]["said"].startswith("302")
+
+
+def test_addresses_of_this_machine_are_not_told(
+    flowers: Session, heard: tuple[str, list[tuple[bytes, str]]]
+) -> None:
+    url, told = heard
+    flowers.store.set_webhook(flowers.id, url)
+    telling.tell(flowers.store, flowers.id, "fit", {})
+    telling.wait()
+    kept = flowers.store.webhook(flowers.id)
+    assert told == [] and kept is not None and "no public address" in kept.tries[0]["said"]
+    for wrong in (
+        "ftp://example.org",
+        "example.org",
+        "https://ann:secret@example.org",
+        "https://" + "a" * 1001,
+    ):
+        with pytest.raises(InputError):
+            telling.checked_url(wrong)
+
+
+def test_an_address_that_never_answers_is_in_nobodys_way(
+    flowers: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent, let_go = threading.Event(), threading.Event()
+
+    def post(url: str, secret: str, body: bytes) -> str:
+        silent.set()
+        let_go.wait(60)
+        raise OSError("timed out")
+
+    monkeypatch.setattr(telling, "post", post)
+    monkeypatch.setattr(telling, "WAITS", (0.0,))
+    flowers.store.set_webhook(flowers.id, "https://example.org/")
+    telling.tell(flowers.store, flowers.id, "fit", {})
+    assert silent.wait(60)
+    for _ in range(3 * telling.MOST_WAITING):  # the queue is bounded, and full is no error
+        telling.tell(flowers.store, flowers.id, "fit", {})
+    fitted(flowers, 6)
+    assert len(flowers.state.standing) == 6
+    flowers.store.set_webhook(flowers.id, "")
+    let_go.set()
+    telling.wait()

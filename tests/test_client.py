@@ -1,0 +1,69 @@
+"""The client against the real routes: what it sends is what they take."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from workbench import client as module
+from workbench.app import current, programs
+from workbench.client import Client, RefusedError
+from workbench.sessions import ArrayOracle, Session
+from workbench.store import Store
+
+
+@pytest.fixture
+def project(store: Store, monkeypatch: pytest.MonkeyPatch) -> tuple[Session, Client, list[int]]:
+    session = Session.create(
+        "iris", store=store, classifier="tests.sessions.fakes:NearestMean", policy="margin"
+    )
+    monkeypatch.setattr(Store, "open", classmethod(lambda cls, url=None: store))
+    current.keep(session)
+    web = TestClient(Starlette(routes=programs.routes()), base_url="http://localhost")
+    busy: list[int] = []
+
+    def opened(request: Request, timeout: float) -> Any:
+        if busy:
+            raise HTTPError(request.full_url, busy.pop(), "", None, io.BytesIO(b'{"wait": 0}'))  # type: ignore[arg-type]
+        reply = web.request(
+            request.get_method(), request.full_url, content=request.data, headers=dict(request.header_items())
+        )
+        if reply.status_code != 200:
+            body = io.BytesIO(reply.content)
+            raise HTTPError(request.full_url, reply.status_code, "", None, body)  # type: ignore[arg-type]
+        return io.BytesIO(reply.content)
+
+    monkeypatch.setattr(module, "urlopen", opened)
+    _, secret = store.make_key(session.id, "robot")
+    return session, Client("http://localhost", session.id, secret), busy
+
+
+def test_a_program_labels_with_the_client(project: tuple[Session, Client, list[int]]) -> None:
+    session, client, busy = project
+    oracle = ArrayOracle(session.pool)
+    with pytest.raises(RefusedError, match="no model"):
+        client.predict([{"a": 1}])
+    for question in client.questions(6):
+        busy.append(503)  # once for each: sent again, and not twice labelled
+        assert client.label(question, oracle(question["item"])) == "saved"
+    [other] = client.questions()
+    assert client.skip(other) == "saved" and client.unsure(other).startswith("conflict")
+    assert client.progress()["labelled"] == 6 == len(list(client.labels(at_once=4)))
+    assert client.label(client.questions()[0], "no such class").startswith("refused")
+
+
+def test_what_the_server_refuses_is_an_error_with_its_words(
+    project: tuple[Session, Client, list[int]],
+) -> None:
+    session, client, _ = project
+    [key] = session.store.keys_of(session.id)
+    session.store.revoke_key(session.id, key.id)
+    with pytest.raises(RefusedError, match="revoked") as refused:
+        client.progress()
+    assert refused.value.status == 401

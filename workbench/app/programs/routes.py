@@ -1,0 +1,292 @@
+"""The HTTP API: what the desk does, for programs that show a key."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.app import login
+from workbench.app.desk import cards, limits
+from workbench.app.desk.routes import (
+    MOST_OPERATIONS,
+    RefusedError,
+    json_body,
+    json_reply,
+    keep_fitting,
+    perform,
+    picture,
+    session_of,
+)
+from workbench.app.programs import description
+from workbench.errors import InputError, StorageError
+from workbench.reading import cut
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from workbench.sessions import Ask, Session
+    from workbench.store.doors import ProgramKey
+
+BASE = description.BASE
+MOST_QUESTIONS = 16
+MOST_LABELS = 1_000
+MOST_ROWS = 1_000
+_log = logging.getLogger(__name__)
+
+
+def routes() -> list[Any]:
+    """Starlette routes for `st.App(routes=...)`."""
+    from starlette.routing import Route
+
+    work: dict[str, Callable[..., Any]] = {
+        "progress": progress,
+        "questions": questions,
+        "answers": answers,
+        "labels": labels,
+        "predict": predict,
+    }
+    found = [
+        Route(f"{BASE}/projects/{{project}}{way.path}", _answering(work[way.name]), methods=[way.method])
+        for way in description.WAYS
+        if way.name in work
+    ]
+    found.append(Route(f"{BASE}/projects/{{project}}/items/{{item:int}}/image", _image, methods=["GET"]))
+    found.append(Route(f"{BASE}/openapi.json", _described, methods=["GET"]))
+    found.append(Route(f"{BASE}/docs", _shown, methods=["GET"]))
+    return found
+
+
+async def _described(request: Request) -> Response:
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(description.document())
+
+
+async def _shown(request: Request) -> Response:
+    from starlette.responses import HTMLResponse
+
+    return HTMLResponse(description.page())
+
+
+def _answering(work: Callable[..., Any]) -> Callable[[Request], Any]:
+    async def handler(request: Request) -> Response:
+        return await _guarded(request, lambda key, body: (json_reply, (work(key, body),)))
+
+    return handler
+
+
+async def _image(request: Request) -> Response:
+    from starlette.responses import Response as Plain
+
+    def work(key: ProgramKey, body: Mapping[str, Any]) -> Any:
+        octets, kind = picture(key.project, int(request.path_params["item"]))
+        return (lambda: Plain(octets, media_type=kind)), ()
+
+    return await _guarded(request, work)
+
+
+async def _guarded(request: Request, work: Callable[[ProgramKey, Mapping[str, Any]], Any]) -> Response:
+    """Let in who shows a key, within the limits of their person; whatever goes wrong is a sentence."""
+    from starlette.concurrency import run_in_threadpool
+
+    try:
+        key = await run_in_threadpool(_holder, request)
+        limits.LIMITS.requests(key.name)
+        body = await _body(request)
+        given = body.get("answers")
+        limits.LIMITS.operations(key.name, len(given) if isinstance(given, list) else 0)
+        async with limits.LIMITS.turn(key.project, key.name):
+            reply, arguments = await run_in_threadpool(work, key, body)
+            response: Response = reply(*arguments)
+            return response
+    except limits.TooMuchError as error:
+        return json_reply({"why": str(error), "wait": error.seconds}, 429)
+    except RefusedError as refused:
+        return json_reply({"why": refused.why}, refused.status)
+    except StorageError as error:
+        return json_reply({"why": f"The server cannot store answers ({error})."}, 503)
+    except InputError as error:
+        return json_reply({"why": str(error)}, 409)
+    except Exception as error:
+        _log.exception("A program could not be answered")
+        reason = cut(" ".join(str(getattr(error, "orig", None) or error).split()))
+        return json_reply({"why": f"The server failed ({reason})."}, 503)
+
+
+async def _body(request: Request) -> Mapping[str, Any]:
+    if request.method == "GET":
+        return dict(request.query_params)
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise RefusedError(415, "Send JSON, with the header Content-Type: application/json.")
+    return await json_body(request)
+
+
+def _holder(request: Request) -> ProgramKey:
+    """Whom the key stands for, who may open the project now.
+
+    Raises:
+        RefusedError: no such key, or another project's, or a person who may not.
+    """
+    from workbench.store import Store
+
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise RefusedError(401, "Send the key: Authorization: Bearer wb_...")
+    found = Store.open().holder_of(secret.strip())
+    if found is None:
+        raise RefusedError(401, "There is no such key; it may have been revoked.")
+    if found.project != request.path_params["project"]:
+        raise RefusedError(403, "This key is of another project.")
+    try:
+        login.admit(found.project, login.Person(found.person, found.name) if found.person else None)
+    except InputError as error:
+        raise RefusedError(403, str(error)) from error
+    return found
+
+
+def _session(key: ProgramKey) -> Session:
+    return session_of(key.project, key.name)
+
+
+def _number(body: Mapping[str, Any], name: str, default: int, most: int) -> int:
+    given = body.get(name, default)
+    text = str(given)
+    if isinstance(given, bool) or not (text.isascii() and text.isdecimal()) or len(text) > 12:
+        raise InputError(f"{name} must be a whole number, 0 or more; got {cut(given)}.")
+    return min(int(text), most)
+
+
+# --------------------------------------------------------------------------- the work
+
+
+def progress(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+    """How far the project is."""
+    session = _session(key)
+    state, model = session.state, session.model
+    measured = session.evaluation
+    return {
+        "name": session.project.name,
+        "classes": list(session.classes),
+        "labelled": len(state.codes),
+        "items": int(session.pool.trainable.size),
+        "left": session.n_left,
+        "model": None
+        if model is None
+        else {
+            "round": model.number,
+            "labels": model.n_labelled,
+            "classifier": str(session.fitted_with["classifier"]),
+        },
+        "error": {"error": measured.error, "low": measured.low, "high": measured.high, "n": measured.n}
+        if measured.enough
+        else None,
+    }
+
+
+def questions(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The next questions of this person, recorded as asked."""
+    session = _session(key)
+    n = max(1, _number(body, "n", 1, MOST_QUESTIONS))
+    return {"questions": [_question(session, ask) for ask in session.ask(n)]}
+
+
+def _question(session: Session, ask: Ask) -> dict[str, Any]:
+    shown = session.pool.items.show(ask.item)
+    found: dict[str, Any] = {
+        "ask": ask.id,
+        "item": ask.item,
+        "id": str(session.pool.items.ids[ask.item]),
+        "role": ask.role,
+    }
+    if shown.image is not None:
+        found["image"] = f"{BASE}/projects/{session.id}/items/{ask.item}/image"
+    if shown.text is not None:
+        found["text"] = shown.text
+    if shown.row is not None:
+        found["row"] = {str(name): _plain(value) for name, value in shown.row.items()}
+    if session.model is not None and ask.role not in cards.BLIND:
+        foretold = sorted(session.foretells(ask.item).items(), key=lambda pair: -pair[1])
+        found["guess"] = [[name, round(p, 4)] for name, p in foretold[:5]]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def answers(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Operations of the desk's, done by this person; the model is fitted afterwards."""
+    given = body.get("answers")
+    if not isinstance(given, list) or len(given) > MOST_OPERATIONS:
+        raise InputError(f"answers must be a list of up to {MOST_OPERATIONS} operations.")
+    session = _session(key)
+    whose = {"person": key.name, "project": session.id}
+    done = perform(session, [{**one, **whose} if isinstance(one, dict) else one for one in given])
+    keep_fitting(key.project, key.name)
+    return {"answers": done}
+
+
+def labels(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows of an export of the labels."""
+    from workbench.exchange.rows import LabelRows
+
+    rows = LabelRows(_session(key), "labels")
+    first = _number(body, "offset", 0, 1 << 40)
+    some = rows.items[first : first + _number(body, "limit", 100, MOST_LABELS)]
+    found = [{name: _plain_deep(value) for name, value in rows.row(item).items()} for item in some]
+    return {"total": len(rows.items), "labels": found}
+
+
+def _plain_deep(value: Any) -> Any:
+    return (
+        json.loads(json.dumps(value, default=str))
+        if isinstance(value, dict | list | tuple)
+        else _plain(value)
+    )
+
+
+def predict(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Classes of new rows by the present model."""
+    from workbench.exchange.predictor import predictor_of
+
+    given = body.get("rows")
+    if not isinstance(given, list) or not 0 < len(given) <= MOST_ROWS:
+        raise InputError(f"rows must be a list of 1 to {MOST_ROWS:,} rows.")
+    session = _session(key)
+    if session.pool.kind == "image":
+        raise InputError("New pictures go to `workbench predict`; this takes rows of tables and texts.")
+    rows = _rows(given)
+    saved = predictor_of(session)
+    features = saved.features(rows)
+    mean, notes = saved.mean(rows, features)
+    P = saved.probabilities(features, mean)
+    return {
+        "classes": list(saved.classes),
+        "predictions": [
+            {"class": saved.classes[int(p.argmax())], "probabilities": [round(float(x), 6) for x in p]}
+            for p in P
+        ],
+        "notes": list(notes),
+    }
+
+
+def _rows(given: list[Any]) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    if all(isinstance(one, dict) for one in given):
+        return pd.DataFrame(given)
+    if all(isinstance(one, str) for one in given):
+        return given
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "rows must be alike: objects with the pool's columns, texts, or lists of as many numbers."
+        ) from None

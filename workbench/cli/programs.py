@@ -1,0 +1,77 @@
+"""`workbench key` and `workbench webhook`: what programs are let in with, and which address is told."""
+
+from __future__ import annotations
+
+from workbench.errors import InputError
+
+
+def change_keys(project: str, person: str | None, purpose: str, revoke: str | None) -> None:
+    """Make a key for a person, revoke one, or list those that there are.
+
+    Args:
+        project: id or name.
+        person: whose answers the new key's will be; None makes none.
+        purpose: a few words on the new one.
+        revoke: id of one that opens nothing any more.
+
+    Raises:
+        InputError: no such project or key.
+    """
+    from workbench.cli.audit import done
+    from workbench.cli.labels import project_named
+    from workbench.cli.values import print_table
+
+    record, store = project_named(project)
+    if revoke is not None:
+        gone = store.revoke_key(record.id, revoke)
+        done(store, "opened to programs", record, f"key {gone.id} of {gone.name} revoked")
+        print(f"The key {gone.id} of {gone.name} opens nothing any more.")
+        return
+    if person is not None:
+        if record.owner:
+            raise InputError("This project belongs to somebody: they make its keys on the Data page.")
+        made, secret = store.make_key(record.id, person, purpose=purpose)
+        done(store, "opened to programs", record, f"key {made.id} for {made.name}")
+        print(f"A key for {made.name} in {record.name} (/api/v1/projects/{record.id}), told here once:")
+        print(secret)
+        return
+    keys = store.keys_of(record.id)
+    if not keys:
+        print("No program has a key of this project; --person NAME makes one.")
+        return
+    rows = [(key.id, key.name, key.purpose, key.created[:16], (key.used or "never")[:16]) for key in keys]
+    print_table(("id", "person", "for", "made", "used"), rows)
+
+
+def change_webhook(project: str, url: str | None, off: bool) -> None:
+    """Say which address is told, change it, or tell nobody.
+
+    Args:
+        project: id or name.
+        url: is posted to after each fit and at the finish.
+        off: tell nobody any more.
+
+    Raises:
+        InputError: no such project, or no web address.
+    """
+    from urllib.parse import urlsplit
+
+    from workbench.cli.audit import done
+    from workbench.cli.labels import project_named
+
+    record, store = project_named(project)
+    if off:
+        store.set_webhook(record.id, "")
+        done(store, "opened to programs", record, "tells nobody")
+    elif url is not None:
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise InputError(f"{url!r} is no web address; it begins with https://.")
+        store.set_webhook(record.id, url)
+        done(store, "opened to programs", record, f"tells {url}")
+    hook = store.webhook(record.id)
+    if hook is None:
+        print("Nobody is told.")
+        return
+    print(f"{hook.url} is told of fits and of the finish; the secret of its signatures: {hook.secret}")
+    for one in hook.tries:
+        print(f"  {one['time'][:19]}  {one['event']:<8}{one['said']}")

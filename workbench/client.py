@@ -1,0 +1,115 @@
+"""A client of the HTTP API, for programs that have Python and nothing else.
+
+It uses the standard library alone, so this file can be copied:
+
+    from workbench.client import Client
+
+    project = Client("http://127.0.0.1:8501", "PROJECT", "wb_...")
+    for question in project.questions(4):
+        project.label(question, "card")
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+
+class RefusedError(Exception):
+    """The server said no.
+
+    Attributes:
+        status: of HTTP.
+    """
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class Client:
+    """One person's way into one project.
+
+    Args:
+        server: address of the server, such as "http://127.0.0.1:8501".
+        project: its id.
+        key: from the Data page or `workbench key`.
+        seconds: to wait for an answer.
+        tries: how often a request is sent that the server asks to send later, or that did not arrive.
+    """
+
+    def __init__(self, server: str, project: str, key: str, *, seconds: float = 30.0, tries: int = 5) -> None:
+        self._base = f"{server.rstrip('/')}/api/v1/projects/{project}"
+        self._key, self._seconds, self._tries = key, seconds, tries
+
+    def progress(self) -> dict[str, Any]:
+        """How far the project is."""
+        return self._asked("GET", "")
+
+    def questions(self, n: int = 1) -> list[dict[str, Any]]:
+        """The next questions, up to n."""
+        found: list[dict[str, Any]] = self._asked("POST", "/questions", {"n": n})["questions"]
+        return found
+
+    def label(self, question: Mapping[str, Any], name: str, *, new: bool = False) -> str:
+        """Answer a question with a class; "saved" once it is on disk, else why not."""
+        more = {"new": True} if new else {}
+        return self._one(question, "label", **{"class": name}, **more)
+
+    def skip(self, question: Mapping[str, Any]) -> str:
+        """Set an item aside."""
+        return self._one(question, "skip")
+
+    def unsure(self, question: Mapping[str, Any]) -> str:
+        """Say that one cannot tell."""
+        return self._one(question, "unsure")
+
+    def answer(self, operations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Send operations, each with an `op` of its own: sent again, it is not repeated."""
+        found: list[dict[str, Any]] = self._asked("POST", "/answers", {"answers": list(operations)})[
+            "answers"
+        ]
+        return found
+
+    def labels(self, at_once: int = 500) -> Iterator[dict[str, Any]]:
+        """All labels with what is known of them."""
+        first, total = 0, 1
+        while first < total:
+            page = self._asked("GET", f"/labels?offset={first}&limit={at_once}")
+            yield from page["labels"]
+            first, total = first + at_once, page["total"]
+
+    def predict(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
+        """Class and probabilities of new rows."""
+        found: list[dict[str, Any]] = self._asked("POST", "/predict", {"rows": list(rows)})["predictions"]
+        return found
+
+    def _one(self, question: Mapping[str, Any], kind: str, **more: Any) -> str:
+        about = {"op": secrets.token_hex(8), "kind": kind, "ask": question["ask"], "item": question["item"]}
+        [done] = self.answer([about | more])
+        return "saved" if done["status"] == "saved" else f"{done['status']}: {done['why']}"
+
+    def _asked(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        for left in range(self._tries - 1, -1, -1):
+            try:
+                request = Request(self._base + path, data, headers, method=method)
+                with urlopen(request, timeout=self._seconds) as reply:
+                    found: dict[str, Any] = json.load(reply)
+                    return found
+            except HTTPError as error:
+                said = json.loads(error.read() or b"{}")
+                if error.code not in (429, 503) or not left:
+                    raise RefusedError(error.code, str(said.get("why", error.reason))) from None
+                time.sleep(min(30.0, float(said.get("wait", 1.0))))
+            except OSError:  # it may have arrived: an operation has an id, so it is sent again
+                if not left:
+                    raise
+                time.sleep(1.0)
+        raise AssertionError("unreachable")
