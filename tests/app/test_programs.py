@@ -246,3 +246,11 @@ def test_an_address_that_never_answers_is_in_nobodys_way(
     flowers.store.set_webhook(flowers.id, "")
     let_go.set()
     telling.wait()
+
+
+def test_a_page_without_a_head_passes_the_server_whole() -> None:
+    from workbench.app.early import Early
+
+    web = TestClient(Early(Starlette(routes=programs.routes())), base_url=HOST)
+    page = web.get(f"{description.BASE}/docs", headers={"accept": "text/html"})
+    assert page.status_code == 200 and page.text == description.page()

@@ -70,7 +70,7 @@ def _with_script(held: list[Any]) -> list[Any]:
     start, bodies = held[0], held[1:]
     body = b"".join(one.get("body", b"") for one in bodies)
     if _HEAD not in body or bodies[-1].get("more_body"):
-        return held
+        return list(held)
     body = body.replace(_HEAD, _HEAD + SCRIPT.encode(), 1)
     headers = [(n, v) for n, v in start.get("headers", []) if n.lower() not in (b"content-length", b"etag")]
     headers.append((b"content-length", b"%d" % len(body)))
