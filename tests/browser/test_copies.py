@@ -12,21 +12,24 @@ from workbench.sessions import Session
 
 def test_one_key_labels_the_copies_of_the_item_before(page: Any, server: Server) -> None:
     texts = [f"Letter {word * 12} of the alphabet, said {word * 9}." for word in "abcdefghijklmnop"]
+    others = [f"Number {number}, which is {number * number} squared." for number in range(40)]
     path = server.home / "letters.csv"
     path.write_text(
-        "text\n" + "\n".join(f'"{t}"' for t in [*texts, *texts, texts[0]]) + "\n", encoding="utf-8"
+        "text\n" + "\n".join(f'"{t}"' for t in [*texts, *texts, texts[0], *others]) + "\n", encoding="utf-8"
     )
     with store_of(server) as store:
         session = Session.create(
             str(path), pool_options={"columns": {"text": "text"}}, store=store, classes=["early", "late"],
             classifier="logistic-regression", annotator="root", evaluation_share=0.0, guess=(),
         )  # fmt: skip
-        assert session.twins.n_groups == 16 and session.n_left == 16
+        assert session.twins.n_groups == 16 and session.n_left == 56
+        session.want([3], "to begin with")
         visit(page, f"{server.url}/label?project={session.id}")
         at_the_desk(page)
         assert page.locator("[data-command=twins]").count() == 0
         press_and_wait(page, "1")
-        first = next(iter(session.state.standing))
+        [first] = session.state.standing
+        assert first == 3
         offered = len(session.twins.of(first))
         words = "Same for its 1 copy" if offered == 1 else f"Same for its {offered} copies"
         assert words in page.locator("[data-command=twins]").inner_text()

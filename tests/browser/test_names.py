@@ -79,6 +79,27 @@ def test_no_name_is_cut_inside_a_word(page: Any, server: Server, many: dict[str,
         assert page.evaluate(CUT) == [], width
 
 
+def test_of_two_browsers_that_both_opened_first_the_second_is_asked(
+    browser: Any, page: Any, server: Server
+) -> None:
+    project = answered(server, "iris", 6, fit=False)
+    contexts = [browser.new_context(user_agent=f"Browser of {name}") for name in ("Ann", "Bea")]
+    try:
+        first, second = (context.new_page() for context in contexts)
+        for one in (first, second):
+            one.set_default_timeout(PATIENCE)
+        visit(first, f"{server.url}/label?project={project}")
+        at_the_desk(first)
+        visit(second, f"{server.url}/label?project={project}")
+        second.locator(".st-key-who-are-you").wait_for()
+        first.reload()  # who sat here first goes on without a question
+        at_the_desk(first)
+        assert first.locator(".st-key-who-are-you").count() == 0
+    finally:
+        for context in contexts:
+            context.close()
+
+
 def test_a_second_browser_is_asked_for_a_name(browser: Any, page: Any, server: Server) -> None:
     project = answered(server, "iris", 6, fit=False)
     visit(page, f"{server.url}/label?project={project}")

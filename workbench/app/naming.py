@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -14,10 +16,15 @@ if TYPE_CHECKING:
 
 _SEATED = "seated"
 _NAME = "first-name"
+_LONGEST = 12 * 3600.0  # seconds that a browser counts after it came
+
+_LOCK = threading.Lock()
+_SEATS: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+"""(project, name) -> browsers without a name of their own that sit there, and when they came."""
 
 
 def is_open(session: Session) -> bool:
-    """Whether it is open who sits here: a browser without a name, where another one labelled under that name.
+    """Whether it is open who sits here: a browser without a name, where another one sits or labelled as that.
 
     A browser whose name was not asked for goes on as it began: what it labels itself is no other's.
 
@@ -29,8 +36,34 @@ def is_open(session: Session) -> bool:
     # only what was done at a desk tells of a browser
     if any(event.operation and event.annotator == session.annotator for event in session.events):
         return True
+    if another_sits(session.id, session.annotator, _browser(), time.monotonic()):
+        return True
     st.session_state[_SEATED] = session.id
     return False
+
+
+def another_sits(project: str, name: str, browser: tuple[str, str], now: float) -> bool:
+    """Whether another browser sits at a project under a name; if none does, this one does from now on.
+
+    Args:
+        project: its id.
+        name: that both would label under.
+        browser: what it tells of itself.
+        now: seconds.
+    """
+    with _LOCK:
+        seats = _SEATS.setdefault((project, name), {})
+        for other in [other for other, came in seats.items() if now - came > _LONGEST]:
+            del seats[other]
+        if seats and browser not in seats:
+            return True
+        seats[browser] = now
+        return False
+
+
+def _browser() -> tuple[str, str]:
+    """Where a browser is and what it calls itself: two that are alike in both are taken for one."""
+    return str(st.context.ip_address or ""), str(st.context.headers.get("User-Agent", ""))
 
 
 def ask(session: Session) -> None:

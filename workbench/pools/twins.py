@@ -2,13 +2,14 @@
 
 Rows of a table are twins when every cell that is shown agrees after trimming and folding of case; columns
 that number the rows do not count. Texts are twins when they agree in letters and digits, or share most of
-their runs of five characters (Broder 1997). Pictures are twins when their thumbnails hardly differ for the
-contrast they have: the same picture saved again, or at another size. No label is looked at.
+their runs of five characters and all numbers (Broder 1997). Pictures are twins when their thumbnails hardly
+differ for the contrast they have: the same picture saved again, or at another size. No label is looked at.
 """
 
 from __future__ import annotations
 
 import base64
+import re
 import unicodedata
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ _THUMB = 16
 _DIFFERENCE = 0.1  # length of the difference of two thumbnails, for that of the picture's contrast
 _FLAT = 0.02  # contrast below which a picture is one of a single shade
 _PROMISING = 0.6  # of the usual distance to the nearest photo
-_BY_NATURE = 0.5  # share of a table's rows with a twin from which on equal rows are different items
+_BY_NATURE = 0.5  # share of rows or texts with a twin from which on equal ones are different items
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +142,8 @@ def twins_of(pool: Pool) -> Twins:
         pool: any.
 
     Returns:
-        The groups, the same for the same pool. Tables more than half of whose rows have an equal one have
-        none: there equal rows are different items.
+        The groups, the same for the same pool. Tables and texts more than half of which have an equal one
+        have none: there equal ones are different items.
     """
     n = len(pool)
     if n < 2:
@@ -150,8 +151,9 @@ def twins_of(pool: Pool) -> Twins:
     key = (VERSION, pool.kind, n, pool.fingerprint)
     first = kept_arrays("twins", key, lambda: {"first": _first_of(pool)})["first"]
     found = Twins(np.asarray(first, dtype=np.int64))
-    if pool.kind == "table" and found.n_items > _BY_NATURE * n:
-        note = f"{found.n_items:,} of {n:,} rows have an equal one: they count as different items."
+    if pool.kind != "image" and found.n_items > _BY_NATURE * n:
+        what = "rows have an equal one" if pool.kind == "table" else "texts have one that is nearly the same"
+        note = f"{found.n_items:,} of {n:,} {what}: they count as different items."
         return Twins(np.arange(n), note)
     return found
 
@@ -202,8 +204,9 @@ def _of_texts(texts: Sequence[str]) -> Ints:
     one = np.flatnonzero(_lowest(pairs, len(plain)) == np.arange(len(plain)))
     if len(one) > _NEAR and len(one) <= EXACT:
         sets = [_runs(plain[i]) for i in one]
+        numbers = [re.findall(r"\d+", plain[i]) for i in one]
         for a, b in _near(_words_of([plain[i] for i in one]), 0.75):
-            if _jaccard(sets[a], sets[b]) >= _ALIKE:
+            if numbers[a] == numbers[b] and _jaccard(sets[a], sets[b]) >= _ALIKE:
                 pairs.append((int(one[a]), int(one[b])))
     return _lowest(pairs, len(plain))
 
