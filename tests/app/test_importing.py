@@ -1,9 +1,11 @@
 """An import shows first what it would do."""
 
+import json
 from pathlib import Path
 
 from tests.app.test_pages import open_page, texts
 from workbench.app import current
+from workbench.exchange.instructions import take_instructions
 from workbench.sessions import Session
 
 
@@ -28,3 +30,17 @@ def test_labels_come_in_only_after_the_odd_rows_were_looked_at(home: Path, tmp_p
     test.button(key="import").click().run()
     assert not test.exception
     assert session.state.labels == {0: "low", 1: "low", 2: "low"} and session.classes == ("low", "high")
+
+
+def test_instructions_come_in_with_the_labels_of_a_project_that_has_none(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "i.csv"
+    path.write_text("id,x\na,1\nb,2\n", encoding="utf-8")
+    session = Session.create(str(path), pool_options={"id_column": "id"}, classes=["low", "high"])
+    choice = {"type": "choices", "value": {"choices": ["low"]}}
+    task = {"data": {"id": "a"}, "annotations": [{"result": [choice]}]}
+    project = {"project": {"expert_instruction": "<p>Look <b>twice</b>.</p>"}}
+    data = json.dumps([task | project]).encode()
+    assert take_instructions(session, data, "label-studio") and session.instructions is not None
+    assert session.instructions.text == "Look **twice**."
+    assert not take_instructions(session, data, "label-studio"), "those that people wrote stay"
+    assert not take_instructions(session, b"[1", "label-studio")

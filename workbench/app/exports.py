@@ -26,6 +26,7 @@ from workbench.exchange import (
     write_zip,
 )
 from workbench.exchange.imports import IMPORTS
+from workbench.exchange.instructions import take_instructions
 from workbench.exchange.labels import OF_IMAGES
 
 NAMES = {
@@ -173,6 +174,7 @@ def _importer(session: Any) -> None:
         plan = plan_import(file.getvalue(), session, kind)
         chosen = _choices(plan, session.classes, session.pool.items.ids)
         if st.button("Import", key="import", type="primary", disabled=chosen is None) and chosen is not None:
+            take_instructions(session, file.getvalue(), kind)
             event = session.import_labels(plan.labels(**chosen), file.name)
             n = 0 if event is None else len(event.payload["labels"])
             _imported(n, None if event is None else event.id)

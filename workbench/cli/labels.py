@@ -240,7 +240,7 @@ def import_file(
     """Labels of a file into a project, or what that would do."""
     from workbench.exchange import is_history, plan_import, read_history
     from workbench.exchange.imports import format_of
-    from workbench.exchange.instructions import instructions_with_labels
+    from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several
     from workbench.pools.formats.files import File
 
@@ -270,9 +270,7 @@ def import_file(
             f"The pool has no item {first}. Nothing was imported; --leave-out goes on without such rows."
         )
     labels = plan.labels(leave_out_unknown=leave_out)
-    told = instructions_with_labels(data, form) if session.instructions is None else None
-    if told is not None:
-        session.write_instructions(told.text, told.pictures)
+    if take_instructions(session, data, form):
         print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")
     before = session.state.n_labelled
     session.import_labels(labels, file.name)

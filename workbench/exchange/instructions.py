@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
+from typing import TYPE_CHECKING
 
 from workbench.errors import InputError
-from workbench.pools.instructions import FILE, KEPT, LONGEST, PICTURE, PICTURES, Told, read_instructions
+from workbench.pools.instructions import FILE, KEPT, PICTURE, PICTURES, read_instructions
 from workbench.store import ProjectState
+
+if TYPE_CHECKING:
+    from workbench.sessions.session import Session
 
 _ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg"}
 
@@ -35,17 +39,22 @@ def instruction_files(state: ProjectState, version: int | None = None) -> dict[s
     return {FILE: f"{text}\n".encode(), **held}
 
 
-def instructions_with_labels(data: bytes, format: str) -> Told | None:
-    """What a file of labels says of how to label; None where it says nothing, or more than can be shown.
+def take_instructions(session: Session, data: bytes, format: str) -> bool:
+    """Begin with what a file of labels says of how to label, where the project has no instructions yet.
 
     Args:
+        session: of the person who imports.
         data: the file.
         format: of the labels: those of Label Studio and Hugging Face may say something.
+
+    Returns:
+        Whether instructions were taken over; what cannot be shown is left out, as the labels are what was
+        asked for.
     """
-    if format not in ("label-studio", "huggingface"):
-        return None
+    if format not in ("label-studio", "huggingface") or session.state.instructions:
+        return False
     try:
         told = read_instructions(data, "labels.zip" if data.startswith(b"PK") else "labels.json")
+        return session.write_instructions(told.text, told.pictures) is not None
     except InputError:
-        return None  # the labels are what was asked for
-    return told if len(told.text) <= LONGEST else None
+        return False
