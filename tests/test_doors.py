@@ -91,6 +91,9 @@ FUNCTIONS = {
     "exchange/models.py": {"load_model"},
     "exchange/projects.py": {"open_bundle", "_rehearse", "_members", "_with_pool", "_pack_pictures"},
     "pools/encoders/__init__.py": {"weights_of"},  # of the file that open_encoder opened
+    "exchange/questions.py": {"_write_label_studio", "_write_huggingface"},
+    "exchange/pictures.py": {"picture_of"},  # bytes of the pool's own
+    "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
     "pools/tables/pictures.py": {"FolderFiles.read", "FolderFiles.size", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},
 }
