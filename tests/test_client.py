@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from workbench import client as module
-from workbench.app import current, programs
+from workbench.app import current
+from workbench.app.programs.routes import routes
 from workbench.client import Client, RefusedError
 from workbench.sessions import ArrayOracle, Session
 from workbench.store import Store
@@ -25,7 +26,7 @@ def project(store: Store, monkeypatch: pytest.MonkeyPatch) -> tuple[Session, Cli
     )
     monkeypatch.setattr(Store, "open", classmethod(lambda cls, url=None: store))
     current.keep(session)
-    web = TestClient(Starlette(routes=programs.routes()), base_url="http://localhost")
+    web = TestClient(Starlette(routes=routes()), base_url="http://localhost")
     busy: list[int] = []
 
     def opened(request: Request, timeout: float) -> Any:

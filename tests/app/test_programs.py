@@ -14,8 +14,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.app.desks import fitted
-from workbench.app import programs
 from workbench.app.programs import description, telling
+from workbench.app.programs.routes import routes
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Session
 
@@ -24,7 +24,7 @@ HOST = "http://localhost:8501"
 
 @pytest.fixture
 def web(flowers: Session) -> TestClient:
-    return TestClient(Starlette(routes=programs.routes()), base_url=HOST)
+    return TestClient(Starlette(routes=routes()), base_url=HOST)
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_answers_that_cannot_be_are_refused_one_by_one(
 
 def test_the_description_names_the_ways_there_are(web: TestClient, flowers: Session) -> None:
     document = web.get(f"{description.BASE}/openapi.json").json()
-    there = {route.path for route in programs.routes()}
+    there = {route.path for route in routes()}
     for path, methods in document["paths"].items():
         assert path.replace("{item}", "{item:int}") in there
         for method in methods:
@@ -251,6 +251,6 @@ def test_an_address_that_never_answers_is_in_nobodys_way(
 def test_a_page_without_a_head_passes_the_server_whole() -> None:
     from workbench.app.early import Early
 
-    web = TestClient(Early(Starlette(routes=programs.routes())), base_url=HOST)
+    web = TestClient(Early(Starlette(routes=routes())), base_url=HOST)
     page = web.get(f"{description.BASE}/docs", headers={"accept": "text/html"})
     assert page.status_code == 200 and page.text == description.page()

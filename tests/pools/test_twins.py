@@ -106,6 +106,11 @@ def test_groups_are_never_on_both_sides_of_a_split_and_every_class_can_be_asked_
     unmoved = replace(digits, test=None).split(0, 0.2, np.arange(len(digits)))
     assert alone.test is not None and unmoved.test is not None
     np.testing.assert_array_equal(alone.test.test, unmoved.test.test)
+    three = load_pool(np.array([[0.0], [1.0], [2.0]]))
+    three = replace(three, truth=np.array([0, 1, 0]), classes=("a", "b"))
+    small = three.split(0, 0.2).test, three.split(0, 0.2, np.arange(3)).test
+    assert small[0] is not None and small[1] is not None
+    np.testing.assert_array_equal(small[0].test, small[1].test)
 
 
 def test_what_is_kept_is_what_was_found() -> None:

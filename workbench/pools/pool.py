@@ -228,8 +228,9 @@ class Pool:
         mask[chosen] = False
         if first is not None:
             # a group goes where its first item was drawn, which keeps the share of groups
+            asked = groups[mask]
             mask = mask[first]
-            for code in np.setdiff1d(groups[known], groups[mask]):
+            for code in np.setdiff1d(asked, groups[mask]):
                 mask |= np.isin(first, first[groups == code])
             chosen = np.flatnonzero(~mask)
         return replace(self, test=TestSplit(seed, fraction, np.flatnonzero(mask), chosen))
