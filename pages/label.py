@@ -26,6 +26,7 @@ from workbench.classifiers.protocols import choice_of
 from workbench.errors import InputError
 from workbench.sessions.measure import ENOUGH
 
+EVERY, ONE, TOGETHER = "All questions", "One question", "questions-together"
 WHO, MODEL, PROBLEM = "who", "model-popover", "model-problem"
 
 
@@ -361,7 +362,7 @@ def taken_over(session: Any) -> str:
 @st.fragment(run_every=2.0)
 def progress(session: Any) -> None:
     """How far it is: looks again by itself, so that no key waits for it."""
-    current.keep_fitting(session)
+    current.keep_fitting_all(session)
     with session.snapshot():
         progress_line(session)
 
@@ -374,7 +375,8 @@ def curve(session: Any) -> None:
 
 
 session = current.mine(frame.needed("label items", "Label"))
-current.keep_fitting(session)
+current.keep_fitting_all(session)
+several = len(session.questions) > 1
 # on a narrow screen the tools wrap below the title
 widgets.style(
     ".st-key-label-tools { max-width: 100%; }"
@@ -399,6 +401,17 @@ with st.container(
             instructing.begin(session)
         if st.button("Guesses", icon=":material/lightbulb:", key="guesses"):
             st.session_state[GUESSES_OPEN] = session.id
+if several:
+    st.segmented_control(
+        "Ask about each item",
+        [EVERY, ONE],
+        default=EVERY,
+        required=True,
+        key=TOGETHER,
+        label_visibility="collapsed",
+        help="All questions while the item stands there, or one question over all items: the one chosen at "
+        "the side.",
+    )
 if st.session_state.get(GUESSES_OPEN) == session.id and st.session_state.get(OPEN) != session.id:
     guesses_dialog(session)
 if st.session_state.get(instructing.OPEN) == session.id and st.session_state.get(OPEN) != session.id:
@@ -409,7 +422,10 @@ if st.session_state.get(OPEN) == session.id:
 if naming.is_open(session):
     naming.ask(session)
     frame.end()
-desk.mount(session)
+if several and st.session_state.get(TOGETHER, EVERY) == EVERY:
+    desk.mount_every(session)
+else:
+    desk.mount(session)
 progress(session)
 curve(session)
 if session.pool.has_truth and oracle.knows_all(session.pool):

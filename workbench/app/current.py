@@ -128,7 +128,10 @@ def opened(project: str) -> Session:
             if present is not None:
                 _OPEN.move_to_end(project)
                 return present
-        made = Session.open(project)
+        with _LOCK:
+            # of its questions one pool is loaded, and one log is open
+            beside = next((one for one in _OPEN.values() if project in one.question_ids), None)
+        made = Session.open(project) if beside is None else beside.question(project)
         with _LOCK:
             _keep(made)
         return made
@@ -175,9 +178,10 @@ def keep(made: Session) -> None:
 
 
 def forget(project: str) -> None:
-    """Let go of a session, so that it is opened anew."""
+    """Let go of the sessions of a project, so that it is opened anew."""
     with _LOCK:
-        _OPEN.pop(project, None)
+        for one in [id_ for id_, held in _OPEN.items() if project in (id_, *held.question_ids)]:
+            del _OPEN[one]
 
 
 def _keep(made: Session) -> None:
@@ -187,6 +191,15 @@ def _keep(made: Session) -> None:
     idle = [p for p in _OPEN if p != made.id and not manager().active(p)]
     for project in idle[: max(0, len(_OPEN) - _MAX_OPEN)]:
         del _OPEN[project]
+
+
+def keep_fitting_all(current: Session) -> None:
+    """Refit one question after the other in the background, this one first; with one it is `keep_fitting`."""
+    sessions = [current, *(one for one in current.asked() if one.id != current.id)]
+    jobs = [manager().get(one.id, "refit") for one in sessions]
+    if not any(job is not None and job.active for job in jobs):
+        waiting = (one for one in sessions if one.stale and fit_comes(one))
+        keep_fitting(next(waiting, current))
 
 
 def keep_fitting(current: Session) -> Job | None:

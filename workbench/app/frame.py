@@ -93,6 +93,9 @@ def run(pages: Sequence[Any]) -> None:
         st.session_state[VISIT] = st.session_state.get(VISIT, 0) + 1
     named = [chosen.title, *([opened.project.name] if opened is not None else []), "Workbench"]
     st.set_page_config(page_title=" · ".join(named))
+    if opened is not None:
+        with st.sidebar.container(key="question-of"):
+            _question(opened)
     side = st.sidebar.container(key="side")
     if login.required():
         with side:
@@ -235,6 +238,26 @@ def _lost(problem: str) -> None:
     if st.button("Back to the projects", type="primary", key="leave-lost"):
         current.choose(None)
         st.switch_page(page("data"))
+
+
+def _question(opened: Session) -> None:
+    """Which question of the project the pages show; nothing where it asks one."""
+    asked = [one for one in opened.every_question if not one.aside or one.id == opened.id]
+    if len(asked) < 2:
+        return
+    ids = [one.id for one in asked]
+    names = {one.id: verbatim(one.question, 40) for one in asked}
+    chosen = st.selectbox(
+        "Question",
+        ids,
+        index=ids.index(opened.id),
+        format_func=lambda id_: names[id_],
+        key=f"question-{opened.id}",
+        help="This project asks several. Labels, model, fits and figures are those of one.",
+    )
+    if chosen != opened.id:
+        current.choose(chosen)
+        st.rerun()
 
 
 def _project(opened: Session | None) -> None:

@@ -101,6 +101,8 @@ def why(session: Session, ask: Ask) -> Reason:
         return Reason(ask.role, "You took its answer back.", float("nan"), 0, 0)
     if ask.role == "chosen":
         return Reason(ask.role, "You wanted to be asked about it.", float("nan"), 0, 0)
+    if ask.role == "together":
+        return Reason(ask.role, "Another question about it was wanted.", float("nan"), 0, 0)
     if ask.role == "second":
         words = "A second look at a label of yours, without what you or the model said about it."
         return Reason(ask.role, words, float("nan"), 0, 0)

@@ -10,6 +10,8 @@ from workbench.store import Event
 
 Status = Literal["saved", "conflict", "refused"]
 MAX_ID = 64
+SKIPPED = "skip"
+"""Text of "answers" that set the item aside instead."""
 
 
 @dataclass(frozen=True)

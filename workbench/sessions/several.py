@@ -14,7 +14,7 @@ from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
 from workbench.sessions.labelling import Labelling
 from workbench.sessions.opening import further_question
-from workbench.sessions.operations import Acknowledgement, Operation
+from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation
 from workbench.sessions.project import all_together
 from workbench.sessions.questions import LONGEST_NAME, NO, YES, Question, several, unknown_question
 from workbench.sessions.taxonomy import key_of
@@ -67,6 +67,11 @@ class Several(Labelling):
             if found:
                 return self._on(self._family.parts(found[0]), self.annotator)
         raise unknown_question(name, [one.question for one in self._family.listed()])
+
+    @property
+    def question_ids(self) -> tuple[str, ...]:
+        """Ids of all questions of the project."""
+        return tuple(one.id for one in self._family.listed())
 
     @property
     def first_question(self) -> Self:
@@ -331,7 +336,12 @@ class Several(Labelling):
 
     def _operate(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
         if given.kind == "answers":
-            return self._answer_row(given)
+            return self._answer_row(given, others)
+        if given.takes and given.takes not in self.state.operations:
+            done_in = next((one for one in others if given.takes in one.state.operations), None)
+            if done_in is not None:
+                rest = [self, *(one for one in others if one is not done_in)]
+                return done_in._operate(given, rest)
         if given.kind in ("skip", *OF_ITEM):
             given = replace(given, more={**given.more, TOGETHER: given.id})
         with self._project.recording() as transaction:
@@ -366,16 +376,26 @@ class Several(Labelling):
             else:
                 self._add(transaction, Event("skip", {"item": item, **more}))
 
-    def _answer_row(self, given: Operation) -> Acknowledgement:
-        """Answers to several questions about one item, as one operation."""
+    def _answer_row(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
+        """Answers to several questions about one item, or that it is set aside, as one operation."""
+        every = {one.question_name: one for one in (self, *others)}
         try:
-            if given.id in self.state.operations:
+            if any(given.id in one.state.operations for one in every.values()):
                 return Acknowledgement(given.id, "saved")
             item = self._answers.checked(given.item)
-            told = [(one, one._as_event(value)) for one, value in self._named(given.answers)]
+            if given.text == SKIPPED:
+                together = replace(given, more={**given.more, TOGETHER: given.id})
+                for one in every.values():
+                    one._skip(item, together)
+                return Acknowledgement(given.id, "saved")
+            unknown = [name for name in given.answers if name not in every]
+            if unknown:
+                raise unknown_question(unknown[0], list(every))
+            told = [(every[name], every[name]._as_event(value)) for name, value in given.answers.items()]
+            closed = [one.question_name for one, _ in told if item in one.state.answered]
+            if closed:
+                raise Conflict(f"{closed[0]!r} is answered for this item.")
             for one, event in told:
-                if item in one.state.answered:
-                    raise Conflict(f"{one.question_name!r} is answered for this item.")
                 event = replace(event, payload={**event.payload, **given.more})
                 one._tell_about(item, "", event, given.id, given.id)
         except Conflict as conflict:

@@ -8,6 +8,7 @@ The protocol is in docs/reference/desk.md.
 from workbench.app.desk.component import (
     mount,
     mount_checks,
+    mount_every,
     mount_gallery,
     mount_told,
     picture_address,
@@ -18,6 +19,7 @@ from workbench.app.desk.routes import routes
 __all__ = [
     "mount",
     "mount_checks",
+    "mount_every",
     "mount_gallery",
     "mount_told",
     "picture_address",

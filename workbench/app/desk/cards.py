@@ -32,6 +32,7 @@ BADGES = {
     "overlap": "second opinion",
     "uniform": "drawn at random",
     "chosen": "your choice",
+    "together": "asked along",
     "second": "second look",
     "check": "check",
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.app import login
 from workbench.app.asking import question
 from workbench.app.current import PERSON_COOKIE
-from workbench.app.desk import telling, tokens
+from workbench.app.desk import every, telling, tokens
 from workbench.app.desk.checking import MODE
 from workbench.app.desk.routes import BASE, class_keys
 from workbench.app.keys import MAX_BUTTONS
@@ -27,7 +27,7 @@ def _registered(name: str) -> Any:
     """The component whose own script is `name`.js, after what they share."""
     import streamlit as st
 
-    parts = ("keyboard", "parts", "told", "checks", name)
+    parts = ("keyboard", "parts", "told", "checks", name, *(("every",) if name == "desk" else ()))
     scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in parts]
     return st.components.v2.component(
         f"workbench_{name}",
@@ -117,6 +117,28 @@ def mount_checks(session: Session, phase: str, *, on: bool = False) -> Any:
         "on": on,
     }
     return _registered("desk")(key=f"checks-{session.id}", data=data, on_renew_change=lambda: None)
+
+
+def mount_every(session: Session, on_renew: Callable[[], None] | None = None) -> Any:
+    """Show the desk that asks all questions of a project about the item on screen.
+
+    Args:
+        session: of the person who labels, of any question.
+        on_renew: as for `mount`.
+    """
+    asked, commands = every.asked(session, session.annotator)
+    data = _common(session) | {
+        "cookie": PERSON_COOKIE,
+        "ahead": AHEAD,
+        "question": every.words(session),
+        "mode": every.MODE,
+        "classes": [],
+        "commands": commands,
+        "asked": asked,
+    }
+    return _registered("desk")(
+        key=f"desk-every-{session.id}", data=data, on_renew_change=on_renew or (lambda: None)
+    )
 
 
 def mount(session: Session, on_renew: Callable[[], None] | None = None) -> Any:

@@ -1220,7 +1220,7 @@ export default function (component) {
   const key = `${data.project} ${data.mode || ""}`;
   let desk = desks.get(key);
   if (!desk) {
-    desk = new Desk(data);
+    desk = data.mode === "every" ? new DeskOfEvery(data) : new Desk(data);
     desks.set(key, desk);
   }
   desk.update(data, setTriggerValue);

@@ -14,7 +14,8 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.reading import cut, valid_text
-from workbench.sessions.operations import MAX_ID, Operation
+from workbench.sessions.operations import MAX_ID, SKIPPED, Operation
+from workbench.sessions.questions import MOST_QUESTIONS
 
 MOST_IN_GRID = 48
 MOST_ITEMS = 500
@@ -83,6 +84,12 @@ def _name(value: Any) -> str:
     return value
 
 
+def _answers(value: Any) -> dict[str, str | None]:
+    if not isinstance(value, dict) or len(value) > MOST_QUESTIONS:
+        raise _WrongError(f"up to {MOST_QUESTIONS} questions, each with the name of a class or null")
+    return {_name(name): None if said is None else _name(said) for name, said in value.items()}
+
+
 def _list(of: Callable[[Any], Any], most: int, *, least: int = 0) -> Callable[[Any], tuple[Any, ...]]:
     def check(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list) or not least <= len(value) <= most:
@@ -119,8 +126,9 @@ _KINDS: dict[str, dict[str, _Check]] = {
     "undo": {"target": _id_or_none},
     "redo": {"target": _id_or_none},
     "requeue": {},
+    "answers": {**_ASK, "answers": _answers, "skip": _on},
 }
-_OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown"})
+_OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip"})
 
 
 def checked(given: Any, person: str, project: str) -> Operation:
@@ -181,7 +189,8 @@ def checked(given: Any, person: str, project: str) -> Operation:
         label=found.get("class", ""),
         new=found.get("new", False),
         version=found.get("version", 0),
-        text=found.get("text", ""),
+        text=SKIPPED if found.get("skip") else found.get("text", ""),
+        answers=found.get("answers", {}),
         asks=found.get("asks", ()),
         rejected=found.get("rejected", ()),
         takes=found.get("target", ""),

@@ -11,7 +11,17 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from workbench.app import acts, host_names, login
-from workbench.app.desk import cards, checking, finding, limits, operations, preferences, telling, tokens
+from workbench.app.desk import (
+    cards,
+    checking,
+    every,
+    finding,
+    limits,
+    operations,
+    preferences,
+    telling,
+    tokens,
+)
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 
@@ -20,6 +30,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from workbench.sessions import Ask, Session
+    from workbench.sessions.asking_items import ItemAsk
     from workbench.sessions.model import FittedModel
     from workbench.sessions.operations import Acknowledgement, Operation
 
@@ -253,6 +264,8 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     session = session_of(project, person)
     if body.get("mode") == checking.MODE:
         return _sync_checks(session, person, body, token)
+    if body.get("mode") == every.MODE and len(session.questions) > 1:
+        return _sync_every(session, person, body, token)
     have = operations.ids(body, "have", most=4 * MOST_CARDS)
     want = operations.field(body, "want", most=MOST_CARDS, default=0)
     given = body.get("ops", [])
@@ -382,6 +395,47 @@ def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: 
             "classes": classes,
             "commands": commands,
         }
+
+
+def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
+    """The same of the desk that asks all questions about an item: a card is an item with those open."""
+    have = operations.ids(body, "have", most=4 * MOST_CARDS)
+    want = operations.field(body, "want", most=MOST_CARDS, default=0)
+    given = body.get("ops", [])
+    if not isinstance(given, list):
+        raise InputError("The field ops must be a list of operations.")
+    screen = str(body.get("screen") or "")
+    sessions = session.asked()
+    number = every.model_number(sessions)
+    newer = number is not None and body.get("model") != number
+
+    def exchange() -> tuple[list[dict[str, Any]], list[ItemAsk]]:
+        acks = perform(session, given[:MOST_OPERATIONS])
+        if newer:
+            every.release_old(sessions, screen)
+        n = min(len(have) + want, 2 * MOST_CARDS)
+        return acks, session.ask_items(n) if n else []
+
+    acks, asks = session.together(exchange) if given or want or newer else exchange()
+    now = [every.first_of(ask) for ask in asks]
+    named = {one.question_name: one for one in sessions}
+    picture = f"{BASE}/{session.id}/image/{{item}}?k={token}"
+    known = set(have)
+    asked, commands = every.asked(session, person)
+    return {
+        "plane": None,
+        "acks": acks,
+        "queue": [
+            every.card(named, ask, picture) for ask, id_ in zip(asks, now, strict=True) if id_ not in known
+        ],
+        "gone": [ask for ask in have if ask not in now],
+        "released": [],
+        "first": now[0] if now else None,
+        "numbers": every.numbers(session, sessions, person, any(_fitting(one) for one in sessions)),
+        "asked": asked,
+        "classes": [],
+        "commands": commands,
+    }
 
 
 def class_keys(session: Session, person: str = "") -> tuple[list[dict[str, str]], dict[str, str]]:
@@ -585,7 +639,7 @@ def keep_fitting(project: str, person: str) -> None:
     from workbench.app import current
 
     current.seen(person)
-    current.keep_fitting(session_of(project, person))
+    current.keep_fitting_all(session_of(project, person))
 
 
 def _fitting(session: Session) -> bool:

@@ -1,0 +1,118 @@
+"""The desk that asks all questions about the item on screen."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.app.desks import desk_sync, operation
+from workbench.app import current
+from workbench.sessions import Session
+
+
+@pytest.fixture
+def mail(home: Path, tmp_path: Path) -> Session:
+    (tmp_path / "mail.csv").write_text("a,b\n" + "".join(f"{i}.5,{i * 7 % 13}\n" for i in range(40)))
+    session = Session.create(
+        str(tmp_path / "mail.csv"),
+        questions=[("topic", ["refund", "delivery"]), "fraud", "urgent"],
+        classifier="logistic-regression",
+        policy="margin",
+        annotator="ann",
+        evaluation_share=0.0,
+    )
+    current.keep(session)
+    return session
+
+
+def synced(session: Session, *ops: Any, **body: Any) -> dict[str, Any]:
+    return desk_sync(session, *ops, mode="every", **body)
+
+
+def answers(card: dict[str, Any], said: dict[str, str | None], **more: Any) -> dict[str, Any]:
+    return operation("answers", card, ms=900, answers=said, **more)
+
+
+def test_a_card_is_an_item_with_all_its_open_questions(mail: Session) -> None:
+    reply = synced(mail)
+    assert [one["name"] for one in reply["queue"][0]["questions"]] == ["topic", "fraud", "urgent"]
+    about = {one["name"]: one for one in reply["asked"]}
+    assert [one["key"] for one in about["topic"]["classes"]] == ["1", "2"]
+    assert len({about["fraud"]["key"], about["urgent"]["key"], "1", "2"}) == 4
+    have = [card["ask"] for card in reply["queue"]]
+    again = synced(mail, have=have, want=0)
+    assert again["queue"] == [] and again["gone"] == [] and again["first"] == have[0]
+
+
+def test_a_row_of_answers_is_stored_and_taken_back_as_one(mail: Session) -> None:
+    card = synced(mail)["queue"][0]
+    given = answers(card, {"topic": "refund", "fraud": "yes", "urgent": None})
+    reply = synced(mail, given, given)
+    assert [ack["status"] for ack in reply["acks"]] == ["saved", "saved"]
+    fraud, urgent = mail.question("fraud"), mail.question("urgent")
+    assert fraud.state.labels == {card["item"]: "yes"} and card["item"] in urgent.state.unsure
+    assert reply["numbers"]["last"] == given["op"]
+    reply = synced(mail, operation("undo", target=given["op"]))
+    assert [ack["status"] for ack in reply["acks"]] == ["saved"]
+    assert not any(one.state.answered for one in mail.asked())
+    reply = synced(mail, operation("redo", target=given["op"]))
+    assert fraud.state.labels == {card["item"]: "yes"}
+
+
+def test_the_open_ones_are_asked_and_a_page_of_another_question_undoes_them(mail: Session) -> None:
+    card = synced(mail)["queue"][0]
+    mail.label_item(card["item"], "delivery")
+    card = next(one for one in synced(mail)["queue"] if one["item"] == card["item"])
+    assert [one["name"] for one in card["questions"]] == ["fraud", "urgent"]
+    given = answers(card, {"fraud": "no", "urgent": "no"})
+    assert synced(mail, given)["acks"][0]["status"] == "saved"
+    assert synced(mail, operation("undo", target=given["op"]))["acks"][0]["status"] == "saved"
+    assert mail.state.labels == {card["item"]: "delivery"}
+    assert not mail.question("fraud").state.answered
+
+
+def test_what_cannot_be_taken_is_refused_by_itself(mail: Session) -> None:
+    first, second = synced(mail)["queue"][:2]
+    reply = synced(
+        mail,
+        answers(first, {"tone": "calm"}),
+        answers(first, {"topic": "nothing"}),
+        operation("answers", first, ms=1, answers={"topic": 3}),
+        answers(first, {}, skip=True),
+        answers(second, {"topic": "refund", "fraud": "no", "urgent": "no"}),
+        answers(second, {"topic": "refund"}),
+    )
+    found = [ack["status"] for ack in reply["acks"]]
+    assert found == ["refused", "refused", "refused", "saved", "saved", "conflict"]
+    assert all(first["item"] in one.state.skipped for one in mail.asked())
+
+
+def test_what_a_model_says_comes_with_each_question(mail: Session) -> None:
+    for card in synced(mail, want=12)["queue"]:
+        high = "yes" if card["item"] > 20 else "no"
+        said = {"topic": "refund" if card["item"] > 20 else "delivery", "fraud": high, "urgent": "no"}
+        synced(mail, answers(card, said))
+    mail.refit_all()
+    reply = synced(mail)
+    about = {one["name"]: one for one in reply["queue"][0]["questions"]}
+    assert 0 <= about["fraud"]["p"] <= 1 and about["topic"]["guess"] in mail.classes
+    assert "p" not in about["urgent"]  # no model yet: all of them were no
+    assert reply["numbers"]["model"] is not None
+
+
+def test_an_older_model_s_questions_are_asked_anew_but_for_the_one_on_screen(mail: Session) -> None:
+    for card in synced(mail, want=8)["queue"][:6]:
+        high = "yes" if card["item"] > 20 else "no"
+        synced(mail, answers(card, {"topic": "refund", "fraud": high, "urgent": high}), want=0)
+    have = [card["ask"] for card in synced(mail)["queue"]]
+    mail.question("fraud").refit()
+    reply = synced(mail, have=have, screen=have[0], want=0)
+    assert have[0] not in reply["gone"] and set(have[1:]) <= set(reply["gone"])
+    assert len(reply["queue"]) == len(have) - 1
+
+
+def test_two_sessions_of_one_project_share_its_pool(mail: Session) -> None:
+    fraud = current.opened(mail.question("fraud").id)
+    assert fraud._family is mail._family
+    current.forget(mail.id)
+    assert current.opened(fraud.id)._family is not mail._family

@@ -1,0 +1,79 @@
+"""A project with several questions: an item stays while all are answered, or one is asked over all items."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from benchmarks.driving import Server, settled, visit
+from tests.browser.homes import store_of
+from tests.browser.test_labelling import SAVED, at_the_desk, press_and_wait
+from workbench.sessions import Session
+
+
+def _shot(page: Any, name: str) -> None:
+    if "SHOTS" in os.environ:
+        settled(page)
+        page.screenshot(path=str(Path(os.environ["SHOTS"]) / f"{name}.png"))
+
+
+def _project(server: Server, store: Any, questions: list[Any]) -> Session:
+    path = server.home / "messages.csv"
+    things = ("lamp", "chair", "shelf", "mirror")
+    ends = ("came late", "is broken", "is lovely", "has the wrong colour")
+    rows = [f"The {things[i % 4]} of my order {i} {ends[i // 4 % 4]}" for i in range(160)]
+    path.write_text("text\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return Session.create(
+        str(path), pool_options={"columns": {"text": "text"}}, store=store, questions=questions,
+        classifier="logistic-regression", policy="margin", annotator="root", evaluation_share=0.0,
+    )  # fmt: skip
+
+
+def test_two_questions_are_answered_while_the_item_stays(page: Any, server: Server) -> None:
+    with store_of(server) as store:
+        session = _project(server, store, [("topic", ["delivery", "damage", "praise"]), "urgent"])
+        visit(page, f"{server.url}/label?project={session.id}")
+        at_the_desk(page)
+        _shot(page, "two-questions")
+        shown = page.locator(".desk .title").inner_text()
+        page.keyboard.press("2")
+        urgent = page.locator(".desk [data-question=urgent]")
+        urgent.click()
+        assert urgent.get_attribute("aria-checked") == "true"
+        assert page.locator(".desk .title").inner_text() == shown
+        press_and_wait(page, "Enter")
+        topic, switch = session.question("topic").state, session.question("urgent").state
+        assert list(topic.labels.values()) == ["damage"] and list(switch.labels.values()) == ["yes"]
+        page.keyboard.press("z")
+        page.wait_for_function(SAVED)
+        page.wait_for_function(
+            "() => document.querySelector('[data-testid=stSidebar]').innerText.includes('0 of')"
+        )
+        assert not session.question("topic").state.labels and not session.question("urgent").state.labels
+        page.get_by_text("One question", exact=True).click()
+        page.locator(".desk .every").wait_for(state="detached")
+        page.wait_for_selector(".desk .answers .answer >> text=damage")
+        at_the_desk(page)
+        press_and_wait(page, "1")
+        assert list(session.question("topic").state.labels.values()) == ["delivery"]
+        assert not session.question("urgent").state.labels
+
+
+def test_twenty_switches_are_confirmed_together(page: Any, server: Server) -> None:
+    names = [
+        f"about {word}" for word in ["lamps", "chairs", "shelves", "mirrors", "colours", "orders", "dates"]
+    ]
+    names += [f"tag {number}" for number in range(1, 14)]
+    with store_of(server) as store:
+        session = _project(server, store, names)
+        visit(page, f"{server.url}/label?project={session.id}")
+        at_the_desk(page)
+        assert page.locator(".desk [role=switch]").count() == 20
+        page.locator(".desk [data-question='about chairs']").click()
+        page.locator(".desk [data-question='tag 3']").click()
+        _shot(page, "switches")
+        press_and_wait(page, "Enter")
+        said = {q.question_name: next(iter(q.state.labels.values())) for q in session.asked()}
+        assert {name for name, answer in said.items() if answer == "yes"} == {"about chairs", "tag 3"}
+        assert len(said) == 20

@@ -1,0 +1,133 @@
+"""The desk that asks all questions of a project about the item on screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.app import acts
+from workbench.app.desk import cards, preferences
+from workbench.app.keys import COMMANDS, MAX_BUTTONS, keys_for
+from workbench.sessions.questions import YES
+from workbench.store import YES_NO
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+    from workbench.sessions.asking_items import ItemAsk
+
+MODE = "every"
+UNSURE = (0.2, 0.8)
+"""Between these a switch is marked: the model does not know."""
+
+
+def asked(session: Session, person: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The questions with their keys, and the commands' keys.
+
+    Switches have keys of their own; of questions with classes one is answered at a time, so they share the
+    first ones. With more switches than keys they are searched by typing.
+    """
+    sessions = session.asked()
+    switches = [one.question_name for one in sessions if one.question_kind == YES_NO]
+    most = max((len(one.classes) for one in sessions if one.question_kind != YES_NO), default=0)
+    most = min(most, MAX_BUTTONS)
+    places = [f"class number {place}" for place in range(most)]
+    found = keys_for([*places, *(f"switch {name}" for name in switches)], preferences.own_keys(person))
+    few = keys_for(places, preferences.own_keys(person))
+    of_classes = list((found.classes or few.classes)[:most])
+    of_switches = list(found.classes[most:]) or [""] * len(switches)
+    documents = []
+    for one in sessions:
+        about: dict[str, Any] = {"name": one.question_name, "kind": one.question_kind}
+        about["words"] = str(one.settings.get("question") or "")
+        if one.question_kind == YES_NO:
+            about["key"] = of_switches.pop(0)
+        else:
+            names = one.state.shown_classes
+            keys = [*of_classes, *[""] * len(names)][: len(names)]
+            about["classes"] = [{"name": n, "key": k} for n, k in zip(names, keys, strict=True)]
+        documents.append(about)
+    commands = found.commands if found.classes else {**COMMANDS, **found.commands}
+    return documents, dict(commands)
+
+
+def card(sessions: Mapping[str, Session], ask: ItemAsk, picture: str) -> dict[str, Any]:
+    """An item with its open questions and what each model says.
+
+    Args:
+        sessions: name of a question -> its session, of the person.
+        ask: the item.
+        picture: address of pictures, with {item} in it.
+    """
+    name = next((n for n, one in ask.asks.items() if one.role != "together"), next(iter(ask.asks)))
+    found = cards.card(sessions[name], ask.asks[name], picture)
+    for alone in ("guess", "guess_order", "near", "said", "differs", "early", "twins"):
+        found.pop(alone, None)
+    questions = []
+    for one, given in ask.asks.items():
+        about: dict[str, Any] = {"name": one}
+        session = sessions[one]
+        if session.model is not None and given.role not in cards.BLIND:
+            foretold = session.foretells(ask.item)
+            if session.question_kind == YES_NO:
+                about["p"] = round(foretold.get(YES, 0.0), 3)
+                about["unsure"] = UNSURE[0] < about["p"] < UNSURE[1]
+            else:
+                guess, p = max(foretold.items(), key=lambda pair: pair[1])
+                about |= {"guess": guess, "p": round(p, 3), "unsure": p < UNSURE[1]}
+        questions.append(about)
+    return found | {"ask": first_of(ask), "questions": questions, "why": f"{name}: {found['why']}"}
+
+
+def first_of(ask: ItemAsk) -> str:
+    """What a browser calls the item's questions by: the id of the first."""
+    return next(iter(ask.asks.values())).id
+
+
+def model_number(sessions: Sequence[Session]) -> int | None:
+    """A number that grows with every fit of any question; None before the first."""
+    numbers = [one.model.number + 1 for one in sessions if one.model is not None]
+    return sum(numbers) if numbers else None
+
+
+def release_old(sessions: Sequence[Session], screen: str) -> None:
+    """Give back what was chosen by older models, but for the item on screen."""
+    shown = next((one.state.asks[screen].item for one in sessions if screen in one.state.asks), -1)
+    for one in sessions:
+        state = one.state
+        waiting = state.waiting.get(one.annotator, ())
+        old = [i for i in waiting if state.asks[i].item != shown and not state.asks[i].released]
+        chosen = ("policy", "uniform", "cold-start", "together")
+        one.release([i for i in old if state.asks[i].role in chosen])
+
+
+def numbers(session: Session, sessions: Sequence[Session], person: str, fitting: bool) -> dict[str, Any]:
+    """The numbers of a reply, over all questions."""
+    states = [one.state for one in sessions]
+
+    def last(kind: str) -> Any:
+        found = [state for state in (getattr(s, kind).get(person) for s in states) if state is not None]
+        return max(found, key=lambda event: event.time, default=None)
+
+    undoable, redoable = last("undoable"), last("redoable")
+    return {
+        "labelled": len({item for state in states for item in state.codes}),
+        "total": int(session.pool.trainable.size),
+        "left": max((one.n_left for one in sessions), default=0),
+        "skipped": max((len(state.skipped) for state in states), default=0),
+        "unsure": max((len(state.unsure) for state in states), default=0),
+        "undoable": undoable is not None,
+        "redoable": redoable is not None,
+        "last": acts.operation(undoable),
+        "put": acts.operation(redoable),
+        "model": model_number(sessions),
+        "learned": max((one.model.n_labelled for one in sessions if one.model is not None), default=0),
+        "fitting": fitting,
+    }
+
+
+def words(session: Session) -> str:
+    """What stands above the item."""
+    return f"{len(session.questions)} questions about this {_CALLED[session.pool.kind]}"
+
+
+_CALLED = {"image": "picture", "text": "text", "table": "row"}
