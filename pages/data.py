@@ -16,6 +16,7 @@ from workbench.app import (
     lost,
     opening,
     preferring,
+    questions,
     sharing,
     uploads,
     widgets,
@@ -176,6 +177,8 @@ def more_of(record: Any) -> None:
         store.update_project(record.id, name=name.strip())
         current.forget(record.id)
         st.rerun()
+    if st.button("Questions", key=f"questions-{record.id}", icon=":material/checklist:", width="stretch"):
+        questions.dialog(record)
     if st.button("Programs", key=f"programs-{record.id}", icon=":material/api:", width="stretch"):
         control.dialog(record)
     words, icon = (

@@ -60,6 +60,22 @@ def test_two_questions_are_answered_while_the_item_stays(page: Any, server: Serv
         assert not session.question("urgent").state.labels
 
 
+def test_a_question_is_added_on_the_data_page(page: Any, server: Server) -> None:
+    with store_of(server) as store:
+        session = _project(server, store, [("topic", ["delivery", "damage"])])
+        visit(page, server.url)
+        page.click(f".st-key-more-{session.id} button")
+        page.click(f".st-key-questions-{session.id} button")
+        dialog = page.locator("[data-testid=stDialog]")
+        dialog.get_by_label("One more question").fill("tone")
+        dialog.get_by_role("textbox", name="Classes, with commas between").fill("angry, calm")
+        dialog.get_by_role("button", name="Add", exact=True).click()
+        dialog.locator("[class*=st-key-question-row-]").nth(1).wait_for()
+        _shot(page, "questions-dialog")
+        added = Session.open(session.id, store=store, question="tone")
+        assert added.classes == ("angry", "calm") and added.twins.n_groups == session.twins.n_groups
+
+
 def test_twenty_switches_are_confirmed_together(page: Any, server: Server) -> None:
     names = [
         f"about {word}" for word in ["lamps", "chairs", "shelves", "mirrors", "colours", "orders", "dates"]

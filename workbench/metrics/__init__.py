@@ -49,8 +49,11 @@ from workbench.metrics.scores import (
     balanced_error_rate,
     brier_score,
     error_rate,
+    hamming_loss,
     macro_f1,
+    macro_f1_of_labels,
     negative_log_likelihood,
+    subset_error,
 )
 
 __all__ = [
@@ -84,12 +87,14 @@ __all__ = [
     "error_rate",
     "expected_calibration_error",
     "gaps_of",
+    "hamming_loss",
     "holm",
     "krippendorff_alpha",
     "label_errors",
     "labels_saved",
     "labels_to_reach",
     "macro_f1",
+    "macro_f1_of_labels",
     "maximum_calibration_error",
     "mean_band",
     "mean_interval",
@@ -100,5 +105,6 @@ __all__ = [
     "reliability_table",
     "roc_curve",
     "share_interval",
+    "subset_error",
     "wilcoxon_p",
 ]
