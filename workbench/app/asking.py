@@ -25,8 +25,13 @@ def question(session: Session) -> str:
 
 
 def usual(session: Session) -> str:
-    """The question that a project comes with."""
+    """The question that a project comes with; of several the one with the session's name."""
     from workbench.pools import POOLS
+    from workbench.store import YES_NO
+
+    if len(session.every_question) > 1:
+        name = " ".join(session.question_name.split())
+        return f"{name}: yes or no?" if session.question_kind == YES_NO else f"Which {name} is this?"
 
     pool = session.project.pool
     name = str(pool["name"])

@@ -54,8 +54,10 @@ class DeskOfEvery extends Desk {
       const head = make("h3", { title: one.words }, one.name, of.get(one.name).unsure ? this.mark(of.get(one.name)) : null);
       return make("section", { class: `asked ${now ? "turn" : ""}`, "data-question": one.name, "aria-current": now ? "step" : null }, head, make("div", { class: "choices" }, ...buttons));
     });
-    const found = this.searching ? this.switches.filter((one) => this.fits(one.name) || (!this.search && (chosen[one.name] === "yes" || of.get(one.name).unsure))) : this.switches;
-    const switches = found.slice(0, 40).map((one) => {
+    // of those that are searched: what was typed, else first what is on or unsure
+    const first = (one) => chosen[one.name] === "yes" || of.get(one.name).unsure;
+    const rest = this.search.trim() ? this.switches.filter((one) => this.fits(one.name)) : [...this.switches.filter(first), ...this.switches.filter((one) => !first(one))];
+    const switches = (this.searching ? rest.slice(0, Math.max(12, this.search.trim() ? 0 : rest.filter(first).length)) : this.switches).map((one) => {
       const on = chosen[one.name] === "yes";
       const said = of.get(one.name);
       return make("button", {
