@@ -44,3 +44,31 @@ def test_instructions_come_in_with_the_labels_of_a_project_that_has_none(home: P
     assert session.instructions.text == "Look **twice**."
     assert not take_instructions(session, data, "label-studio"), "those that people wrote stay"
     assert not take_instructions(session, b"[1", "label-studio")
+
+
+def test_a_file_answers_all_questions_of_a_project_and_brings_further_ones(
+    home: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "q.csv"
+    path.write_text("id,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdef")), encoding="utf-8")
+    session = Session.create(
+        str(path), pool_options={"id_column": "id"}, questions=[("topic", ["low", "high"]), "fraud"]
+    )
+    current.keep(session)
+    test = open_page("history", session.id)
+    file = b"id,topic,tags\na,low,fraud;late\nb,high,late\nx9,low,fraud\n"
+    test.file_uploader(key="import-file").set_value(("answers.csv", file, "text/csv")).run()
+    assert not test.exception and "topic: 2, fraud: 2, 1 of unknown items" in texts(test).replace("\\", "")
+    assert test.button(key="import").disabled, "late is no question yet, and x9 no item"
+    test.button(key="import-add-questions").click().run()
+    assert not test.exception and session.questions == ("topic", "fraud", "late")
+    test.file_uploader(key="import-file").set_value(("answers.csv", file, "text/csv")).run()
+    test.checkbox(key="import-leave-out").check().run()
+    test.button(key="import").click().run()
+    assert not test.exception
+    said = {name: session.question(name).state.labels for name in session.questions}
+    assert said == {
+        "topic": {0: "low", 1: "high"},
+        "fraud": {0: "yes", 1: "no"},
+        "late": {0: "yes", 1: "yes"},
+    }

@@ -28,6 +28,8 @@ from workbench.exchange import (
 from workbench.exchange.imports import IMPORTS
 from workbench.exchange.instructions import take_instructions
 from workbench.exchange.labels import OF_IMAGES
+from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
+from workbench.exchange.questions import QUESTIONS, answers_several, read_answers, take_answers
 
 NAMES = {
     "csv": "CSV",
@@ -39,6 +41,7 @@ NAMES = {
     "coco": "COCO",
     "folders": "Class folders",
 }
+MOST_ADDED = 100  # questions that a file brings
 MOST_NEW = 8  # new classes that are asked about, one by one
 _WHAT = {
     "labels": "Labels only",
@@ -46,6 +49,7 @@ _WHAT = {
     "predictions": "With predictions",
     "finished": "Finished set",
     "history": "History",
+    QUESTIONS: "All questions, a column each",
 }
 
 
@@ -118,6 +122,8 @@ def downloads(session: Any, state: Any) -> None:
             scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
             scopes = [what for what in scopes if what != "history" or chosen in CARRIED_BY]
             scopes = [what for what in scopes if what != "finished" or state.certified]
+            if len(session.every_question) > 1 and chosen in OF_QUESTIONS:
+                scopes = [QUESTIONS, *scopes]
             what = st.selectbox(
                 "What",
                 scopes,
@@ -134,7 +140,8 @@ def downloads(session: Any, state: Any) -> None:
                 lambda out: write_labels(out, session, chosen, what),
                 f"{stem(session)}{FORMATS[chosen]}",
                 "download-labels",
-                disabled=what == "labels" and not state.codes,
+                disabled=what in ("labels", QUESTIONS)
+                and not any(one.state.codes for one in (session.asked() if what == QUESTIONS else [session])),
                 taken=auditing.exported(session, f"{_WHAT[what].lower()}, {NAMES.get(chosen, chosen)}"),
             )
             button(
@@ -171,6 +178,9 @@ def _importer(session: Any) -> None:
                 # of many people's acts: no one undo takes it back
                 _imported(len(session.state.labels.items() - before.items()), None)
             return
+        if len(session.every_question) > 1 and answers_several(file.getvalue(), session, kind):
+            _several(session, file.getvalue(), file.name, kind)
+            return
         plan = plan_import(file.getvalue(), session, kind)
         chosen = _choices(plan, session.classes, session.pool.items.ids)
         if st.button("Import", key="import", type="primary", disabled=chosen is None) and chosen is not None:
@@ -180,6 +190,27 @@ def _importer(session: Any) -> None:
             _imported(n, None if event is None else event.id)
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
+
+
+def _several(session: Any, data: bytes, name: str, kind: str) -> None:
+    """Answers to several questions from one file; says first what it would bring."""
+    answers = read_answers(data, session, kind)
+    st.markdown(f"**It would bring: {verbatim(answers.words(), 300)}.**")
+    if answers.strange:
+        st.caption(f"No yes / no question is called {verbatim(', '.join(answers.strange[:8]), 200)}.")
+        words = f"Add {plural(len(answers.strange), 'question')} answered by yes or no"
+        if st.button(words, key="import-add-questions", disabled=len(answers.strange) > MOST_ADDED):
+            for one in answers.strange:
+                session.add_question(one)
+            st.rerun()
+    ready = not answers.strange
+    if answers.unknown:
+        words = f"Leave out {plural(len(answers.unknown), 'row')} of items that this pool has not"
+        ready = st.checkbox(words, key="import-leave-out") and ready
+    if st.button("Import", key="import", type="primary", disabled=not ready):
+        taken = take_answers(session, answers, name)
+        event = session.state.undoable.get(session.annotator)
+        _imported(sum(taken.values()), None if event is None else event.id)
 
 
 def _imported(n: int, act: int | None) -> None:
