@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import BaseRequestHandler, TCPServer
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.app.desks import fitted
+from workbench import cli
 from workbench.app.programs import description, telling
 from workbench.app.programs.routes import routes
 from workbench.errors import InputError
@@ -56,6 +59,8 @@ def test_a_program_asks_answers_and_reads_as_its_person(
     assert progress["labelled"] == 8 and progress["classes"] == list(flowers.classes)
     page = web.get(_at(flowers, "/labels?offset=6&limit=5"), headers=key).json()
     assert page["total"] == 8 and len(page["labels"]) == 2
+    [taken] = flowers.store.audited(project=flowers.id, what="exported")
+    assert taken.name == "ann" and taken.detail.startswith("2 labels by key")
     assert page["labels"][0]["person"] == "ann" and page["labels"][0]["label"] in flowers.classes
     again = {"answers": [{"op": "t0", "kind": "undo"}]}
     assert (
@@ -246,6 +251,51 @@ def test_an_address_that_never_answers_is_in_nobodys_way(
     flowers.store.set_webhook(flowers.id, "")
     let_go.set()
     telling.wait()
+
+
+@pytest.mark.parametrize("says", [b"H", b"no HTTP\r\n\r\n"])
+def test_an_address_that_trickles_or_speaks_no_http_is_left_and_noted(
+    flowers: Session, monkeypatch: pytest.MonkeyPatch, says: bytes
+) -> None:
+    monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
+    monkeypatch.setattr(telling, "SECONDS", 1.5)
+    monkeypatch.setattr(telling, "WAITS", (0.0,))
+    over = threading.Event()
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(65536)
+            with suppress(OSError):  # until the other side hangs up
+                while not over.wait(0.02):
+                    self.request.sendall(says)
+
+    with TCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        flowers.store.set_webhook(flowers.id, f"http://127.0.0.1:{server.server_address[1]}/")
+        telling.tell(flowers.store, flowers.id, "fit", {})
+        telling.wait()
+        over.set()
+        server.shutdown()
+    kept = flowers.store.webhook(flowers.id)
+    assert kept is not None and len(kept.tries) == 1 and kept.tries[0]["said"]
+
+
+def test_the_command_line_makes_lists_and_revokes_keys_and_says_which_address_is_told(
+    flowers: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*words: str) -> str:
+        cli.run([words[0], flowers.id, *words[1:]])
+        return capsys.readouterr().out
+
+    secret = run("key", "--person", "robot", "--for", "import").splitlines()[-1]
+    made = flowers.store.holder_of(secret)
+    assert made is not None and made.name == "robot" and made.id in run("key")
+    run("key", "--revoke", made.id)
+    assert flowers.store.holder_of(secret) is None
+    assert "https://example.org/a" in run("webhook", "https://example.org/a")
+    with pytest.raises(InputError, match="password"):
+        run("webhook", "https://ann:secret@example.org")
+    assert "Nobody" in run("webhook", "--off") and flowers.store.webhook(flowers.id) is None
 
 
 def test_a_page_without_a_head_passes_the_server_whole() -> None:

@@ -54,8 +54,7 @@ def change_webhook(project: str, url: str | None, off: bool) -> None:
     Raises:
         InputError: no such project, or no web address.
     """
-    from urllib.parse import urlsplit
-
+    from workbench.app.programs.telling import checked_url
     from workbench.cli.audit import done
     from workbench.cli.labels import project_named
 
@@ -64,8 +63,7 @@ def change_webhook(project: str, url: str | None, off: bool) -> None:
         store.set_webhook(record.id, "")
         done(store, "opened to programs", record, "tells nobody")
     elif url is not None:
-        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-            raise InputError(f"{url!r} is no web address; it begins with https://.")
+        url = checked_url(url)
         store.set_webhook(record.id, url)
         done(store, "opened to programs", record, f"tells {url}")
     hook = store.webhook(record.id)

@@ -142,10 +142,14 @@ def _holder(request: Request) -> ProgramKey:
     if found.project != request.path_params["project"]:
         raise RefusedError(403, "This key is of another project.")
     try:
-        login.admit(found.project, login.Person(found.person, found.name) if found.person else None)
+        login.admit(found.project, _person(found))
     except InputError as error:
         raise RefusedError(403, str(error)) from error
     return found
+
+
+def _person(key: ProgramKey) -> login.Person | None:
+    return login.Person(key.person, key.name) if key.person else None
 
 
 def _session(key: ProgramKey) -> Session:
@@ -234,12 +238,15 @@ def answers(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def labels(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """Rows of an export of the labels."""
+    from workbench.app import auditing
     from workbench.exchange.rows import LabelRows
 
-    rows = LabelRows(_session(key), "labels")
+    session = _session(key)
+    rows = LabelRows(session, "labels")
     first = _number(body, "offset", 0, 1 << 40)
     some = rows.items[first : first + _number(body, "limit", 100, MOST_LABELS)]
     found = [{name: _plain_deep(value) for name, value in rows.row(item).items()} for item in some]
+    auditing.exported(session, f"{len(some)} labels by key {key.id}")(_person(key))
     return {"total": len(rows.items), "labels": found}
 
 

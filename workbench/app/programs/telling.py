@@ -7,9 +7,12 @@ import hmac
 import json
 import logging
 import queue
+import socket
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -74,12 +77,17 @@ def post(url: str, secret: str, body: bytes) -> str:
 
     Raises:
         InputError: an address that is not public (unless WORKBENCH_FETCH_LOCAL is 1).
-        OSError: nobody answers.
+        OSError: nobody answers, or not in time.
+        HTTPException: what answers speaks no HTTP.
     """
     from workbench.pools.fetching import connection_to
 
     parts = urlsplit(url)
     connection = connection_to(parts.scheme, str(parts.hostname), parts.port)
+    # a socket's timeout is of each read: one byte a second would hold the thread for ever
+    end = threading.Timer(SECONDS, _hang_up, (connection.sock,))
+    end.daemon = True
+    end.start()
     try:
         connection.sock.settimeout(SECONDS)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -94,7 +102,13 @@ def post(url: str, secret: str, body: bytes) -> str:
         answer = connection.getresponse()
         return f"{answer.status} {answer.reason}"
     finally:
+        end.cancel()
         connection.close()
+
+
+def _hang_up(open_socket: socket.socket) -> None:
+    with suppress(OSError):
+        open_socket.shutdown(socket.SHUT_RDWR)
 
 
 # --------------------------------------------------------------------------- the thread
@@ -135,7 +149,7 @@ def _deliver(store: Store, project: str, event: str, document: Mapping[str, Any]
         except InputError as error:
             said = str(error)
             break
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             said = reason(error)
             continue
         if said[:1] in "234":  # moved addresses are not followed, and what was refused is refused again
