@@ -69,6 +69,27 @@ def test_a_program_asks_answers_and_reads_as_its_person(
     assert len(flowers.state.standing) == 8  # an operation that was done before is not done again
 
 
+def test_a_key_opens_all_questions_of_its_project(
+    web: TestClient, flowers: Session, key: dict[str, str], heard: tuple[str, list[tuple[bytes, str]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
+    added = flowers.add_question("pretty")
+    there = web.get(_at(flowers), headers=key).json()["questions"]
+    assert there["pretty"] == added.id and len(there) == 2
+    progress = web.get(_at(added), headers=key).json()
+    assert progress["question"] == "pretty" and progress["classes"] == ["yes", "no"]
+    [question] = web.post(_at(added, "/questions"), headers=key, json={"n": 1}).json()["questions"]
+    answer = {"op": "p1", "kind": "label", "class": "yes", "ask": question["ask"], "item": question["item"]}
+    done = web.post(_at(added, "/answers"), headers=key, json={"answers": [answer]}).json()["answers"]
+    assert [ack["status"] for ack in done] == ["saved"] and not flowers.state.labels
+    url, told = heard
+    flowers.store.set_webhook(flowers.id, url)
+    telling.tell(flowers.store, added.id, "fit", {})
+    telling.wait()
+    assert len(told) == 1 and json.loads(told[0][0])["project"] == added.id
+
+
 def test_new_rows_are_predicted_as_the_model_does(
     web: TestClient, flowers: Session, key: dict[str, str]
 ) -> None:

@@ -23,19 +23,19 @@ def change_keys(project: str, person: str | None, purpose: str, revoke: str | No
 
     record, store = project_named(project)
     if revoke is not None:
-        gone = store.revoke_key(record.id, revoke)
+        gone = store.revoke_key(record.family, revoke)
         done(store, "opened to programs", record, f"key {gone.id} of {gone.name} revoked")
         print(f"The key {gone.id} of {gone.name} opens nothing any more.")
         return
     if person is not None:
         if record.owner:
             raise InputError("This project belongs to somebody: they make its keys on the Data page.")
-        made, secret = store.make_key(record.id, person, purpose=purpose)
+        made, secret = store.make_key(record.family, person, purpose=purpose)
         done(store, "opened to programs", record, f"key {made.id} for {made.name}")
-        print(f"A key for {made.name} in {record.name} (/api/v1/projects/{record.id}), told here once:")
+        print(f"A key for {made.name} in {record.name} (/api/v1/projects/{record.family}), told here once:")
         print(secret)
         return
-    keys = store.keys_of(record.id)
+    keys = store.keys_of(record.family)
     if not keys:
         print("No program has a key of this project; --person NAME makes one.")
         return
@@ -60,13 +60,13 @@ def change_webhook(project: str, url: str | None, off: bool) -> None:
 
     record, store = project_named(project)
     if off:
-        store.set_webhook(record.id, "")
+        store.set_webhook(record.family, "")
         done(store, "opened to programs", record, "tells nobody")
     elif url is not None:
         url = checked_url(url)
-        store.set_webhook(record.id, url)
+        store.set_webhook(record.family, url)
         done(store, "opened to programs", record, f"tells {url}")
-    hook = store.webhook(record.id)
+    hook = store.webhook(record.family)
     if hook is None:
         print("Nobody is told.")
         return

@@ -52,6 +52,8 @@ WAYS = (
         "interval (null before 20 items are measured).",
         reply={
             "name": "Tickets",
+            "question": "topic",
+            "questions": {"topic": "3f2a1b9c8d7e", "urgent": "9d1c7a2b4e5f"},
             "classes": ["card", "cash"],
             "labelled": 120,
             "items": 2000,

@@ -139,6 +139,8 @@ def _run() -> None:
 
 def _deliver(store: Store, project: str, event: str, document: Mapping[str, Any]) -> None:
     said = ""
+    here = store.summary(project)
+    project = project if here is None else here.family  # of whichever question something is told
     for wait in WAITS:
         time.sleep(wait)
         hook = store.webhook(project)  # it may have been taken away meanwhile
