@@ -404,7 +404,11 @@ class Desk extends Speaker {
       this.tellButton(one),
       one("help", "Keys", () => this.help(), "The card of keys"),
     ];
+    // what has the focus keeps it, however often its line is drawn
+    const held = this.commands.getRootNode().activeElement;
+    const name = this.commands.contains(held) ? held.dataset.command : "";
     this.commands.replaceChildren(...shown.filter((button) => this.may(button.dataset.command)));
+    if (name) this.commands.querySelector(`[data-command="${name}"]`)?.focus({ preventScroll: true });
   }
 
   // ------------------------------------------------------------------------------------- instructions
