@@ -19,6 +19,7 @@ from workbench.app import (
     judging,
     labelling_speed,
     login,
+    palette,
     presence,
     review,
     seeing,
@@ -186,6 +187,9 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
             key="review-kind",
             label_visibility="collapsed",
         )
+        gone_to = st.session_state.pop(palette.CLASS, None)
+        if gone_to in state.classes:
+            st.session_state["review-class"] = gone_to
         label = st.selectbox(
             "Label",
             list(state.classes),

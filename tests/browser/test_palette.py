@@ -16,7 +16,7 @@ CHOSEN = """name => { const box = document.querySelector('.st-key-review-class')
 
 @pytest.fixture(scope="module")
 def iris(server: Server) -> str:
-    return answered(server, "iris", 6, fit=False)
+    return answered(server, "iris", 6, fit=False, name="Flowers to go to")
 
 
 def opened(page: Any) -> Any:
@@ -30,7 +30,7 @@ def opened(page: Any) -> Any:
 def test_a_project_and_a_class_are_gone_to_by_their_words(page: Any, server: Server, iris: str) -> None:
     visit(page, f"{server.url}/lessons")
     settled(page)
-    opened(page).fill("project iris")
+    opened(page).fill("project flowers to go")
     page.keyboard.press("Enter")
     page.wait_for_url("**/label?project=*")
     page.wait_for_selector(".desk .title:not(:empty)")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_PROJECTS = 40
 MOST_CLASSES = 200
+CLASS = "palette-class"
+"""The class that was gone to, until the page with its box has taken it."""
 ACTIONS = {"new": ("Start a project", "data"), "export": ("Download or import labels", "history")}
 
 
@@ -72,7 +74,8 @@ def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
         current.choose(what)
         project, target = what, "label"
     elif kind == "class":
-        st.session_state["review-class"] = what
+        # not under the key of its box: what a box has that is not drawn is forgotten with the run
+        st.session_state[CLASS] = what
         target = "history"
     else:
         target = ACTIONS[what][1] if kind == "action" and what in ACTIONS else what
