@@ -43,6 +43,15 @@ def test_one_of_each_group_is_asked_about(start: Start, copies: Pool) -> None:
     assert len(_answered(apart, 60)) == 40
 
 
+def test_a_copy_that_a_person_chooses_can_be_asked_about_all_the_same(start: Start, copies: Pool) -> None:
+    session = start(copies, classes=["a", "b"], evaluation_share=0.0, early_share=0.0)
+    session.label_item(4, "a")
+    session.want([34], "it is another one")
+    [ask] = session.ask(1)
+    assert ask.item == 34 and session.tell(ask, "b")
+    assert session.state.standing[34].key == "b"
+
+
 def test_a_label_is_offered_for_the_copies_and_one_undo_takes_it_back(start: Start, copies: Pool) -> None:
     session = start(copies, classes=["a", "b"], evaluation_share=0.0, early_share=0.0)
     session.label_item(4, "a")

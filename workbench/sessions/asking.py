@@ -113,9 +113,8 @@ class Questions:
     def __init__(self, pool: Pool, settings: Mapping[str, Any], twins: Twins | None = None) -> None:
         self.pool = pool
         self.twins = twins if twins is not None and twins.n_groups else None
-        self._stood_for: Ints = np.empty(
-            0, dtype=np.int64
-        )  # by the first of their group that may be asked about
+        # copies for which the first of their group that may be asked about stands
+        self._stood_for: Ints = np.empty(0, dtype=np.int64)
         if self.twins is not None:
             in_play = pool.trainable[np.isin(pool.trainable, np.concatenate(self.twins.groups))]
             order = np.argsort(self.twins.first[in_play], kind="stable")
@@ -157,7 +156,8 @@ class Questions:
             shut[self._stood_for] = True
         for closed in (state.answered, () if measured else state.evaluation):
             shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
-            if self.twins is not None:
+            # what a person chooses may be a copy that is not of the same class after all
+            if self.twins is not None and not measured:
                 shut[np.fromiter(self.twins.spread(closed), dtype=np.int64)] = True
         trainable = self.pool.trainable
         return trainable[~shut[trainable]]
