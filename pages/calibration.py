@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from workbench.classifiers import protocols
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
+    from workbench.arrays import Ints
+    from workbench.metrics.calibration import ConfidenceHistogram
     from workbench.sessions import Session
+    from workbench.sessions.insight import Calibration
     from workbench.sessions.model import FittedModel
 
 FEW = 20
@@ -45,13 +49,12 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
     return items, codes, p, f"{plural(len(items), 'label')}, each foretold by a model that did not see it"
 
 
-def numbers(rows: list[tuple[str, str, str]], key: str) -> None:
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], key: str, alt: str) -> None:
     import pandas as pd
 
-    table = pd.DataFrame(rows, columns=["Measure", "Value", "What it says"])
     with st.container(key=key):
         # its sentences break into lines, which a grid's cells do not
-        st.table(table, border="horizontal", hide_index=True, alt="Calibration measures")
+        st.table(pd.DataFrame(rows, columns=list(columns)), border="horizontal", hide_index=True, alt=alt)
 
 
 def turn() -> None:
@@ -173,102 +176,104 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
         )
 
     with picture:
-        st.header("How often it is right when it says so", help=explain("reliability"))
-        from workbench.figures.reliability import confidence_histogram, reliability_diagram
-
-        fig = reliability_diagram(shown.table, band=shown.band, event=event or "the prediction", height=420)
-        fig.update_layout(margin_t=40)
-        widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
-        figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
-        st.caption(
-            "Above the dotted line it is too modest, below it promises too much. Bars: 95 % intervals of the "
-            "share right; a bin where all are right has one too."
-        )
+        reliability(shown, event)
     with st.expander("How sure it is, of how many items", key="cal-confidence"):
-        fig = confidence_histogram(h, height=420)
-        widgets.figure(fig, "cal-histogram", "Number of items by confidence, right and wrong ones")
-        figure_downloads(fig, "workbench-confidence", "save-cal-histogram")
-        st.caption(f"Mean confidence minus accuracy: {h.over_confidence:+.3f}.")
-
+        confidences(h)
     with st.expander("In numbers", key="cal-in-numbers"):
-        st.caption("Each measure in a line.", help=explain("ECE", "NLL", "Brier score"))
-        ece, parts = shown.ece, shown.parts
-        numbers(
-            [
-                (
-                    "Expected calibration error",
-                    f"{ece.value:.3f}  ({ece.low:.3f} to {ece.high:.3f})",
-                    "Mean gap between confidence and share right. The 95 % interval is for the gap without "
-                    "what chance alone adds; it begins at 0 where chance can be all of it.",
-                ),
-                (
-                    "Maximum calibration error",
-                    f"{shown.maximum:.3f}",
-                    "Largest gap of any bin, however few its items.",
-                ),
-                (
-                    "Adaptive calibration error",
-                    f"{shown.adaptive:.3f}",
-                    "As the first, with equally many items a bin.",
-                ),
-                (
-                    "Classwise calibration error",
-                    f"{shown.classwise:.3f}",
-                    "Mean over the classes of each one's own error.",
-                ),
-                (
-                    "Negative log-likelihood",
-                    f"{shown.nll:.3f}",
-                    "Nats per item; punishes being sure and wrong.",
-                ),
-                ("Brier score", f"{shown.brier:.3f}", "0 to 2, over all classes; 0 is perfect."),
-                (
-                    "Brier score of this event",
-                    f"{parts.brier:.3f} = {parts.reliability:.3f} − {parts.resolution:.3f} + "
-                    f"{parts.uncertainty:.3f} {'+' if parts.remainder >= 0 else '−'} "
-                    f"{abs(parts.remainder):.3f}",
-                    "Reliability (low is good) − resolution (high is good) + uncertainty + remainder in the "
-                    "bins.",
-                ),
-            ],
-            "cal-numbers",
-        )
-        if len(items) < 200:
-            st.caption(
-                f"With n = {len(items):,} do not rank anything closer than about "
-                f"{1 / np.sqrt(len(items)):.2f}."
-            )
-
+        numbers(shown, len(items))
     if len(versions) > 1:
         with st.expander("Other ways to read the same model", key="cal-readings"):
-            st.caption(
-                "What the model computes can be turned into probabilities in more than one way.",
-                help=explain("latent", "temperature", "argmax frequency"),
-            )
-            rows = []
-            for name, title in versions.items():
-                one = seeing.calibration(model, items, codes, name, bins, None, None)
-                beta = protocols.temperature_of(model.estimator)
-                note = {
-                    "own": "What the program uses."
-                    + (
-                        f" Sharpness {beta:.2f}, fitted on each label while it was hidden."
-                        if beta is not None
-                        else ""
-                    ),
-                    "plain": "Without that sharpening: far too modest.",
-                    "argmax": "How often a draw of the functions is largest here: right for asking only.",
-                }[name]
-                rows.append((title, f"ECE {one.ece.value:.3f} · NLL {one.nll:.3f}", note))
-            import pandas as pd
+            other_readings(model, items, codes, versions, bins)
 
-            with st.container(key="cal-versions"):
-                st.table(
-                    pd.DataFrame(rows, columns=["Reading", "Measured", "What it is"]),
-                    border="horizontal",
-                    hide_index=True,
-                    alt="Calibration of each reading of the latent functions",
-                )
+
+def reliability(shown: Calibration, event: str) -> None:
+    """The share right against confidence, bin by bin."""
+    from workbench.figures.reliability import reliability_diagram
+
+    st.header("How often it is right when it says so", help=explain("reliability"))
+    fig = reliability_diagram(shown.table, band=shown.band, event=event or "the prediction", height=420)
+    fig.update_layout(margin_t=40)
+    widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
+    figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
+    st.caption(
+        "Above the dotted line it is too modest, below it promises too much. Bars: 95 % intervals of the "
+        "share right; a bin where all are right has one too."
+    )
+
+
+def confidences(h: ConfidenceHistogram) -> None:
+    """How many items the model is how sure of, right and wrong ones."""
+    from workbench.figures.reliability import confidence_histogram
+
+    fig = confidence_histogram(h, height=420)
+    widgets.figure(fig, "cal-histogram", "Number of items by confidence, right and wrong ones")
+    figure_downloads(fig, "workbench-confidence", "save-cal-histogram")
+    st.caption(f"Mean confidence minus accuracy: {h.over_confidence:+.3f}.")
+
+
+def numbers(shown: Calibration, n: int) -> None:
+    """Every measure with its value and what that says; n items were measured on."""
+    st.caption("Each measure in a line.", help=explain("ECE", "NLL", "Brier score"))
+    ece, parts = shown.ece, shown.parts
+    sign = "+" if parts.remainder >= 0 else "−"
+    rows = [
+        (
+            "Expected calibration error",
+            f"{ece.value:.3f}  ({ece.low:.3f} to {ece.high:.3f})",
+            "Mean gap between confidence and share right. The 95 % interval is for the gap without "
+            "what chance alone adds; it begins at 0 where chance can be all of it.",
+        ),
+        (
+            "Maximum calibration error",
+            f"{shown.maximum:.3f}",
+            "Largest gap of any bin, however few its items.",
+        ),
+        (
+            "Adaptive calibration error",
+            f"{shown.adaptive:.3f}",
+            "As the first, with equally many items a bin.",
+        ),
+        (
+            "Classwise calibration error",
+            f"{shown.classwise:.3f}",
+            "Mean over the classes of each one's own error.",
+        ),
+        ("Negative log-likelihood", f"{shown.nll:.3f}", "Nats per item; punishes being sure and wrong."),
+        ("Brier score", f"{shown.brier:.3f}", "0 to 2, over all classes; 0 is perfect."),
+        (
+            "Brier score of this event",
+            f"{parts.brier:.3f} = {parts.reliability:.3f} − {parts.resolution:.3f} + "
+            f"{parts.uncertainty:.3f} {sign} {abs(parts.remainder):.3f}",
+            "Reliability (low is good) − resolution (high is good) + uncertainty + remainder in the bins.",
+        ),
+    ]
+    table(("Measure", "Value", "What it says"), rows, "cal-numbers", "Calibration measures")
+    if n < 200:
+        st.caption(f"With n = {n:,} do not rank anything closer than about {1 / np.sqrt(n):.2f}.")
+
+
+def other_readings(
+    model: FittedModel, items: Ints, codes: Ints, versions: Mapping[str, str], bins: int
+) -> None:
+    """The same model's probabilities read in each way that it has, side by side."""
+    st.caption(
+        "What the model computes can be turned into probabilities in more than one way.",
+        help=explain("latent", "temperature", "argmax frequency"),
+    )
+    beta = protocols.temperature_of(model.estimator)
+    sharpness = "" if beta is None else f" Sharpness {beta:.2f}, fitted on each label while it was hidden."
+    notes = {
+        "own": f"What the program uses.{sharpness}",
+        "plain": "Without that sharpening: far too modest.",
+        "argmax": "How often a draw of the functions is largest here: right for asking only.",
+        "guess": "What was known before any label: the gap to the first line is what labels taught.",
+    }
+    rows = []
+    for name, title in versions.items():
+        one = seeing.calibration(model, items, codes, name, bins, None, None)
+        rows.append((title, f"ECE {one.ece.value:.3f} · NLL {one.nll:.3f}", notes[name]))
+    described = "Calibration of each reading of the latent functions"
+    table(("Reading", "Measured", "What it is"), rows, "cal-versions", described)
 
 
 st.title("Calibration")

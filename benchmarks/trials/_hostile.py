@@ -104,62 +104,70 @@ def _inside(data: bytes, rng: np.random.Generator) -> bytes | None:
 
 def hostile() -> Iterator[Reading]:
     """Files made to cost time and memory, the worst that were thought of."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    yield from _pictures()
+    yield from _tables()
+    yield from _arrays()
+    yield from _parquets()
+    yield from _label_files()
 
-    from workbench.exchange import import_labels
-    from workbench.pools import inspect_table, load_pool
 
-    def pool(name: str, data: bytes, **options: Any) -> Reading:
-        return Reading(name, data, partial(load_pool, file_name=name, **options))
+def _pool(name: str, data: bytes, **options: Any) -> Reading:
+    from workbench.pools import load_pool
 
+    return Reading(name, data, partial(load_pool, file_name=name, **options))
+
+
+def _pictures() -> Iterator[Reading]:
     def blank(side: int, n: int, mode: str = "") -> bytes:
         picture = image_file(np.zeros((side, side, 3) if mode else (side, side), np.uint8), "PNG")
         return zipped({f"{i}.png": picture for i in range(n)})
 
-    def parquet(table: Any) -> bytes:
-        stream = io.BytesIO()
-        pq.write_table(table, stream, compression="zstd")
-        return stream.getvalue()
+    yield _pool("two-blanks.zip", blank(4900, 2))
+    yield _pool("blanks.zip", blank(1200, 8))
+    yield _pool("small-blanks.zip", blank(700, 60, "RGB"))
+    yield _pool("many-blanks.zip", blank(32, 20_000))
+    yield _pool("pca.zip", blank(1000, 30), features="pca", n_components=5)
 
-    yield pool("two-blanks.zip", blank(4900, 2))
-    yield pool("blanks.zip", blank(1200, 8))
-    yield pool("small-blanks.zip", blank(700, 60, "RGB"))
-    yield pool("many-blanks.zip", blank(32, 20_000))
-    yield pool("pca.zip", blank(1000, 30), features="pca", n_components=5)
-    yield pool("index.svm", b"1 2000000:1\n-1 1:1\n1 2:1\n")
-    yield pool("huge-index.svm", b"1 2147483647:1\n-1 1:1\n1 2:1\n")
-    yield pool("digits.svm", b"1 " + b"9" * 5000 + b":1\n-1 1:1\n1 2:1\n")
-    yield pool("wide.svm", b"1 99999:1\n-1 1:1\n" * 200)
-    yield pool("repeated.csv", b",".join([b"name"] * 20_000) + b"\n" + b",".join([b"1"] * 20_000) + b"\n")
+
+def _tables() -> Iterator[Reading]:
+    from workbench.pools import inspect_table
+
+    yield _pool("index.svm", b"1 2000000:1\n-1 1:1\n1 2:1\n")
+    yield _pool("huge-index.svm", b"1 2147483647:1\n-1 1:1\n1 2:1\n")
+    yield _pool("digits.svm", b"1 " + b"9" * 5000 + b":1\n-1 1:1\n1 2:1\n")
+    yield _pool("wide.svm", b"1 99999:1\n-1 1:1\n" * 200)
+    yield _pool("repeated.csv", b",".join([b"name"] * 20_000) + b"\n" + b",".join([b"1"] * 20_000) + b"\n")
     wide = b",".join(b"c%d" % i for i in range(60_000))
-    yield pool("columns.csv", wide + b"\n" + (b",".join([b"1"] * 60_000) + b"\n") * 3)
+    yield _pool("columns.csv", wide + b"\n" + (b",".join([b"1"] * 60_000) + b"\n") * 3)
     wide = b",".join(b"c%d" % i for i in range(10_000))
-    yield pool("ten-thousand.csv", wide + b"\n" + (b",".join([b"1.5"] * 10_000) + b"\n") * 20)
-    yield pool("ones.csv", b"a,b\n" + b"1,2\n" * 40_000_000)
-    yield pool("cells.csv", b"a,b,c,d\n" + b"1.5,2.5,3.5,-4.25\n" * 3_700_000)
-    yield pool("texts.csv", b"a,b\n" + b"".join(b"text%d,%d\n" % (i, i) for i in range(3_000_000)))
+    yield _pool("ten-thousand.csv", wide + b"\n" + (b",".join([b"1.5"] * 10_000) + b"\n") * 20)
+    yield _pool("ones.csv", b"a,b\n" + b"1,2\n" * 40_000_000)
+    yield _pool("cells.csv", b"a,b,c,d\n" + b"1.5,2.5,3.5,-4.25\n" * 3_700_000)
+    yield _pool("texts.csv", b"a,b\n" + b"".join(b"text%d,%d\n" % (i, i) for i in range(3_000_000)))
     yield Reading(
         "inspected.csv",
         b"a,b\n" + b"x%d,2\n" * 3_000_000,
         partial(inspect_table, file_name="t.csv", target="a"),
     )
-    yield pool("ragged.csv", b"a,b\n1,2\n" + b"1\n" * 40_000_000)
-    yield pool("late-ragged.csv", b"a,b\n" + b"1,2\n" * 5_000_000 + b"1\n")
-    yield pool("newlines.csv", b'a,b\n"' + b"\n" * 100_000_000 + b'",1\n')
-    yield pool("quote.csv", b'a,b\n1,2\n"' + b"x" * 150_000_000)
-    yield pool("long-name.csv", (MARK * 5_000_000).encode() + b",b\n1,\n2,3\n")
-    yield pool("words.csv", _words(30_000_000), text_column="t", missing="drop")
-    yield pool("sentences.csv", _words(9_000_000), text_column="t", missing="drop")
-    yield pool("one-word.csv", b"t,u\n" + b"a b " * 6_000_000 + b",1\na b,2\n", text_column="t")
-    yield pool("bomb.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 200_000_000, 1))
-    yield pool("bomb.npz", npz(X=np.zeros((20_000, 2_400), np.uint8), y=np.arange(20_000) % 3))
-    yield pool("longest.npz", npz(X=np.zeros((19_000_000, 1), np.uint8), y=np.arange(19_000_000) % 3))
-    yield pool("labels.npz", npz(X=np.zeros((2_000_000, 2)), y=np.full(2_000_000, "a" * 300)))
-    yield pool("ids.npz", npz(X=np.zeros((400_000, 2)), ids=np.arange(400_000).astype("U60")))
-    yield pool("wide.npz", npz(X=np.zeros((2, 5_000_000))))
-    yield pool("images.npz", npz(X=np.zeros((100, 1000, 900), np.uint8)))
-    yield pool("float-images.npz", npz(X=np.zeros((40, 1000, 900))))
+    yield _pool("ragged.csv", b"a,b\n1,2\n" + b"1\n" * 40_000_000)
+    yield _pool("late-ragged.csv", b"a,b\n" + b"1,2\n" * 5_000_000 + b"1\n")
+    yield _pool("newlines.csv", b'a,b\n"' + b"\n" * 100_000_000 + b'",1\n')
+    yield _pool("quote.csv", b'a,b\n1,2\n"' + b"x" * 150_000_000)
+    yield _pool("long-name.csv", (MARK * 5_000_000).encode() + b",b\n1,\n2,3\n")
+    yield _pool("words.csv", _words(30_000_000), text_column="t", missing="drop")
+    yield _pool("sentences.csv", _words(9_000_000), text_column="t", missing="drop")
+    yield _pool("one-word.csv", b"t,u\n" + b"a b " * 6_000_000 + b",1\na b,2\n", text_column="t")
+    yield _pool("bomb.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 200_000_000, 1))
+
+
+def _arrays() -> Iterator[Reading]:
+    yield _pool("bomb.npz", npz(X=np.zeros((20_000, 2_400), np.uint8), y=np.arange(20_000) % 3))
+    yield _pool("longest.npz", npz(X=np.zeros((19_000_000, 1), np.uint8), y=np.arange(19_000_000) % 3))
+    yield _pool("labels.npz", npz(X=np.zeros((2_000_000, 2)), y=np.full(2_000_000, "a" * 300)))
+    yield _pool("ids.npz", npz(X=np.zeros((400_000, 2)), ids=np.arange(400_000).astype("U60")))
+    yield _pool("wide.npz", npz(X=np.zeros((2, 5_000_000))))
+    yield _pool("images.npz", npz(X=np.zeros((100, 1000, 900), np.uint8)))
+    yield _pool("float-images.npz", npz(X=np.zeros((40, 1000, 900))))
     for shape in (
         "(3000000000000, 4)",
         "(99999999999999999999, 1)",
@@ -167,18 +175,34 @@ def hostile() -> Iterator[Reading]:
         "(2, 0)",
         "(9223372036854775807, 0)",
     ):
-        yield pool("header.npy", _headed(shape))
-    yield pool("nothing.npy", _headed("(9000000000000,)", "|V0"))
-    yield pool("deep.npy", _headed("(" * 2000))
+        yield _pool("header.npy", _headed(shape))
+    yield _pool("nothing.npy", _headed("(9000000000000,)", "|V0"))
+    yield _pool("deep.npy", _headed("(" * 2000))
     idx = b"\x00\x00\x08\x03" + b"\xff\xff\xff\xff" * 3
-    yield pool("huge-idx3-ubyte", idx)
-    yield pool("huge-idx3-ubyte.gz", gzip.compress(idx + b"\0" * 10_000_000))
+    yield _pool("huge-idx3-ubyte", idx)
+    yield _pool("huge-idx3-ubyte.gz", gzip.compress(idx + b"\0" * 10_000_000))
+
+
+def _parquets() -> Iterator[Reading]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def parquet(table: Any) -> bytes:
+        stream = io.BytesIO()
+        pq.write_table(table, stream, compression="zstd")
+        return stream.getvalue()
+
     long = pa.array(["x" * 1_000_000]).dictionary_encode().dictionary
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, np.int32)), long)
-    yield pool("dictionary.parquet", parquet(pa.table({"a": column, "b": np.arange(100_000)})))
-    yield pool("zeros.parquet", parquet(pa.table({f"c{i}": np.zeros(3_700_000) for i in range(4)})))
-    yield pool("columns.parquet", parquet(pa.table({f"c{i}": [1.0, 2.0] for i in range(30_000)})))
-    yield pool("binary.parquet", parquet(pa.table({"a": [b"\xff\xfe", b"\x00\x80"], "b": [1, 2]})))
+    yield _pool("dictionary.parquet", parquet(pa.table({"a": column, "b": np.arange(100_000)})))
+    yield _pool("zeros.parquet", parquet(pa.table({f"c{i}": np.zeros(3_700_000) for i in range(4)})))
+    yield _pool("columns.parquet", parquet(pa.table({f"c{i}": [1.0, 2.0] for i in range(30_000)})))
+    yield _pool("binary.parquet", parquet(pa.table({"a": [b"\xff\xfe", b"\x00\x80"], "b": [1, 2]})))
+
+
+def _label_files() -> Iterator[Reading]:
+    from workbench.exchange import import_labels
+    from workbench.pools import load_pool
 
     iris = load_pool("iris")
     for name, format, data in (

@@ -118,3 +118,20 @@ def test_who_is_led_by_the_guess_is_said_after_ten_labels_of_each(begun: Session
     assert review.led(me.events, me.state, "ann") == ((0, 0), (0, 0))
     me.undo()
     assert review.led(me.events, me.state, "cat") == ((12, 12), (6, 11))
+
+
+def test_the_calibration_page_reads_the_guess_alone_beside_the_model(home: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=80)
+    rows = {"x": y + rng.standard_normal(80), "p_cat": np.where(y, 0.3, 0.8), "p_dog": np.where(y, 0.7, 0.2)}
+    path = tmp_path / "told.csv"
+    pd.DataFrame(rows | {"class": np.array(["cat", "dog"])[y]}).to_csv(path, index=False)
+    session = Session.create(
+        str(path), pool_options={"target": "class", "exclude": ["p_cat", "p_dog"]},
+        guess=["columns:p_*"], annotator="ann",
+    )  # fmt: skip
+    session.refit()
+    current.keep(session)
+    test = open_page("calibration", session.id)
+    [notes] = [t.value["What it is"] for t in test.table if "The guess alone" in t.value.to_numpy()]
+    assert notes.str.contains("known before any label").any()

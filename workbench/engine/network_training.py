@@ -47,88 +47,106 @@ def compiled(network: str, input_shape: Shape) -> Compiled:
         network: as in `initial_weights`.
         input_shape: as in `initial_weights`.
     """
-    model = template(network, input_shape)
-    d = n_features(network, input_shape)
-    f32 = tf.float32
-    weight_spec = tuple(tf.TensorSpec(v.shape, f32) for v in model.trainable_variables)
-    layer_spec = (tf.TensorSpec((d, None), f32), tf.TensorSpec((None,), f32))
-    head_spec = Head(
-        tf.TensorSpec((None, d), tf.float64),
-        tf.TensorSpec((None, None), tf.float64),
-        tf.TensorSpec((None, None, None), tf.float64),
-    )
+    steps = _Steps(network, input_shape)
+    return Compiled(steps.features(), steps.softmax(), steps.joint())
 
-    one = tf.TensorSpec((None,), f32)
-    data_spec = (one, one, tf.TensorSpec((None, None), f32), tf.TensorSpec((None,), tf.int32))
-    rows_spec = tf.TensorSpec((None, None), tf.int32)
 
-    def apply(weights: Sequence[Any], shift: Any, scale: Any, rows: Any) -> Any:
-        return forward(network, input_shape, weights, (rows - shift) / scale)
+class _Steps:
+    """A network's functions of one input shape, each compiled under one signature.
 
-    @tf.function(input_signature=[weight_spec, one, one, data_spec[2]])
-    def features(weights, shift, scale, X):  # type: ignore[no-untyped-def]
-        return apply(weights, shift, scale, X)
+    Gradients are functions of their own within the loops: the library chooses its kernels (of pooling) by
+    the order of operations, which is well defined only where nothing goes round.
+    """
 
-    softmax_spec = (*weight_spec, *layer_spec)
+    f32, f64 = tf.float32, tf.float64
+    vector = tf.TensorSpec((None,), f32)
+    matrix = tf.TensorSpec((None, None), f32)
+    batches = tf.TensorSpec((None, None), tf.int32)
 
-    # gradients are functions of their own within the loops: the library chooses its kernels (of pooling)
-    # by the order of operations, which is well defined only where nothing goes round
-    @tf.function(experimental_attributes={"_noinline": True})
-    def softmax_slopes(variables: Any, shift: Any, scale: Any, rows: Any, y: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(variables)
-            f = apply(variables[:-2], shift, scale, rows)
-            logits = tf.matmul(f, variables[-2]) + variables[-1]
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
-        return loss, tape.gradient(loss, variables)
+    def __init__(self, network: str, input_shape: Shape) -> None:
+        self.network, self.input_shape = network, input_shape
+        self.n_features = n_features(network, input_shape)
+        variables = template(network, input_shape).trainable_variables
+        self.weights = tuple(tf.TensorSpec(v.shape, self.f32) for v in variables)
+        # shift, scale, X and codes
+        self.data = (self.vector, self.vector, self.matrix, tf.TensorSpec((None,), tf.int32))
 
-    @tf.function(input_signature=[softmax_spec, AdamState.spec(softmax_spec), *data_spec, rows_spec, one])
-    def softmax(variables, state, shift, scale, X, codes, rows, rates):  # type: ignore[no-untyped-def]
-        total = tf.constant(0.0)
-        for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
-            batch = tf.gather(X, rows[i]), tf.gather(codes, rows[i])
-            loss, slopes = softmax_slopes(variables, shift, scale, *batch)
-            variables, state = adam_step(variables, slopes, state, [rates[i]] * len(slopes))
-            total += loss
-        return variables, state, total
+    def forward(self, weights: Sequence[Any], shift: Any, scale: Any, rows: Any) -> Any:
+        return forward(self.network, self.input_shape, weights, (rows - shift) / scale)
 
-    joint_spec = (*weight_spec, *head_spec)
+    def features(self) -> Any:
+        @tf.function(input_signature=[self.weights, self.vector, self.vector, self.matrix])
+        def features(weights, shift, scale, X):  # type: ignore[no-untyped-def]
+            return self.forward(weights, shift, scale, X)
 
-    @tf.function(experimental_attributes={"_noinline": True})
-    def joint_slopes(
-        variables: Any, kernel: Any, shift: Any, scale: Any, rows: Any, y: Any, tau: Any, n: Any
-    ) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(variables)
-            f = apply(variables[:-3], shift, scale, rows)
-            head = Head(*variables[-3:])
-            moments = head_moments(head, kernel, tf.cast(f, tf.float64))
-            loss = tf.reduce_mean(margin_loss(*moments, y, tau)) + head_kl(head) / n
-        return loss, tape.gradient(loss, variables)
+        return features
 
-    @tf.function(
-        input_signature=[
-            joint_spec,
-            AdamState.spec(joint_spec),
-            tf.TensorSpec((2,), tf.float64),
-            *data_spec,
-            rows_spec,
-            tf.TensorSpec((None, 2), f32),
-            tf.TensorSpec((), tf.float64),
-            tf.TensorSpec((), tf.float64),
-        ]
-    )
-    def joint(variables, state, kernel, shift, scale, X, codes, rows, rates, tau, n):  # type: ignore[no-untyped-def]
-        total = tf.constant(0.0, tf.float64)
-        for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
-            batch = tf.gather(X, rows[i]), tf.gather(codes, rows[i])
-            loss, slopes = joint_slopes(variables, kernel, shift, scale, *batch, tau, n)
-            each = [rates[i, 0]] * (len(slopes) - 3) + [rates[i, 1]] * 3
-            variables, state = adam_step(variables, slopes, state, each)
-            total += loss
-        return variables, state, total
+    def softmax(self) -> Any:
+        layer = (tf.TensorSpec((self.n_features, None), self.f32), self.vector)
+        spec = (*self.weights, *layer)
 
-    return Compiled(features, softmax, joint)
+        @tf.function(experimental_attributes={"_noinline": True})
+        def slopes_of(variables: Any, shift: Any, scale: Any, rows: Any, y: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(variables)
+                f = self.forward(variables[:-2], shift, scale, rows)
+                logits = tf.matmul(f, variables[-2]) + variables[-1]
+                loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
+            return loss, tape.gradient(loss, variables)
+
+        @tf.function(input_signature=[spec, AdamState.spec(spec), *self.data, self.batches, self.vector])
+        def softmax(variables, state, shift, scale, X, codes, rows, rates):  # type: ignore[no-untyped-def]
+            total = tf.constant(0.0)
+            for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
+                batch = tf.gather(X, rows[i]), tf.gather(codes, rows[i])
+                loss, slopes = slopes_of(variables, shift, scale, *batch)
+                variables, state = adam_step(variables, slopes, state, [rates[i]] * len(slopes))
+                total += loss
+            return variables, state, total
+
+        return softmax
+
+    def joint(self) -> Any:
+        head = Head(
+            tf.TensorSpec((None, self.n_features), self.f64),
+            tf.TensorSpec((None, None), self.f64),
+            tf.TensorSpec((None, None, None), self.f64),
+        )
+        spec = (*self.weights, *head)
+        kernel, rates_of, number = (
+            tf.TensorSpec((2,), self.f64),
+            tf.TensorSpec((None, 2), self.f32),
+            tf.TensorSpec((), self.f64),
+        )
+
+        @tf.function(experimental_attributes={"_noinline": True})
+        def slopes_of(
+            variables: Any, kernel: Any, shift: Any, scale: Any, rows: Any, y: Any, tau: Any, n: Any
+        ) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(variables)
+                f = self.forward(variables[:-3], shift, scale, rows)
+                head = Head(*variables[-3:])
+                moments = head_moments(head, kernel, tf.cast(f, tf.float64))
+                loss = tf.reduce_mean(margin_loss(*moments, y, tau)) + head_kl(head) / n
+            return loss, tape.gradient(loss, variables)
+
+        @tf.function(
+            input_signature=[
+                spec, AdamState.spec(spec), kernel, *self.data, self.batches, rates_of, number, number
+            ]
+        )  # fmt: skip
+        def joint(variables, state, kernel, shift, scale, X, codes, rows, rates, tau, n):  # type: ignore[no-untyped-def]
+            total = tf.constant(0.0, tf.float64)
+            for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
+                batch = tf.gather(X, rows[i]), tf.gather(codes, rows[i])
+                loss, slopes = slopes_of(variables, kernel, shift, scale, *batch, tau, n)
+                each = [rates[i, 0]] * (len(slopes) - 3) + [rates[i, 1]] * 3
+                variables, state = adam_step(variables, slopes, state, each)
+                total += loss
+            return variables, state, total
+
+        return joint
 
 
 def features_of(

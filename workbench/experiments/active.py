@@ -91,8 +91,6 @@ def full_error(pool: str, points: int | str, seed: int, rows: int | None) -> flo
 
 def active(context: Context) -> Report:
     """Mean ranks of query policies over the sets, with 4 and 64 inducing points and a chosen geometry."""
-    from workbench.figures import ranks
-
     rows = context.rows(400)
     if rows is None:
         rows = ROWS
@@ -125,51 +123,9 @@ def active(context: Context) -> Report:
         "Active learning on the papers' data sets (Wistuba & Rawat 2018, figure 5; 2019, figure 6)"
     )
     summary: list[tuple[Any, ...]] = []
-    for points, (_, policies, vr) in settings.items():
-        said = _said(points)
-        found = [curves(pool, points) for pool in names]
-        ranking = rank_policies(found)
-        mean = dict(zip(policies, ranking.mean_ranks, strict=True))
-        areas = {q: np.array([c.areas()[q].mean() for c in found]) for q in policies}
-        summary += [(points, TITLES[q], float(mean[q]), float(areas[q].mean()), len(names)) for q in policies]
-        p = {q: wilcoxon_p(areas[vr], areas[q]) for q in ("entropy-of-means", "random")}
-        won = {q: int((gaps_of(areas[vr], areas[q]) < 0).sum()) for q in p}
-        best = min(mean, key=lambda q: mean[q])
-        report.claim(
-            f"with {said}, asking by variation ratio beats asking by the entropy of the means",
-            paper="variation ratio clearly ahead after few questions (mean rank, figure; 4 inducing points)"
-            if points == 4
-            else "(the papers ran 4 inducing points)",
-            ours=f"variation ratio better than entropy on {won['entropy-of-means']} of {len(names)} sets "
-            f"(p = {p['entropy-of-means']:.2g}), than random on {won['random']} of {len(names)} (p = "
-            f"{p['random']:.2g}); best mean rank: {TITLES[best]} ({mean[best]:.2f})",
-            holds={
-                "its mean rank is lower than entropy's": mean[vr] < mean["entropy-of-means"],
-                "the difference is shown (Wilcoxon, p < 0.05)": p["entropy-of-means"] < 0.05
-                and mean[vr] < mean["entropy-of-means"],
-                "it is better than random (p < 0.05), which the papers did not ask": p["random"] < 0.05
-                and mean[vr] < mean["random"],
-            },
-        )
-        rounds, lines = rank_curves(found)
-        titled = {TITLES[q]: line for q, line in lines.items()}
-        report.figure(
-            f"ranks-{points}",
-            f"Mean rank against questions, {said}",
-            ranks.rank_curves(rounds, titled, baseline=TITLES["random"]),
-        )
-        report.figure(
-            f"difference-{points}",
-            f"Mean ranks of the areas under the error curves, {said}",
-            ranks.critical_difference_diagram(list(titled), ranking.mean_ranks, ranking.critical_difference),
-        )
-        report.table(
-            f"areas-{points}",
-            f"Mean error over the curve, set by set, {said}",
-            ("set", *policies),
-            [(short(pool), *(float(areas[q][i]) for q in policies)) for i, pool in enumerate(names)],
-            shown=0,
-        )
+    for points in settings:
+        mean, areas = _setting(report, points, [curves(pool, points) for pool in names])
+        summary += [(points, TITLES[q], mean[q], float(areas[q].mean()), len(names)) for q in mean]
     _suggest(context, str(points), mean, areas, len(names), seeds)
     columns = ("inducing points", "policy", "mean rank", "mean error over the curve", "sets")
     report.table("ranks", "Mean ranks over the sets", columns, summary)
@@ -182,6 +138,70 @@ def active(context: Context) -> Report:
         "Area: mean height of the test error over the labels, so a set counts once however hard it is.",
     ]
     return report
+
+
+def _setting(
+    report: Report, points: int | str, found: list[Curves]
+) -> tuple[dict[str, float], dict[str, Floats]]:
+    """What one setting of the model shows: its claim, the ranks drawn, and the errors set by set.
+
+    Returns:
+        Mean rank of each policy, and the areas under its error curves, [sets].
+    """
+    from workbench.figures import ranks
+
+    policies = SETTINGS[points][1]
+    said = _said(points)
+    ranking = rank_policies(found)
+    mean = {q: float(rank) for q, rank in zip(policies, ranking.mean_ranks, strict=True)}
+    areas = {q: np.array([c.areas()[q].mean() for c in found]) for q in policies}
+    _variation_ratio_ahead(report, points, mean, areas)
+    rounds, lines = rank_curves(found)
+    titled = {TITLES[q]: line for q, line in lines.items()}
+    report.figure(
+        f"ranks-{points}",
+        f"Mean rank against questions, {said}",
+        ranks.rank_curves(rounds, titled, baseline=TITLES["random"]),
+    )
+    report.figure(
+        f"difference-{points}",
+        f"Mean ranks of the areas under the error curves, {said}",
+        ranks.critical_difference_diagram(list(titled), ranking.mean_ranks, ranking.critical_difference),
+    )
+    report.table(
+        f"areas-{points}",
+        f"Mean error over the curve, set by set, {said}",
+        ("set", *policies),
+        [(short(c.pool), *(float(areas[q][i]) for q in policies)) for i, c in enumerate(found)],
+        shown=0,
+    )
+    return mean, areas
+
+
+def _variation_ratio_ahead(
+    report: Report, points: int | str, mean: dict[str, float], areas: dict[str, Floats]
+) -> None:
+    """The papers' claim, by mean ranks and by Wilcoxon's test over the sets."""
+    vr = SETTINGS[points][2]
+    p = {q: wilcoxon_p(areas[vr], areas[q]) for q in ("entropy-of-means", "random")}
+    won = {q: int((gaps_of(areas[vr], areas[q]) < 0).sum()) for q in p}
+    best, n = min(mean, key=lambda q: mean[q]), len(areas[vr])
+    report.claim(
+        f"with {_said(points)}, asking by variation ratio beats asking by the entropy of the means",
+        paper="variation ratio clearly ahead after few questions (mean rank, figure; 4 inducing points)"
+        if points == 4
+        else "(the papers ran 4 inducing points)",
+        ours=f"variation ratio better than entropy on {won['entropy-of-means']} of {n} sets "
+        f"(p = {p['entropy-of-means']:.2g}), than random on {won['random']} of {n} (p = "
+        f"{p['random']:.2g}); best mean rank: {TITLES[best]} ({mean[best]:.2f})",
+        holds={
+            "its mean rank is lower than entropy's": mean[vr] < mean["entropy-of-means"],
+            "the difference is shown (Wilcoxon, p < 0.05)": p["entropy-of-means"] < 0.05
+            and mean[vr] < mean["entropy-of-means"],
+            "it is better than random (p < 0.05), which the papers did not ask": p["random"] < 0.05
+            and mean[vr] < mean["random"],
+        },
+    )
 
 
 def _suggest(

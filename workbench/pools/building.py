@@ -127,20 +127,17 @@ def image_pool(
     Raises:
         InputError: an impossible shape, values outside the range, or no such features.
     """
-    if images.ndim == 4 and images.shape[3] == 1:
-        images = images[..., 0]
-    if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3) or 0 in images.shape:
-        raise InputError(
-            f"Images must be [N, H, W] grey or [N, H, W, 3] colour; got {list(images.shape)}. "
-            "Drop transparency, and put colours last."
-        )
-    if len(images) < 2:
-        raise InputError("A pool needs at least 2 images; got 1.")
     check_image_features(features)
+    images, white = _checked_images(images)
     vectors = is_vectors(features)
     from_network = features.lower().endswith(".json") and not vectors
-    images, white = _in_range(images)
     shape = tuple(int(n) for n in images.shape[1:])
+    items = ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white)
+    described: dict[str, Any] = {
+        "test": test,
+        "title": title,
+        "description": _images_text(len(images), shape),
+    }
     if features == "shapes" and max(shape[:2]) >= SMALLEST:
         words = fingerprint_rows(images)
         learnt, found = cached_features(
@@ -151,46 +148,18 @@ def image_pool(
             lambda made, rows: made.transform(images[rows]),
             white=white,
         )
-        return shapes_pool(
-            name,
-            ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white),
-            learnt,
-            found,
-            words,
-            truth,
-            classes,
-            test=test,
-            title=title,
-            description=_images_text(len(images), shape),
-            notes=notes,
-        )
-    if features == "shapes":
-        notes = (*notes, f"Features are the pixels: below {SMALLEST} pixels a side there are no shapes.")
-    if int(np.prod(shape)) > MAX_IMAGE_FEATURES:
-        raise InputError(
-            f"Images of {size_text(shape)} have {int(np.prod(shape)):,} features; the limit is "
-            f"{MAX_IMAGE_FEATURES:,}. Make them smaller, with resize= for a zip or a folder."
-        )
-    feature_map = ImageFeatureMap(shape, white, resized=resized, mode=mode)
-    if features == "pca":
-        feature_map = _pca_map(images, feature_map, n_components)
-        notes = (*notes, f"Features are the first {n_components} principal components of the pixels.")
-    pool = Pool(
-        name=name,
-        kind="image",
-        features=np.empty((len(images), 0), np.float32)
-        if from_network or vectors
-        else feature_map.transform(images),
-        classes=classes,
-        truth=truth,
-        items=ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white),
-        feature_map=feature_map,
-        fingerprints=fingerprint_rows(images),
-        test=test,
-        title=title or name,
-        description=_images_text(len(images), shape),
-        common_scale=True,
-        notes=notes,
+        return shapes_pool(name, items, learnt, found, words, truth, classes, notes=notes, **described)
+    feature_map, said = _pixels_map(images, white, features, n_components, resized, mode)
+    pool = _pool_of_images(
+        name,
+        items,
+        feature_map,
+        np.empty((len(images), 0), np.float32) if from_network or vectors else feature_map.transform(images),
+        fingerprint_rows(images),
+        truth,
+        classes,
+        notes=(*notes, *said),
+        **described,
     )
     if vectors:
         bare, none = without_features(features, len(images))
@@ -200,6 +169,41 @@ def image_pool(
     from workbench.pools.features.network import NetworkFeatureMap, with_network
 
     return with_network(pool, NetworkFeatureMap.read(features))
+
+
+def _checked_images(images: Array) -> tuple[Array, float]:
+    """Images [N, H, W] or [N, H, W, 3] as they are kept, and the value that is white."""
+    if images.ndim == 4 and images.shape[3] == 1:
+        images = images[..., 0]
+    if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3) or 0 in images.shape:
+        raise InputError(
+            f"Images must be [N, H, W] grey or [N, H, W, 3] colour; got {list(images.shape)}. "
+            "Drop transparency, and put colours last."
+        )
+    if len(images) < 2:
+        raise InputError("A pool needs at least 2 images; got 1.")
+    return _in_range(images)
+
+
+def _pixels_map(
+    images: Array, white: float, features: str, n_components: int, resized: bool, mode: str | None
+) -> tuple[ImageFeatureMap, tuple[str, ...]]:
+    """The map from images to their pixels or to components of these, and notes on it."""
+    shape = tuple(int(n) for n in images.shape[1:])
+    size = int(np.prod(shape))
+    if size > MAX_IMAGE_FEATURES:
+        raise InputError(
+            f"Images of {size_text(shape)} have {size:,} features; the limit is "
+            f"{MAX_IMAGE_FEATURES:,}. Make them smaller, with resize= for a zip or a folder."
+        )
+    feature_map = ImageFeatureMap(shape, white, resized=resized, mode=mode)
+    if features == "shapes":
+        said = f"Features are the pixels: below {SMALLEST} pixels a side there are no shapes."
+        return feature_map, (said,)
+    if features == "pca":
+        said = f"Features are the first {n_components} principal components of the pixels."
+        return _pca_map(images, feature_map, n_components), (said,)
+    return feature_map, ()
 
 
 def check_image_features(features: str) -> None:
@@ -231,6 +235,30 @@ def shapes_pool(
     notes: tuple[str, ...] = (),
 ) -> Pool:
     """A pool of images with shapes as features; the arguments are those of `Pool`."""
+    said = (
+        f"Features are {len(feature_map.columns)} shapes learnt from small copies of the images; shown "
+        "are the originals."
+    )
+    return _pool_of_images(
+        name, items, feature_map, features, fingerprints, truth, classes,
+        test=test, title=title, description=description, notes=(*notes, said),
+    )  # fmt: skip
+
+
+def _pool_of_images(
+    name: str,
+    items: Items,
+    feature_map: FeatureMap,
+    features: Array,
+    fingerprints: Array,
+    truth: Ints | None,
+    classes: tuple[str, ...],
+    *,
+    test: TestSplit | None,
+    title: str,
+    description: str,
+    notes: tuple[str, ...],
+) -> Pool:
     return Pool(
         name=name,
         kind="image",
@@ -244,11 +272,7 @@ def shapes_pool(
         title=title or name,
         description=description,
         common_scale=True,
-        notes=(
-            *notes,
-            f"Features are {len(feature_map.columns)} shapes learnt from small copies of the images; shown "
-            "are the originals.",
-        ),
+        notes=notes,
     )
 
 

@@ -74,21 +74,8 @@ def create_project(
     loaded = pool
     if source is None and loaded.held is not None:
         source, pool_options = _kept(loaded, name)
-    reference: dict[str, Any] = {"name": source or loaded.name, "options": dict(pool_options)}
-    if pool_options.get("columns") is not None and loaded.uses is not None:
-        # what was guessed stays as it was: a later version, or a table that grew, may guess otherwise
-        said = pool_options["columns"]
-        said = said if isinstance(said, Mapping) else {}
-        reference["options"]["columns"] = {name: said.get(name, use) for name, use in loaded.uses.items()}
-    if not 0.0 <= evaluation_share < 1.0:
-        raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")
-    check_share(early_share)
-    check_share(uniform_share)
-    if not 0.0 <= overlap <= 1.0 or people < 2:
-        raise InputError(
-            "The share of items that several people label must lie in [0, 1], and these are at least "
-            f"two; got {overlap} and {people}."
-        )
+    reference = {"name": source or loaded.name, "options": _finds_again(pool_options, loaded)}
+    _check_shares(evaluation_share, early_share, uniform_share, overlap, people)
     copies = twins_of(loaded) if twins else None
     if loaded.has_truth and loaded.test is None and _measurable(loaded, test_fraction):
         loaded = loaded.split(seed, test_fraction, None if copies is None else copies.first)
@@ -112,15 +99,11 @@ def create_project(
         "options": dict(options),
         "policy": policy,
         "seed": seed,
-        "evaluation_share": 0.0 if loaded.test is not None else evaluation_share,
-        "early_share": early_share if evaluation_share and loaded.test is None else 0.0,
         "uniform_share": uniform_share,
         "seeks_missing": True,
         "begun": len(loaded),
-        "test": None if loaded.test is None else _pack(loaded.test, len(loaded)),
+        **_measuring(loaded, evaluation_share, early_share),
     }
-    if loaded.test is not None and loaded.test.test.size > MEASURED:
-        settings["measured"] = MEASURED
     if loaded.trainable.size > MANY:
         settings["asked_among"] = ASKED_AMONG
     if overlap:
@@ -129,22 +112,13 @@ def create_project(
         settings["guesses"] = guesses
     if copies is not None:
         settings["twins"] = copies.document()
-    events = _in_words(first)
-    events += [replace(Event.class_added(c), annotator=SOURCE) for c in names]
-    if loaded.truth is not None and (loaded.truth < 0).any() and loaded.has_truth:
-        # Rows that come with a class need not be asked about: the person labels the others.
-        known = loaded.trainable[loaded.truth[loaded.trainable] >= 0]
-        labels = [(int(i), loaded.classes[loaded.truth[i]]) for i in known]
-        events.append(replace(Event.imported(labels, "the pool's own column"), annotator=SOURCE))
-    if not is_named(str(reference["name"])):
-        events += [replace(event, annotator=SOURCE) for event in begun_with(str(reference["name"]))]
     record = store.create_project(
         name or loaded.name,
         reference,
         settings,
         loaded.fingerprints,
         loaded.feature_map.to_json(),
-        events,
+        _first_events(first, names, loaded, str(reference["name"])),
         loaded.items.ids,
         owner,
         first.name,
@@ -152,6 +126,52 @@ def create_project(
         [further_question(one, loaded, settings) for one in asked[1:]],
     )
     return record, loaded
+
+
+def _finds_again(options: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
+    """Options of `load_pool` that open the same pool again, with the uses of columns that were guessed."""
+    if options.get("columns") is None or pool.uses is None:
+        return dict(options)
+    # what was guessed stays as it was: a table that grew may be guessed otherwise
+    said = options["columns"] if isinstance(options["columns"], Mapping) else {}
+    return {**options, "columns": {name: said.get(name, use) for name, use in pool.uses.items()}}
+
+
+def _check_shares(
+    evaluation_share: float, early_share: float, uniform_share: float, overlap: float, people: int
+) -> None:
+    if not 0.0 <= evaluation_share < 1.0:
+        raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")
+    check_share(early_share)
+    check_share(uniform_share)
+    if not 0.0 <= overlap <= 1.0 or people < 2:
+        raise InputError(
+            "The share of items that several people label must lie in [0, 1], and these are at least "
+            f"two; got {overlap} and {people}."
+        )
+
+
+def _measuring(pool: Pool, evaluation_share: float, early_share: float) -> dict[str, Any]:
+    """Settings that say what the error is measured on: a test split, or a share of the questions."""
+    if pool.test is None:
+        early = early_share if evaluation_share else 0.0
+        return {"evaluation_share": evaluation_share, "early_share": early, "test": None}
+    kept = {"evaluation_share": 0.0, "early_share": 0.0, "test": _pack(pool.test, len(pool))}
+    return kept | ({"measured": MEASURED} if pool.test.test.size > MEASURED else {})
+
+
+def _first_events(question: Question, names: Sequence[str], pool: Pool, reference: str) -> list[Event]:
+    """What a project's log begins with: its question, its classes, and labels that came with the pool."""
+    events = _in_words(question)
+    events += [replace(Event.class_added(c), annotator=SOURCE) for c in names]
+    if pool.truth is not None and (pool.truth < 0).any() and pool.has_truth:
+        # Rows that come with a class need not be asked about: the person labels the others.
+        known = pool.trainable[pool.truth[pool.trainable] >= 0]
+        labels = [(int(i), pool.classes[pool.truth[i]]) for i in known]
+        events.append(replace(Event.imported(labels, "the pool's own column"), annotator=SOURCE))
+    if not is_named(reference):
+        events += [replace(event, annotator=SOURCE) for event in begun_with(reference)]
+    return events
 
 
 def further_question(question: Question, pool: Pool, settings: Mapping[str, Any]) -> NewQuestion:
