@@ -187,15 +187,13 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
             key="review-kind",
             label_visibility="collapsed",
         )
-        gone_to = st.session_state.pop(palette.CLASS, None)
-        if gone_to in state.classes:
-            st.session_state["review-class"] = gone_to
+        box, at = palette.class_box(state.classes, st.session_state[frame.VISIT])
         label = st.selectbox(
             "Label",
-            list(state.classes),
-            index=None,
-            placeholder="Every class",
-            key="review-class",
+            [None, *state.classes],
+            index=at,
+            format_func=lambda name: "Every class" if name is None else name,
+            key=box,
             label_visibility="collapsed",
             width=180,
         )
@@ -221,6 +219,21 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
     return review.in_doubt_first(review.chosen(rows, found, kind or "all", label, person), found)
 
 
+def of_rows(key: str, items: list[int]) -> str:
+    """The key of a table with these rows in this order."""
+    return f"{key}-{crc32(repr(items).encode()):x}"
+
+
+def while_selected(items: list[int], key: str) -> list[int]:
+    """The rows in the order in which they stand, as long as some of them are selected."""
+    before = st.session_state.get(f"{key}-order", [])
+    selected = st.session_state.get(of_rows(key, before))
+    if selected and selected.selection.rows and sorted(before) == sorted(items):
+        return list(before)
+    st.session_state[f"{key}-order"] = items
+    return items
+
+
 def picked(items: list[int], table: Any, key: str) -> list[int]:
     """A table of items; the items of the rows that are selected.
 
@@ -235,13 +248,14 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
     if len(items) > limit:
         st.caption(f"The first {limit:,} of {len(items):,}; narrow them down to see the others.")
         items = items[:limit]
-    # A selection is kept by row number: when other rows stand there, it must not go on to them.
-    order = crc32(repr(items).encode())
+    # A selection is kept by row number: when other rows stand there, it must not go on to them,
+    # and what a model says of them later must not take it from under the pointer.
+    items = while_selected(items, key)
     high = ROW if session.pool.kind == "image" else 35
     made = st.dataframe(
         pd.DataFrame(table(items)),
         hide_index=True,
-        key=f"{key}-{order:x}",
+        key=of_rows(key, items),
         height=min(40 + high * len(items), 440),
         row_height=high,
         on_select="rerun",
@@ -408,7 +422,8 @@ def gallery_view(shown: list[review.Decision], found: Any) -> None:
     if len(shown) > MOST_IN_GALLERY:
         st.caption(f"The first {MOST_IN_GALLERY:,} of {len(shown):,}; narrow them down to see the others.")
         shown = shown[:MOST_IN_GALLERY]
-    chosen = [st.session_state.get(f"review-{name}") for name in ("kind", "class", "person")]
+    box, _ = palette.class_box(me.state.classes, st.session_state[frame.VISIT])
+    chosen = [st.session_state.get(key) for key in ("review-kind", box, "review-person")]
     # which decisions these are does not follow what is changed in them: they stay where they are
     # while this visit lasts; the address of the pictures runs out with the desk's token
     picture = desk.picture_address(me)

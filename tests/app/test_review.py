@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import streamlit as st
 
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
-from workbench.app import current, history, review, seeing
+from workbench.app import current, history, palette, review, seeing
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import Session
@@ -298,6 +299,50 @@ def test_a_selected_row_is_relabelled_in_the_name_of_whoever_sits_there(
     test.button(key="review-undo").click().run()
     assert any("something else since" in line.value for line in test.markdown)
     assert 0 in project.state.flagged
+
+
+def test_rows_stand_still_while_some_are_selected(project: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at(project)
+    drawn: list[tuple[str, list[str]]] = []
+    real = st.dataframe
+
+    def watched(data: Any, **more: Any) -> Any:
+        key = str(more["key"])
+        if not key.startswith("review-table"):
+            return real(data, **more)
+        drawn.append((key, list(data["Item"])))
+        return SimpleNamespace(selection=SimpleNamespace(rows=[]))
+
+    monkeypatch.setattr(st, "dataframe", watched)
+    test = open_page("history", project.id)
+    (key, rows), places = drawn[-1], list(test.session_state["review-table-order"])
+    # as if the doubts had come in another order before, and a row had been selected then
+    other = places[::-1]
+    before = f"review-table-{crc32(repr(other).encode()):x}"
+    test.session_state["review-table-order"] = other
+    test.session_state[before] = SimpleNamespace(selection=SimpleNamespace(rows=[0]))
+    test.run()
+    assert drawn[-1] == (before, rows[::-1])
+    # without a selection what is in doubt comes first again
+    test.session_state[before] = SimpleNamespace(selection=SimpleNamespace(rows=[]))
+    test.run()
+    assert drawn[-1] == (key, rows) and not test.exception
+
+
+def test_a_class_that_was_gone_to_is_chosen_however_often_the_page_runs(project: Session) -> None:
+    test = open_page("history", project.id)
+    assert test.selectbox(key="review-class").value is None
+    test.session_state[palette.CLASS] = ("setosa", 1, None)
+    for _ in range(2):
+        test.run()
+        assert test.selectbox(key="review-class-1").value == "setosa"
+        assert set(test.dataframe[0].value["Label"]) == {"setosa"}
+    # what somebody chooses after that stands, and another visit begins with every class
+    test.selectbox(key="review-class-1").select_index(0).run()
+    assert len(set(test.dataframe[0].value["Label"])) > 1
+    test.session_state["page-shown"] = "label"
+    test.run()
+    assert test.selectbox(key="review-class").value is None and not test.exception
 
 
 def test_too_few_labels_to_compare_are_said_and_the_decisions_stand_below(home: Path) -> None:

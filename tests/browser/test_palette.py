@@ -9,7 +9,7 @@ import pytest
 from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import answered
 
-CHOSEN = """name => { const box = document.querySelector('.st-key-review-class');
+CHOSEN = """name => { const box = document.querySelector('[class*=st-key-review-class]');
   const typed = [...(box?.querySelectorAll('input') || [])].map(one => one.value);
   return box && (box.innerText + typed).includes(name); }"""
 

@@ -24,6 +24,22 @@ from workbench.sessions import Session
 SHOWN = f"words => {DESK}?.querySelector('.badge')?.innerText.includes(words)"
 
 
+def select_first(page: Any, button: Any) -> None:
+    """Select the first row of the table; again where the table was drawn anew under the pointer."""
+    from playwright.sync_api import TimeoutError as Late
+
+    cell = page.locator("[class*=st-key-review-table] .dvn-scroller").first
+    for _ in range(8):
+        cell.click(position={"x": 12, "y": 52})
+        try:
+            button.wait_for(timeout=15_000)
+        except Late:
+            settled(page)
+        else:
+            return
+    button.wait_for()
+
+
 def words(page: Any, selector: str) -> str:
     return str(page.evaluate(f"s => {DESK}?.querySelector(s)?.innerText || ''", selector))
 
@@ -239,9 +255,8 @@ def test_undo_takes_back_what_was_done_on_another_page(page: Any, server: Server
     table = page.locator(".st-key-review-actions")
     table.wait_for()
     settled(page)
-    page.locator("[class*=st-key-review-table] .dvn-scroller").first.click(position={"x": 12, "y": 52})
     remove = page.get_by_role("button", name="Remove the labels of 1 item")
-    remove.wait_for()
+    select_first(page, remove)
     page.get_by_text("given by root").wait_for()
     remove.click()
     page.locator(".st-key-said", has_text="The labels of 1 item removed").wait_for()
@@ -266,8 +281,9 @@ def test_undo_takes_back_what_was_done_on_another_page(page: Any, server: Server
     page.get_by_role("link", name="History").click()
     table.wait_for()
     settled(page)
-    page.locator("[class*=st-key-review-table] .dvn-scroller").first.click(position={"x": 12, "y": 52})
-    page.locator(".st-key-review-flag button:not([disabled])").click()
+    flag = page.locator(".st-key-review-flag button:not([disabled])")
+    select_first(page, flag)
+    flag.click()
     page.locator(".st-key-said", has_text="1 item flagged").wait_for()
     page.locator(".st-key-review-undo button").click()
     page.locator(".st-key-said", has_text="flagged").filter(has_text="Taken back").wait_for()

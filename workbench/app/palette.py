@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 MOST_PROJECTS = 40
 MOST_CLASSES = 200
 CLASS = "palette-class"
-"""The class that was gone to, until the page with its box has taken it."""
+"""State: the class that was gone to last, how many were, and the visit of the page that took it."""
+NOWHERE = ("", 0, None)
 ACTIONS = {"new": ("Start a project", "data"), "export": ("Download or import labels", "history")}
 
 
@@ -48,6 +49,27 @@ def entries(session: Session | None, pages: Mapping[str, Any]) -> list[dict[str,
     return found + [{"id": f"class:{name}", "kind": "class", "name": str(name)} for name in classes]
 
 
+def class_box(classes: Sequence[str], visit: int) -> tuple[str, int]:
+    """The key of a box of classes, and where it begins: at what was gone to, while the visit lasts.
+
+    The class is the box's beginning under a key of its own and no value that is set: a set value is told to
+    the browser once, and lost when the next run of the page overtakes that one.
+
+    Args:
+        classes: that the box offers, after the choice of all of them.
+        visit: number of the visit of the page with the box.
+    """
+    import streamlit as st
+
+    name, n, taken = st.session_state.get(CLASS, NOWHERE)
+    if n and taken is None:
+        taken = visit
+        st.session_state[CLASS] = (name, n, visit)
+    if taken != visit or name not in classes:
+        return "review-class", 0
+    return f"review-class-{n}", 1 + list(classes).index(name)
+
+
 def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
     """Listen to Ctrl+K, and go where somebody chose.
 
@@ -74,8 +96,8 @@ def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
         current.choose(what)
         project, target = what, "label"
     elif kind == "class":
-        # not under the key of its box: what a box has that is not drawn is forgotten with the run
-        st.session_state[CLASS] = what
+        _, n, _ = st.session_state.get(CLASS, NOWHERE)
+        st.session_state[CLASS] = (what, n + 1, None)
         target = "history"
     else:
         target = ACTIONS[what][1] if kind == "action" and what in ACTIONS else what
