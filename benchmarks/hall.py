@@ -301,7 +301,7 @@ def hall(
         n_servers: that share the database, and as many projects, each with people at every server.
         kills: how often a server is killed meanwhile.
         fit_kills: how often the process that fits is.
-        fit: WORKBENCH_FIT of the servers; left open unless given.
+        fit: WORKBENCH_FIT of the servers, "inline" or nothing.
 
     Returns:
         What was measured: answers, offered, p50, p95, p99 (ms), lost, doubled, wrong, age (median),
@@ -390,7 +390,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--servers", type=int, default=1, help="on one PostgreSQL database")
     parser.add_argument("--kills", type=int, default=0, help="of a server, while people answer")
     parser.add_argument("--fit-kills", type=int, default=0, help="of the process that fits")
-    parser.add_argument("--fit", choices=["", "inline", "process"], default="", help="WORKBENCH_FIT")
+    parser.add_argument("--fit", choices=["", "inline"], default="", help="WORKBENCH_FIT")
     parser.add_argument("--quick", action="store_true", help="five people for five seconds")
     given = parser.parse_args(arguments)
     if given.servers > 1 and not given.database:

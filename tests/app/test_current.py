@@ -1,5 +1,8 @@
 """Sessions shared by the tabs of a process, and what a page run asks of the database."""
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -174,22 +177,22 @@ def test_reading_one_run_looks_for_one_run(made: Callable[[], Session], counted:
     assert "runs.id = " in next(s for s in counted if s.startswith("SELECT"))
 
 
-def test_fits_are_made_apart_from_two_people_on_and_once_that_process_is_warm(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    warmed = threading.Event()
-    monkeypatch.setattr(current, "_PEOPLE", {})
-    monkeypatch.setattr(current, "_WARM", threading.Event())
-    monkeypatch.setattr(current, "warm_fitter", warmed.set)
-    monkeypatch.setenv("WORKBENCH_FIT", "inline")
-    for name in ("ann", "bob"):
-        current.seen(name)
-    assert not current.apart()
-    monkeypatch.setenv("WORKBENCH_FIT", "process")
-    assert current.apart() and current.always_apart()
-    monkeypatch.delenv("WORKBENCH_FIT")
-    assert not current.apart() and warmed.wait(60)
-    current._WARM.set()
-    assert current.apart()
-    current._PEOPLE["bob"] -= 601.0  # gone for ten minutes
-    assert not current.apart()
+def test_the_first_fit_of_the_default_model_leaves_no_engine_in_the_server(home: Path) -> None:
+    """In a process of its own: this one has loaded the engine for other tests."""
+    session = Session.create("iris", policy="margin", annotator="ann")
+    labelled(session, 6)
+    code = (
+        "import sys; from workbench.app import apart, current, warm; "
+        "from workbench.app.desk.routes import sync; "
+        f"one = current.opened({session.id!r}); job = current.keep_fitting(one); job.wait(); "
+        "assert job.status == 'done', job.error or job.details; "
+        "queue = sync(one.id, 'ann', {'want': 4, 'have': []}, '')['queue']; "
+        "warm.page_shown(); warm.warm_up(); "
+        "engines = [name for name in ('tensorflow', 'gpflow') if name in sys.modules]; "
+        "print(one.model.n_labelled, len(queue[0]['guess']), warm.engine_state()[0], engines)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "WORKBENCH_FIT"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.stdout == "6 3 ready []\n", done.stderr

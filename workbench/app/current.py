@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import cache, partial
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import streamlit as st
 
-from workbench.app import login, seeing
+from workbench.app import apart, login
 from workbench.app.jobs import Job, manager
 from workbench.errors import InputError
-from workbench.work.companion import Companion, DiedError
 from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
@@ -32,10 +28,6 @@ _OPEN: OrderedDict[str, Session] = OrderedDict()
 _OPENING: dict[str, threading.Lock] = {}
 _LOCK = threading.Lock()
 _MAX_OPEN = 12
-_PEOPLE: dict[str, float] = {}
-_WARM = threading.Event()
-_WARMING: threading.Thread | None = None
-_PRESENT = 600.0  # seconds that somebody at a desk counts after they were seen
 
 
 def project_id() -> str | None:
@@ -218,8 +210,6 @@ def keep_fitting(current: Session) -> Job | None:
         # an oracle refits after each answer by itself
         return None
 
-    from workbench.sessions.apart import refit_apart
-
     def work(job: Job) -> int:
         while current.stale:
             # a stored fit that could not be taken up is made again, and the reason stands beside the bar
@@ -232,13 +222,7 @@ def keep_fitting(current: Session) -> Job | None:
                 job.report(fraction, what)
                 return False
 
-            if apart():
-                tell = partial(setattr, job, "about")
-                made = refit_apart(
-                    current, fitter(), watch, tell=tell, ready=partial(seeing.prepare, current)
-                )
-            else:
-                made = current.refit(callback=watch) is not None
+            made = apart.refit(current, watch, partial(setattr, job, "about"))
             if not made:
                 break
             _told(current)
@@ -259,60 +243,6 @@ def _told(current: Session) -> None:
     if model is not None:
         about = {"round": model.number, "labels": model.n_labelled}
         telling.tell(current.store, current.id, "fit", about)
-
-
-@cache
-def fitter() -> Companion:
-    """The process that fits, one a server; nobody waits for its end."""
-    made = Companion("fits", {"WORKBENCH_FIT": "inline"})
-    atexit.register(made.end)
-    return made
-
-
-def always_apart() -> bool:
-    """Whether this server makes no fit itself, also for one person alone, and so needs no engine."""
-    return os.environ.get("WORKBENCH_FIT") == "process"
-
-
-def warm_fitter() -> None:
-    """Have the process that fits import what fits need."""
-    with suppress(DiedError, ImportError):  # it is told where something is fitted
-        fitter().call("workbench.sessions.apart:warm")
-        _WARM.set()
-
-
-def seen(person: str) -> None:
-    """Somebody is at a desk of this server."""
-    with _LOCK:
-        _PEOPLE[person] = time.monotonic()
-
-
-def apart() -> bool:
-    """Whether fits are made in a process of their own.
-
-    WORKBENCH_FIT says "inline" (never) or "process" (always). Left open, from two people at desks on: one
-    alone has the shorter way, and nobody else waits while it is fitted.
-    """
-    if os.environ.get("WORKBENCH_FIT") == "inline":
-        return False
-    if always_apart():
-        return True
-    now = time.monotonic()
-    with _LOCK:
-        for person in [person for person, last in _PEOPLE.items() if now - last > _PRESENT]:
-            del _PEOPLE[person]
-        several = len(_PEOPLE) > 1
-    return several and _fitter_is_warm()
-
-
-def _fitter_is_warm() -> bool:
-    """Whether the process that fits has imported what it needs; until then fits are made here."""
-    global _WARMING
-    with _LOCK:
-        if not _WARM.is_set() and (_WARMING is None or not _WARMING.is_alive()):
-            _WARMING = threading.Thread(target=warm_fitter, name="warm-fitter", daemon=True)
-            _WARMING.start()
-    return _WARM.is_set()
 
 
 def fit_comes(current: Session) -> bool:

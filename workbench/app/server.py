@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app import early, frontend, host_names, login, logs, warm
+from workbench.app import apart, early, frontend, host_names, login, logs, warm
 from workbench.app.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -137,14 +137,11 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
     # what this process writes (uploads, exports, logs, the database) is for its owner only
     os.umask(0o077)
     log = logs.start(workbench_home())
-    from workbench.app import current
-
     if os.environ.get("WORKBENCH_WARM", "1") != "0":
-        work = current.warm_fitter if current.always_apart() else warm.warm_up
-        threading.Thread(target=work, name="warm-up", daemon=True).start()
+        threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
     yield
     manager().shutdown(timeout=5.0)
-    current.fitter().end()
+    apart.fitter().end()
     if log is not None:
         logging.getLogger().removeHandler(log)
         log.close()

@@ -1,4 +1,4 @@
-"""The engine's state: TensorFlow costs seconds to import, so a thread does it while people read."""
+"""The engine's state: TensorFlow costs seconds to import, so that is begun while people read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import sys
 import threading
 import warnings
 from typing import Literal
+
+from workbench.app import apart
+from workbench.work.companion import DiedError
 
 State = Literal["cold", "loading", "ready", "failed"]
 
@@ -36,7 +39,7 @@ def page_shown() -> None:
 
 
 def warm_up() -> None:
-    """Import what a fit needs; safe to call more than once and from any thread.
+    """Have what a fit needs imported where fits are made; safe to call more than once and from any thread.
 
     Waits for the first page, up to three seconds: both would compete for the interpreter.
     """
@@ -50,8 +53,11 @@ def warm_up() -> None:
     # GPflow 2.9 imports pkg_resources; nothing a person labelling can do about it
     warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
     try:
-        import gpflow  # noqa: F401
-        import sklearn.cluster  # noqa: F401
+        apart.load_engine()
+    except DiedError:  # the first fit starts the process again
+        with _lock:
+            _state = "cold"
+        return
     except Exception as error:  # the page says so; labelling by other models still works
         with _lock:
             _state, _reason = "failed", f"{type(error).__name__}: {error}"

@@ -638,7 +638,6 @@ def keep_fitting(project: str, person: str) -> None:
     """See that a model which knows more is on its way, after somebody's answers."""
     from workbench.app import current
 
-    current.seen(person)
     current.keep_fitting_all(session_of(project, person))
 
 
