@@ -58,8 +58,7 @@ def cost(rows: list[str], about: np.ndarray, n: int, labelled: int, classifier: 
                 for q, one in enumerate(session.asked()):
                     one.label_item(item, "yes" if about[item, q] else "no")
             began = time.process_time()
-            for one in session.asked():
-                one.refit()
+            session.refit_all()
             seconds = time.process_time() - began
         store.close()
     return seconds
@@ -73,8 +72,7 @@ def errors(rows: list[str], about: np.ndarray, n: int, looks: int, classifier: s
             [ask] = session.ask_items(1)
             session.tell(ask, {THINGS[q]: bool(about[ask.item, q]) for q in range(n)})
             if look % 10 == 9:
-                for one in session.asked():
-                    one.refit()
+                session.refit_all()
         left = np.array([i for i in range(len(rows)) if i not in session.state.standing])
         said = np.zeros((len(left), n), dtype=int)
         for q, one in enumerate(session.asked()):

@@ -119,6 +119,11 @@ class Choice:
     failed: dict[str, str] = field(default_factory=dict)
     n_labelled_points: int = 0
 
+    @property
+    def own(self) -> bool:
+        """Whether it is of use to nobody but the labels it was chosen by."""
+        return self.candidate.stretch > 0.0
+
     def __str__(self) -> str:
         said = f"{self.candidate}; loss on labels it had not seen {self.loss:.2f}"
         if self.candidate != Candidate():
@@ -143,14 +148,21 @@ Step: TypeAlias = Callable[[Candidate], Iterator[Candidate]]
 """One factor: what to try beside a candidate."""
 
 
-def steps(geometry: Geometry) -> list[Step]:
-    """The factors that mean something for a pool: what to try beside the best so far."""
+def steps(geometry: Geometry, alone: bool = True) -> list[Step]:
+    """The factors that mean something for a pool: what to try beside the best so far.
+
+    Args:
+        geometry: of the pool.
+        alone: whether one question chooses for itself; what is chosen for several is not stretched by the
+            labels of one.
+    """
     ranges: list[list[dict[str, object]]] = []
     # one unit for all features: to rewrite or to stretch some of them makes no sense, and where questions are
     # hard ones the labels ask for a smoother function than the pool does (digits)
     if not geometry.common_scale:
         ranges.append([{"representation": name} for name in sorted(geometry.names)])
         scales = [(0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (0.0, _WIDER)]
+        scales = [(stretch, length) for stretch, length in scales if alone or not stretch]
         ranges.append([{"stretch": stretch, "length": length} for stretch, length in scales])
     ranges += [[{name: False}, {name: True}] for name in ("linear", "intercept", "labelled")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -79,6 +79,24 @@ class _KernelFit(NamedTuple):
         """Coefficients of phi."""
         mean: Floats = self.wide if len(self.wide) else self.fit.posterior.mean
         return mean
+
+
+class _Held(NamedTuple):
+    """The bases of a fit, for models that share them.
+
+    Attributes:
+        geometry: that they are of.
+        kernel: that they are of.
+        basis: of the covariances.
+        wide: of the mean; None where it has none of its own.
+        rows: number of points -> scaled rows, their features in that basis and what these leave open.
+    """
+
+    geometry: Geometry
+    kernel: Kernel
+    basis: Basis
+    wide: Basis | None
+    rows: dict[int, tuple[Floats, Floats, Floats]]
 
 
 @estimator
@@ -158,7 +176,8 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     _state_names: ClassVar[tuple[str, ...]] = (
         "beta_", "mean_", "precision_", "root_", "wide_mean_", "stopped_",
     )  # fmt: skip
-    _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "left_out_")
+    _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "_bases", "left_out_")
+    _unpublished: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "_bases")
 
     choice: str | None = option(None, choices=("auto", "fixed"), optional=True)
     n_inducing: int | None = option(None, at_least=1)
@@ -197,6 +216,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     left_out_: cal.LeftOut = fitted()
     stopped_: bool = fitted()
     choices_: tuple[Choice, ...] = fitted()
+    _others: ClassVar[Any] = None  # of a draft: see `fit_beside`
 
     # ------------------------------------------------------------------ geometry
 
@@ -232,8 +252,56 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
 
     # ------------------------------------------------------------------ fitting
 
+    def fit_beside(
+        self,
+        X: Array,
+        codes: Ints,
+        leader: LargeMarginClassifier | None,
+        callback: FitCallback | None = None,
+        mean: Floats | None = None,
+    ) -> Self:
+        """Fit as one of several models of the same features that share a geometry and a kernel.
+
+        Args:
+            X: [n, D] raw features.
+            codes: [n] labels.
+            leader: fitted; its geometry and kernel are taken as they are. None: this one chooses for all, so
+                nothing is stretched by its own labels.
+            callback: as in `fit`.
+            mean: as in `fit`.
+        """
+        self.__dict__["_others"] = self if leader is None else leader._value()
+        try:
+            return self.fit(X, codes, callback=callback, mean=mean)
+        finally:
+            del self.__dict__["_others"]
+
+    def _draft(self) -> Self:
+        draft = super()._draft()
+        if "_others" in self.__dict__:
+            others = self.__dict__["_others"]
+            draft.__dict__["_others"] = draft if others is self else others
+        return draft
+
+    def _take_over(self, leader: LargeMarginClassifier, X: Floats) -> tuple[Kernel, Any]:
+        """The leader's geometry and kernel, and the posterior to start from."""
+        before = self.__dict__.get("geometry_")
+        if leader.n_features_in_ != X.shape[1]:
+            raise InputError(
+                f"The shared geometry is for {leader.n_features_in_} features, not {X.shape[1]}."
+            )
+        self.geometry_, self.choices_ = leader.geometry_, leader.choices_
+        self.__dict__["_bases"] = leader._held()
+        stands = self._warm() and before is not None and self._stands(before, leader.kernel_)
+        return leader.kernel_, self._start() if stands else None
+
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._check_kernel()
+        others = self.__dict__.pop("_others", None)
+        if others is not None and others is not self:
+            kernel, start = self._take_over(others, X)
+            self._fit_with(kernel, start, X, codes, Progress(callback))
+            return
         chosen = self._chooses() and self._warm() and bool(self.__dict__.get("choices_"))
         if chosen:
             pass  # the present geometry is the chosen one
@@ -245,14 +313,21 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             self.choices_ = ()
         report = Progress(callback)
         before = self.geometry_
-        found = self._look(X, codes, report) if self._chooses() else None
-        scaled = self.geometry_.transform(X, self._numpy_dtype())
+        found = self._look(X, codes, report, alone=others is None) if self._chooses() else None
         if found is not None:
             kernel, start = found.kernel, found.fit.posterior
             if self._warm() and self._stands(before, kernel):
                 start = self._start()  # nothing moved: go on as if there had been no look
+        elif chosen:
+            kernel, start = self.kernel_, self._start()
         else:
-            kernel, start = self.kernel_ if chosen else self._first_kernel(scaled, codes), self._start()
+            scaled = self.geometry_.transform(X, self._numpy_dtype())
+            kernel, start = self._first_kernel(scaled, codes), self._start()
+        self._fit_with(kernel, start, X, codes, report)
+
+    def _fit_with(self, kernel: Kernel, start: Any, X: Floats, codes: Ints, report: Progress) -> None:
+        """Everything after the choice of a geometry."""
+        scaled = self.geometry_.transform(X, self._numpy_dtype())
         self._weigh(kernel, scaled, codes)
         best = self._fit_at(
             kernel, scaled, codes, start, report.part(0.0, 0.8), offset=self._offset(slice(None))
@@ -345,7 +420,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             and all(np.array_equal(old[name], new[name]) for name in old)
         )
 
-    def _look(self, X: Floats, codes: Ints, report: Progress) -> _KernelFit | None:
+    def _look(self, X: Floats, codes: Ints, report: Progress, alone: bool = True) -> _KernelFit | None:
         """Choose the geometry, if it is time to; sets `geometry_` and gives the fit to start from."""
         last = self.choice_
         n = len(codes)
@@ -371,8 +446,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             return fit.left_out
 
         try:
-            factors = choosing.turn(choosing.steps(pool), n, len(self.choices_))
-            choice = choosing.look(last.candidate if last else Candidate(), factors, judge, n)
+            factors = choosing.turn(choosing.steps(pool, alone), n, len(self.choices_))
+            present = last.candidate if last else Candidate()
+            choice = choosing.look(present if alone else replace(present, stretch=0.0), factors, judge, n)
             self.geometry_, best = fits[choice.candidate]
         except BaseException:
             self.geometry_ = pool
@@ -493,11 +569,11 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         rows = np.arange(len(codes))
         limit = len(codes) if wide is None else WIDE_BYTES // (len(wide.points) * scaled.itemsize)
         if wide is not None and len(codes) <= limit:
-            phi_wide = projection.project(scaled, wide, kernel)[0]
+            phi_wide = self._projected(scaled, wide, kernel)[0]
             phi = np.ascontiguousarray(phi_wide[:, : len(basis.points)])
             residual = np.maximum(kernel.diagonal(scaled) - np.einsum("np,np->n", phi, phi), 0.0)
         else:
-            phi, residual = projection.project(scaled, basis, kernel)
+            phi, residual = self._projected(scaled, basis, kernel)
         fit = self._solve(phi, residual, codes, start, tol, report.part(0.5 if learn else 0.0, 0.8), offset)
         small = _KernelFit(kernel, fit, np.zeros((0, len(self.classes_))), phi, rows, offset=offset)
         if wide is None or report.stopped:
@@ -667,12 +743,38 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
 
     # ------------------------------------------------------------------ state
 
+    def _held(self) -> _Held:
+        """The bases of this fit, kept with it: who shares them need not look them up by their content."""
+        found: _Held | None = self.__dict__.get("_bases")
+        if found is None:
+            basis, wide = self._basis(self.kernel_), self._wide_basis(self.kernel_)
+            found = self.__dict__["_bases"] = _Held(self.geometry_, self.kernel_, basis, wide, {})
+        return found
+
+    def _holds(self, kernel: Kernel) -> bool:
+        held: _Held | None = self.__dict__.get("_bases")
+        return held is not None and held.geometry is self.geometry_ and held.kernel is kernel
+
+    def _projected(self, scaled: Floats, basis: Basis, kernel: Kernel) -> tuple[Floats, Floats]:
+        """As `projection.project`; of models that share a basis and rows, done once."""
+        if not self._holds(kernel):
+            return projection.project(scaled, basis, kernel)
+        kept, size = self._held().rows, len(basis.points)
+        known = kept.get(size)
+        if known is None or not np.array_equal(known[0], scaled):
+            kept[size] = known = (scaled, *projection.project(scaled, basis, kernel))
+        return known[1], known[2]
+
     def _basis(self, kernel: Kernel) -> Basis:
+        if self._holds(kernel):
+            return self._held().basis
         return projection.cached_basis(self.geometry_.inducing, kernel, self.dtype)
 
     def _wide_basis(self, kernel: Kernel) -> Basis | None:
         """The mean's own points, the small basis's first; None where it is to have none."""
         g = self.geometry_
+        if self._holds(kernel):
+            return self._held().wide
         if self.n_mean == 0 or len(g.mean_inducing) == 0:
             return None
         points = np.concatenate([g.inducing, g.mean_inducing[: self.n_mean]])

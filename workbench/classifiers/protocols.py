@@ -111,12 +111,26 @@ class SupportsForetelling(Classifier, Protocol):
         """
 
 
+class SupportsSharing(Classifier, Protocol):
+    """Fits as one of several models of the same features that share what was chosen of these."""
+
+    def fit_beside(
+        self, X: Array, codes: Ints, leader: Any, callback: FitCallback | None = None,
+        mean: Floats | None = None,
+    ) -> Any:  # fmt: skip
+        """On features X [n, D] as the fitted leader sees them; None chooses for all."""
+
+
 class Chosen(Protocol):
     """The last choice; its text says what the model sees."""
 
     @property
     def labels(self) -> int:
         """How many labels there were."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is of use to nobody but the labels it was chosen by."""
 
 
 class LeaveOneOut(Protocol):
@@ -213,6 +227,11 @@ def supports_measuring(estimator: Any) -> TypeGuard[SupportsMeasuring]:
 def supports_foretelling(estimator: Any) -> TypeGuard[SupportsForetelling]:
     """Whether features of several kinds can be compared by what it leaves out."""
     return _has(estimator, "foretold")
+
+
+def supports_sharing(estimator: Any) -> TypeGuard[SupportsSharing]:
+    """Whether several of its kind can share what is chosen of the features."""
+    return _has(estimator, "fit_beside")
 
 
 def supports_network(model: Any) -> TypeGuard[SupportsNetwork]:

@@ -120,10 +120,14 @@ def _opened(url: str, project: str) -> Session:
     from workbench.sessions.session import Session
     from workbench.store import Store
 
-    key = url, project
-    if key not in _OPEN:
+    # the questions of a project are opened over one pool, and share what their models have in common
+    held = (key for key, one in _OPEN.items() if key[0] == url and project in (one.id, *one.question_ids))
+    key = next(held, None)
+    if key is None:
+        key = url, project
         while len(_OPEN) >= _MOST_OPEN:
             _OPEN.popitem(last=False)
         _OPEN[key] = Session.open(project, store=Store.open(url))
     _OPEN.move_to_end(key)
-    return _OPEN[key]
+    found = _OPEN[key]
+    return found if found.id == project else found.question(project)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from workbench.errors import InputError
@@ -12,7 +13,9 @@ from workbench.pools.pool import Pool
 from workbench.sessions.asking import Questions
 from workbench.sessions.fitting import Fits
 from workbench.sessions.project import OpenProject
-from workbench.store import ProjectRecord, ProjectSummary, Store
+from workbench.sessions.published import Published
+from workbench.sessions.sharing import Common
+from workbench.store import YES_NO, ProjectRecord, ProjectSummary, Store
 
 LOOK = 2.0
 """Seconds after which it is looked whether another program added a question."""
@@ -47,9 +50,10 @@ class Family:
         self._lock = threading.RLock()
         self._pool = pool
         self._plain: Pool | None = None
-        self.first = self._opened(record, pool)
-        self._open = {record.id: self.first}
         self._listed: tuple[float, list[ProjectSummary]] | None = None
+        self._common: dict[int, Common] = {}
+        self._open: dict[str, Parts] = {}
+        self.first = self._open[record.id] = self._opened(record, pool)
 
     def listed(self, *, now: bool = False) -> list[ProjectSummary]:
         """The questions in their order, also those put aside; as of some seconds ago unless `now`."""
@@ -70,14 +74,32 @@ class Family:
                 if record.family != self.id:
                     raise InputError(f"{question_id!r} is no question of this project.")
                 if self._plain is None:
-                    self._plain = without_truth(self._pool)
+                    same = self._pool.truth is None and self._pool.test is None and not self._pool.classes
+                    self._plain = self._pool if same else without_truth(self._pool)
                 self._open[question_id] = self._opened(record, self._plain)
             return self._open[question_id]
 
     def _opened(self, record: ProjectRecord, pool: Pool) -> Parts:
         project = OpenProject(self.store, record, pool)
         questions = Questions(pool, record.settings, project.twins)
-        return Parts(project, questions, Fits(project, questions))
+        common = self._common.setdefault(id(pool), Common(pool))
+        beside = partial(self._beside, record.id) if record.kind == YES_NO else tuple
+        return Parts(project, questions, Fits(project, questions, common, beside))
+
+    def _beside(self, question_id: str) -> list[Published | None]:
+        """The newest fits in this process of the other yes / no questions that are asked over the same pool.
+
+        One that nobody has opened here has none.
+        """
+        mine = self._open[question_id].project.pool if question_id in self._open else self._plain
+        with self._lock:
+            others = [one for one in self.listed() if one.kind == YES_NO and not one.aside]
+            found = {one.id: self._open.get(one.id) for one in others if one.id != question_id}
+        return [
+            None if parts is None else parts.fits.present
+            for parts in found.values()
+            if parts is None or parts.project.pool is mine
+        ]
 
 
 def without_truth(pool: Pool) -> Pool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -17,7 +17,6 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.policies import query
 from workbench.policies.belief import Query
-from workbench.pools.neighbours import Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import from_file
@@ -25,6 +24,7 @@ from workbench.sessions.asking import Questions
 from workbench.sessions.drawing import drawn, query_among, without
 from workbench.sessions.guessing import Guesses
 from workbench.sessions.latents import LARGE_BYTES
+from workbench.sessions.leading import SHARED_FROM, led_by
 from workbench.sessions.leaning import Making
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.model import FittedModel, Learner, asking_policy
@@ -33,6 +33,7 @@ from workbench.sessions.project import OpenProject
 from workbench.sessions.published import Published
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
+from workbench.sessions.sharing import Beside, Common
 from workbench.store import Event, ProjectState, fold
 from workbench.store.retry import retried
 from workbench.work.memory import give_back
@@ -75,6 +76,7 @@ def fit_measure_query(
     probabilities: Callable[[FittedModel, Ints], Floats],
     ask: Callable[[FittedModel], Query | None],
     callback: FitCallback | None = None,
+    beside: Beside | None = None,
 ) -> Turn:
     """One turn of the loop, for an oracle and for people alike.
 
@@ -88,8 +90,9 @@ def fit_measure_query(
         probabilities: of the held-out items by the fitted model.
         ask: what is to be asked next; None where nothing is.
         callback: (fraction, objective) -> True to stop the fit early.
+        beside: as in `Learner.fit`.
     """
-    model = learner.fit(items, codes, number=number, previous=previous, callback=callback)
+    model = learner.fit(items, codes, number=number, previous=previous, callback=callback, beside=beside)
     began = perf_counter()
     rows, truth = held_out
     figures = metrics_of(truth, probabilities(model, rows) if rows.size else np.empty((0, 0)))
@@ -151,6 +154,9 @@ class Fits:
     Args:
         project: as this process has it open.
         questions: says which items can still be asked about.
+        common: what the fits of the project's questions over this pool have in common.
+        beside: the newest fits in this process of the yes / no questions that are asked beside this one, None
+            for one that has none; empty where it is no such question.
 
     Attributes:
         problem: why the last stored fit could not be taken up; "" where it could.
@@ -158,7 +164,13 @@ class Fits:
         making: of the pool's graph of neighbours; of a small pool it is made within a fit.
     """
 
-    def __init__(self, project: OpenProject, questions: Questions) -> None:
+    def __init__(
+        self,
+        project: OpenProject,
+        questions: Questions,
+        common: Common | None = None,
+        beside: Callable[[], Sequence[Published | None]] = tuple,
+    ) -> None:
         self._project = project
         self._questions = questions
         self.guesses = Guesses(project.pool)
@@ -170,7 +182,9 @@ class Fits:
         self._restoring = threading.Lock()
         self._refitting = threading.Lock()
         self._learner: tuple[Any, Learner] | None = None
-        self.making = Making(Neighbourhood(project.pool, project.record.settings.get("begun")))
+        self._common = Common(project.pool) if common is None else common
+        self._beside = beside
+        self.making: Making = self._common.making(project.record.settings.get("begun"))
         split = project.pool.test
         self._test = frozenset() if split is None else frozenset(split.test.tolist())
         self._learnt: tuple[tuple[Any, ...], Mapping[int, int]] | None = None
@@ -293,6 +307,7 @@ class Fits:
                 ),
                 ask=lambda model: self._query(model, state, chosen["policy"]),
                 callback=callback,
+                beside=self._led_by(training, chosen, before),
             )
             old = {} if before is None else before.training
             new = [i for i in training if i not in old]
@@ -347,6 +362,15 @@ class Fits:
 
     # --- inside -------------------------------------------------------------------------------
 
+    def _led_by(
+        self, training: Mapping[int, int], chosen: Mapping[str, Any], own: Published | None
+    ) -> Beside | None:
+        """Which model chooses the geometry, where there are enough yes / no questions to share one."""
+        others = self._beside()
+        if not training or len(others) + 1 < SHARED_FROM:
+            return None
+        return led_by(training, chosen, own, others)
+
     def _training(self, state: ProjectState) -> Mapping[int, int]:
         """What a model may learn from: labels, and where several answered their consensus.
 
@@ -398,6 +422,7 @@ class Fits:
                 cached=LARGE_BYTES,
                 mean=self.guesses.mean(chosen["guess"], classes),
                 making=self.making,
+                common=self._common,
             )
             self._learner = (key, made)
         return self._learner[1]
@@ -412,7 +437,9 @@ class Fits:
         policy = asking_policy(model, policy, settings).policy
         rows = drawn(askable, int(settings["seed"]), model.number, int(settings.get("asked_among", 0)))
         k = min(QUEUE, askable.size)
-        return query_among(model, rows, closed, lambda belief: query(policy, belief, k, rng))
+        # what other questions ask comes between, so the queue of one need not be spread over the pool
+        selector = "top" if model.beside else "auto"
+        return query_among(model, rows, closed, lambda belief: query(policy, belief, k, rng, selector))
 
     @retried
     def _publish(self, finished: Round, published: Published, state: ProjectState, annotator: str) -> Round:
@@ -509,7 +536,8 @@ class Fits:
             self.problem = "The last fit was stored by another version of the program."
             return None
         try:
-            return learner.model(_theirs(arrays), number, items, codes)
+            beside = len(self._beside()) + 1 >= SHARED_FROM
+            return learner.model(_theirs(arrays), number, items, codes, beside)
         except Exception as error:
             self.problem = f"The last fit cannot be read: {type(error).__name__}: {error}"
             _log.exception("Round %d of project %s cannot be restored", number, self._project.id)

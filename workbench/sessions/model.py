@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols
+from workbench.classifiers.calibration import softmax
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.errors import InputError
@@ -35,6 +36,7 @@ from workbench.sessions.leaning import (
     without_lean,
 )
 from workbench.sessions.randomness import FIT, generator
+from workbench.sessions.sharing import Beside, Common
 
 _WORTH_KEEPING = 1000  # items
 
@@ -56,6 +58,7 @@ class FittedModel:
         mean: [J, N, C] the guesses at every item that it was fitted with, or None.
         lean: how much it leans on neighbours.
         seen: the pool as it sees it; None where it leans on none.
+        beside: whether it is one of several that share a projection of the pool.
     """
 
     pool: Pool
@@ -71,6 +74,7 @@ class FittedModel:
     mean: Floats | None = None
     lean: Lean = field(default_factory=Lean)
     seen: Seen | None = None
+    beside: bool = False
 
     @property
     def features(self) -> Array:
@@ -148,6 +152,10 @@ class FittedModel:
     @cached_property
     def probabilities(self) -> Floats:
         """[N, C] class probabilities of every item of the pool."""
+        beta = protocols.temperature_of(self.estimator) if self.beside else None
+        mean = None if beta is None else self.latent_mean
+        if beta is not None and mean is not None:  # from the projection that all share
+            return softmax(mean, beta)
         return np.asarray(self.estimator.predict_proba(self.features, **self._guess()))
 
     def probabilities_of(self, item: int) -> Floats:
@@ -263,6 +271,7 @@ class Learner:
         mean: [J, N, C] guesses at every item of the pool (`workbench.guesses.stacked`), or None.
         making: of the pool's graph of neighbours: until it is there the choice is among what exists. None
             makes the graph when it is first needed, and waits for it.
+        common: what the learners of several questions over the pool measure once; None for one by itself.
 
     Raises:
         InputError: no such classifier or option, or a classifier that cannot take this pool or a guess.
@@ -279,8 +288,10 @@ class Learner:
         cached: int | None = None,
         mean: Floats | None = None,
         making: Making | None = None,
+        common: Common | None = None,
     ) -> None:
         self.pool = pool
+        self._common = common
         self.mean = mean
         self.classifier = classifier
         self.options = dict(options or {})
@@ -339,11 +350,20 @@ class Learner:
     def _measured(self, estimator: Any, strength: str) -> Geometry:
         key = type(estimator), strength
         if key not in self._geometries:
-            rows = self._features(strength)[self.pool.trainable]
             with self._explaining():
-                self._geometries[key] = measure_geometry(estimator, rows, self.seed, self.pool.common_scale)
+                self._geometries[key] = self._measured_once(estimator, strength)
         geometry: Geometry = self._geometries[key]
         return geometry
+
+    def _measured_once(self, estimator: Any, strength: str) -> Geometry:
+        def measure() -> Geometry:
+            rows = self._features(strength)[self.pool.trainable]
+            return measure_geometry(estimator, rows, self.seed, self.pool.common_scale)
+
+        if self._common is None or not isinstance(self.classifier, str):
+            return measure()
+        key = type(estimator), strength, self.seed, self.classifier, repr(sorted(self.options.items()))
+        return self._common.geometry(key, measure)
 
     @cached_property
     def neighbourhood(self) -> Neighbourhood:
@@ -413,6 +433,7 @@ class Learner:
         number: int,
         previous: Mapping[str, Array] | None = None,
         callback: FitCallback | None = None,
+        beside: Beside | None = None,
     ) -> FittedModel:
         """Fit a round.
 
@@ -422,11 +443,17 @@ class Learner:
             number: of the round.
             previous: the last round's state to start from, of a fit with the same classes.
             callback: (fraction, objective) -> True to stop the fit early.
+            beside: that it is one of several questions' models, which share what one of them chose.
 
         Returns:
             The fitted model.
         """
-        lean, previous = self._lean(items, codes, number, previous)
+        leader = None if beside is None else beside.leader
+        if leader is None:
+            lean, previous = self._lean(items, codes, number, previous)
+        else:
+            lean = leader.lean
+            previous = previous if lean.strength == Lean.of_state(previous).strength else None
         estimator = (
             self.restored(previous, number) if previous is not None else self._prepared(number, lean.strength)
         )
@@ -434,15 +461,24 @@ class Learner:
         with self._explaining():
             mean = None if self.mean is None else self.mean[:, items]
             rows = np.asarray(self._features(lean.strength)[items])
-            protocols.fit(estimator, rows, codes, callback, mean)
-        return self._fitted(estimator, number, items, codes, lean, perf_counter() - began)
+            if beside is not None and protocols.supports_sharing(estimator):
+                estimator.fit_beside(
+                    rows, codes, None if leader is None else leader.estimator, callback, mean
+                )
+            else:
+                protocols.fit(estimator, rows, codes, callback, mean)
+        seconds = perf_counter() - began
+        return self._fitted(estimator, number, items, codes, lean, seconds, beside is not None)
 
     def _fitted(
-        self, estimator: Any, number: int, items: Ints, codes: Ints, lean: Lean, seconds: float = 0.0
-    ) -> FittedModel:
+        self, estimator: Any, number: int, items: Ints, codes: Ints, lean: Lean, seconds: float = 0.0,
+        beside: bool = False,
+    ) -> FittedModel:  # fmt: skip
         seen = self._seen(lean.strength)
         latents = self.latents
-        if latents.features is not self._features(lean.strength):  # of one strength at a time
+        if beside and self._common is not None:
+            latents = self._common.latents(self._features(lean.strength), self.latents.most)
+        elif latents.features is not self._features(lean.strength):  # of one strength at a time
             latents = self.latents = PoolLatents(self._features(lean.strength), self.latents.most)
         return FittedModel(
             self.pool,
@@ -456,6 +492,7 @@ class Learner:
             mean=self.mean,
             lean=lean,
             seen=seen,
+            beside=beside,
         )
 
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
@@ -463,9 +500,12 @@ class Learner:
         made = self._prepared(number, Lean.of_state(state).strength, "geometry.inducing" in state)
         return made.set_state(without_lean(state))
 
-    def model(self, state: Mapping[str, Array], number: int, items: Ints, codes: Ints) -> FittedModel:
-        """A published model again, from its saved state."""
-        return self._fitted(self.restored(state, number), number, items, codes, Lean.of_state(state))
+    def model(
+        self, state: Mapping[str, Array], number: int, items: Ints, codes: Ints, beside: bool = False
+    ) -> FittedModel:
+        """A published model again, from its saved state; `beside`: of one of several questions that share."""
+        made = self.restored(state, number)
+        return self._fitted(made, number, items, codes, Lean.of_state(state), beside=beside)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

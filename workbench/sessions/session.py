@@ -17,6 +17,7 @@ from workbench.sessions.finishing import Finishing
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
 from workbench.sessions.handing import Handing
 from workbench.sessions.instructions import Instructing
+from workbench.sessions.leading import rarer
 from workbench.sessions.leaning import Making
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, open_pool, relocate
@@ -307,8 +308,13 @@ class Session(Several, Finishing, Classes, Instructing, Handing):
         return self._fits.refit(self.annotator, callback)
 
     def refit_all(self, callback: FitCallback | None = None) -> dict[str, Round]:
-        """Fit the model of each question that has new labels; their rounds by the question's name."""
-        made = {one.question_name: one.refit(callback) for one in self.asked() if one.stale}
+        """Fit the model of each question that has new labels; their rounds by the question's name.
+
+        Of yes / no questions that share a geometry the one that chooses it comes first.
+        """
+        waiting = [one for one in self.asked() if one.stale]
+        waiting.sort(key=lambda one: -rarer(one._fits.present))
+        made = {one.question_name: one.refit(callback) for one in waiting}
         return {name: found for name, found in made.items() if found is not None}
 
     def step(self, oracle: Callable[[int], str], k: int = 1) -> Round | None:
