@@ -13,6 +13,7 @@ from workbench.engine import large_margin as lm
 from workbench.engine import large_margin_training as training
 from workbench.engine import wide_mean as wm
 from workbench.engine.large_margin_state import Posterior
+from workbench.engine.row_space import WORTH, RowTerms, SpannedPosterior, inverse_roots, spanned, within
 
 TAU = 0.1
 
@@ -573,3 +574,77 @@ def test_leverages_agree_in_both_forms():
         assert crossed[:, c] == pytest.approx(
             np.einsum("np,np->n", other, np.linalg.solve(H, Phi[sample].T).T)
         )
+
+
+# ------------------------------------------------------------------ fewer rows than points
+
+
+@pytest.fixture(scope="module")
+def few():
+    """30 rows of which two are copies, 48 points."""
+    X, codes = overlapping(48, 3, seed=2, dims=4)
+    Phi, kt, *_ = projected(X, 48, length=2.0)
+    Phi[3], kt[3] = Phi[0], kt[0]
+    return Phi[:30].copy(), kt[:30].copy(), codes[:30]
+
+
+def test_few_rows_are_fitted_in_their_span_with_the_same_result(few, monkeypatch):
+    Phi, kt, codes = few
+    offset = np.random.default_rng(0).normal(size=(len(codes), 3))
+    found = lm.fit(Phi, kt, codes, 3, offset=offset)
+    assert isinstance(found.posterior, SpannedPosterior)
+    monkeypatch.setattr(lm, "WORTH", 0.0)
+    whole = lm.fit(Phi, kt, codes, 3, offset=offset)
+    assert isinstance(whole.posterior, Posterior)
+    np.testing.assert_allclose(found.trace, whole.trace, rtol=1e-9)
+    for mine, theirs in zip(found.posterior, whole.posterior, strict=True):
+        assert mine.shape == theirs.shape
+        np.testing.assert_allclose(mine, theirs, atol=1e-7)
+    np.testing.assert_allclose(found.posterior.covariance, whole.posterior.covariance, atol=1e-7)
+    np.testing.assert_allclose(found.margin, whole.margin, atol=1e-7)
+    np.testing.assert_allclose(found.second, whole.second, atol=1e-7)
+
+
+def test_a_fit_in_the_span_goes_on_from_one_of_other_rows(few, monkeypatch):
+    Phi, kt, codes = few
+    before = lm.fit(Phi[:25], kt[:25], codes[:25], 3).posterior
+    assert isinstance(before, SpannedPosterior)
+    plain = Posterior(*before)
+    _, axes = spanned(Phi)
+    for mine, theirs in zip(within(before, axes), within(plain, axes), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-9)
+    here = [lm.fit(Phi, kt, codes, 3, start=start).trace for start in (before, plain)]
+    monkeypatch.setattr(lm, "WORTH", 0.0)
+    there = lm.fit(Phi, kt, codes, 3, start=plain).trace
+    np.testing.assert_allclose(here[0], here[1], rtol=1e-9)
+    np.testing.assert_allclose(here[0], there, rtol=1e-9)
+
+
+def test_what_rows_said_starts_a_fit_of_another_kernel_near_its_optimum(few):
+    Phi, kt, codes = few
+    X, _ = overlapping(48, 3, seed=2, dims=4)
+    other, kt_other, *_ = projected(X, 48, length=2.6)
+    other, kt_other = other[:30], kt_other[:30]
+    first = lm.fit(Phi, kt, codes, 3, tolerance=1e-12, sweeps=500)
+    said = RowTerms.of(Phi @ first.posterior.mean, first.margin, first.second, first.rivals, codes, TAU)
+    # at the same kernel they are the optimum itself
+    back = said.posterior(Phi)
+    np.testing.assert_allclose(back.mean, first.posterior.mean, atol=1e-3)
+    np.testing.assert_allclose(back.precision, first.posterior.precision, atol=1e-3)
+    cold, warm = (lm.fit(other, kt_other, codes, 3, start=start) for start in (None, said))
+    best = max(cold.trace[-1], warm.trace[-1])
+    assert best - warm.trace[0] < 0.2 * (best - cold.trace[0])
+    assert len(warm.trace) <= len(cold.trace)
+    np.testing.assert_allclose(warm.trace[-1], cold.trace[-1], rtol=1e-3)
+
+
+def test_only_few_rows_are_worth_it_and_a_look_alone_keeps_its_start(few):
+    Phi, kt, codes = few
+    assert len(Phi) <= WORTH * Phi.shape[1]
+    start = random_state(Phi.shape[1], 3)
+    look = lm.fit(Phi, kt, codes, 3, start=start, sweeps=0)
+    assert np.array_equal(look.posterior.mean, start.mean)
+    square = lm.fit(Phi[:, :30], kt, codes, 3)
+    assert isinstance(square.posterior, Posterior)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive"):
+        inverse_roots(-np.eye(3)[None])

@@ -228,8 +228,8 @@ def look(
             found[candidate] = losses
         return found[candidate]
 
+    best, best_loss = present, loss(present)  # the first: the fit before is a start for it
     base = loss(plain)
-    best, best_loss = present, loss(present)
     if best_loss is None:
         best, best_loss = plain, base
     if best_loss is None or base is None:

@@ -64,6 +64,7 @@ class _KernelFit(NamedTuple):
         rows: [n] which rows of the data phi holds.
         left_out: how well it foretells rows it did not see.
         offset: [N, C] the guess's mean at the rows of the data, or None.
+        terms: of a rough fit, `engine.row_space.RowTerms`: what a fit at another kernel starts from.
     """
 
     kernel: Kernel
@@ -73,6 +74,7 @@ class _KernelFit(NamedTuple):
     rows: Ints
     left_out: cal.LeftOut | None = None
     offset: Floats | None = None
+    terms: Any = None
 
     @property
     def mean(self) -> Floats:
@@ -434,15 +436,15 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             pool = pool._replace(inducing=pool.inducing[: -last.n_labelled_points])
         fits: dict[Candidate, tuple[Geometry, _KernelFit]] = {}
 
-        # neighbouring candidates differ little: the last fit of as many points, the present one before any
-        start = self._start()
-        starts = {} if start is None else {len(start.mean): start}
+        # neighbouring candidates differ little: what the rows said last, or the present fit
+        start: Any = self._start()
 
         def judge(candidate: Candidate) -> cal.LeftOut:
-            geometry, fit = self._fit_of(candidate, pool, few, few_codes, rows, starts)
+            nonlocal start
+            geometry, fit = self._fit_of(candidate, pool, few, few_codes, rows, start)
             assert fit.left_out is not None
             fits[candidate] = geometry, fit
-            starts[len(geometry.inducing)] = fit.fit.posterior
+            start = fit.terms
             return fit.left_out
 
         try:
@@ -470,7 +472,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         scaled_from: Floats,
         codes: Ints,
         rows: Any,
-        starts: Mapping[int, Any] | None = None,
+        start: Any = None,
     ) -> tuple[Geometry, _KernelFit]:
         """A candidate's geometry, set as the present one, and its judged fit.
 
@@ -480,7 +482,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             scaled_from: [n, D] raw features of the rows looked at.
             codes: [n] their classes.
             rows: their places among all rows.
-            starts: number of points -> posterior to start from.
+            start: what the rows said in another fit, or a posterior; one of other points is not used.
         """
         geometry = pool.select(candidate.representation)
         scaled = geometry.transform(scaled_from, self._numpy_dtype())
@@ -491,13 +493,16 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             geometry = with_points(geometry, self._uncovered(kernel, geometry, scaled))
         self.geometry_ = geometry
         offset = self._offset(rows)
-        start = (starts or {}).get(len(geometry.inducing))
+        from workbench.engine.large_margin_state import Posterior
+
+        if isinstance(start, Posterior) and len(start.mean) != len(geometry.inducing):
+            start = None
         fit = self._fit_at(kernel, scaled, codes, start, Progress(None), rough=True, offset=offset)
         return geometry, self._judged(fit, codes)
 
     def foretold(
         self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None,
-        as_new: Array | None = None,
+        as_new: Array | None = None, beside: Foretold | None = None,
     ) -> Foretold:  # fmt: skip
         """How well the model would foretell labels left out on these features; it stays as it is.
 
@@ -510,6 +515,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             geometry: of the pool in these features.
             mean: [J, n, C] guesses at them, or None.
             as_new: [n, D] features that the same items would have, had they come later, where these differ.
+            beside: what was foretold of the same rows on other features: the fit starts from it.
 
         Returns:
             The likelihoods of the rows that a look is taken at, and the state to go on from.
@@ -529,9 +535,8 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             candidate = replace(candidate, representation=geometry.name)
         rows = draft._looked_at(len(codes))
         few = np.asarray(X, dtype=np.float64)[rows]
-        found, fit = draft._fit_of(
-            candidate, geometry, few, codes[rows], rows, self._value()._starts(geometry) if choices else None
-        )
+        start = beside.carried if beside is not None else self._value()._at(geometry) if choices else None
+        found, fit = draft._fit_of(candidate, geometry, few, codes[rows], rows, start)
         if as_new is not None:
             later = found.transform(np.asarray(as_new, dtype=np.float64)[rows], self._numpy_dtype())
             fit = draft._judged_at(fit, later, codes[rows])
@@ -545,7 +550,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             draft.choices_ = (*choices[:-1], last)
             return draft._whole_state()
 
-        return Foretold(fit.left_out.log_likelihood, begun if choices else None)
+        return Foretold(fit.left_out.log_likelihood, begun if choices else None, fit.terms)
 
     def _uncovered(self, kernel: Kernel, geometry: Geometry, scaled: Floats) -> Floats:
         """The rows that the inducing points leave most open, at most as many as may join these."""
@@ -576,6 +581,11 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             phi, residual = self._projected(scaled, basis, kernel)
         fit = self._solve(phi, residual, codes, start, tol, report.part(0.5 if learn else 0.0, 0.8), offset)
         small = _KernelFit(kernel, fit, np.zeros((0, len(self.classes_))), phi, rows, offset=offset)
+        if rough:
+            from workbench.engine.row_space import RowTerms
+
+            said = phi @ fit.posterior.mean, fit.margin, fit.second, fit.rivals, codes, self.temperature
+            small = small._replace(terms=RowTerms.of(*said))
         if wide is None or report.stopped:
             return small
         small = self._judged(small, codes)
@@ -593,9 +603,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         )  # fmt: skip
         at_wide = fit._replace(rivals=found.rivals, margin=found.margin, second=found.second)
         mean: Floats = found.mean.astype(self._numpy_dtype())
+        phi_wide = phi_wide.astype(np.float32, copy=False)
         widened = self._judged(
-            _KernelFit(kernel, at_wide, mean, phi_wide.astype(np.float32, copy=False), rows, offset=offset),
-            codes,
+            _KernelFit(kernel, at_wide, mean, phi_wide, rows, offset=offset, terms=small.terms), codes
         )
         assert small.left_out is not None and widened.left_out is not None
         # where classes overlap the wide mean follows the noise, and the small basis alone knows better
@@ -790,16 +800,15 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         before, after = np.asarray(self._previous_classes).tolist(), self.classes_.tolist()
         return start if before == after else start.rearranged(before, after)
 
-    def _starts(self, pool: Geometry) -> dict[int, Any]:
-        """Number of points -> the posterior of this fit, where it is one of these centres."""
+    def _at(self, pool: Geometry) -> Any:
+        """The posterior of this fit, where it is one of these centres."""
         from workbench.engine.large_margin_state import Posterior
 
         mine = self.__dict__.get("geometry_")
         centres = pool.inducing
-        if mine is None or mine.inducing[: len(centres)].shape != centres.shape:
-            return {}
-        same = np.array_equal(mine.inducing[: len(centres)], centres)
-        return {len(self.mean_): Posterior(self.mean_, self.precision_, self.root_)} if same else {}
+        if mine is None or not np.array_equal(mine.inducing[: len(centres)], centres):
+            return None
+        return Posterior(self.mean_, self.precision_, self.root_)
 
     @property
     def predictor_(self) -> Predictor:

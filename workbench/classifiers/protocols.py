@@ -92,10 +92,12 @@ class Foretold(NamedTuple):
         log_likelihood: [n] log probability of each row's label without it.
         begun: makes the state from which a fit on these features goes on, what was chosen of the kernel
             included; None where nothing was chosen yet.
+        carried: what a fit of the same rows on other features starts from, or None.
     """
 
     log_likelihood: Floats
     begun: Callable[[], dict[str, Array]] | None
+    carried: Any = None
 
 
 class SupportsForetelling(Classifier, Protocol):
@@ -103,11 +105,12 @@ class SupportsForetelling(Classifier, Protocol):
 
     def foretold(
         self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None,
-        as_new: Array | None = None,
+        as_new: Array | None = None, beside: Foretold | None = None,
     ) -> Foretold:  # fmt: skip
         """On features X [n, D] with their geometry, classes codes [n] and guesses [J, n, C].
 
-        Each is judged by `as_new` [n, D], what it would be had it come later, where that is given.
+        Each is judged by `as_new` [n, D], what it would be had it come later, where that is given. `beside`,
+        of the same rows on other features, is a start.
         """
 
 

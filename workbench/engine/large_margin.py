@@ -31,6 +31,7 @@ from workbench.engine.augmentation import (
 from workbench.engine.fitting import minibatches
 from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
 from workbench.engine.projection import ALIGNMENT
+from workbench.engine.row_space import WORTH, RowTerms, SpannedPosterior, spanned, within
 from workbench.engine.whitened import each_class, gram, grams, inverse_root, kl, row_squares, variances
 from workbench.engine.wide_mean import others
 from workbench.progress import FitCallback
@@ -61,7 +62,7 @@ class LargeMarginFit(NamedTuple):
         stopped: whether a callback asked to stop.
     """
 
-    posterior: Posterior
+    posterior: Posterior | SpannedPosterior
     trace: Floats
     rivals: Ints
     margin: Floats
@@ -82,7 +83,7 @@ def fit(
     codes: Ints,
     n_classes: int,
     *,
-    start: Posterior | None = None,
+    start: Posterior | SpannedPosterior | RowTerms | None = None,
     tau: float = TAU,
     rivals: int | None = None,
     sweeps: int = SWEEPS,
@@ -98,7 +99,7 @@ def fit(
         residual: [N] variance the inducing points leave open.
         codes: [N] true classes.
         n_classes: C >= 2.
-        start: of a warm start; the prior otherwise.
+        start: of a warm start, or what these rows said in a fit of other features; the prior otherwise.
         tau: temperature over rivals; 0.03 brings G within half a per cent of the hard objective.
         rivals: k rivals a row; None chooses by size, 1 is the papers' hard objective.
         sweeps: at most this many.
@@ -116,6 +117,14 @@ def fit(
     if start is None and rivals != 1 and k < n_classes - 1:
         start = _first_look(phi, residual, codes, n_classes, tau, offset)
     every = k == n_classes - 1 and len(phi) * k <= ALL_RIVALS
+    axes = None
+    # a look alone must say what the start is, whatever that is; and no rows have no span
+    if every and sweeps > 0 and 0 < len(phi) <= WORTH * phi.shape[1]:
+        phi, axes = spanned(phi)
+        if start is not None and not isinstance(start, RowTerms):
+            start = within(start, axes)
+    if isinstance(start, RowTerms):
+        start = start.posterior(phi)
     run = _concrete(newton.solver if every else _solver, dtype.name, phi.shape[1] >= _BLOCKED)
     data = data_of(phi, residual, codes, n_classes, offset)
     q = _posterior_of(start, phi.shape[1], n_classes, dtype)
@@ -151,12 +160,13 @@ def fit(
     else:
         listed, d, a = (part.numpy() for part in margins)
     posterior = Posterior(*(part.numpy() for part in q))
-    return LargeMarginFit(posterior, np.concatenate(traces), listed, d, a, stopped)
+    whole = posterior if axes is None else SpannedPosterior(posterior, axes)
+    return LargeMarginFit(whole, np.concatenate(traces), listed, d, a, stopped)
 
 
 def _first_look(
     phi: Floats, residual: Floats, codes: Ints, n_classes: int, tau: float, offset: Floats | None
-) -> Posterior:
+) -> Posterior | SpannedPosterior:
     """A posterior from a part of the rows against every rival.
 
     At the prior all rivals tie, and a step against the few that happen to be listed only makes the
@@ -264,7 +274,9 @@ def data_of(phi: Floats, residual: Floats, codes: Ints, n_classes: int, offset: 
     )  # fmt: skip
 
 
-def _posterior_of(start: Posterior | None, n_inducing: int, n_classes: int, dtype: Any) -> Posterior:
+def _posterior_of(
+    start: Posterior | SpannedPosterior | None, n_inducing: int, n_classes: int, dtype: Any
+) -> Posterior:
     given = start or Posterior.prior(n_inducing, n_classes, dtype)
     return Posterior(*(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in given))
 

@@ -416,7 +416,9 @@ class Learner:
         def judge(strength: str) -> Floats:
             rows = np.asarray(self._features(strength)[items])
             new = None if strength == "none" else self.neighbourhood.as_new(strength, items)
-            found[strength] = probe.foretold(rows, codes, self._measured(probe, strength), mean, new)
+            beside = next(reversed(found.values()), None)  # neighbouring strengths differ little
+            geometry = self._measured(probe, strength)
+            found[strength] = probe.foretold(rows, codes, geometry, mean, new, beside)
             return found[strength].log_likelihood
 
         tried = in_turn(before, self.neighbourhood.strengths, len(codes))
