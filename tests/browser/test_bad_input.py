@@ -62,6 +62,7 @@ def test_offered_fixes_make_a_pool_of_a_broken_table(page: Any, server: Server) 
     settled(page)
     page.wait_for_selector("text=2 classes")
     fixes = page.locator("[class*=st-key-fix-]")
+    fixes.first.wait_for()
     assert fixes.count() == 1
     page.get_by_role("button", name="Leave those lines out").click()
     page.wait_for_selector("text=/1 ragged line left out/")

@@ -47,7 +47,7 @@ def test_a_column_of_a_language_model_is_where_the_model_begins(page: Any, serve
     project = str(re.search(r"project=(\w+)", page.url)[1])
     # the classes are those the guess names, the first question is chosen, and no percentage is claimed
     page.wait_for_selector(".desk .guess .bar")
-    aside = page.evaluate(f"{DESK}.querySelector('.desk').innerText")
+    aside = page.locator(".desk").inner_text()
     assert "A first guess" in aside and "What it began with" in aside and "Column llm_label" in aside
     assert "taken on trust" in aside and " %" not in page.inner_text(".desk .guess")
     assert "chosen by the policy" in aside or "for measuring" in aside
@@ -102,7 +102,7 @@ def test_the_first_guess_comes_before_questions_to_measure_on(page: Any, server:
         value = page.locator(".desk .row td").first.inner_text()
         given.add(value)
         press_and_wait(page, "2" if value == "1" else "1")
-    page.wait_for_function(f"{DESK}.querySelector('.status').title.includes('model learned from')")
+    page.wait_for_function(f"{DESK}?.querySelector('.status')?.title.includes('model learned from')")
     # the one on screen was chosen before; of those that follow, none hides what was learnt
     press_and_wait(page, "1")
     page.wait_for_selector(".desk .guess .bar")

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.driving import HOST, Server, visit
 from tests.browser.homes import store_of
-from tests.browser.test_labelling import at_the_desk
+from tests.browser.test_labelling import at_the_desk, press
 from workbench.sessions import Session
 
 CLASSES = ("payment_not_recognised", "exchange", "cancellation", "compensation_request")
@@ -71,10 +71,5 @@ def test_class_names_are_whole_and_what_stands_below_keeps_its_place(
     for _ in range(4):
         box = page.locator(".desk .commands").bounding_box()
         places.append((round(box["y"]), round(box["height"])))
-        before = page.locator(".desk .title").inner_text()
-        page.keyboard.press("2")
-        page.wait_for_function(
-            f"b => {HOST}.shadowRoot.querySelector('.title').innerText !== b",
-            arg=before,
-        )
+        press(page, "2")
     assert len(set(places)) == 1, places

@@ -67,6 +67,8 @@ def test_a_press_right_after_typing_counts(page: Any, server: Server) -> None:
     visit(page, server.url)
     page.click(".st-key-folder button")
     box = page.locator(".st-key-folder-path input")
+    # the popover has come to its place
+    page.locator(".st-key-open-folder button").element_handle().wait_for_element_state("stable")
     box.fill(str(folder / "own.csv"))
     # the mouse as a hand moves it: no waiting until the page knows of the text
     place = page.locator(".st-key-open-folder button").bounding_box()

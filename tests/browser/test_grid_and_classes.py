@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import answered, store_of
 from tests.browser.test_bad_input import upload
-from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press_and_wait
+from tests.browser.test_labelling import DESK, SAVED, another_than, at_the_desk, item_of, press_and_wait
 from workbench.sessions import Session
 
 
@@ -69,11 +70,11 @@ def test_a_grid_is_one_event_and_the_other_keys_do_what_they_say(page: Any, serv
     press_and_wait(page, "u")
     for undo, redo in (("z", "y"), ("Control+z", "Control+Shift+z")):
         page.keyboard.press(undo)
-        page.wait_for_function(f"id => {DESK}.querySelector('.title').innerText === id", arg=second)
+        page.wait_for_function(f"id => {DESK}?.querySelector('.title')?.innerText === id", arg=second)
         saved(page)
         page.locator(".desk [data-command=redo]:not([disabled])").wait_for()
         page.keyboard.press(redo)
-        page.wait_for_function(f"id => {DESK}.querySelector('.title').innerText !== id", arg=second)
+        another_than(page, second)
         saved(page)
     # a flag and a note are taken back too, in their order
     page.keyboard.press("f")
@@ -94,14 +95,44 @@ def test_a_grid_is_one_event_and_the_other_keys_do_what_they_say(page: Any, serv
     assert len(state.unsure) == 1 and [e.kind for e in log].count("undo") == 5
 
 
-def cell(page: Any, table: str, x: int, right: int, row: int = 0) -> None:
-    """Select a cell: one of its row by the mouse, then so many to the right."""
+def _late() -> type[Exception]:
+    from playwright.sync_api import TimeoutError as LateError
+
+    return LateError
+
+
+def select(page: Any, table: str, column: int, row: int, x: int) -> None:
+    """Select a cell: its row by the mouse at x, then along it by keys, until the table says that it is.
+
+    A press while the page's script draws the table anew is lost, and made again.
+    """
     page.locator(f"{table} canvas[data-testid=data-grid-canvas]").first.wait_for()
     settled(page)
-    # what scrolls lies over the canvas; a click waits until it stands still
-    page.locator(f"{table} .dvn-scroller").first.click(position={"x": x, "y": 52 + 35 * row})
-    for _ in range(right):
-        page.keyboard.press("ArrowRight")
+    chosen = page.locator(f"{table} canvas [role=gridcell][aria-selected=true]")
+    wanted = page.locator(f"{table} canvas #glide-cell-{column}-{row}[aria-selected=true]")
+    for _ in range(20):
+        # what scrolls lies over the canvas; a click waits until it stands still
+        page.locator(f"{table} .dvn-scroller").first.click(position={"x": x, "y": 52 + 35 * row})
+        with suppress(_late()):
+            chosen.first.wait_for(state="attached", timeout=5_000)
+            found = int(str(chosen.first.get_attribute("id")).split("-")[2])
+            for _ in range(column - found):
+                page.keyboard.press("ArrowRight")
+            wanted.wait_for(state="attached", timeout=5_000)
+            return
+    raise AssertionError(f"cell {column} of row {row} was not selected")
+
+
+def opened_cell(page: Any, table: str, column: int, row: int, x: int) -> Any:
+    """Select a cell and open it for writing; the field it is written into."""
+    box = page.locator("#portal textarea, #portal input").first
+    for _ in range(5):
+        select(page, table, column, row, x)
+        page.keyboard.press("Enter")
+        with suppress(_late()):
+            box.wait_for(timeout=10_000)
+            return box
+    raise AssertionError(f"cell {column} of row {row} did not open")
 
 
 def write(page: Any, text: str, go: str) -> None:
@@ -122,20 +153,20 @@ def test_a_class_is_typed_where_there_is_none_and_by_a_key_later(page: Any, serv
     visit(page, f"{server.url}/label?project={id_}")
     at_the_desk(page)
     page.locator(".desk .answers", has_text="no classes yet").wait_for()
-    field = f"{DESK}.activeElement?.matches('.naming input')"
+    field = f"{DESK}?.activeElement?.matches('.naming input')"
     page.wait_for_function(field)
     # over all of the desk's width, not in a fifth of it
-    widths = "['.naming .line', '.answers'].map((one) => " + DESK + ".querySelector(one).offsetWidth)"
+    widths = "['.naming .line', '.answers'].map((one) => " + DESK + "?.querySelector(one)?.offsetWidth)"
     line, answers = page.evaluate(widths)
     assert line > 0.6 * min(answers, 650)
     for n, name in enumerate(("alpha", "alpha", "beta 2")):
         before = item_of(page)
         page.keyboard.type(name)
         page.keyboard.press("Enter")
-        page.wait_for_function(f"before => {DESK}.querySelector('.title').innerText !== before", arg=before)
+        another_than(page, before)
         saved(page)
         assert n == 2 or page.evaluate(field)
-    page.wait_for_function(f"() => {DESK}.querySelectorAll('.answer').length === 2")
+    page.wait_for_function(f"() => {DESK}?.querySelectorAll('.answer').length === 2")
     press_and_wait(page, "2")
     # a key opens the field later; those there are are offered, and what is called so is taken
     page.keyboard.press("+")
@@ -167,9 +198,12 @@ def test_classes_are_named_in_their_table_where_there_is_none(page: Any, server:
     # the empty row below the names of the columns: a press begins a class
     page.locator("[role=dialog] canvas[data-testid=data-grid-canvas]").first.wait_for()
     settled(page)
-    page.locator("[role=dialog] .dvn-scroller").first.click(position={"x": 90, "y": 52})
     box = page.locator("#portal textarea, #portal input").first
-    box.wait_for()
+    for _ in range(20):
+        page.locator("[role=dialog] .dvn-scroller").first.click(position={"x": 90, "y": 52})
+        with suppress(_late()):
+            box.wait_for(timeout=10_000)
+            break
     box.fill("good")
     page.keyboard.press("Enter")
     page.wait_for_selector("[role=dialog] >> text=1 change not saved yet")
@@ -184,7 +218,7 @@ def test_classes_are_changed_in_their_table(page: Any, server: Server) -> None:
     visit(page, f"{server.url}/label?project={id_}")
     at_the_desk(page)
     page.click(".st-key-classes button")
-    cell(page, "[role=dialog]", 90, 1)
+    select(page, "[role=dialog]", 2, 0, 90)
     for typed, go in (("a class", "Tab"), ("q", "Tab"), ("#2a9d5c", "Tab"), ("petals are short", "Enter")):
         write(page, typed, go)
     page.wait_for_selector("[role=dialog] >> text=4 changes not saved yet")
@@ -198,7 +232,7 @@ def test_classes_are_changed_in_their_table(page: Any, server: Server) -> None:
     # the first of two merged classes is gone, its labels count as the other
     page.click(".st-key-classes button")
     page.locator("[role=dialog] button", has_text="Merge").click()
-    page.wait_for_function(f"() => {DESK}.querySelectorAll('.answer').length === 2")
+    page.wait_for_function(f"() => {DESK}?.querySelectorAll('.answer').length === 2")
     log, state = events(server, id_)
     assert state.classes == ("versicolor", "virginica")
     assert any(event.kind == "label" and event.payload["class"] == "setosa" for event in log)
@@ -211,9 +245,7 @@ def test_a_cell_of_the_table_of_columns_changes_its_own_column(page: Any, server
     page.wait_for_selector(".st-key-columns")
     settled(page)
     assert "2 classes" not in page.inner_text("[data-testid=stMain]")
-    cell(page, ".st-key-columns", 60, 1, row=1)
-    page.keyboard.press("Enter")
-    page.locator("#portal input").first.wait_for()
+    opened_cell(page, ".st-key-columns", 1, 1, 60)
     page.keyboard.type("class")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=bad 15")

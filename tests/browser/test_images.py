@@ -42,7 +42,7 @@ def test_fashion_mnist_is_labelled_image_by_image(page: Any, own_server: Server)
         shown = page.locator(".desk .stage img").first
         shown.wait_for()
         # a picture of the item, large enough to be read
-        assert shown.evaluate("image => image.complete && image.naturalWidth >= 28")
+        assert shown.evaluate("async image => (await image.decode(), image.naturalWidth)") >= 28
         seen.add(item_of(page))
         press_and_wait(page, key)
         wait_for_labelled(page, n)
@@ -69,8 +69,7 @@ def test_images_of_ones_own_are_looked_at_resized_on_request_and_labelled(page: 
     assert "shapes learnt from small copies" in page.inner_text("[data-testid=stMain]")
     page.locator(".st-key-images-features input").click()
     page.locator("[role=option]", has_text="Raw pixels").click()
-    page.wait_for_selector("[data-testid=stAlert]")
-    assert "Bring them together" in page.inner_text("[data-testid=stAlert]")
+    page.locator("[data-testid=stAlert]", has_text="Bring them together").wait_for()
     page.locator(".st-key-images-size input").click()
     page.locator("[role=option]", has_text="28 x 28").click()
     page.wait_for_selector("text=/12 grey images of 28 x 28 pixels/")

@@ -93,11 +93,11 @@ def test_enter_and_space_are_those_of_what_has_the_focus_at_the_desk(
     shown = item_of(page)
     # a line of commands that is drawn anew, as with every fit, takes the focus from none of them
     page.evaluate(f"""() => {{
-        const flag = {DESK}.querySelector('[data-command=flag]');
+        const flag = {DESK}?.querySelector('[data-command=flag]');
         flag.focus();
         flag.click();
     }}""")
-    page.wait_for_function(f"() => {DESK}.activeElement?.dataset?.command === 'flag'")
+    page.wait_for_function(f"() => {DESK}?.activeElement?.dataset?.command === 'flag'")
     page.keyboard.press("z")
     page.wait_for_function(SAVED)
     assert walked(page) == []
@@ -145,18 +145,16 @@ def test_what_ann_did_is_never_sent_as_bobs(page: Any, server: Server) -> None:
     press(page, "1")
     given[item_of(page)] = "2"
     press(page, "2")
-    page.wait_for_function(
-        f"() => {DESK}.querySelector('.status').innerText.includes('2 kept in this browser')"
-    )
+    page.locator(".desk .status", has_text="2 kept in this browser").wait_for()
     sit_down(page, "Bob")
     sent.clear()
     away = False
     at_the_desk(page)
-    page.wait_for_function(f"() => {DESK}.querySelector('.status').innerText.includes('2 of Ann kept here')")
+    page.locator(".desk .status", has_text="2 of Ann kept here").wait_for()
     press_and_wait(page, "5")
     assert {one["person"] for one in sent} == {"Bob"}
     sit_down(page, "Ann")
-    page.wait_for_function(f"() => {DESK}.querySelector('.status').innerText === 'all saved'")
+    page.wait_for_function(f"() => {DESK}?.querySelector('.status')?.innerText === 'all saved'")
     with store_of(server) as store:
         labels = [event for event in store.events(project) if event.kind == "label"]
     said = sorted((event.annotator, str(event.payload["class"])) for event in labels)
@@ -257,6 +255,7 @@ def test_a_grid_is_confirmed_when_the_server_has_said_so(page: Any, server: Serv
     visit(page, f"{server.url}/label?project={learnt}")
     at_the_desk(page)
     held: list[Any] = []
+    page.locator(".desk [data-command=grid]:not([disabled])").wait_for()
     page.keyboard.press("g")
     page.wait_for_selector(".panel .tile")
     n = page.locator(".panel .tile").count()
@@ -273,7 +272,7 @@ def test_a_grid_is_confirmed_when_the_server_has_said_so(page: Any, server: Serv
     for place in range(1, n):
         page.keyboard.press("abcdefghijklmnopqrstuvwx"[place])
     page.keyboard.press("Enter")
-    page.wait_for_function(f"() => {DESK}.querySelector('.status').innerText.startsWith('saving')")
+    page.wait_for_function(f"() => {DESK}?.querySelector('.status')?.innerText.startsWith('saving')")
     assert "confirmed" not in page.locator(".desk .message").inner_text()
     page.wait_for_timeout(0)
     while not held:

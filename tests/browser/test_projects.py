@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import Server, settled, visit
-from tests.browser.homes import store_of
+from tests.browser.homes import answered, store_of
 from tests.browser.test_labelling import at_the_desk
 
 
@@ -38,3 +38,19 @@ def test_a_project_is_found_again_and_deleted_only_after_a_question(page: Any, s
         deleted = store.audited(what="deleted", most=1)[0]
         assert deleted.detail.endswith("labels") and store.summary(str(deleted.project)) is None
         assert store.audited(project=deleted.project, what="made")
+
+
+@pytest.mark.slow  # alone: a dialog that is written in while a fit ends
+def test_a_dialog_outlives_the_end_of_a_fit(page: Any, own_server: Server) -> None:
+    project = answered(own_server, "iris", 12, fit=False)
+    visit(page, f"{own_server.url}/label?project={project}")
+    at_the_desk(page)
+    page.get_by_role("link", name="Data").click()
+    page.click(f".st-key-more-{project} button")
+    page.click(f".st-key-questions-{project} button")
+    dialog = page.locator("[data-testid=stDialog]")
+    dialog.get_by_label("One more question").fill("tone")
+    page.locator("[data-testid=stSidebar]", has_text="Error on 30 items").wait_for()
+    dialog.get_by_role("textbox", name="Classes, with commas between").fill("angry, calm")
+    dialog.get_by_role("button", name="Add", exact=True).click()
+    dialog.locator("[class*=st-key-question-row-]").nth(1).wait_for()

@@ -48,7 +48,7 @@ def test_two_questions_are_answered_while_the_item_stays(page: Any, server: Serv
         page.keyboard.press("z")
         page.wait_for_function(SAVED)
         page.wait_for_function(
-            "() => document.querySelector('[data-testid=stSidebar]').innerText.includes('0 of')"
+            "() => document.querySelector('[data-testid=stSidebar]')?.innerText.includes('0 of')"
         )
         assert not session.question("topic").state.labels and not session.question("urgent").state.labels
         page.get_by_text("One question", exact=True).click()

@@ -55,7 +55,8 @@ def test_a_lesson_opens_in_one_click_moves_and_goes_back(page: Any, server: Serv
     assert page.locator("[class*=st-key-card-]").count() == len(LESSONS) + 1  # and the shared lesson
     page.click(".st-key-open-inducing button")
     computed(page)
-    assert query(page)["points"] == "8" and query(page)["lesson"] == "inducing"
+    page.wait_for_function("location.search.includes('points=8')")
+    assert query(page)["lesson"] == "inducing"
     measured = page.locator("p", has_text="Measured here.")
     before = measured.inner_text()
     thumb = page.locator(".st-key-lesson-read-text input[name=points]")
@@ -150,7 +151,8 @@ def test_a_click_on_the_map_labels_that_item(page: Any, server: Server, labelled
         return [...at(best), d.customdata[best][1]]; }"""
     )
     page.mouse.move(x, y)
-    page.wait_for_timeout(300)
+    # a click is of the item that the figure has found below the pointer
+    page.wait_for_function(f"document.querySelector('{CIRCLE}')?._hoverdata?.length")
     page.mouse.click(x, y)
     heading = page.locator(".st-key-inspected-item h2")
     page.wait_for_function(
@@ -162,7 +164,7 @@ def test_a_click_on_the_map_labels_that_item(page: Any, server: Server, labelled
     before = count(page)
     page.locator(".st-key-map-answers button").first.click()
     wait_for_labelled(page, before + 1)
-    assert "labelled A" in page.locator(".st-key-inspected-item").inner_text()
+    page.locator(".st-key-inspected-item", has_text="labelled A").wait_for()
     page.locator(".st-key-map-undo button").click()
     wait_for_labelled(page, before)
 
@@ -203,9 +205,7 @@ def test_pointing_at_an_image_shows_it(page: Any, server: Server) -> None:
     page.wait_for_selector(".st-key-oracle")
     settled(page)
     page.click(".st-key-oracle-10 button")
-    page.wait_for_function(
-        "document.querySelector('[data-testid=stSidebar]').innerText.includes('10 of ')", timeout=4 * PATIENCE
-    )
+    page.locator("[data-testid=stSidebar]", has_text="10 of ").wait_for(timeout=4 * PATIENCE)
     mapped(page, server, query(page)["project"])
     place = """() => { const g = document.querySelector('[data-testid=stMain] .js-plotly-plot');
         const d = g._fullData.find(t => t.name === 'not labelled'), l = g._fullLayout;
@@ -241,7 +241,7 @@ def test_a_lasso_labels_many(page: Any, server: Server, labelled: str) -> None:
     page.locator(".st-key-map-answers").get_by_role("button", name="B", exact=True).click()
     page.get_by_text(f"{many} items labelled B.").wait_for()
     page.wait_for_function(
-        "n => /([0-9]+) of /.exec(document.querySelector('[data-testid=stSidebar]').innerText)[1] > n",
+        "n => /([0-9]+) of /.exec(document.querySelector('[data-testid=stSidebar]')?.innerText)[1] > n",
         arg=before,
     )
     assert count(page) <= before + many

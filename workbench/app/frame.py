@@ -119,9 +119,11 @@ def run(pages: Sequence[Any]) -> None:
     with side:
         shown = opened if opened is not None and opened.id == current.project_id() else _reopened()
         at_desk = chosen.url_path == "label" or st.session_state.get(DESK) == chosen.url_path
-        (_beside_the_desk if at_desk else _project)(shown)
+        # the Data page has dialogs and its tables of columns
+        written = at_desk or chosen.url_path == ""
+        (_beside_what_is_written if written else _project)(shown)
         palette.mount(shown, {name: one for name, one in _PAGES.items() if name in _listed(pages)})
-    if not at_desk:
+    if not written:
         engine(side)
     warm.page_shown()
     if opened is not None:
@@ -286,10 +288,11 @@ def _facts(opened: Session) -> None:
 
 
 @st.fragment(run_every=2.0)
-def _beside_the_desk(opened: Session | None) -> None:
-    """Project and engine where answers come without a rerun of the page's script.
+def _beside_what_is_written(opened: Session | None) -> None:
+    """Project and engine where a run of the page's script would be in the way.
 
-    One look in two seconds for all of it, and never a whole page: what the browser draws, keys wait for.
+    One look in two seconds for all of it, and never a whole page: what the browser draws, the keys of a desk
+    wait for, and a dialog that somebody is writing in would be closed.
     """
     _project(opened)
     _engine_line()
