@@ -16,7 +16,6 @@ from workbench.figures.curves import learning_curve, learning_curves
 from workbench.metrics import MIN_SEEDS
 from workbench.policies import POLICIES
 from workbench.policies.registry import title_of
-from workbench.pools import POOLS
 
 if TYPE_CHECKING:
     from workbench.app.jobs import Job
@@ -54,8 +53,9 @@ def form() -> None:
             sources,
             format_func=lambda k: one_line(sources[k].title, 60),
             key="compare-pool",
-            help="Pools whose classes are known: bundled ones, known sets on this machine, and files of your "
-            "projects. A new file is uploaded on the Data page.",
+            help="Pools whose classes are known: bundled ones, known sets on this machine, files of your "
+            "projects, and each question of the open project of which 20 items are answered: the answers "
+            "are then the known classes. A new file is uploaded on the Data page.",
         )
         try:
             with st.spinner("Opening the pool"):
@@ -64,6 +64,11 @@ def form() -> None:
             # a project without known classes is no mistake; another pool is to be chosen
             st.info(verbatim(error), icon=":material/info:")
             return
+        if key.startswith("question:"):
+            st.caption(
+                "The known classes are what people answered. Only these items are asked about and measured "
+                "on; most were chosen by a policy, so their errors are not those of the whole pool."
+            )
         kind: Any = source.kind
         classifier = middle.selectbox(
             "Model",
@@ -229,8 +234,7 @@ def bar(job: Any) -> None:
 def shown(token: str) -> None:
     found = comparison.find(token)
     spec = found.spec
-    pool = spec.pools[0]
-    title = POOLS[pool].title if pool in POOLS else pool.replace("\\", "/").rpartition("/")[2]
+    title = comparison.title_of_pool(spec.pools[0])
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.header(verbatim(title, 60))
         if st.button("New comparison", key="new-comparison", type="tertiary", icon=":material/add:"):
@@ -321,8 +325,7 @@ def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparis
 
 
 def named(one: comparison.Comparison) -> str:
-    pool = one.spec.pools[0]
-    title = POOLS[pool].title if pool in POOLS else pool.replace("\\", "/").rpartition("/")[2]
+    title = comparison.title_of_pool(one.spec.pools[0])
     model = one.spec.classifiers[0]
     words = [title, CLASSIFIERS[model].title if model in CLASSIFIERS else model]
     if one.spec.guess:
@@ -614,8 +617,7 @@ def earlier(token: str | None) -> None:
             gap="medium",
         ):
             with st.container(width="stretch", gap=None):
-                pool = one.spec.pools[0]
-                name = POOLS[pool].title if pool in POOLS else pool.replace("\\", "/").rpartition("/")[2]
+                name = comparison.title_of_pool(one.spec.pools[0])
                 titles = [title_of(p) for p in one.spec.policies]
                 st.markdown(f"**{verbatim(name, 40)}** · {verbatim(', '.join(titles), 90)}")
                 st.caption(

@@ -149,3 +149,27 @@ def test_every_pool_of_a_person_can_be_compared_on(home: Path) -> None:
     assert found["iris"].n_asked == 117
     with pytest.raises(InputError, match=r"classes of without.csv .* are not known"):
         found[made["without.csv"]].opened()
+
+
+def test_the_answers_to_each_question_of_the_open_project_are_a_pool(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i},{i * i % 11}\n" for i in range(60)))
+    session = Session.create(
+        str(tmp_path / "rows.csv"), name="mail", questions=[("topic", ["a", "b"]), "fraud"],
+        classifier=FAKE, policy="margin", evaluation_share=0.0,
+    )  # fmt: skip
+    fraud = session.question("fraud")
+    assert not any(key.startswith("question:") for key in comparison.sources(session.id))
+    for item in range(30):
+        fraud.label_item(item, "yes" if item % 3 else "no")
+    key, source = next(iter(comparison.sources(session.id).items()))
+    assert key == f"question:{fraud.id}" and source.title == "mail: fraud (30 answers so far)"
+    assert source.opened().n_classes == 2 and source.opened().n_asked == 22
+    spec = StudySpec("app", (source.pool,), (FAKE,), seeds=1, budget=4, pool_options=source.options)
+    token = comparison.start(spec, session.id)
+    job = comparison.job_of(token)
+    assert job is not None and job.wait(600) and job.status == "done", job.error
+    assert comparison.find(token).title.endswith("on mail: fraud")
+    model = comparison.round_model(comparison.find(token), "random", 0, 2)
+    assert set(model.items) <= set(range(30)) and model.classes == ("yes", "no")
+    Store.open().delete_project(session.id)
+    assert "deleted project" in comparison.find(token).title

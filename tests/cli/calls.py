@@ -25,7 +25,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """The message of a call that must be refused: alone on stderr, exit 2."""
     assert call(*arguments) == 2
     out, err = capsys.readouterr()
-    assert out == "" and "Traceback" not in err and "│" not in err
+    assert out == "" and "Traceback" not in err and "│" not in err, err
     return err
 
 

@@ -37,3 +37,34 @@ def test_questions_are_made_listed_changed_answered_from_files_and_exported(
     assert Session.open("mail", question="scam").state.n_labelled == 2
     assert call("projects") == 0
     assert "2, 2, 2, 2" in capsys.readouterr().out
+
+
+def test_policies_are_compared_on_what_people_answered_to_one_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    from workbench.sessions.answered import answered_pool, answered_source
+
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i},{i * i % 11}\n" for i in range(60)))
+    session = Session.create(
+        str(tmp_path / "rows.csv"), name="mail", questions=[("topic", ["refund", "delivery"]), "fraud"],
+        classifier=FAKE, policy="margin", evaluation_share=0.0,
+    )  # fmt: skip
+    fraud = session.question("fraud")
+    compare = ("compare", "--project", "mail", "--question", "fraud", "--classifier", FAKE)
+    sizes = ("--policy", "margin", "--policy", "random", "--seeds", "1", "--budget", "5", "-q")
+    assert "Only 0 items" in refused(capsys, *compare, *sizes)
+    for item in range(40):
+        fraud.label_item(item, "yes" if item % 3 else "no")
+    name, options = answered_source(fraud.id)
+    for item in range(40, 50):
+        fraud.label_item(item, "yes")
+    pool = answered_pool(name, options)
+    assert pool.classes == ("yes", "no") and (pool.truth >= 0).sum() == 40
+    assert (answered_pool(name).truth >= 0).sum() == 50
+    assert call(*compare, *sizes, "--out", tmp_path / "c") == 0
+    assert "mail: fraud\t" in capsys.readouterr().out
+    rows = table((tmp_path / "c" / "comparison.csv").read_text())
+    assert {row["policy"] for row in rows} == {"margin", "random"} and len(rows) == 2 * 6
+    capsys.readouterr()
+    assert "leave out digits" in refused(capsys, *compare, "--pool", "digits", *sizes)
+    assert "name it by --project" in refused(capsys, "compare", "--question", "fraud", *sizes)

@@ -72,7 +72,17 @@ class Comparison:
     @property
     def title(self) -> str:
         """For people."""
-        return f"{', '.join(self.spec.policies)} on {self.spec.pools[0]}"
+        return f"{', '.join(self.spec.policies)} on {title_of_pool(self.spec.pools[0])}"
+
+
+def title_of_pool(name: str) -> str:
+    """What people call the pool of a comparison."""
+    from workbench.pools import POOLS
+    from workbench.sessions.answered import answered_title, is_answered
+
+    if is_answered(name):
+        return answered_title(name)
+    return POOLS[name].title if name in POOLS else name.replace("\\", "/").rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -108,9 +118,10 @@ class Source:
 
         def look() -> Source:
             from workbench.guesses import names_say_something, names_speak
-            from workbench.pools import load_pool
+            from workbench.sessions.answered import answered_pool, is_answered
 
-            pool = load_pool(self.pool, **self.options)
+            load = answered_pool if is_answered(self.pool) else _loaded
+            pool = load(self.pool, self.options)
             if not pool.has_truth:
                 raise InputError(
                     f"The classes of {self.title} are not known, so nothing can answer for a person. "
@@ -138,6 +149,12 @@ class Source:
         )
 
 
+def _loaded(name: str, options: Mapping[str, Any]) -> Pool:
+    from workbench.pools import load_pool
+
+    return load_pool(name, **options)
+
+
 def asked_of(n_items: int, n_classes: int) -> int:
     """How many items can be asked about: a fifth is for testing, and one a class is given."""
     return max(1, int(0.8 * n_items) - n_classes)
@@ -158,6 +175,7 @@ def sources(project: str | None = None) -> dict[str, Source]:
         e.name: Source(e.title, e.name, {}, e.kind, e.n_classes, asked_of(e.n_items, e.n_classes))
         for e in POOLS.values()
     }
+    asked = {} if project is None else answered_questions(project)
     own: dict[str, Source] = {}
     for record in sharing.visible(Store.open().projects()):
         name, options = str(record.pool["name"]), dict(record.pool.get("options", {}))
@@ -168,7 +186,7 @@ def sources(project: str | None = None) -> dict[str, Source]:
             columns = [str(one["source"]) for one in known if str(one["source"]).startswith("column")]
             key = f"project:{record.id}"
             source = Source(f"{record.name} (your project)", name, options, guesses=tuple(columns))
-        if record.id == project:
+        if record.id == project and not (asked and record.settings.get("test") is None):
             found = {key: source, **{k: v for k, v in found.items() if k != key}}
         elif (name, options) not in [(one.pool, one.options) for one in own.values()]:
             own.setdefault(key, source)
@@ -178,7 +196,28 @@ def sources(project: str | None = None) -> dict[str, Source]:
         found.setdefault(
             e.full_name, Source(words, e.full_name, {}, kind, e.n_classes, asked_of(e.n_items, e.n_classes))
         )
+    if asked:  # after what the open project's pool knows by itself
+        first = {k: v for k, v in list(found.items())[:1] if k == f"project:{project}"}
+        found = {**first, **asked, **{k: v for k, v in found.items() if k not in first}}
     return {**found, **{key: source for key, source in own.items() if key not in found}}
+
+
+def answered_questions(project: str) -> dict[str, Source]:
+    """The questions of a project that enough items are answered of, by key: their answers are the classes.
+
+    Args:
+        project: id of one of its questions.
+    """
+    from workbench.sessions.answered import FEWEST, answered_source
+    from workbench.store import Store
+
+    store, found = Store.open(), {}
+    for one in store.questions(project):
+        if (one.n_labelled or 0) >= FEWEST and one.settings.get("test") is None:
+            name, options = answered_source(one.id, store)
+            words = f"{one.name}: {one.question} ({one.n_labelled:,} answers so far)"
+            found[name] = Source(words, name, options, guesses=("names",))
+    return found
 
 
 def guess_title(source: str) -> str:

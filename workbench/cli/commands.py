@@ -176,6 +176,10 @@ def run(
 def compare(
     context: typer.Context,
     pool: Annotated[list[str] | None, typer.Option(help="A name or a file; may be given again.")] = None,
+    project: Annotated[
+        str | None, typer.Option(help="A project in place of a pool: its answers are the known classes.")
+    ] = None,
+    question: Annotated[str | None, typer.Option(help="Of that project; the first unless given.")] = None,
     target: Target = None,
     pool_set: PoolSet = None,
     classifier: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
@@ -205,14 +209,18 @@ def compare(
     trust_code: TrustCode = False,
 ) -> None:
     """Run several policies on the same splits and first labels, seed by seed."""
-    from workbench.cli.runs import run_comparison
+    from workbench.cli.runs import answers_of, run_comparison
     from workbench.cli.values import feature_sets, given, parse_settings, typed, without_guesses
     from workbench.errors import InputError
     from workbench.studies import StudySpec, load_study
 
     options = parse_settings(settings or [])
     of_pool = parse_settings(pool_set or [], "--pool-set")
-    for one in pool or ():
+    if project is not None or question is not None:
+        pool, of_pool = answers_of(
+            project, question, [*(pool or ()), *of_pool, *([target] if target else [])]
+        )
+    for one in pool or () if project is None else ():
         of_pool = without_guesses(one, of_pool, guess)
     typed(classifier, policy, selector, options, feature_sets(of_pool), trust_code=trust_code)
     if study is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -101,11 +101,41 @@ def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:
     )
 
 
+def answers_of(
+    project: str | None, question: str | None, others: Sequence[str]
+) -> tuple[list[str], dict[str, Any]]:
+    """The pool of a comparison whose known classes are the answers to a question.
+
+    Args:
+        project: its name or id.
+        question: its name; the first unless given.
+        others: what else was said of a pool.
+
+    Returns:
+        The pool's name and options, as a study has them.
+
+    Raises:
+        InputError: no project, another pool beside it, or too few answers.
+    """
+    from workbench.sessions.answered import answered_pool, answered_source
+    from workbench.store import Store
+
+    if project is None:
+        raise InputError("--question is of a project: name it by --project.")
+    if others:
+        raise InputError(f"A project's answers are the pool; leave out {others[0]}.")
+    store = Store.open()
+    name, options = answered_source(store.named(project, question).id, store)
+    answered_pool(name, options, store)
+    return [name], options
+
+
 def run_comparison(
     spec: StudySpec, *, out: Path | None, quiet: bool, workers: int = 1, scheduler: str | None = None
 ) -> None:
     """Every run of a study, and what they add up to."""
     from workbench.exchange.files import csv_text
+    from workbench.sessions.answered import answered_title, is_answered
     from workbench.studies import run_study
     from workbench.studies.statistics import curves, enough, headline, rank_policies, summarise
     from workbench.studies.workers import pool_of
@@ -124,6 +154,7 @@ def run_comparison(
             scheduler=scheduler,
         )
     found = curves(result)
+    called = {name: answered_title(name) if is_answered(name) else name for name in spec.pools}
     rows = []
     for group in found:
         for s in summarise(group):
@@ -131,7 +162,7 @@ def run_comparison(
             t, saved = s.test, s.saved
             rows.append(
                 (
-                    s.pool,
+                    called[s.pool],
                     s.classifier,
                     s.policy,
                     s.last.n,
@@ -164,7 +195,7 @@ def run_comparison(
         sentence = headline(group)
         if sentence:
             # not among the columns, which other programs read
-            print(f"{group.pool}, {group.classifier}: {sentence}", file=sys.stderr)
+            print(f"{called[group.pool]}, {group.classifier}: {sentence}", file=sys.stderr)
     if out is not None:
         write_whole(out / "summary.csv", csv_text(columns, rows))
     if len(found) > 1 and len(spec.policies) > 1:

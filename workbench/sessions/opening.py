@@ -1,8 +1,7 @@
-"""How a project begins, and how its pool is found again."""
+"""How a project begins, and how its file is found again."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +15,8 @@ from workbench.errors import InputError
 from workbench.guesses import classes_in, columns_of, likely_columns, sources_of_columns
 from workbench.policies.effective import check_share
 from workbench.pools import compare_fingerprints, load_pool, with_learnt_features
-from workbench.pools.features.cache import saved_map
 from workbench.pools.loading import is_named
-from workbench.pools.pool import Pool, TestSplit
-from workbench.pools.replay import with_saved_map
+from workbench.pools.pool import Pool
 from workbench.pools.twins import twins_of
 from workbench.sessions.drawing import ASKED_AMONG
 from workbench.sessions.family import without_truth
@@ -28,6 +25,7 @@ from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.questions import Question, several
+from workbench.sessions.reopening import pack
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, MEASURED, with_choice
 from workbench.sessions.taxonomy import class_names
 from workbench.sessions.told import begun_with
@@ -156,7 +154,7 @@ def _measuring(pool: Pool, evaluation_share: float, early_share: float) -> dict[
     if pool.test is None:
         early = early_share if evaluation_share else 0.0
         return {"evaluation_share": evaluation_share, "early_share": early, "test": None}
-    kept = {"evaluation_share": 0.0, "early_share": 0.0, "test": _pack(pool.test, len(pool))}
+    kept = {"evaluation_share": 0.0, "early_share": 0.0, "test": pack(pool.test, len(pool))}
     return kept | ({"measured": MEASURED} if pool.test.test.size > MEASURED else {})
 
 
@@ -322,29 +320,6 @@ def _measurable(pool: Pool, fraction: float) -> bool:
     return n_known == len(pool) or fraction * n_known >= ENOUGH
 
 
-def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[ProjectRecord, Pool]:
-    """A project with its pool, checked to be the one it was made from.
-
-    Raises:
-        InputError: no such project; or items of the pool were changed, removed or moved since.
-    """
-    record = store.project(project_id)
-    if pool is None:
-        # a pool that grew would teach other features, and the project's models know the old ones
-        with saved_map(record.feature_map):
-            loaded = load_pool(record.pool["name"], **record.pool.get("options", {}))
-    else:
-        loaded = pool
-    n_appended = compare_fingerprints(record.fingerprints, loaded.fingerprints, name=record.pool["name"])
-    if n_appended or not record.has_item_ids:
-        store.update_project(project_id, fingerprints=loaded.fingerprints, item_ids=loaded.items.ids)
-        record = store.project(project_id)
-    if pool is None:  # maps that are kept nowhere else
-        loaded = with_saved_map(loaded, record.feature_map)
-    packed = record.settings.get("test")
-    return record, replace(loaded, test=None if packed is None else _unpack(packed, len(loaded)))
-
-
 def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -> ProjectRecord:
     """Point a project at the new place of its pool's file.
 
@@ -374,20 +349,3 @@ def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -
         item_ids=loaded.items.ids,
     )
     return store.project(project_id)
-
-
-def _pack(split: TestSplit, n: int) -> dict[str, Any]:
-    """The test split itself: rows appended later must not reshuffle it."""
-    mask = np.zeros(n, dtype=bool)
-    mask[split.test] = True
-    bits = base64.b64encode(np.packbits(mask).tobytes()).decode()
-    return {"seed": split.seed, "fraction": split.fraction, "n": n, "bits": bits}
-
-
-def _unpack(document: Mapping[str, Any], n: int) -> TestSplit:
-    bits = np.frombuffer(base64.b64decode(document["bits"]), dtype=np.uint8)
-    mask = np.zeros(n, dtype=bool)
-    mask[: document["n"]] = np.unpackbits(bits, count=int(document["n"])).astype(bool)
-    return TestSplit(
-        int(document["seed"]), float(document["fraction"]), np.flatnonzero(~mask), np.flatnonzero(mask)
-    )

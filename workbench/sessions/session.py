@@ -20,8 +20,9 @@ from workbench.sessions.instructions import Instructing
 from workbench.sessions.leading import rarer
 from workbench.sessions.leaning import Making
 from workbench.sessions.model import Learner, check_policy
-from workbench.sessions.opening import create_project, open_pool, relocate
+from workbench.sessions.opening import create_project, relocate
 from workbench.sessions.questions import Question
+from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.several import Several
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice

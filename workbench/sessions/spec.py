@@ -121,10 +121,13 @@ class RunSpec:
             InputError: no such pool, or one without truth for an oracle to answer from.
         """
         from workbench.pools import load_pool
+        from workbench.sessions.answered import answered_pool, is_answered
 
         options = dict(self.pool_options)
         if self.target is not None:
             options["target"] = self.target
+        if is_answered(self.pool):
+            return answered_pool(self.pool, options).split(self.seed, self.test_fraction)
         try:
             pool = load_pool(self.pool, **options)
         except InputError:

@@ -1,0 +1,57 @@
+"""The pool of a project again, as it was when the project began."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from workbench.pools import compare_fingerprints, load_pool
+from workbench.pools.features.cache import saved_map
+from workbench.pools.pool import Pool, TestSplit
+from workbench.pools.replay import with_saved_map
+from workbench.store import ProjectRecord, Store
+
+
+def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[ProjectRecord, Pool]:
+    """A project with its pool, checked to be the one it was made from.
+
+    Raises:
+        InputError: no such project; or items of the pool were changed, removed or moved since.
+    """
+    record = store.project(project_id)
+    if pool is None:
+        # a pool that grew would teach other features, and the project's models know the old ones
+        with saved_map(record.feature_map):
+            loaded = load_pool(record.pool["name"], **record.pool.get("options", {}))
+    else:
+        loaded = pool
+    n_appended = compare_fingerprints(record.fingerprints, loaded.fingerprints, name=record.pool["name"])
+    if n_appended or not record.has_item_ids:
+        store.update_project(project_id, fingerprints=loaded.fingerprints, item_ids=loaded.items.ids)
+        record = store.project(project_id)
+    if pool is None:  # maps that are kept nowhere else
+        loaded = with_saved_map(loaded, record.feature_map)
+    packed = record.settings.get("test")
+    return record, replace(loaded, test=None if packed is None else unpack(packed, len(loaded)))
+
+
+def pack(split: TestSplit, n: int) -> dict[str, Any]:
+    """The test split of n items itself, as JSON: rows appended later must not reshuffle it."""
+    mask = np.zeros(n, dtype=bool)
+    mask[split.test] = True
+    bits = base64.b64encode(np.packbits(mask).tobytes()).decode()
+    return {"seed": split.seed, "fraction": split.fraction, "n": n, "bits": bits}
+
+
+def unpack(document: Mapping[str, Any], n: int) -> TestSplit:
+    """The split that `pack` wrote, of a pool that has n items now."""
+    bits = np.frombuffer(base64.b64decode(document["bits"]), dtype=np.uint8)
+    mask = np.zeros(n, dtype=bool)
+    mask[: document["n"]] = np.unpackbits(bits, count=int(document["n"])).astype(bool)
+    return TestSplit(
+        int(document["seed"]), float(document["fraction"]), np.flatnonzero(~mask), np.flatnonzero(mask)
+    )
