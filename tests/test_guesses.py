@@ -212,7 +212,7 @@ def test_a_run_from_no_labels(table, policy):
 def test_runs_say_what_they_need(table):
     with pytest.raises(InputError, match="needs a guess"):
         list(simulate(table, initial="none"))
-    with pytest.raises(InputError, match="svm-platt cannot start from a guess"):
+    with pytest.raises(InputError, match="'SVM, calibrated' cannot start from a guess"):
         list(simulate(table, "svm-platt", guess=["column:llm"], initial="none"))
 
 

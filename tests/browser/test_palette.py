@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import answered
+from workbench.app.early import backend_of
 
 CHOSEN = """name => { const box = document.querySelector('[class*=st-key-review-class]');
   const typed = [...(box?.querySelectorAll('input') || [])].map(one => one.value);
@@ -52,6 +54,33 @@ def test_a_press_before_the_script_has_come_opens_it_when_it_comes(page: Any, se
     assert page.locator("dialog").count() == 0, "the palette's script is not there yet"
     page.keyboard.press("Control+k")
     page.locator("dialog[open] input").wait_for()
+
+
+def test_a_page_asks_for_nothing_that_is_not_there(page: Any, server: Server) -> None:
+    missing: list[str] = []
+    page.on("response", lambda one: missing.append(one.url) if one.status >= 400 else None)
+    visit(page, f"{server.url}/lessons")
+    assert missing == [] and page.evaluate("window.__streamlit.BACKEND_BASE_URL") == server.url
+
+
+def test_where_the_server_is_behind_a_proxy_with_a_path_of_its_own(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/_stcore/health")
+
+    def told(path: str, address: str) -> Any:
+        """What the script of a page says that a browser sees at an address."""
+        code = re.sub("</?script>", "", backend_of(path))
+        return page.evaluate(
+            "([code, at]) => { const window = {}, location = { origin: 'https://a.org', pathname: at };"
+            " eval(code); return window.__streamlit?.BACKEND_BASE_URL ?? null; }",
+            [code, address],
+        )
+
+    assert told("/label", "/label") == told("/", "/") == "https://a.org"
+    assert {told("/label", "/outer/label"), told("/", "/outer/"), told("/", "/outer")} == {
+        "https://a.org/outer"
+    }
+    assert told("/label", "/elsewhere") is None
+    assert backend_of("/a'b") == backend_of("/a/b") == "", "no page of ours: Streamlit looks for itself"
 
 
 def test_a_link_of_help_stays_in_its_tab(page: Any, server: Server) -> None:

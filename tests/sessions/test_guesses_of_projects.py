@@ -97,7 +97,7 @@ def test_a_source_that_is_gone_lets_the_project_open(session, monkeypatch):
 
 
 def test_a_classifier_that_takes_none(session, path, tmp_path):
-    with pytest.raises(InputError, match="svm-platt cannot start from a guess"):
+    with pytest.raises(InputError, match="'SVM, calibrated' cannot start from a guess"):
         Session.create(
             str(path), pool_options={"exclude": ["llm", "noise", "truth"]}, classes=PETS,
             guess=["column:llm"], classifier="svm-platt", store=session.store,

@@ -1,19 +1,33 @@
-"""What a page must know before its scripts have come: that Ctrl+K was pressed.
+"""What a page must know before its scripts have come: that Ctrl+K was pressed, and where its server is.
 
 The palette's script arrives with the first run of a page, a second or more after the page itself. Until
 then these few lines, in the head of the index, keep the browser's own Ctrl+K away and remember that it was
 asked for.
+
+Streamlit asks for its server below the page's own address first, and is told that there is none. The server
+knows which part of the address is a page; what stands before it, a proxy's own path too, is said here.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
+
+from workbench.app.frontend import below_base
 
 SCRIPT = (
     "<script>window.addEventListener('keydown',function(e){"
     "if(window.workbenchPalette||!(e.ctrlKey||e.metaKey)||e.altKey||e.shiftKey||e.key.toLowerCase()!=='k')return;"
     "e.preventDefault();window.workbenchWanted=true},true)</script>"
 )
+BACKEND = (
+    "<script>(function(p,l){{if(l.slice(-p.length)===p)l=l.slice(0,-p.length);else if(p!=='/')return;"
+    "window.__streamlit={{...window.__streamlit,BACKEND_BASE_URL:location.origin+l}}}})"
+    "({page},location.pathname)</script>"
+)
+"""With the path of a page; a proxy that takes its own path away leaves that in the address."""
+_PLAIN = re.compile(r"/[\w-]*", re.ASCII)
 _HEAD = b"<head>"
 _LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 _MOST = 1 << 20
@@ -21,7 +35,7 @@ _MOST = 1 << 20
 
 
 class Early:
-    """ASGI middleware: puts `SCRIPT` into the head of the app's own pages."""
+    """ASGI middleware: puts `SCRIPT` and `BACKEND` into the head of the app's own pages."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -48,7 +62,7 @@ class Early:
             size += len(message.get("body", b""))
             if message.get("more_body") and size <= _MOST:
                 return
-            waiting, held[:] = _with_script(held), []
+            waiting, held[:] = _with_script(held, SCRIPT + backend_of(below_base(str(scope["path"])))), []
             for one in waiting:
                 await send(one)
 
@@ -65,13 +79,18 @@ def _is_page(start: Any) -> bool:
     return bool(html and start["status"] == 200 and b"content-encoding" not in headers)
 
 
-def _with_script(held: list[Any]) -> list[Any]:
+def backend_of(path: str) -> str:
+    """The script that says where the server of a page is; "" for a path that is no page's."""
+    return BACKEND.format(page=json.dumps(path)) if _PLAIN.fullmatch(path) else ""
+
+
+def _with_script(held: list[Any], script: str) -> list[Any]:
     """The messages of an answer, its head with the script; as they are where no head is in them."""
     start, bodies = held[0], held[1:]
     body = b"".join(one.get("body", b"") for one in bodies)
     if _HEAD not in body or bodies[-1].get("more_body"):
         return list(held)
-    body = body.replace(_HEAD, _HEAD + SCRIPT.encode(), 1)
+    body = body.replace(_HEAD, _HEAD + script.encode(), 1)
     headers = [(n, v) for n, v in start.get("headers", []) if n.lower() not in (b"content-length", b"etag")]
     headers.append((b"content-length", b"%d" % len(body)))
     return [{**start, "headers": headers}, {**bodies[-1], "body": body}]

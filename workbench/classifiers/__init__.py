@@ -220,6 +220,12 @@ def sees_pixels(name: str) -> bool:
     return name in CLASSIFIERS and CLASSIFIERS[name].image_only
 
 
+def title_of(name: str) -> str:
+    """A classifier's title for people; one that has no entry is called as it was named."""
+    entry = CLASSIFIERS.get(name)
+    return name if entry is None else entry.title
+
+
 def make_classifier(name: str, **options: Any) -> Any:
     """An unfitted classifier by name.
 
@@ -265,7 +271,15 @@ _LAZY |= {
 }
 
 # The estimators themselves are left out: a star import must not pull in scikit-learn.
-__all__ = ["CLASSIFIERS", "ClassifierEntry", "Geometry", "Latent", "make_classifier", "sees_pixels"]
+__all__ = [
+    "CLASSIFIERS",
+    "ClassifierEntry",
+    "Geometry",
+    "Latent",
+    "make_classifier",
+    "sees_pixels",
+    "title_of",
+]
 
 
 def __getattr__(name: str) -> Any:

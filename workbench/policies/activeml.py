@@ -163,7 +163,7 @@ def from_activeml(strategy: Any, classifier: Any = None, **options: Any) -> Sele
         ):
             if wanted in wants:
                 if wanted == "discriminator" and classifier is None:
-                    raise InputError(f"{name} trains a classifier of its own: give `classifier`.")
+                    raise InputError(f"{name} trains a model of its own: give `classifier`.")
                 arguments.setdefault(wanted, model)
                 if refit in wants:
                     arguments.setdefault(refit, classifier is not None)
@@ -175,7 +175,7 @@ def from_activeml(strategy: Any, classifier: Any = None, **options: Any) -> Sele
         except (TypeError, AttributeError, NotFittedError) as error:
             raise InputError(
                 f"scikit-activeml's {name} cannot work with what our model believes: {error} "
-                "Give it a classifier of its own: from_activeml(strategy, classifier=...)."
+                "Give it a model of its own: from_activeml(strategy, classifier=...)."
             ) from error
         picked: Ints = rows[np.asarray(answer, dtype=np.int64)]
         return picked
@@ -213,8 +213,7 @@ class BeliefClassifier(SkactivemlClassifier):
             InputError: always.
         """
         raise InputError(
-            "This scikit-activeml strategy refits its classifier; "
-            "give from_activeml(strategy, classifier=...)."
+            "This scikit-activeml strategy refits its model; give from_activeml(strategy, classifier=...)."
         )
 
     def _items(self, X: Any) -> Ints:

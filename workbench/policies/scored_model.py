@@ -110,7 +110,7 @@ class ScoredModel:
         if not self.has_probabilities:
             raise InputError(
                 f"{policy} needs class probabilities, and a bare predictor has latent functions only. "
-                "Give the fitted classifier, or the temperature of its softmax."
+                "Give the fitted model, or the temperature of its softmax."
             )
 
     def require_latent(self, policy: str) -> None:
@@ -122,8 +122,7 @@ class ScoredModel:
         if self.predictor is None:
             raise InputError(
                 f"{policy} needs latent functions with uncertainty, and {type(self.classifier).__name__} "
-                "gives class probabilities only. Use entropy, margin or least-confident, or a Bayesian "
-                "classifier."
+                "gives class probabilities only. Use entropy, margin or least-confident, or a Bayesian model."
             )
 
     def check_width(self, features: Array) -> None:
@@ -226,14 +225,14 @@ def as_scored_model(predictor: Any, temperature: float | None = None) -> ScoredM
         return predictor
     if protocols.is_classifier(predictor):
         if not protocols.is_fitted(predictor):
-            raise InputError("The classifier is not fitted yet; fit it first.")
+            raise InputError("The model is not fitted yet; fit it first.")
         if temperature is not None:
-            raise InputError("A classifier has its own temperature; leave `temperature` out.")
+            raise InputError("A model has its own temperature; leave `temperature` out.")
         return ScoredModel(
             protocols.latent_function_of(predictor), predictor, protocols.temperature_of(predictor)
         )
     if not callable(predictor):
-        raise InputError(f"A model is a predictor or a fitted classifier; got a {type(predictor).__name__}.")
+        raise InputError(f"A model is a predictor or a fitted one; got a {type(predictor).__name__}.")
     if temperature is None:
         temperature = protocols.temperature_of(predictor)
     return ScoredModel(predictor, None, temperature)

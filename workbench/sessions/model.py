@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols
+from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols, title_of
 from workbench.classifiers.calibration import softmax
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
@@ -25,6 +25,7 @@ from workbench.pools.items import IdsAt
 from workbench.pools.neighbours import Neighbourhood, Seen, checked_strength
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
+from workbench.sessions.guessing import NO_GUESS
 from workbench.sessions.latents import MANY, PoolLatents
 from workbench.sessions.leaning import (
     Lean,
@@ -307,16 +308,16 @@ class Learner:
         entry = CLASSIFIERS.get(classifier) if isinstance(classifier, str) else None
         if entry is not None and entry.binary_only and len(self.classes) > 2:
             raise InputError(
-                f"{classifier} is for two classes and pool {pool.name!r} has {len(self.classes)}."
+                f"{entry.title} is for two classes and pool {pool.name!r} has {len(self.classes)}."
             )
         if entry is not None and entry.image_only and pool.kind != "image":
-            raise InputError(f"{classifier} is for images and pool {pool.name!r} is a {pool.kind}.")
+            raise InputError(f"{entry.title} is for images and pool {pool.name!r} is a {pool.kind}.")
         if entry is not None and entry.image_only and self.neighbours != "none":
-            raise InputError(f"{classifier} looks at the pixels of one image. Set neighbours to none.")
+            raise InputError(f"{entry.title} looks at the pixels of one image. Set neighbours to none.")
         made = self.estimator(0)
         if mean is not None and not protocols.supports_mean(made):
-            name = classifier if isinstance(classifier, str) else type(made).__name__
-            raise InputError(f"{name} cannot start from a guess. Use large-margin, or leave the guess out.")
+            name = title_of(classifier) if isinstance(classifier, str) else type(made).__name__
+            raise InputError(NO_GUESS.format(name))
 
     def estimator(self, number: int) -> Any:
         """An unfitted classifier for a round."""
@@ -520,7 +521,8 @@ class Learner:
             if not self.options:
                 raise
             given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
-            raise InputError(f"{self.classifier} cannot be fitted with {given}: {error}") from error
+            name = title_of(str(self.classifier))
+            raise InputError(f"{name} cannot be fitted with {given}: {error}") from error
 
     def _prepared(self, number: int, strength: str = "none", measured: bool = False) -> Any:
         estimator = self.estimator(number)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from workbench.classifiers import title_of
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
@@ -14,7 +15,7 @@ from workbench.progress import FitCallback
 from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
 from workbench.sessions.finishing import Finishing
-from workbench.sessions.guessing import as_said, checked_sources, takes_guess
+from workbench.sessions.guessing import NO_GUESS, as_said, checked_sources, takes_guess
 from workbench.sessions.handing import Handing
 from workbench.sessions.instructions import Instructing
 from workbench.sessions.leading import rarer
@@ -258,7 +259,7 @@ class Session(Several, Finishing, Classes, Instructing, Handing):
         ]  # fmt: skip
         made = checked_sources(given, self.pool, self.classes)
         if any(one["on"] for one in made) and not takes_guess(now["classifier"]):
-            raise InputError(f"{now['classifier']} cannot start from a guess. Use large-margin.")
+            raise InputError(NO_GUESS.format(title_of(str(now["classifier"]))))
         if made == list(now.get("guesses") or ()):
             return None
         return self._record(Event.guesses_changed(made))
