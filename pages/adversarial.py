@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import current, downloads, robustness, widgets
+from workbench.app import current, downloads, forms, robustness, widgets
 from workbench.app.glossary import explain
 from workbench.app.text import percent, plural, verbatim
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.classifiers import CLASSIFIERS
+from workbench.classifiers import title_of as classifier_title
 from workbench.errors import InputError
 from workbench.figures import adversarial as figures
 
@@ -96,7 +97,7 @@ def form() -> None:
             return
         default = ["fgsm", "adaptive-pgd", "noise"]
         if subject == "project":
-            left, right = st.columns([2.4, 1], gap="medium", vertical_alignment="bottom")
+            left, right = widgets.split([1.6, 1], "attack-columns", below=900)
             pool, classifier = f"{robustness.OWN}{opened.id}", str(opened.settings["classifier"])
             with left:
                 own_model(opened, classifier)
@@ -109,16 +110,19 @@ def form() -> None:
                     icon=":material/info:",
                 )
         else:
-            left, middle, right = st.columns([1.2, 1.2, 1], gap="medium", vertical_alignment="bottom")
+            right, beside = widgets.split([1, 1], "attack-columns", below=900)
             pools = sources()
-            pool = left.selectbox("Images", list(pools), format_func=pools.get, key="attack-pool")
-            classifier = middle.selectbox(
-                "Model",
-                robustness.classifiers(),
-                format_func=model_title,
-                key="attack-model",
-                help="Models without gradients cannot be attacked here.",
-            )
+            pool = right.selectbox("Images", list(pools), format_func=pools.get, key="attack-pool")
+            models = robustness.classifiers()
+            with beside:
+                classifier = forms.choice(
+                    "Model",
+                    models,
+                    CLASSIFIERS,
+                    key="attack-model",
+                    first=models[0],
+                    help="Models without gradients cannot be attacked here.",
+                )
         if classifier == "softmax-net":
             default = ["fgsm", "pgd", "noise"]  # no variance that an attack could know of
         usual = "adaptive-pgd" in default
@@ -131,16 +135,7 @@ def form() -> None:
             key="attack-images",
             help="All where there are fewer",
         )
-        attacks = st.pills(
-            "Attacks",
-            list(ATTACKS),
-            selection_mode="multi",
-            default=default,
-            format_func=lambda n: ATTACKS[n].title,
-            key="attack-names" if usual else f"attack-names-{default[0]}",
-        )
-        left, middle, right = st.columns([1.2, 1.2, 1], gap="medium", vertical_alignment="bottom")
-        strongest = left.slider(
+        strongest = right.slider(
             "Strongest attack",
             0.05,
             1.0,
@@ -149,7 +144,20 @@ def form() -> None:
             key="attack-strength",
             help="Largest change of a pixel: 1 turns black into white. Six strengths from 0 to here.",
         )
-        with middle.popover("More", icon=":material/tune:", width="stretch"):
+        attacks = st.pills(
+            "Attacks",
+            list(ATTACKS),
+            selection_mode="multi",
+            default=default,
+            format_func=lambda n: ATTACKS[n].title,
+            key="attack-names" if usual else f"attack-names-{default[0]}",
+        )
+        for one in attacks:
+            st.caption(f"**{ATTACKS[one].title}**: {verbatim(ATTACKS[one].summary)}")
+        # the button that starts stands first, whatever is decided before it is pressed
+        row = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="attack-start")
+        go = row.container(width="content")
+        with row.popover("More", icon=":material/tune:"):
             n_train = 1
             if subject == "fresh":
                 n_train = st.number_input(
@@ -163,17 +171,13 @@ def form() -> None:
             )
             steps = st.number_input("Steps of PGD", 1, 200, 20, key="attack-steps")
             seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="attack-seed")
-            for one in attacks:
-                st.caption(f"{ATTACKS[one].title}: {ATTACKS[one].summary}")
-        softmax = st.toggle(
+        softmax = row.toggle(
             "Compare with a softmax network",
             key="attack-softmax" if "transfer" not in default else "attack-softmax-transfer",
             value="transfer" in default,
             help="Trains one on the same labels: some seconds more. The transfer attack needs it.",
         )
-        if right.button(
-            "Attack", type="primary", key="start-attack", width="stretch", icon=":material/bolt:"
-        ):
+        if go.button("Attack", type="primary", key="start-attack", icon=":material/bolt:", width=140):
             try:
                 begin(
                     opened if subject == "project" else None, pool, classifier, tuple(attacks), strongest,
@@ -186,8 +190,7 @@ def form() -> None:
 
 
 def model_title(classifier: str) -> str:
-    entry = CLASSIFIERS.get(classifier)
-    return verbatim(classifier, 60) if entry is None else entry.title
+    return verbatim(classifier_title(classifier), 60)
 
 
 def own_model(opened: Any, classifier: str) -> None:

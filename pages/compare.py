@@ -11,6 +11,7 @@ from workbench.app import comparison, current, downloads, forms, stopping, widge
 from workbench.app.glossary import explain
 from workbench.app.text import duration, one_line, percent, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
+from workbench.classifiers import title_of as model_title
 from workbench.errors import InputError
 from workbench.figures.curves import learning_curve, learning_curves
 from workbench.metrics import MIN_SEEDS
@@ -47,9 +48,9 @@ def form() -> None:
     st.header("A new comparison")
     with st.container(border=True, key="comparison-form"):
         sources = comparison.sources(current.project_id())
-        left, middle, right = st.columns([1.2, 1.2, 1], gap="medium")
+        left, right = widgets.split([1, 1], "comparison-columns", below=900)
         key = left.selectbox(
-            "Pool",
+            "What is labelled",
             sources,
             format_func=lambda k: one_line(sources[k].title, 60),
             key="compare-pool",
@@ -70,16 +71,22 @@ def form() -> None:
                 "on; most were chosen by a policy, so their errors are not those of the whole pool."
             )
         kind: Any = source.kind
-        classifier = middle.selectbox(
-            "Model",
-            forms.classifiers_for(kind, source.n_classes),
-            format_func=lambda n: CLASSIFIERS[n].title,
-            key="compare-model",
-        )
+        models = forms.classifiers_for(kind, source.n_classes)
+        with right:
+            classifier = forms.choice(
+                "Model",
+                models,
+                CLASSIFIERS,
+                key="compare-model",
+                first=models[0],
+                help="Learns from the labels in every run.",
+            )
         possible = [p for p in forms.policies_for(classifier) if p != comparison.BASELINE]
+        # those to begin with stand first
+        possible.sort(key=lambda p: not POLICIES[p].advice)
         best, why = forms.suggestion(possible)
         policies = st.pills(
-            "Policies against random",
+            "Ways of choosing, held against random",
             possible,
             selection_mode="multi",
             default=possible[best : best + 1],
@@ -87,11 +94,19 @@ def form() -> None:
             key=f"compare-policies-{classifier}",
             help=f"Measured: {verbatim(why)}" if why else None,
         )
-        seeds = right.number_input(
-            "Seeds", 1, 50, 10, key="compare-seeds", help="Runs of each policy, paired."
+        for one in policies:
+            words = POLICIES[one].advice or f"Asks first where {POLICIES[one].high}."
+            st.caption(f"**{verbatim(POLICIES[one].title)}**: {verbatim(words)}")
+        seeds = left.number_input(
+            "Runs of each way (seeds)",
+            1,
+            50,
+            10,
+            key="compare-seeds",
+            help="Each begins elsewhere; runs of one seed share the test split and the first labels.",
         )
         if seeds < MIN_SEEDS:
-            st.warning(
+            left.warning(
                 f"{plural(int(seeds), 'seed')} cannot tell policies apart, however large the difference: "
                 f"take {MIN_SEEDS} or more for a verdict.",
                 icon=":material/info:",
@@ -102,24 +117,14 @@ def form() -> None:
         # a small pool has fewer to ask about than a person asked for before
         most = min(2000, source.n_asked)
         st.session_state["compare-budget"] = min(int(st.session_state.get("compare-budget", 60)), most)
-        budget = row.number_input(
-            "Labels asked for in each run", 1, most, step=10, key="compare-budget", width=210
-        )
-        batch = row.number_input("Asked at a time", 1, 100, 1, key="compare-batch", width=130)
-        workers = row.number_input(
-            "Processes",
-            1,
-            max(os.cpu_count() or 1, 2),
-            1,
-            key="compare-workers",
-            width=130,
-            help="One runs beside these pages. More take ten seconds to start and leave the pages quick: "
-            "for comparisons of many minutes. The results are the same.",
-        )
-        start = row.button(
+        budget = left.number_input("Labels asked for in each run", 1, most, step=10, key="compare-budget")
+        # the button that starts stands first, whatever is decided before it is pressed
+        go, measuring = row.container(width="content"), row.container(width="content")
+        batch, workers = machinery(row)
+        start = go.button(
             "Start", type="primary", key="start-comparison", width=120, icon=":material/play_arrow:"
         )
-        asked = row.button(
+        asked = measuring.button(
             "How long?",
             key="time-comparison",
             icon=":material/timer:",
@@ -145,6 +150,22 @@ def form() -> None:
         if policies:
             spec = spec_of(source, classifier, policies, int(seeds), int(budget), int(batch))
             how_long(comparison.expected(spec, int(workers), begin=asked), 1 + bool(guesses))
+
+
+def machinery(row: Any) -> tuple[int, int]:
+    """How many items are asked about at a time, and how many processes run: good as they are."""
+    with row.popover("More", icon=":material/tune:", key="compare-more"):
+        batch = st.number_input("Asked at a time", 1, 100, 1, key="compare-batch")
+        workers = st.number_input(
+            "Processes",
+            1,
+            max(os.cpu_count() or 1, 2),
+            1,
+            key="compare-workers",
+            help="One runs beside these pages. More take ten seconds to start and leave the pages quick: "
+            "for comparisons of many minutes. The results are the same.",
+        )
+    return int(batch), int(workers)
 
 
 def spec_of(
@@ -241,7 +262,7 @@ def shown(token: str) -> None:
             choose(None)
             st.rerun()
     facts = [
-        CLASSIFIERS[spec.classifiers[0]].title if spec.classifiers[0] in CLASSIFIERS else spec.classifiers[0],
+        model_title(spec.classifiers[0]),
         plural(spec.seeds, "seed"),
         f"{plural(spec.budget, 'label')} each"
         # the curves begin with those
@@ -327,7 +348,7 @@ def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparis
 def named(one: comparison.Comparison) -> str:
     title = comparison.title_of_pool(one.spec.pools[0])
     model = one.spec.classifiers[0]
-    words = [title, CLASSIFIERS[model].title if model in CLASSIFIERS else model]
+    words = [title, model_title(model)]
     if one.spec.guess:
         words.append("with " + ", ".join(map(comparison.guess_title, one.spec.guess)).lower())
     return " · ".join(words)

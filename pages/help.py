@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from workbench.app import current, frame, help, widgets
+from workbench.app.glossary import explain
 from workbench.errors import InputError
 
 PAGE = "page"
@@ -43,7 +44,7 @@ def body() -> None:
     st.markdown(page.text)
 
 
-st.title("Help")
+st.title("Help", help=explain("pool", "policy"))
 # on a phone the columns stand one below the other: what was asked for comes first
 text, beside = st.columns([5, 2], gap="large")
 # a link within a sentence is told by more than its colour

@@ -6,12 +6,14 @@ scripts of components say (the desk, the map's keys) with the data they are give
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from tests.app.test_pages import open_page
-from workbench.app import current
+from tests.app.test_pages import ROOT, open_page
+from workbench.app import bringing, current
 from workbench.app.glossary import terms
 from workbench.app.text import verbatim
 from workbench.policies import POLICIES
@@ -28,6 +30,7 @@ PAGES = (
     "adversarial",
     "lessons",
     "history",
+    "help",
 )
 # of jargon that stood on first screens; none of it is a term
 PHRASES = (
@@ -123,9 +126,31 @@ def unexplained(elements: list[Any]) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_first_screen_has_no_term_that_is_not_introduced(project: Session, name: str) -> None:
-    test = open_page(name, project.id)
+def with_a_file(place: Path) -> AppTest:
+    """The Data page, once a table of numbers, texts and classes was brought."""
+    rows = [f"{i},{i % 7}.5,Order {i} came {'late' if i % 2 else 'at once'},{'ab'[i % 2]}" for i in range(60)]
+    (place / "orders.csv").write_text("\n".join(["id,weight,comment,kind", *rows]), encoding="utf-8")
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600)
+    test.session_state[bringing.PLACE] = str(place / "orders.csv")
+    return test.run()
+
+
+def without_its_file(place: Path) -> AppTest:
+    """A page of a project whose file is gone."""
+    path = place / "rows.csv"
+    path.write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(40)), encoding="utf-8")
+    session = Session.create(str(path), classes=["x", "y"], classifier="logistic-regression")
+    current.forget(session.id)
+    path.unlink()
+    return open_page("label", session.id)
+
+
+@pytest.mark.parametrize("name", [*PAGES, "upload", "lost"])
+def test_the_first_screen_has_no_term_that_is_not_introduced(
+    project: Session, name: str, tmp_path: Path
+) -> None:
+    made = {"upload": with_a_file, "lost": without_its_file}
+    test = made[name](tmp_path) if name in made else open_page(name, project.id)
     assert not test.exception
     elements = unfolded(test.main)
     assert elements, "the page shows something"

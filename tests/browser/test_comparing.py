@@ -50,6 +50,8 @@ def test_a_comparison_in_processes_of_its_own(page: Any, server: Server) -> None
     """Workers run no page, and what they find is drawn."""
     visit(page, f"{server.url}/compare")
     for key, value in (("compare-seeds", "2"), ("compare-budget", "4"), ("compare-workers", "2")):
+        if key == "compare-workers":
+            page.click(".st-key-compare-more button")
         page.locator(f".st-key-{key} input").fill(value)
         page.locator(f".st-key-{key} input").press("Enter")
         settled(page)

@@ -223,9 +223,9 @@ def _lost(problem: str) -> None:
     project = current.project_id()
     if project is None or lost.is_kept(project):
         st.title("This project cannot be opened")
-        st.error(verbatim(problem), icon=":material/error:")
+        st.error(verbatim(for_people(problem)), icon=":material/error:")
         st.markdown(
-            "Nothing of the project is lost. If its pool was moved, say where it is now; if it was changed, "
+            "Nothing of the project is lost. If its file was moved, say where it is now; if it was changed, "
             "put it back as it was."
         )
         if project is not None:

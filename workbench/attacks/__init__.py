@@ -54,13 +54,13 @@ ATTACKS: Registry[AttackEntry] = Registry(
             "fgsm",
             f"{_HERE}:fgsm",
             "FGSM",
-            "One step along the sign of the loss's gradient (Goodfellow et al. 2015), as in the papers.",
+            "One step: each pixel moves the way that misleads most (Goodfellow et al. 2015).",
         ),
         AttackEntry(
             "pgd",
             f"{_HERE}:pgd",
             "PGD",
-            "Many small steps, each projected back (Madry et al. 2018); the best one is kept.",
+            "Many small steps of that kind (Madry et al. 2018); the best one is kept.",
         ),
         AttackEntry(
             "adaptive-pgd",
