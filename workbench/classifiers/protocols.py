@@ -196,6 +196,10 @@ def has_learnt(model: Any) -> bool:
     return len(model.classes_) > 1 and getattr(model, "n_rows_", 1) > 0
 
 
+NO_GUESS = "{!r} cannot start from a guess. Use the large-margin GP, or leave the guess out."
+"""What whoever wants to begin with a guess is told, with the name of a classifier that cannot."""
+
+
 def supports_mean(model: Any) -> TypeGuard[SupportsMean]:
     """Whether it can start from a guess: a prior mean of its latents, a value a row."""
     return bool(getattr(model, "takes_mean", False))

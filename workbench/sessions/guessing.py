@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 MOST = 20
 """Sources of one project."""
 _LOOKED_AT = 500  # rows, to see whether a column names classes
-NO_GUESS = "{!r} cannot start from a guess. Use the large-margin GP, or leave the guess out."
 FEW = 10
 """Labels before which a guess is called one, without a percentage."""
 

@@ -25,7 +25,6 @@ from workbench.pools.items import IdsAt
 from workbench.pools.neighbours import Neighbourhood, Seen, checked_strength
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
-from workbench.sessions.guessing import NO_GUESS
 from workbench.sessions.latents import MANY, PoolLatents
 from workbench.sessions.leaning import (
     Lean,
@@ -317,7 +316,7 @@ class Learner:
         made = self.estimator(0)
         if mean is not None and not protocols.supports_mean(made):
             name = title_of(classifier) if isinstance(classifier, str) else type(made).__name__
-            raise InputError(NO_GUESS.format(name))
+            raise InputError(protocols.NO_GUESS.format(name))
 
     def estimator(self, number: int) -> Any:
         """An unfitted classifier for a round."""

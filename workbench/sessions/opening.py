@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.classifiers import sees_pixels, title_of
-from workbench.classifiers.protocols import supports_mean
+from workbench.classifiers.protocols import NO_GUESS, supports_mean
 from workbench.errors import InputError
 from workbench.guesses import classes_in, columns_of, likely_columns, sources_of_columns
 from workbench.policies.effective import check_share
@@ -20,7 +20,7 @@ from workbench.pools.pool import Pool
 from workbench.pools.twins import twins_of
 from workbench.sessions.drawing import ASKED_AMONG
 from workbench.sessions.family import without_truth
-from workbench.sessions.guessing import NO_GUESS, checked_sources, takes_guess
+from workbench.sessions.guessing import checked_sources, takes_guess
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy

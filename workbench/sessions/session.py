@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.classifiers import title_of
+from workbench.classifiers.protocols import NO_GUESS
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
@@ -15,7 +16,7 @@ from workbench.progress import FitCallback
 from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
 from workbench.sessions.finishing import Finishing
-from workbench.sessions.guessing import NO_GUESS, as_said, checked_sources, takes_guess
+from workbench.sessions.guessing import as_said, checked_sources, takes_guess
 from workbench.sessions.handing import Handing
 from workbench.sessions.instructions import Instructing
 from workbench.sessions.leading import rarer
