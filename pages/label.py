@@ -374,6 +374,12 @@ def curve(session: Any) -> None:
         how_it_goes(session)
 
 
+def turn_questions() -> None:
+    """Ask the other way: all questions of an item, or one over all items."""
+    now = st.session_state.get(TOGETHER, EVERY)
+    st.session_state[TOGETHER] = ONE if now == EVERY else EVERY
+
+
 session = current.mine(frame.needed("label items", "Label"))
 current.keep_fitting_all(session)
 several = len(session.questions) > 1
@@ -410,7 +416,7 @@ if several:
         key=TOGETHER,
         label_visibility="collapsed",
         help="All questions while the item stands there, or one question over all items: the one chosen at "
-        "the side.",
+        "the side. A key turns from one to the other: see the card of keys.",
     )
 if st.session_state.get(GUESSES_OPEN) == session.id and st.session_state.get(OPEN) != session.id:
     guesses_dialog(session)
@@ -423,9 +429,9 @@ if naming.is_open(session):
     naming.ask(session)
     frame.end()
 if several and st.session_state.get(TOGETHER, EVERY) == EVERY:
-    desk.mount_every(session)
+    desk.mount_every(session, on_mode=turn_questions)
 else:
-    desk.mount(session)
+    desk.mount(session, on_mode=turn_questions if several else None)
 progress(session)
 curve(session)
 if session.pool.has_truth and oracle.knows_all(session.pool):

@@ -51,13 +51,17 @@ def test_two_questions_are_answered_while_the_item_stays(page: Any, server: Serv
             "() => document.querySelector('[data-testid=stSidebar]')?.innerText.includes('0 of')"
         )
         assert not session.question("topic").state.labels and not session.question("urgent").state.labels
-        page.get_by_text("One question", exact=True).click()
+        page.keyboard.press("q")
         page.locator(".desk .every").wait_for(state="detached")
         page.wait_for_selector(".desk .answers .answer >> text=damage")
         at_the_desk(page)
         press_and_wait(page, "1")
         assert list(session.question("topic").state.labels.values()) == ["delivery"]
         assert not session.question("urgent").state.labels
+        page.keyboard.press("q")
+        page.locator(".desk .every").wait_for()
+        at_the_desk(page)
+        assert page.locator(".desk [data-command=questions]").inner_text().startswith("One question")
 
 
 def test_a_question_is_added_on_the_data_page(page: Any, server: Server) -> None:

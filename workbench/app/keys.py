@@ -22,6 +22,7 @@ COMMANDS = {
     "twins": "=",
     "instructions": "h",
     "name": "+",
+    "questions": "q",
     "help": "?",
 }
 # what the gallery does beside: they make room for the classes and for a person's own keys

@@ -119,12 +119,15 @@ def mount_checks(session: Session, phase: str, *, on: bool = False) -> Any:
     return _registered("desk")(key=f"checks-{session.id}", data=data, on_renew_change=lambda: None)
 
 
-def mount_every(session: Session, on_renew: Callable[[], None] | None = None) -> Any:
+def mount_every(
+    session: Session, on_renew: Callable[[], None] | None = None, on_mode: Callable[[], None] | None = None
+) -> Any:
     """Show the desk that asks all questions of a project about the item on screen.
 
     Args:
         session: of the person who labels, of any question.
         on_renew: as for `mount`.
+        on_mode: as for `mount`.
     """
     asked, commands = every.asked(session, session.annotator)
     data = _common(session) | {
@@ -135,13 +138,17 @@ def mount_every(session: Session, on_renew: Callable[[], None] | None = None) ->
         "classes": [],
         "commands": commands,
         "asked": asked,
+        "several": on_mode is not None,
     }
     return _registered("desk")(
-        key=f"desk-every-{session.id}", data=data, on_renew_change=on_renew or (lambda: None)
-    )
+        key=f"desk-every-{session.id}", data=data, on_renew_change=on_renew or (lambda: None),
+        on_mode_change=on_mode or (lambda: None),
+    )  # fmt: skip
 
 
-def mount(session: Session, on_renew: Callable[[], None] | None = None) -> Any:
+def mount(
+    session: Session, on_renew: Callable[[], None] | None = None, on_mode: Callable[[], None] | None = None
+) -> Any:
     """Show the desk of a project.
 
     Its data changes with the classes, the person and the token, not with answers: a rerun of the page
@@ -150,8 +157,11 @@ def mount(session: Session, on_renew: Callable[[], None] | None = None) -> Any:
     Args:
         session: of the person who labels.
         on_renew: called when the token has run out; the script then runs and gives a new one.
+        on_mode: called when the person wants the other way of asking several questions; None where there is
+            one question.
     """
     data = _common(session) | {"cookie": PERSON_COOKIE, "ahead": AHEAD, "question": question(session)}
     return _registered("desk")(
-        key=f"desk-{session.id}", data=data, on_renew_change=on_renew or (lambda: None)
-    )
+        key=f"desk-{session.id}", data=data | {"several": on_mode is not None},
+        on_renew_change=on_renew or (lambda: None), on_mode_change=on_mode or (lambda: None),
+    )  # fmt: skip

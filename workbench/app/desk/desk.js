@@ -383,6 +383,7 @@ class Desk extends Speaker {
     const flagged = card && this.isFlagged(card);
     const guess = this.view === null && !this.hidden && card?.guess?.length ? card.guess[0][0] : "";
     const takes = this.searching ? this.matches()[0]?.name || "" : guess;
+    const whole = this.data.mode === "every";
     const short = takes.length > 60 ? `${takes.slice(0, 59)}…` : takes;
     const accept = one("accept", takes ? (this.searching && !guess ? `Take ${short}` : `Accept ${short}`) : "Accept", () => (this.searching ? this.pick(0) : this.accept()), takes ? `The label is ${takes}` : "The model has no guess for this item", !takes);
     accept.classList.toggle("accepts", Boolean(takes));
@@ -401,6 +402,7 @@ class Desk extends Speaker {
       one("find", "Find", () => this.find(), "Find items by their words, and be asked about them"),
       one("like", "More like this", () => this.find(card), "The items nearest to this one", !card),
       one("name", "New class", () => this.another(), "Give the item a class that there is not yet", !card),
+      one("questions", whole ? "One question" : "All questions", () => this.turnQuestions(), whole ? "Ask one question over all items: the one chosen at the side" : "Ask all questions while the item stands there"),
       this.tellButton(one),
       one("help", "Keys", () => this.help(), "The card of keys"),
     ];
@@ -493,7 +495,13 @@ class Desk extends Speaker {
 
   // nothing that would choose an item, or show what the machine says of it, while labels are checked
   may(command) {
+    if (command === "questions") return Boolean(this.data.several) && !this.checking;
     return !this.checking || !["skip", "grid", "find", "like", "accept", "twins"].includes(command);
+  }
+
+  // the page draws the other desk; what is not sent yet waits in the browser
+  turnQuestions() {
+    this.trigger?.("mode", newId());
   }
 
   drawStatus() {
@@ -823,7 +831,7 @@ class Desk extends Speaker {
       skip: "skip: set the item aside", unsure: "unsure: I cannot tell", undo: "take back my last decision (also Ctrl+Z)",
       redo: "put it back (also Ctrl+Y)", back: "look back at my answers, and change them", forward: "forward again",
       flag: "flag: needs attention", note: "a note about the item", grid: "grid: confirm many at once",
-      find: "find items and be asked about them", instructions: "instructions and examples, beside the item", name: "a class that there is not yet", like: "more like this one", twins: "copies of the item before get its class too", zoom: "large", help: "this card",
+      find: "find items and be asked about them", instructions: "instructions and examples, beside the item", name: "a class that there is not yet", like: "more like this one", twins: "copies of the item before get its class too", zoom: "large", questions: "all questions of an item, or one over all items", help: "this card",
     };
     let waiting = null; // the command whose key is being chosen
     const told = make("p", { class: "empty small", role: "status", textContent: "Click a key to give its command another one. They are kept for you, in any browser." });
@@ -836,7 +844,7 @@ class Desk extends Speaker {
         row(make("kbd", { textContent: this.searching ? "1 to 9" : "1 to 9, letters" }), this.searching ? "the nine classes listed (with Alt where a name has the digit)" : "the class on the button"),
         row(make("kbd", { textContent: "Esc" }), "close"),
       ];
-      const own = Object.entries(words).map(([name, text]) => {
+      const own = Object.entries(words).filter(([name]) => name !== "questions" || this.may(name)).map(([name, text]) => {
         const button = make("button", { class: "key", title: "Give it another key", "data-key-of": name, onclick: () => choose(name) }, make("kbd", { textContent: keyName(this.data.commands[name]) }));
         buttons.set(name, button);
         return row(button, text);
@@ -1074,7 +1082,7 @@ class Desk extends Speaker {
       skip: () => this.answer({ kind: "skip" }), unsure: () => this.answer({ kind: "unsure" }), undo: () => this.undo(),
       redo: () => this.redo(), flag: () => this.flag(), note: () => this.note(), grid: () => this.grid(), help: () => this.help(),
       accept: () => this.accept(), zoom: () => this.zoom(), back: () => this.back(), forward: () => this.forward(),
-      find: () => this.find(), name: () => this.another(), like: () => { if (this.shown) this.find(this.shown); }, instructions: () => this.tell(), twins: () => this.same(),
+      find: () => this.find(), name: () => this.another(), like: () => { if (this.shown) this.find(this.shown); }, instructions: () => this.tell(), twins: () => this.same(), questions: () => this.turnQuestions(),
     };
     const name = Object.keys(acts).find((one) => this.data.commands[one] === key) || (key === "Backspace" ? "undo" : "");
     if (!name || !this.may(name)) return false;
