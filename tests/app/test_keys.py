@@ -27,6 +27,7 @@ def test_the_alphabet_keeps_its_letters() -> None:
     moved = {name: f"Shift+{letter}" for name, letter in letters_of.items()} | {
         "like": "Shift+m",
         "instructions": "Shift+h",
+        "questions": "Shift+q",
     }
     assert keys.commands == COMMANDS | moved | {"clear": "Backspace", "choose": "Shift+x"}
 
