@@ -392,6 +392,7 @@ class Overlap(Closed):
 
     share: Share
     people: Annotated[int, Field(ge=2, le=1_000)]
+    by: Literal["lot", "worth"] = "lot"
 
 
 class SaidOfItems(Closed):

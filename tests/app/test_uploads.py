@@ -342,6 +342,17 @@ def test_a_project_starts_with_items_that_several_people_label() -> None:
     assert record.settings["overlap"] == {"share": 0.2, "people": 3}
 
 
+def test_a_project_starts_with_second_opinions_where_they_are_worth_most() -> None:
+    test = dropped("people.csv", PEOPLE)
+    test.toggle(key="new-own-worth").set_value(True).run()
+    assert test.number_input(key="new-own-overlap").disabled, "a share of its own there is none"
+    test.number_input(key="new-own-people").set_value(4).run()
+    test.button(key="start-own").click().run()
+    assert not test.exception, test.exception
+    (record,) = Store.open().projects()
+    assert record.settings["overlap"] == {"share": 1.0, "by": "worth", "people": 4}
+
+
 def test_the_rows_of_the_editable_table_are_the_option_of_the_pool() -> None:
     report = inspect_table(b"d,a\n2024-01-02,1\n2024-01-03,2\n", file_name="a.csv", columns="auto")
     rows = [

@@ -46,7 +46,11 @@ def test_a_project_is_started_for_people_with_items_that_several_label(
     assert "at least two" in refused(
         capsys, "new", tmp_path / "rows.csv", "--overlap", "0.5", "--people", "1"
     )
+    assert "'worth'; got 'often'" in refused(capsys, "new", tmp_path / "rows.csv", "--overlap", "often")
     assert "nothing.csv" in refused(capsys, "new", "nothing.csv")
+    assert call("new", tmp_path / "rows.csv", *options, "--overlap", "worth", "--people", "4") == 0
+    every = [Session.open(one.id).settings.get("overlap") for one in Store.open().projects()]
+    assert {"share": 1.0, "by": "worth", "people": 4} in every
 
 
 def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path) -> None:

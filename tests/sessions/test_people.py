@@ -7,6 +7,7 @@ import pytest
 
 from tests.sessions.fakes import FAKE
 from workbench.cli.crowd import print_people
+from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import Session
 from workbench.sessions.people import shown_people, training_of
@@ -104,6 +105,47 @@ def test_second_opinions_go_where_people_differ():
             mine.label_item(item, names[(truth[item] + other) % 3])
     asked = of(session, "cia").ask(1)
     assert (asked[0].item, asked[0].role) == (items[7], "overlap")
+
+
+def told(session, person, n, wrong=()):
+    """A person answers n questions, in the words of the pool but for the places in `wrong`."""
+    mine, truth, names = of(session, person), session.pool.truth, session.pool.classes
+    items = []
+    for place in range(n):
+        (ask,) = mine.ask(1)
+        mine.tell(ask, names[(truth[ask.item] + (place in wrong)) % 3])
+        items.append((ask.item, ask.role))
+    return items
+
+
+def test_a_second_opinion_is_asked_for_where_it_is_worth_more_than_a_new_item():
+    session = Session.create(
+        "iris", classifier="logistic-regression", policy="margin", overlap="worth", people=3
+    )
+    asked = told(session, "ann", 15)
+    assert {role for _, role in asked}.isdisjoint({"overlap"}), "nobody is asked about the own labels again"
+    session.refit()
+    # a setosa of which the model was sure is called something else
+    mine, truth = of(session, "ann"), session.pool.truth
+    told(session, "ann", 5)
+    odd = next(int(i) for i in session.pool.trainable if truth[i] == 0 and i not in mine.state.votes)
+    mine.want([odd])
+    ask = mine.ask(1)[0]
+    assert ask.item == odd
+    mine.tell(ask, "virginica")
+    first = of(session, "bob").ask(1)[0]
+    assert (first.item, first.role) == (odd, "overlap")
+    # and what all agree about with the model is left alone for new items
+    of(session, "bob").tell(first, "setosa")
+    assert [role for _, role in told(session, "bob", 4)].count("overlap") < 4
+
+
+def test_a_share_of_items_or_worth_and_nothing_else():
+    for wrong in ("often", 1.5, -0.1):
+        with pytest.raises(InputError, match=r"share of items that several people label"):
+            project(overlap=wrong)
+    with pytest.raises(InputError, match="at least two"):
+        project(overlap="worth", people=1)
 
 
 def test_names_are_hidden_for_everybody_where_the_owner_wants_it(capsys):

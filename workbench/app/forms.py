@@ -15,6 +15,7 @@ from workbench.app.text import verbatim
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Kind
+from workbench.sessions.spec import WORTH
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -39,7 +40,7 @@ class Settings:
             early_share until 20 of them are answered.
         early_share: see there.
         twins: see there.
-        overlap: share of the items that several people label.
+        overlap: share of the items that several people label, or "worth".
         people: how many label each of these.
         guess: sources of guesses, as `Session.create` takes them.
     """
@@ -53,7 +54,7 @@ class Settings:
     evaluation_share: float = 0.1
     early_share: float = 0.25
     twins: bool = True
-    overlap: float = 0.0
+    overlap: float | str = 0.0
     people: int = 2
     guess: tuple[str, ...] = ()
 
@@ -241,6 +242,7 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
         )
         made = replace(made, evaluation_share=int(kept) / 100)
     several = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-several")
+    worth = st.session_state.get(f"{key}-worth", False)
     shared = several.number_input(
         "Items that several people label, %",
         min_value=0,
@@ -249,6 +251,7 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
         step=5,
         key=f"{key}-overlap",
         width=WIDE_NUMBER,
+        disabled=worth,
         help="To see how far people agree. Drawn uniformly; 0 asks about every item once.",
     )
     people = several.number_input(
@@ -259,7 +262,13 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
         step=1,
         key=f"{key}-people",
         width=WIDE_NUMBER,
-        disabled=not shared,
+        disabled=not shared and not worth,
+    )
+    st.toggle(
+        "Second opinions where they are worth most",
+        key=f"{key}-worth",
+        help="Any item is asked about again, of another person, when one more answer to it says more than "
+        "an answer about a new one: few where people are nearly always right, many where they differ.",
     )
     twins = st.toggle(
         "Ask about copies once",
@@ -268,7 +277,7 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
         help="Items that cannot be told apart are asked about once, their class is offered for the others, "
         "and none is measured on when another was learnt from.",
     )
-    return replace(made, overlap=int(shared) / 100, people=int(people), twins=twins)
+    return replace(made, overlap=WORTH if worth else int(shared) / 100, people=int(people), twins=twins)
 
 
 EXISTING = "existing-project"

@@ -369,9 +369,14 @@ def new_project(
     settings: Set = None,
     policy: Annotated[str | None, typer.Option(help="A name or package.module:function.")] = None,
     overlap: Annotated[
-        float, typer.Option(help="Share of the items that several people label, to see how far they agree.")
-    ] = 0.0,
-    people: Annotated[int, typer.Option(help="How many people label each of these.")] = 2,
+        str,
+        typer.Option(
+            metavar="SHARE|worth",
+            help="Share of the items that several people label; or 'worth': any, where one more answer is "
+            "worth more than a new item.",
+        ),
+    ] = "0",
+    people: Annotated[int, typer.Option(help="How many people label each of these, at most.")] = 2,
     guess: Guess = None,
     copies: Annotated[
         bool, typer.Option("--copies/--all", help="Ask about copies once, or about every item.")
@@ -380,7 +385,7 @@ def new_project(
 ) -> None:
     """Start a project that people label in the app."""
     from workbench.cli.labels import question_given, start_project
-    from workbench.cli.values import feature_sets, parse_settings, typed, without_guesses
+    from workbench.cli.values import feature_sets, parse_settings, share_or_worth, typed, without_guesses
     from workbench.policies.effective import DEFAULT_POLICY
 
     options = parse_settings(settings or [])
@@ -396,7 +401,7 @@ def new_project(
         classifier=classifier,
         options=options,
         policy=policy or DEFAULT_POLICY,
-        overlap=overlap,
+        overlap=share_or_worth(overlap),
         people=people,
         guess=None if guess is None else tuple(guess),
         twins=copies,

@@ -154,3 +154,19 @@ def _text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)
+
+
+def share_or_worth(text: str) -> float | str:
+    """A share of items that several people label, or "worth".
+
+    Raises:
+        InputError: it is neither.
+    """
+    from workbench.sessions.spec import WORTH
+
+    if text == WORTH:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--overlap is a share like 0.2, or {WORTH!r}; got {text!r}.") from None

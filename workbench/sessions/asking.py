@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.arrays import Array, Ints
+from workbench.metrics.consensus import worth_asking
 from workbench.pools.pool import Pool
 from workbench.pools.twins import Twins
 from workbench.sessions.drawing import without
 from workbench.sessions.model import asking_policy
-from workbench.sessions.people import Meant, meant, worth
+from workbench.sessions.people import Answers, Meant, meant, worth
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
+from workbench.sessions.spec import WORTH
 from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 600.0
 COLD_ITEMS = 50
 AMONG = 200  # second opinions that are compared, the oldest ones
+WEIGHED = 2_000  # labelled items that are compared with new ones, the newest
+LABEL_COUNTS = 4.0
+"""A right label in place of a wrong one against one in place of none: the model learns from the wrong one."""
 GUESSED = 5  # classes of which the model's probability is recorded with a question
 EARLY_ANSWERS = 20  # to measure on, before which an error is not told
 
@@ -131,6 +136,8 @@ class Questions:
         if overlap:
             draws = generator(self.seed, 0, OVERLAP).random(len(pool))
             self._shared = draws < float(overlap["share"])
+        self._by_worth = overlap.get("by") == WORTH
+        self._answers = Answers(0)
         self._cold: Ints | None = None
         self._meant: tuple[int, Meant | None] | None = None
 
@@ -278,6 +285,7 @@ class Questions:
             published = None
         share = self.share_to_measure(state)
         left = self._left_to_measure(state, taken | {ask.item for ask in chosen}) if share else []
+        again = self._worth_again(state, annotator, taken | {ask.item for ask in chosen}, published)
         place = state.places
         while len(chosen) < k and free.any():
             asked = len(state.asks) + len(chosen)
@@ -299,8 +307,14 @@ class Questions:
                 item = _best(published, free)
                 if item < 0:
                     item = int(generator(self.seed, asked, QUERY).choice(np.flatnonzero(free)))
+                if again and again[0][0] > self._worth_of_new(published, item, annotator):
+                    add(again.pop(0)[1], "overlap")
+                    continue
                 utility = float(published.utilities[item])
                 add(item, "policy", None if np.isnan(utility) else utility, published.model.number)
+        # nothing is new any more
+        for _, item in again[: max(k - len(chosen), 0)]:
+            add(item, "overlap")
         return chosen if published is None else [self.as_asked(ask, published) for ask in chosen]
 
     def as_asked(self, ask: Ask, published: Published) -> Ask:
@@ -337,7 +351,7 @@ class Questions:
         return self.early_share if answered < EARLY_ANSWERS else self.evaluation_share
 
     def _second_opinions(self, state: ProjectState, annotator: str) -> Iterable[int]:
-        if self._shared is None:
+        if self._shared is None or self._by_worth:
             return ()
         answered = {a.item for a in state.asks.values() if a.annotator == annotator and a.answered}
         found = [i for i in state.votes if self.wanted(i, annotator, state) and i not in answered]
@@ -345,6 +359,30 @@ class Questions:
         among, rest = found[:AMONG], found[AMONG:]
         order = np.argsort(-worth(state, annotator, among, self._people(state)).round(6), kind="stable")
         return [*(among[place] for place in order.tolist()), *rest]
+
+    def _worth_again(
+        self, state: ProjectState, annotator: str, taken: set[int], published: Published | None
+    ) -> list[tuple[float, int]]:
+        """Labelled items with what one more answer of a person is worth, the most first; those worth any."""
+        if not self._by_worth or published is None:
+            return []
+        found = [i for i in state.votes if i not in taken and self.wanted(i, annotator, state)][-WEIGHED:]
+        together = self._people(state)
+        if self._answers.n_classes != len(state.keys) or self._answers.together is not together:
+            self._answers = Answers(len(state.keys), together)
+        if not found:
+            return []
+        q = self._answers.posteriors(state, found)
+        doubtful = np.argsort(q.max(axis=1), kind="stable")[:AMONG]
+        gain = LABEL_COUNTS * worth_asking(q[doubtful], self._answers.confusion(annotator))
+        order = np.argsort(-gain.round(6), kind="stable")
+        return [(float(gain[at]), found[int(doubtful[at])]) for at in order.tolist() if gain[at] > 1e-6]
+
+    def _worth_of_new(self, published: Published, item: int, annotator: str) -> float:
+        """What a person's answer about an unlabelled item is worth, in accuracy of what is known of it."""
+        p = published.model.probabilities_of(item)
+        answers = self._answers if len(p) == self._answers.n_classes else Answers(len(p))
+        return float(worth_asking(p[None], answers.confusion(annotator))[0])
 
     def _people(self, state: ProjectState) -> Meant | None:
         """What is known of people; of a while ago, as everybody waits for whoever asks."""

@@ -26,7 +26,7 @@ from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.questions import Question, several
 from workbench.sessions.reopening import pack
-from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, MEASURED, with_choice
+from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, MEASURED, WORTH, with_choice
 from workbench.sessions.taxonomy import class_names
 from workbench.sessions.told import begun_with
 from workbench.store import LABEL, ONE_CLASS, Event, NewQuestion, ProjectRecord, Store
@@ -49,7 +49,7 @@ def create_project(
     evaluation_share: float,
     early_share: float,
     uniform_share: float,
-    overlap: float,
+    overlap: float | str,
     people: int,
     guess: Sequence[str | Mapping[str, Any]] | None,
     twins: bool,
@@ -105,7 +105,8 @@ def create_project(
     if loaded.trainable.size > MANY:
         settings["asked_among"] = ASKED_AMONG
     if overlap:
-        settings["overlap"] = {"share": overlap, "people": people}
+        by = {"share": 1.0, "by": WORTH} if isinstance(overlap, str) else {"share": overlap}
+        settings["overlap"] = {**by, "people": people}
     if guesses:
         settings["guesses"] = guesses
     if copies is not None:
@@ -136,16 +137,17 @@ def _finds_again(options: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
 
 
 def _check_shares(
-    evaluation_share: float, early_share: float, uniform_share: float, overlap: float, people: int
+    evaluation_share: float, early_share: float, uniform_share: float, overlap: float | str, people: int
 ) -> None:
     if not 0.0 <= evaluation_share < 1.0:
         raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")
     check_share(early_share)
     check_share(uniform_share)
-    if not 0.0 <= overlap <= 1.0 or people < 2:
+    shared = overlap == WORTH if isinstance(overlap, str) else 0.0 <= overlap <= 1.0
+    if not shared or people < 2:
         raise InputError(
-            "The share of items that several people label must lie in [0, 1], and these are at least "
-            f"two; got {overlap} and {people}."
+            f"The share of items that several people label must lie in [0, 1] or be {WORTH!r}, and these "
+            f"are at least two; got {overlap!r} and {people}."
         )
 
 

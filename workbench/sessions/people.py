@@ -248,26 +248,54 @@ def worth(state: ProjectState, annotator: str, items: Sequence[int], together: M
         items: labelled ones.
         together: what is known of people, also of a while ago.
     """
-    codes = {key: code for code, key in enumerate(state.keys)}
-    C = len(codes)
-    if C < 2 or not items:
+    answers = Answers(len(state.keys), together)
+    if answers.n_classes < 2 or not items:
         return np.zeros(len(items))
-    unknown = np.full((C, C), (1.0 - ACCURACY) / (C - 1))
-    np.fill_diagonal(unknown, ACCURACY)
-    confusions: dict[str, Floats] = {}
-    if together is not None and together.found.confusions.shape[1] == C:
-        unknown = everybody(together.found)
-        confusions = dict(zip(together.people, together.found.confusions, strict=True))
-    guesses = first_guesses(state, items, codes)
-    q = np.empty((len(items), C))
-    for row, item in enumerate(items):
-        prior = _spread(guesses.get(item, ()), C)
-        logs = np.zeros(C) if np.isnan(prior).any() else 0.5 * np.log(np.maximum(prior, 1e-3))
-        for person, code in own_codes(state.votes[item], state, codes).items():
-            logs = logs + np.log(confusions.get(person, unknown)[:, code])
-        e = np.exp(logs - logs.max())
-        q[row] = e / e.sum()
-    return worth_asking(q, confusions.get(annotator, unknown))
+    return worth_asking(answers.posteriors(state, items), answers.confusion(annotator))
+
+
+class Answers:
+    """How people answer, and what the answers to an item say of its class.
+
+    Args:
+        n_classes: C.
+        together: what is known of people, also of a while ago; of whom nothing is known is as everybody.
+    """
+
+    def __init__(self, n_classes: int, together: Meant | None = None) -> None:
+        self.n_classes = C = n_classes
+        self.together = together
+        self._unknown = np.full((C, C), (1.0 - ACCURACY) / max(C - 1, 1))
+        np.fill_diagonal(self._unknown, ACCURACY)
+        self._confusions: dict[str, Floats] = {}
+        if together is not None and together.found.confusions.shape[1] == C:
+            self._unknown = everybody(together.found)
+            self._confusions = dict(zip(together.people, together.found.confusions, strict=True))
+        self._kept: dict[int, tuple[Mapping[str, Vote], Floats]] = {}
+
+    def confusion(self, annotator: str) -> Floats:
+        """[C, C] of an item of class c, the chance that a person answers v."""
+        return self._confusions.get(annotator, self._unknown)
+
+    def posteriors(self, state: ProjectState, items: Sequence[int]) -> Floats:
+        """[n, C] of the class of labelled items: by their answers, and what the model said before any.
+
+        Args:
+            state: of the project; rows are kept while an item's answers stay the same.
+            items: labelled ones.
+        """
+        changed = [i for i in items if i not in self._kept or self._kept[i][0] != state.votes[i]]
+        codes = {key: code for code, key in enumerate(state.keys)}
+        guesses = first_guesses(state, changed, codes) if changed else {}
+        for item in changed:
+            prior = _spread(guesses.get(item, ()), self.n_classes)
+            silent = bool(np.isnan(prior).any())
+            logs = np.zeros(self.n_classes) if silent else 0.5 * np.log(np.maximum(prior, 1e-3))
+            for person, code in own_codes(state.votes[item], state, codes).items():
+                logs = logs + np.log(self.confusion(person)[:, code])
+            e = np.exp(logs - logs.max())
+            self._kept[item] = dict(state.votes[item]), e / e.sum()
+        return np.stack([self._kept[item][1] for item in items])
 
 
 # ---------------------------------------------------------------------- reports

@@ -68,7 +68,7 @@ class Session(Several, Finishing, Classes, Instructing, Handing):
         evaluation_share: float = EVALUATION_SHARE,
         early_share: float = EARLY_SHARE,
         uniform_share: float = UNIFORM_SHARE,
-        overlap: float = 0.0,
+        overlap: float | str = 0.0,
         people: int = 2,
         guess: Sequence[str | Mapping[str, Any]] | None = None,
         twins: bool = True,
@@ -101,8 +101,10 @@ class Session(Several, Finishing, Classes, Instructing, Handing):
                 evaluation share of 0 there are none.
             uniform_share: share of the other questions drawn uniformly too, whatever the policy; these
                 are trained on.
-            overlap: share of items that several people label; else two are never asked about one.
-            people: how many label each of these.
+            overlap: share of items that several people label, drawn uniformly; or "worth": any item is
+                asked about again wherever one more answer is worth more than a new item (the question of
+                ActiveLab, Goh & Mueller 2023). Else two are never asked about one.
+            people: how many label each of these, at most.
             guess: what is known of the items before any label: "names", "column:llm_label",
                 "columns:p_*" (as in `workbench.guesses.guess_of`), or {"source", "on", "mapping"}. Left
                 open, columns of a table whose names say that they hold predictions; () for none.

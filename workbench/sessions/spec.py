@@ -13,6 +13,8 @@ from workbench.registry import from_file, typed
 
 EVALUATION_SHARE = 0.1
 EARLY_SHARE = 0.25
+WORTH = "worth"
+"""In place of a share: second opinions wherever one more answer is worth more than a new item."""
 MEASURED = 20_000
 """Test items that a new project is measured on at most: then 95 % of an error lies within 0.007."""
 _CHOOSER = "large-margin"
