@@ -321,3 +321,16 @@ def test_tracked_texts_name_no_machine_and_no_registry_host() -> None:
         f"{path.relative_to(ROOT)}: {found[0]}" for path in texts if (found := named.search(texts[path]))
     ]
     assert wrong == []
+
+
+def test_a_slow_test_says_what_it_alone_protects() -> None:
+    silent = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        source = path.read_text(encoding="utf-8")
+        lines = source.splitlines()
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.FunctionDef) or ast.get_docstring(node):
+                continue
+            slow = [mark for mark in node.decorator_list if ast.unparse(mark) == "pytest.mark.slow"]
+            silent += [f"{path.name}: {node.name}" for mark in slow if "  # " not in lines[mark.lineno - 1]]
+    assert silent == []

@@ -42,7 +42,7 @@ def test_all_at_once_costs_labels_and_checks_or_everything() -> None:
     assert len(Draws(500, 0).first(500)) == 500
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the command that docs name runs and says what they quote
 def test_the_quick_run_prints_its_tables(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
     assert finish.main(["--quick", "--only", "coverage", "--out", str(tmp_path / "finish.jsonl")]) == 0
     assert "within its binomial error: yes" in capsys.readouterr().out

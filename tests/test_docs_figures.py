@@ -32,7 +32,7 @@ def test_a_measured_section_has_kept_lines_or_says_that_it_has_none(section: Sec
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: each figure of the docs against the lines that were kept
 @pytest.mark.parametrize("section", KEPT, ids=lambda s: f"{s.page}: {s.title}")
 def test_figures_of_a_page_are_those_of_the_kept_lines(section: Section) -> None:
     assert missing(section) == []

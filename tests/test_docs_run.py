@@ -184,7 +184,7 @@ def carried_out(place: Path, lines: Sequence[str]) -> None:
         assert done.returncode == 0, f"{arguments}\n{done.stdout[-1500:]}\n{done.stderr[-2000:]}"
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: each page's Python, as it stands
 @pytest.mark.parametrize(
     "page", [page for page in WRITTEN if blocks(page, "python")], ids=lambda path: str(path.relative_to(ROOT))
 )
@@ -207,7 +207,7 @@ def test_the_notebook_is_one_a_person_would_keep() -> None:
     assert not any(cell.get("outputs") for cell in notebook["cells"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: each page's commands, as they stand
 @pytest.mark.parametrize(
     "page", [page for page in WRITTEN if commands(page)], ids=lambda path: str(path.relative_to(ROOT))
 )

@@ -14,7 +14,7 @@ def assert_none_failed(row: Row) -> None:
     assert row.tried > 0 and row.failed == 0, "\n".join(row.failures)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: 200 damaged files of every kind that is saved
 def test_damaged_models_bundles_studies_and_feature_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(damaged, "CLASSIFIERS", ("logistic-regression", "large-margin"))
     assert_none_failed(damaged.run(200, seed=1))
@@ -24,23 +24,23 @@ def test_tables_and_images_that_other_programs_wrote() -> None:
     assert_none_failed(tables.run(24, seed=1))
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: data that hardly are any, in three families
 def test_degenerate_fits() -> None:
     names = ("large-margin", "logistic-regression", "bayesian-svm-linear")
     assert_none_failed(fits.run(len(names) * len(fits.KINDS), seed=1, names=names))
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a run that is killed anywhere
 def test_killed_runs() -> None:
     assert_none_failed(runs.run(1, seed=1))
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a study that is killed anywhere
 def test_killed_studies() -> None:
     assert_none_failed(studies.run(1, seed=1))
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a server that ends connections: needs PostgreSQL
 def test_connections_ended_by_a_database_server() -> None:
     needs_server()
     assert_none_failed(postgresql.run(15, seed=1))

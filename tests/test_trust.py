@@ -275,7 +275,7 @@ def test_the_present_folder_is_no_place_for_modules_unless_code_was_named(
     assert here in sys.path
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: what is installed may be named, in a process that has it
 def test_an_installed_plug_in_may_be_named_by_a_file(tmp_path: Path, marker: Path) -> None:
     information = tmp_path / "here" / "evil-1.dist-info"
     information.mkdir()

@@ -249,7 +249,7 @@ def test_labels_are_fitted_in_the_background_and_only_once(home: Path) -> None:
     assert current.keep_fitting(session) is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a class that nobody has seen is looked for on the page, and found
 def test_a_rare_class_of_a_table_of_ones_own_is_looked_for_and_found(home: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     common = np.concatenate([rng.normal(-2, 0.5, (120, 2)), rng.normal(2, 0.5, (120, 2))])
@@ -278,7 +278,7 @@ def test_a_rare_class_of_a_table_of_ones_own_is_looked_for_and_found(home: Path,
         pytest.fail("the rare class was not found in 25 questions")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a set of pictures from the menu starts on shapes, its options on pixels
 def test_a_known_set_of_images_starts_on_shapes_and_offers_pixels(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,7 +76,7 @@ def test_a_stored_run_asks_what_the_same_run_asks() -> None:
     assert kept.asked["variation-ratio"][0] == fresh.asked["variation-ratio"][0]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: what is stored for lessons is what their code computes today
 def test_every_stored_state_is_fresh() -> None:
     for lesson in lessons.LESSONS:
         for values in lessons.places(lesson):
@@ -87,7 +87,7 @@ def test_every_stored_state_is_fresh() -> None:
             assert len(ours) == len(theirs) and near.mean() > 0.9, (lesson.name, values)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: no lesson's first view loads an engine, in a process of its own
 def test_every_lesson_opens_without_an_engine() -> None:
     code = (
         "import sys; from workbench.app import lessons\n"

@@ -131,7 +131,7 @@ def test_a_model_without_latents_says_what_it_lacks(flat: Session) -> None:
     assert len(test.table) == 1, "one reading of the probabilities: nothing to compare"
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a map of twelve classes, and why it has no colours
 def test_more_classes_than_colours_say_why_there_is_no_colour_map(home: Path) -> None:
     rng = np.random.default_rng(0)
     rows = ["x,y,kind"]
@@ -191,7 +191,7 @@ def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
         seeing.calibration(model, items[:0], codes[:0], "own", 10, None, None)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: calibration by cross-validation, from too few labels to a figure
 def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path) -> None:
     rng = np.random.default_rng(0)
     path = home / "unlabelled.csv"

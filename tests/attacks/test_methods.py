@@ -30,7 +30,7 @@ def test_attacks_stay_within_strength_and_pixels(method, pixels_model, softmax_n
         assert (strength == 0) == (moved == X).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: what is attacked is the model itself, network and all
 @pytest.mark.parametrize("which", ["pixels_model", "net", "softmax_net", "wasserstein"])
 def test_targets_say_what_the_models_say(which, digits, request):
     model = request.getfixturevalue(which)
@@ -111,7 +111,7 @@ def test_a_networks_gradient_signs_are_finite_differences(net, digits):
     assert len(agree) > 20 and np.mean(agree) > 0.97
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: that attacks attack: noise, one step, many steps, in this order
 @pytest.mark.parametrize("which", ["pixels_model", "net", "softmax_net", "wasserstein"])
 def test_fgsm_hurts_more_than_noise_and_pgd_more_than_fgsm(which, digits, request):
     model = request.getfixturevalue(which)

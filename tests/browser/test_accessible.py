@@ -51,7 +51,7 @@ def opened(request: pytest.FixtureRequest, window: Any, server: Server, project:
     return window
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: no page is wider than its window, at four widths
 def test_a_page_fits_every_window(opened: Any) -> None:
     for width in WIDTHS:
         opened.set_viewport_size({"width": width, "height": 900})
@@ -75,12 +75,12 @@ def violations(page: Any, axe: str) -> list[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: axe on every page, light
 def test_a_page_has_no_serious_violation(opened: Any, axe: str) -> None:
     assert violations(opened, axe) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: axe on every page, dark: contrast is another
 @pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "data")
 def test_a_dark_page_has_no_serious_violation(
     browser: Any, server: Server, project: str, axe: str, name: str

@@ -16,7 +16,7 @@ def fill(page, key, value):
     settled(page)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: an experiment in the browser from its start to its download
 def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_path: Path):
     visit(page, f"{server.url}/adversarial")
     fill(page, "attack-images", 60)
@@ -72,7 +72,7 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     page.wait_for_function("!location.search.includes('attack=')")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a project's own model under attack, before and after its first fit
 def test_the_projects_own_model_is_attacked(page, server):
     project = start_digits(page, server)
     visit(page, f"{server.url}/adversarial?project={project}")
@@ -102,7 +102,7 @@ def test_the_projects_own_model_is_attacked(page, server):
     assert waiting.value.suggested_filename == "attack-roc.html"
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: choices of attacks that cannot be are told beside the button
 def test_what_cannot_be_done_is_said_in_place(page, server):
     visit(page, f"{server.url}/adversarial")
     # transfer needs the softmax network

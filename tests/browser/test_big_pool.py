@@ -14,7 +14,7 @@ from tests.browser.test_labelling import at_the_desk, item_of, press_and_wait, w
 N_ITEMS = 200_000
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: 200,000 items in a browser while fits run
 def test_the_app_asks_on_two_hundred_thousand_hands_without_freezing(
     page: Any, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

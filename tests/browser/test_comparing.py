@@ -10,7 +10,7 @@ import pytest
 from benchmarks.driving import Server, settled, visit
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: cancel after a reload, and figures saved as files that open offline
 def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Server, tmp_path: Path) -> None:
     visit(page, f"{server.url}/compare")
     page.locator(".st-key-compare-budget input").fill("400")

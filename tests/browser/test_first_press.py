@@ -39,7 +39,7 @@ def newcomer(browser: Any) -> Iterator[Any]:
     context.close()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the button does not move under a finger that is already down
 @pytest.mark.parametrize("rows", [TABLE, TEXTS], ids=["table", "texts"])
 def test_start_is_pressed_the_moment_it_appears(newcomer: Any, own_server: Server, rows: str) -> None:
     page = newcomer

@@ -29,7 +29,7 @@ def saved(page: Any) -> None:
     page.wait_for_function(SAVED)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: grid, accept, unsure and redo as keys, and what each stores
 def test_a_grid_is_one_event_and_the_other_keys_do_what_they_say(page: Any, server: Server) -> None:
     id_ = project(server, 12)
     visit(page, f"{server.url}/label?project={id_}")
@@ -212,7 +212,7 @@ def test_classes_are_named_in_their_table_where_there_is_none(page: Any, server:
     assert events(server, id_)[1].classes == ("good",)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a class gets a name, key, colour and help in its table; a merge
 def test_classes_are_changed_in_their_table(page: Any, server: Server) -> None:
     id_ = project(server, 3)
     visit(page, f"{server.url}/label?project={id_}")

@@ -15,7 +15,7 @@ from tests.browser.test_labelling import at_the_desk, item_of, press_and_wait, w
 from tests.pools.helpers import needs
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: 60,000 pictures from the menu, drawn and labelled in a browser
 def test_fashion_mnist_is_labelled_image_by_image(page: Any, own_server: Server) -> None:
     file = needs("images/fashion_mnist.npz")
     own_server.environment["WORKBENCH_DATA"] = str(file.parent.parent)

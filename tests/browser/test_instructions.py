@@ -23,7 +23,7 @@ def png() -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: instructions from the editor to the reader, and what is new in them
 def test_instructions_are_written_read_and_told_to_have_changed(page: Any, server: Server) -> None:
     project = answered(server, "iris", 12, fit=False)
     visit(page, f"{server.url}/label?project={project}")
@@ -77,7 +77,7 @@ def test_instructions_are_written_read_and_told_to_have_changed(page: Any, serve
         assert session.state.version_read(writer) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the sheet opens by itself for who has not read it, until they say so
 def test_who_has_never_read_them_finds_them_open(page: Any, server: Server) -> None:
     project = answered(server, "iris", 4, fit=False)
     with store_of(server) as store:

@@ -11,7 +11,7 @@ from tests.browser.homes import answered, store_of
 from tests.browser.test_labelling import at_the_desk
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: what is asked before a second project on the same data, and before a deletion
 def test_a_project_is_found_again_and_deleted_only_after_a_question(page: Any, server: Server) -> None:
     visit(page, server.url)
     page.click(".st-key-start-wine button")

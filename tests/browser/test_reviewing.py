@@ -77,7 +77,7 @@ def test_one_key_says_that_the_model_is_right_and_the_whole_item_stands_beside(
         assert Session.open(project, store=store).state.labels[wrong] == "setosa"
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: arrows, search and own keys at the desk
 def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
     start_digits(page, server)
     given = []
@@ -174,7 +174,7 @@ def two_people_differ(browser: Any, server: Server) -> tuple[str, Any, Any, dict
     return project, ann, bob, answers
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: two browsers, two answers, one review
 def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) -> None:
     project, ann, bob, answers = two_people_differ(browser, own_server)
 
@@ -203,7 +203,7 @@ def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) 
         page.context.close()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the queue of disagreements up to the next fit
 def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, own_server: Server) -> None:
     project, ann, bob, answers = two_people_differ(browser, own_server)
     first, second = answers["Ann"]

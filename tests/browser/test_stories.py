@@ -63,7 +63,7 @@ def test_words_light_the_figure_and_a_slider_stands_in_a_sentence(page: Any, ser
     assert query(page)["noise"] == "0.75"
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a lesson on a wall and on a projector: nothing below the edge
 @pytest.mark.parametrize("lesson", ["argmax", "outvoted"])
 def test_a_wall_is_filled_and_a_projector_shows_the_lower_axis(
     page: Any, server: Server, lesson: str
@@ -90,7 +90,7 @@ def test_a_wall_is_filled_and_a_projector_shows_the_lower_axis(
     assert sizes[1920] > 1.4 * sizes[1024], "type grows with the wall"
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a lesson and a shared lesson on a phone
 def test_on_a_phone_the_figure_stays_and_all_keys_of_a_class_are_above_the_fold(
     page: Any, server: Server
 ) -> None:

@@ -72,7 +72,7 @@ def test_a_lesson_opens_in_one_click_moves_and_goes_back(page: Any, server: Serv
     page.wait_for_function("location.search.includes('points=8')")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: an address holds a lesson's state, class mode and its code
 def test_a_link_carries_the_state_and_class_mode_hides_the_menu(
     page: Any, context: Any, server: Server
 ) -> None:
@@ -103,7 +103,7 @@ def test_a_link_carries_the_state_and_class_mode_hides_the_menu(
     other.close()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: values of an address that no lesson has
 def test_an_address_with_nonsense_gives_the_preset_and_says_so(page: Any, server: Server) -> None:
     visit(page, f"{server.url}/lessons?lesson=inducing&points=9999")
     assert "this is the preset" in page.locator("[data-testid=stMain]").inner_text()
@@ -113,7 +113,7 @@ def test_an_address_with_nonsense_gives_the_preset_and_says_so(page: Any, server
     assert page.locator("[class*=st-key-card-]").count() == len(LESSONS) + 1  # and the shared lesson
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: guesses of two browsers, and their tally
 def test_a_class_guesses_first_and_sees_its_tally(page: Any, context: Any, server: Server) -> None:
     address = f"{server.url}/lessons?lesson=useless&class=1"
     student = context.new_page()
@@ -134,7 +134,7 @@ def test_a_class_guesses_first_and_sees_its_tally(page: Any, context: Any, serve
     student.close()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a click on the figure chooses that item and no other
 def test_a_click_on_the_map_labels_that_item(page: Any, server: Server, labelled: str) -> None:
     mapped(page, server, labelled)
     # the place of an open item on the screen, from the figure itself
@@ -169,7 +169,7 @@ def test_a_click_on_the_map_labels_that_item(page: Any, server: Server, labelled
     wait_for_labelled(page, before)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the map without a mouse
 def test_keys_walk_over_the_map_choose_and_label_once(page: Any, server: Server, labelled: str) -> None:
     mapped(page, server, labelled)
     before = count(page)
@@ -199,7 +199,7 @@ def test_keys_walk_over_the_map_choose_and_label_once(page: Any, server: Server,
     wait_for_labelled(page, before)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a picture beside the pointer, drawn
 def test_pointing_at_an_image_shows_it(page: Any, server: Server) -> None:
     start_digits(page, server)
     page.wait_for_selector(".st-key-oracle")
@@ -221,7 +221,7 @@ def test_pointing_at_an_image_shows_it(page: Any, server: Server) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: many items at once, and their one undo
 def test_a_lasso_labels_many(page: Any, server: Server, labelled: str) -> None:
     mapped(page, server, labelled)
     page.locator(CIRCLE).first.hover()
@@ -271,7 +271,7 @@ def test_an_experiment_streams_its_curves_and_the_figure_is_taken_away(page: Any
     page.wait_for_function("!location.search.includes('draws')")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: two maps that move together
 def test_rounds_and_models_side_by_side(page: Any, server: Server, labelled: str) -> None:
     mapped(page, server, labelled)
     page.get_by_text("Side by side", exact=True).click()
@@ -288,7 +288,7 @@ def test_rounds_and_models_side_by_side(page: Any, server: Server, labelled: str
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: themes of two browsers on one server at once
 def test_two_teachers_each_keep_their_theme(browser: Any, server: Server) -> None:
     grounds = {}
     contexts = [browser.new_context(color_scheme=scheme) for scheme in ("light", "dark")]

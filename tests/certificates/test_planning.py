@@ -95,7 +95,7 @@ def test_a_rehearsal_counts_every_answer_once() -> None:
     assert again.machine.tolist() == done.machine.tolist() and again.answers == done.answers
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: promises over 20 repetitions, also where the model is wrong when surest
 def test_a_rehearsal_delivers_what_it_promises_also_where_wrong_labels_are_surest() -> None:
     rng = np.random.default_rng(5)
     risk = risks(600)

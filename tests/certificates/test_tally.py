@@ -70,7 +70,7 @@ def test_the_whole_is_certified_sooner_than_the_machines_part() -> None:
     assert Terms(1_000, 0.05, (500,), 0.95, people=1_000, whole=True).allowed(500) == pytest.approx(0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the confidence of strata over 80 repetitions
 def test_draws_within_strata_keep_the_promise_and_the_bound() -> None:
     rng = np.random.default_rng(7)
     strata = np.repeat([0, 1, 2], [300, 80, 20])
@@ -96,7 +96,7 @@ def test_draws_within_strata_keep_the_promise_and_the_bound() -> None:
     assert uncovered / runs <= 0.2 + 1.645 * np.sqrt(0.2 * 0.8 / runs)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the confidence of all classes together over 15 repetitions
 def test_intervals_of_classes_hold_together_within_strata() -> None:
     rng = np.random.default_rng(2)
     names, size, confidence, missed = ["a", "b", "c"], 500, 0.8, 0

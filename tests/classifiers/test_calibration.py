@@ -70,7 +70,7 @@ def left_out():
     return F[:30], kept["F"][:30], exact, codes[:30]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the shortcut of leaving out against 30 refits
 def test_leave_one_out_is_close_to_refits(left_out):
     F, quick, exact, codes = left_out
     rows = np.arange(30)
@@ -84,7 +84,7 @@ def test_leave_one_out_is_close_to_refits(left_out):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: what the page calls honest is, on rows that no fit saw
 def test_calibrated_probabilities_are_calibrated():
     X, codes = overlapping(1200, 3, seed=3, spread=1.2)
     for options in ({}, {"n_mean": 0}, {"calibration": "cross-validated"}):

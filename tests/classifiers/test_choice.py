@@ -79,7 +79,7 @@ def test_from_fifty_labels_on_a_look_tries_one_factor_and_misses_none(chosen):
     assert all(len(one) == 1 for one in tried) and [one[0] for one in tried] == factors
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: why an intercept is among what is chosen from
 def test_an_intercept_helps_on_a_ring():
     errors = np.zeros(2)
     for seed in range(3):

@@ -520,7 +520,7 @@ def test_nothing_is_traced_again_while_data_grow_or_for_a_second_model(name, tra
     assert traces() == before
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a class more is no compilation more, up to 120
 @pytest.mark.parametrize("name", ["large-margin", "logistic-softmax", "bayesian-svm"])
 def test_classes_that_come_one_by_one_trace_nothing(name, traces):
     most = 120
@@ -537,7 +537,7 @@ def test_classes_that_come_one_by_one_trace_nothing(name, traces):
     assert traces() == before
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: no fit leaves a graph behind: memory of a long day
 @pytest.mark.parametrize("name", [name for name, entry in CLASSIFIERS.items() if entry.has_latent])
 def test_thirty_fits_trace_nothing_and_leave_nothing_behind(name, traces):
     from tensorflow.python.framework.func_graph import FuncGraph
@@ -627,7 +627,7 @@ def test_scikit_learns_checks_but_those_that_train_at_length(name):
     assert {"fit2d_1sample", "estimators_pickle", "n_features_in", "fit_score_takes_y"} <= done
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: scikit-learn's own checks of the families that train long
 @pytest.mark.parametrize("name", ["logistic-softmax-gibbs", "softmax-net", "large-margin-net"])
 def test_scikit_learns_checks_in_full(name):
     options = {

@@ -48,7 +48,7 @@ def test_the_gpflow_model_has_the_predictors_latents(name):
         assert same.mean() > 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a kernel that is not ours, in every family
 @pytest.mark.parametrize("name", ["bayesian-svm", "logistic-softmax", "svgp-softmax", "bayesian-svm-batch"])
 def test_any_gpflow_kernel_will_do(name):
     X, codes = blobs(45)
@@ -60,7 +60,7 @@ def test_any_gpflow_kernel_will_do(name):
     np.testing.assert_allclose(mean, model.predict_latent(T).mean, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: each named kernel's gradient in each family
 @pytest.mark.parametrize("name", ["svgp-softmax", "svgp-robust-max", "logistic-softmax", "bayesian-svm"])
 @pytest.mark.parametrize("kernel", ["matern32", "squared-exponential"])
 def test_learning_any_named_kernel_raises_the_objective(name, kernel):
@@ -75,7 +75,7 @@ def test_learning_any_named_kernel_raises_the_objective(name, kernel):
     assert learned.kernel_trace_.shape[1] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: inducing points that move, and their state
 def test_inducing_points_are_learned_by_natural_gradients_too():
     X, codes = blobs(45)
     options = {"n_inducing": 4, "random_state": 0}

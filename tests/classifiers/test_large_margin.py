@@ -78,7 +78,7 @@ def test_objective_and_trace(default):
     assert default.n_iter_ == len(trace) - 1 >= 3
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: each option on digits: it changes the model and still learns
 @pytest.mark.parametrize(
     "options",
     [
@@ -251,7 +251,7 @@ def test_stopping_early_keeps_a_usable_model(digits):
     assert scores(midway, digits)[0] < 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the ways that only large data take, made small
 def test_large_data_use_few_rivals_and_a_part_of_the_rows(monkeypatch):
     monkeypatch.setattr("workbench.engine.large_margin.ALL_RIVALS", 100)
     monkeypatch.setattr(module, "WIDE_BYTES", 150 * 60 * 8)
@@ -279,7 +279,7 @@ def test_clones_of_fitted_models_fit_alike():
     assert clone(model).fit(X, y).predict_proba(X) == pytest.approx(model.predict_proba(X), abs=0)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: from how many labels features of unit length get a wide mean
 def test_learnt_features_of_unit_length_have_a_wide_mean_from_fewer_labels():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 12

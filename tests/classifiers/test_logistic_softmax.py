@@ -30,7 +30,7 @@ def nll(model, X, y):
     return -np.log(model.predict_proba(X)[np.arange(len(y)), y]).mean()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: figure 5 of the paper: three bounds against Gibbs
 def test_bounds_against_exact_samples_on_wine(wine):
     # Figure 5 of the paper: no inducing points, same fixed hyperparameters, Gibbs as the truth
     X, X_test, y, y_test = wine
@@ -55,7 +55,7 @@ def test_bounds_against_exact_samples_on_wine(wine):
     assert (gibbs.predict(X_test) == y_test).mean() > 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: 30 classes: what the prior mean is for
 def test_prior_mean_cures_under_confidence_at_many_classes():
     X, X_test, y, y_test = blobs(30, 600)
     geometry = Geometry.of(X, 64, 0)
@@ -69,7 +69,7 @@ def test_prior_mean_cures_under_confidence_at_many_classes():
     assert learned.prior_mean_.std() > 0 and learned.objective_ > fixed.objective_
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: 30 classes by subsets of them
 def test_class_batch_learns_many_classes():
     X, X_test, y, y_test = blobs(30, 600)
     geometry = Geometry.of(X, 64, 0)
@@ -80,16 +80,6 @@ def test_class_batch_learns_many_classes():
     assert full.objective_ > model.objective_ > full.objective_ - 0.15 * abs(full.objective_)
     everything = clone(model).set_params(class_batch=30).fit(X, y)
     assert everything.objective_ == pytest.approx(full.objective_, rel=1e-9)
-
-
-@pytest.mark.slow
-def test_minibatches_reach_the_full_fit(wine):
-    X, X_test, y, y_test = wine
-    full = LogisticSoftmaxClassifier(random_state=0).fit(X, y)
-    for rate in ("decaying", "adaptive"):
-        fit = LogisticSoftmaxClassifier(random_state=0, batch_size=20, learning_rate=rate).fit(X, y)
-        assert full.objective_ >= fit.objective_ > full.objective_ - 0.05 * abs(full.objective_)
-        assert fit.score(X_test, y_test) > 0.9
 
 
 def test_gpflow_model_agrees(wine):
@@ -119,7 +109,7 @@ def test_learned_prior_mean_is_part_of_the_latent(wine):
     assert mean == pytest.approx(model.predict_latent(X_test).mean, abs=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the kernel learnt in full, warm and by minibatches
 def test_learning_the_kernel_raises_the_bound(wine):
     X, _, y, _ = wine
     fixed = LogisticSoftmaxClassifier(random_state=0).fit(X, y)
@@ -148,7 +138,7 @@ def test_warm_start_continues_and_follows_classes(wine):
     assert model.predict_proba(X)[:, 3].max() < 0.3
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a saved state that goes on, in both precisions
 def test_state_and_float32(wine, tmp_path):
     X, X_test, y, _ = wine
     for options in ({}, {"dtype": "float32"}, {"hyperparameters": "learned", "ard": True}):
@@ -240,7 +230,7 @@ def test_gibbs_stops_on_request(wine):
     assert model.predict_proba(X_test).sum(axis=1) == pytest.approx(1)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: what the slice moves are for
 def test_slice_moves_help_chains_mix(wine):
     X, _, y, _ = wine
     options = {"n_samples": 300, "burn_in": 50, "random_state": 0}
@@ -252,7 +242,7 @@ def test_slice_moves_help_chains_mix(wine):
     assert helped.r_hat < plain.r_hat
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: long chains of the sampler agree
 def test_gibbs_chains_agree_on_wine(wine):
     X, _, y, _ = wine
     model = LogisticSoftmaxGibbsClassifier(n_samples=4000, burn_in=300, n_chains=4, random_state=0).fit(X, y)

@@ -34,7 +34,7 @@ def softmax_net(digits):
     return SoftmaxNetClassifier(epochs=10, **QUICK).fit(*digits[:2])
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: both networks learn, not only run
 @pytest.mark.parametrize("which", ["net", "softmax_net"])
 def test_learns_digits(which, digits, request):
     model = request.getfixturevalue(which)
@@ -46,14 +46,14 @@ def test_learns_digits(which, digits, request):
     assert (model.predict(digits[2]) == model.classes_[p.argmax(axis=1)]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the joint training is an ascent
 def test_training_together_raises_the_objective(net):
     trace = net.objective_trace_
     assert trace[-1] == net.objective_ > trace[0]
     assert net.n_iter_ >= 80
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a network's fit is its seed's
 @pytest.mark.parametrize("which", ["net", "softmax_net"])
 def test_same_seed_same_result(which, digits, request):
     model = request.getfixturevalue(which)
@@ -117,7 +117,7 @@ def test_a_saved_model_continues_as_the_living_one(digits):
     assert (living.predict_proba(digits[2]) == saved.predict_proba(digits[2])).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a network that gets a class more keeps its weights
 def test_classes_may_be_known_first_and_new_ones_arrive(digits):
     X, y = digits[:2]
     rows = np.isin(y, ["0", "1", "2"])
@@ -196,7 +196,7 @@ def test_remembered_features_are_told_apart_by_more_than_a_checksum(net, digits,
     assert np.abs(net.network_features(first) - net.network_features(second)).max() > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a network for tables is chosen and learns
 def test_rows_of_numbers_get_dense_layers():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 5)) * [1, 10, 100, 1000, 0] + 50

@@ -35,7 +35,7 @@ def test_learns(name, load):
     np.testing.assert_allclose(p.sum(1), 1, atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: digits within 25 steps
 def test_learns_digits_quickly():
     a, b, ya, yb = split(load_digits)
     model = SVGPClassifier(random_state=0).fit(a, ya)
@@ -138,7 +138,7 @@ def test_classes_without_labels_keep_their_column():
         assert p[:, 1].mean() < 0.34
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: stopping in each of the three ways to train
 def test_callback_stops_with_the_best_state(fitted):
     a, b, ya, _ = split(load_iris)
     seen = []
@@ -158,7 +158,7 @@ def test_callback_stops_with_the_best_state(fitted):
         assert 0 < seen[0] < seen[1] < 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: Adam, a learnt kernel and moved points end where the default ends
 def test_other_ways_to_train(fitted):
     a, b, ya, yb = split(load_iris)
     best = fitted["svgp-softmax"].objective_

@@ -33,7 +33,7 @@ def test_learns(load):
     np.testing.assert_allclose(p.sum(1), 1, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the default learns, not only runs
 def test_learns_digits():
     a, b, ya, yb = split(load_digits)
     model = WassersteinClassifier(random_state=0).fit(a, ya)
@@ -42,7 +42,7 @@ def test_learns_digits():
     assert negative_log_likelihood(yb, p) < 0.25
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: why the default is not the objective as printed
 def test_weight_and_temper_cure_over_confidence_on_overlapping_classes():
     X, y = three_gaussians(500, 0)
     T, t = three_gaussians(2000, 1)
@@ -147,7 +147,7 @@ def test_callback_sees_one_rising_fraction_and_stops():
     assert WassersteinClassifier(**QUICK).fit(a, ya, callback=lambda f, _: True).n_iter_ <= 10
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the distance as printed, and networks of pictures
 def test_printed_distance_and_image_networks():
     X, y = load_digits(return_X_y=True)
     X, y = X[:200], y[:200]
@@ -183,7 +183,7 @@ def test_options_that_make_no_sense_are_refused(options, message):
         WassersteinClassifier(**options).fit(a, ya)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: scikit-learn's own checks of this family
 def test_scikit_learns_checks_in_full():
     check_estimator(make_classifier("wasserstein", random_state=0), on_skip=None)
 

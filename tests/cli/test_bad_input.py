@@ -165,7 +165,7 @@ def test_no_pool_and_a_pipe_are_refused(tmp_path: Path, capsys: pytest.CaptureFi
     assert "a pipe or a device" in refused(capsys, "run", *FAST[2:], *pipe)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: TensorFlow prints nothing before a command's message
 def test_a_message_is_the_first_line_even_after_the_engine_has_loaded(tmp_path: Path) -> None:
     (tmp_path / "late.py").write_text(
         "from workbench.errors import InputError\n"

@@ -187,7 +187,7 @@ def test_minibatches_carry_the_factor_n_over_s():
     assert out.mean.numpy() == pytest.approx(full.posterior.mean, abs=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: each schedule of steps comes near the closed form
 @pytest.mark.parametrize("schedule", [None, Schedule()], ids=["adaptive", "decaying"])
 def test_stochastic_fits_come_near_the_full_one(schedule):
     _, block = problem(n=400)

@@ -280,7 +280,7 @@ def test_minibatches_approach_the_full_fit(problem):
     assert reached == pytest.approx(full.trace[-1], rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: large data are the same fit in pieces of rows
 def test_chunks_do_not_change_the_fit(problem, monkeypatch):
     Phi, kt, codes = problem
     monkeypatch.setattr(lm, "ALL_RIVALS", 100)
@@ -300,7 +300,7 @@ def test_chunks_do_not_change_the_fit(problem, monkeypatch):
     assert pieces.margin == pytest.approx(whole.margin, abs=1e-8)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: and in blocks of columns
 @pytest.mark.parametrize("all_rivals", [20_000, 100])
 def test_blocks_do_not_change_the_fit(all_rivals, monkeypatch):
     monkeypatch.setattr(lm, "ALL_RIVALS", all_rivals)

@@ -95,7 +95,7 @@ def test_inducing_points_at_the_data_leave_nothing_open():
     assert model.predict_f(new)[0].numpy() == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: another way to the same optimum
 def test_adam_reaches_the_hard_objective_of_the_sweeps(blobs):
     X, codes = blobs
     Phi, kt, _, _ = projected(X, 12)
@@ -118,7 +118,7 @@ def test_adam_stops_when_told(blobs):
     assert fit.stopped and len(fit.trace) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: gradients of every kernel against differences
 @pytest.mark.parametrize("name", ["squared-exponential", "exponential", "matern32", "matern52"])
 def test_kernel_gradients_are_those_of_the_objective(blobs, name):
     X, codes = blobs

@@ -195,7 +195,7 @@ def test_fixed_point_is_stationary(name):
     assert np.abs(np.tril(by_root)).max() < tolerance
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: where the default stops, against 300 sweeps
 @pytest.mark.parametrize("name", ["joint", "mean-field", "hinge"])
 def test_default_stop_is_close_to_a_long_run(name):
     _, _, block = problem(n=150, n_inducing=30, variance=10.0, length=0.6)
@@ -264,7 +264,7 @@ def test_callback_sees_the_objective_and_stops():
 # --------------------------------------------------------------------------------- kernels
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: gradients of every kernel against differences
 @pytest.mark.parametrize("name", ["squared-exponential", "matern32", "matern52", "exponential"])
 def test_kernel_gradient_is_the_objectives(name):
     X, codes = overlapping(40, 3)

@@ -65,7 +65,7 @@ def tiny():
     return tiny_problem()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the sampler's target against numerical integration
 @pytest.mark.parametrize("slice_moves", [0, 1])
 def test_chains_find_the_exact_posterior(tiny, slice_moves):
     K, codes, C, m0, mean, spread = tiny

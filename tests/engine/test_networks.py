@@ -163,7 +163,7 @@ def test_every_variable_of_network_and_head_moves_in_one_step():
     assert (np.triu(moved.factor, 1) == np.triu(h.factor, 1)).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: other numbers of classes and rows compile nothing more
 def test_training_lowers_the_loss_and_compiles_once():
     X, codes = data(200)
     rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ os.write(2, b"ours")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a program's own output stays its own
 def test_a_run_from_python_prints_nothing_of_tensorflow() -> None:
     done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, timeout=280, check=True)
     assert done.stderr == b"ours"

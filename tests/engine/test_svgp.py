@@ -226,7 +226,7 @@ def test_bound_never_falls_and_stops_near_the_end(problem, name, growth):
     assert again.objective >= fit.objective - 1e-9 * abs(fit.objective)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: two optimisers, one bound
 def test_natural_gradients_and_adam_find_the_same_bound(problem):
     block, likelihood = problem[-1], make_likelihood("softmax", C)
     natural = fit_natural(likelihood, block, tol=1e-8)
@@ -241,7 +241,7 @@ def test_natural_gradients_and_adam_find_the_same_bound(problem):
     assert small.objective == max(small.trace)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: against GPflow's full model
 def test_inducing_points_at_the_data_give_the_full_gp():
     rng = np.random.default_rng(5)
     codes = np.arange(24) % C
@@ -259,7 +259,7 @@ def test_inducing_points_at_the_data_give_the_full_gp():
     assert sparse.objective == pytest.approx(float(full.elbo()), rel=2e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: single precision, each likelihood
 def test_float32_finds_the_same_bound(problem):
     X, codes, kernel, basis, block = problem
     single = block_of(X.astype(np.float32), codes, kernel, make_basis(basis.points, kernel, np.float32))
@@ -280,7 +280,7 @@ def test_one_trace_while_data_and_inducing_points_grow():
         assert trace_count(make_likelihood(name, C)) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: random nodes do not depend on the chunk
 def test_rows_keep_their_nodes_whatever_the_chunks(problem):
     block = problem[-1]
     long = Block(np.tile(block.phi, (12, 1)), np.tile(block.residual, 12), np.tile(block.targets, (12, 1)))
@@ -293,7 +293,7 @@ def test_rows_keep_their_nodes_whatever_the_chunks(problem):
     assert values[1:] == pytest.approx(values[:1] * 2, rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: from a length that is much too long
 def test_learning_hyperparameters_raises_the_bound(problem):
     X, codes, _, basis, _ = problem
     likelihood = make_likelihood("softmax", C)
@@ -391,7 +391,7 @@ ALL = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: our likelihoods in GPflow's own SVGP
 @pytest.mark.parametrize("name", list(ALL))
 def test_a_likelihood_alone_trains_anybodys_svgp(problem, name):
     X, codes, _, basis, _ = problem
@@ -423,7 +423,7 @@ def test_the_bayesian_svm_likelihood_trains_anybodys_svgp(problem):
     np.testing.assert_allclose(np.exp(log_density), np.where(signs > 0, p, 1 - p.numpy())[:, 0], rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: our solver on GPflow's own SVGP
 @pytest.mark.parametrize("name", list(ALL))
 def test_the_solver_alone_raises_the_bound_of_anybodys_svgp(problem, name):
     X, codes, _, basis, _ = problem

@@ -146,7 +146,7 @@ def test_texts_that_begin_with_their_classes_names_and_lean_on_neighbours(bare: 
     compare(bare, tmp_path, model_of(pool, "logistic-regression", "both", names=True), tmp_path / "new.csv")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: 10,000 rows of every kind of column, without Workbench
 @pytest.mark.parametrize(
     ("classifier", "n"), [("large-margin", 10_000), ("logistic-softmax", 1_000), ("svgp-softmax", 1_000)]
 )
@@ -157,7 +157,7 @@ def test_ten_thousand_rows_of_numbers_dates_categories_and_texts(
     compare(bare, tmp_path, model_of(pool, classifier, "medium"), new, lines=205)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: kernels that are not the default, without Workbench
 @pytest.mark.parametrize("kernel", ["matern32", "matern52", "exponential"])
 def test_other_kernels_and_written_columns(bare: Path, tmp_path: Path, kernel: str) -> None:
     pool, new = table(tmp_path, 200)

@@ -26,7 +26,7 @@ def tiny(monkeypatch):
     return fits
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the experiment as it runs, cancelled and resumed
 def test_figure_4_compares_accuracy_and_time_and_is_resumed(tiny, tmp_path):
     with pytest.raises(Cancelled):
         reproduce("lmgp-fig4", tmp_path, quick=True, should_stop=lambda: len(tiny) == 3)
@@ -41,7 +41,7 @@ def test_figure_4_compares_accuracy_and_time_and_is_resumed(tiny, tmp_path):
     assert "JPEG" in text and "4000 instead of 60000" in text and "Not run in full" in text
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the experiment as it runs, and that a second run fits nothing
 def test_adversarial_measures_the_papers_claims_and_more(tiny, tmp_path):
     report, path = reproduce("lmgp-adversarial", tmp_path, quick=True)
     claims = [f.claim for f in report.findings]
@@ -55,7 +55,7 @@ def test_adversarial_measures_the_papers_claims_and_more(tiny, tmp_path):
     assert [f.ours for f in again.findings] == [f.ours for f in report.findings]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the experiment as it runs
 def test_gwi_stands_beside_the_networks(tiny, tmp_path):
     report, _ = reproduce("gwi-images", tmp_path, quick=True)
     assert {row[1] for row in report.tables[0].rows} == {"GWI", "LMGP-DNN", "CNN"}

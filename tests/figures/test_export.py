@@ -59,7 +59,7 @@ def test_a_browser_that_fails_is_said(
         export.image(fig, "png")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: PNG and SVG by a real browser
 def test_pictures_are_drawn_where_there_is_a_browser(fig: go.Figure) -> None:
     if export.why_no_images():
         pytest.skip(export.why_no_images())

@@ -91,7 +91,7 @@ def test_a_worker_lost_on_the_way_changes_nothing(
     assert mark.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the same scores from processes as from one
 def test_local_processes(X: np.ndarray, centres: np.ndarray, tmp_path: Path) -> None:
     folder = parquet(tmp_path / "parts", X, (2_000,))
     same(

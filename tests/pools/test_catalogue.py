@@ -191,7 +191,7 @@ def test_schizo_has_two_targets_and_the_first_is_meant():
     assert len(pool.classes) == 3 and pool.n_features == 14 and "target.1" in pool.feature_map.columns
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: each file at hand against what the menu says of it
 def test_every_set_at_hand_is_what_the_catalogue_says():
     needs("pmlb/letter/letter.tsv.gz")
     for entry in known_sets():

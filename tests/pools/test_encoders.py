@@ -231,7 +231,7 @@ def test_a_file_of_weights_that_names_anything_but_tensors_is_not_read(tmp_path:
         read_weights(path, "0" * 64)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: real weights of packages, where they are installed
 def test_the_encoders_with_weights_inside_their_packages_know_what_is_alike():
     vectors = open_encoder("wordllama", "text")(["my card is lost", "I lost my card", "the weather is fine"])
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -269,7 +269,7 @@ def test_many_jpegs_are_decoded_once(monkeypatch, tmp_path):
     np.testing.assert_array_equal(load_pool(data, file_name="c.npz").features, first.features)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: 70,000 pictures and their own split
 def test_fashion_mnist_is_whole():
     needs("images/fashion_mnist.npz")
     pool = load_pool("images:fashion-mnist")

@@ -33,7 +33,7 @@ def test_it_is_the_networks_own_features_without_tensorflow(network, digits, rep
     assert found.dtype == np.float32 and len(replayed.columns) == found.shape[1] == 64
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: each network's features are the same again from its file
 @pytest.mark.parametrize("name", ["middle", "papers-mnist", "papers-cifar10"])
 def test_every_network_for_images_can_be_replayed(name):
     rng = np.random.default_rng(0)

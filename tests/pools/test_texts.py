@@ -71,7 +71,7 @@ def test_bad_texts():
         load_pool(data, file_name="t.csv", text_column="z")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the default features tell 77 real classes apart
 def test_bank_questions_are_told_apart():
     from sklearn.neighbors import NearestCentroid
 
@@ -126,7 +126,7 @@ def test_texts_without_spaces_have_pieces():
     assert [pool.classes[k] for k in (new @ centres.T).argmax(axis=1)] == ["天气", "银行"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: how many axes texts get, by the number of classes
 def test_many_classes_have_more_axes_and_old_texts_their_topics():
     rng = np.random.default_rng(0)
     made = [f"c{i % 77},{' '.join(f'w{w}' for w in rng.integers(0, 900, 8))} k{i % 77}" for i in range(700)]

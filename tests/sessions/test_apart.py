@@ -160,7 +160,7 @@ def test_nothing_to_fit(start: Start, companion: Companion) -> None:
     assert not refit_apart(session, companion) and session.model is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a process that is killed in the middle of a fit, once and always
 def test_a_fit_that_dies_is_told_and_made_again(
     start: Start, iris: Pool, companion: Companion, monkeypatch: pytest.MonkeyPatch
 ) -> None:

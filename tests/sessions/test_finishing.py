@@ -421,7 +421,7 @@ def test_an_item_that_is_relabelled_or_renamed_after_the_draw(tmp_path):
     assert "renamed since" in verify(certificate, mended).text()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: two people on PostgreSQL check one column
 def test_checks_on_a_server_are_shared_and_certified(tmp_path):
     with database("postgresql", tmp_path) as store:
         session, truth = made(tmp_path, n=120, store=store)
@@ -439,7 +439,7 @@ def test_checks_on_a_server_are_shared_and_certified(tmp_path):
         assert again.finish_state().certificate["id"] == session.certificate().id
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: 200,000 labels from the table to the certificate
 def test_many_labels_are_frozen_drawn_and_checked(tmp_path):
     n = 200_000
     rng = np.random.default_rng(0)

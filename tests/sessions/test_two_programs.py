@@ -145,7 +145,7 @@ for step in range(n):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: three processes at once on one project
 def test_refits_merges_and_undos_of_three_processes_lose_no_fit(start: Start, store: Store) -> None:
     session = start("three-gaussians", pool_options={"n_items": 60})
     workers = [

@@ -18,7 +18,7 @@ def outcome():
     return attack_experiment(spec)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: attacks on a fitted model, whole
 def test_an_experiment_fits_attacks_and_keeps_examples(outcome):
     result = outcome.robustness
     assert outcome.image_shape == (8, 8) and outcome.n_train == 400
@@ -73,7 +73,7 @@ def test_without_known_classes_the_models_word_for_clean_images_counts(own_model
     assert not found.robustness.truth_known and found.clean_accuracy == 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: transfer for a model that has no gradients
 def test_a_model_without_gradients_can_still_be_shown_attacks():
     pool = load_pool("digits").split(0)
     items = pool.test.train[:80]

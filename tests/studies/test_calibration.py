@@ -24,13 +24,13 @@ def exact() -> np.ndarray:
     return np.array([c.scores_of("bayes", 0.5, seed)[:2] for seed in range(5)]).mean(axis=0)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the exact posterior's error over 10,000 points
 def test_the_exact_posterior_at_half_comes_out_as_known(exact: np.ndarray) -> None:
     # 10,000 test points in all
     assert exact == pytest.approx(EXACT, abs=0.015)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: each likelihood's distance from it, over five seeds
 @pytest.mark.parametrize("name", EXCESS)
 def test_the_toy_at_half_comes_out_as_known(name: str, exact: np.ndarray) -> None:
     made = np.array([c.scores_of(name, 0.5, seed)[:2] for seed in range(5)]).mean(axis=0)
@@ -68,7 +68,7 @@ def test_a_sweep_yields_each_curve_before_the_next_is_fitted() -> None:
     assert (second.nll > first.nll - 0.02).all(), "nobody beats the exact rule by more than chance"
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the lesson's four inferences, and which comes near Gibbs
 def test_gibbs_comes_first_and_the_joint_bound_gives_its_probabilities() -> None:
     told: list[str] = []
     inferences = c.against_gibbs(120, progress=lambda fraction, words: told.append(words))
@@ -83,7 +83,7 @@ def test_gibbs_comes_first_and_the_joint_bound_gives_its_probabilities() -> None
     assert columns["p"][0] is exact.probabilities and columns["variance of f"][1] is joint.variance
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the lesson's curves, fit by fit
 def test_trade_offs_grow_fit_by_fit_and_measure_what_they_say() -> None:
     told: list[str] = []
     seen = list(c.trade_offs("iris", (3, 20), 150, progress=lambda fraction, words: told.append(words)))
@@ -112,7 +112,7 @@ def test_more_training_points_begin_with_the_fewer() -> None:
     assert (many.X[:20] == few.X).all() and (many.X_test == few.X_test).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: the lesson's point: calibrated and useless
 def test_the_collapsed_model_is_calibrated_and_useless() -> None:
     collapsed, sound, exact = lessons.useless(1.0)
     assert collapsed.scores.ece < 0.04

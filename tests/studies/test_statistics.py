@@ -45,7 +45,7 @@ def planted(seed: int, *, seeds: int = 10, gain: float = 0.0, pools: tuple[str, 
     return StudyResult(spec, runs, "finished")  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: power and level of the verdicts over 400 planted studies
 def test_a_planted_better_policy_is_found_and_an_equal_one_is_not() -> None:
     found_better = called = 0
     for study in range(200):

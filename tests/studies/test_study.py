@@ -109,13 +109,7 @@ def test_workers_write_the_same_bytes_for_a_script_without_a_guard(whole: Path, 
     assert_same(whole, tmp_path / "out")
 
 
-@pytest.mark.slow
-def test_four_local_workers_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
-    run_study(SPEC, out=tmp_path / "four", workers=4)
-    assert_same(whole, tmp_path / "four")
-
-
-@pytest.mark.slow
+@pytest.mark.slow  # alone: a killed program with workers goes on to the same bytes
 def test_a_driver_killed_outright_goes_on_with_workers(whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     program = (
@@ -184,7 +178,7 @@ def test_a_worker_killed_in_the_middle_costs_no_finished_round(
     assert_same(tmp_path / "whole", out)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # alone: workers that die each time, and the study afterwards
 def test_workers_that_keep_dying_end_the_study_and_it_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
