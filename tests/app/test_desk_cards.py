@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from tests.app.desks import desk_sync, fitted, operation, table
-from workbench.app import current
+from workbench.app import current, seeing
+from workbench.app.desk import cards
 from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
 from workbench.app.desk.routes import class_keys, grid, look, picture, sync
 from workbench.app.review import summary
@@ -39,6 +40,7 @@ def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(
 ) -> None:
     path = tmp_path / "people.csv"
     lines = [f"n{i},{'' if i % 5 == 1 else i},{i % 7},{'' if i % 2 else 'far'},x{i % 3}" for i in range(30)]
+    lines[3] = lines[3].replace(",,", ",far from here beyond the second hill,")
     path.write_text("name,age,a,place,b\n" + "\n".join(lines) + "\n", encoding="utf-8")
     uses = {"name": "leave out", "age": "number", "a": "number", "place": "category", "b": "category"}
     session = Session.create(str(path), pool_options={"columns": uses}, classes=["low", "high"])
@@ -50,11 +52,39 @@ def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(
     assert {value for name, value, _ in beside if name == "age"} <= {"2 (here empty)"}
     assert {value for name, value, _ in beside if name == "place"} == {"far (here empty)"}
     # a long text of the item on the stage is not said again
-    session.pool.items.cells["place"][1] = "far from here, beyond the second hill"
-    assert [v for n, v, _ in neighbour_faces(session.pool, [2], 1, "")[0]["rows"] if n == "place"] == ["far"]
+    assert [v for n, v, _ in neighbour_faces(session.pool, [2], 3, "")[0]["rows"] if n == "place"] == ["far"]
     tile = thumbnail_face(session.pool, 1, "")
     assert [name for name, _, _ in tile["rows"]][-1] == "name" and tile["more"] == 0
     assert "age empty" in summary(session.pool, 1)
+
+
+def test_a_face_is_made_once_and_its_picture_has_the_address_of_whoever_asks(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.create("digits", annotator="ann")
+    photos = session.pool.items
+    looked: list[int] = []
+    plain_show = type(photos).show
+
+    def show(self: object, item: int) -> object:
+        looked.append(item)
+        return plain_show(photos, item)
+
+    monkeypatch.setattr(type(photos), "show", show)
+    monkeypatch.setattr(cards, "INLINE", 0)
+    first = face(session.pool, 7, "/a/{item}?k=ann")
+    second = face(session.pool, 7, "/a/{item}?k=bob")
+    assert (first["src"], second["src"]) == ("/a/7?k=ann", "/a/7?k=bob") and looked == [7]
+    # of another pool it is another face, whatever its features are
+    assert face(Session.create("digits", annotator="ann").pool, 7, "{item}")["src"] == "7"
+
+
+def test_what_is_kept_takes_no_more_room_than_it_may() -> None:
+    shelf, made = seeing.Shelf(octets=40), []
+    for name in "abcda":
+        assert shelf.get(name, lambda n=name: made.append(n) or n * 10) == name * 10
+    assert made == list("abcda")  # three have room, and a has gone when it is asked for again
+    assert shelf.get("d", lambda: "other") == "d" * 10
 
 
 def test_the_column_that_names_an_item_is_its_title_and_not_said_again(home: Path, tmp_path: Path) -> None:

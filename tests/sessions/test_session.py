@@ -13,6 +13,8 @@ from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions import ArrayOracle, Event, Session
+from workbench.sessions.asking import _best
+from workbench.sessions.published import Published
 from workbench.store import Store
 
 Start = Callable[..., Session]
@@ -468,3 +470,18 @@ def test_a_file_without_classes_is_labelled_from_nothing(start: Start, tmp_path:
     assert reopened.state.labels == session.state.labels and reopened.model is not None
     right = reopened.model.probabilities.argmax(axis=1) == np.arange(60) % 2
     assert right.mean() > 0.9
+
+
+def test_after_its_queue_the_fit_has_the_best_thousand_in_order_and_then_all() -> None:
+    utilities = np.random.default_rng(0).integers(0, 300, 5000).astype(float)  # many are equal
+    utilities[::7] = np.nan
+    made = Published(None, {}, (), {}, np.array([14, 5]), utilities)  # type: ignore[arg-type]
+    free = np.ones(5000, dtype=bool)
+    order = [14, 5]
+    best = np.argsort(-np.where(np.isnan(utilities), -1.0, utilities), kind="stable")
+    order += [int(i) for i in best if not np.isnan(utilities[i]) and i not in (14, 5)]
+    for wanted in order[:1500]:
+        assert _best(made, free) == wanted
+        free[wanted] = False
+    free[:] = False
+    assert _best(made, free) == -1

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 
-from tests.databases import written_meanwhile
+from tests.databases import new_project, written_meanwhile
 from workbench.errors import InputError, StorageError
 from workbench.store import Event, Store
 from workbench.store.log import News
@@ -518,3 +518,25 @@ def test_people_who_come_at_once_are_known_once(store: Store) -> None:
         thread.join()
     assert len(names) == 9 and all(names[i] == names[i % 3] for i in names)
     assert len(set(names.values())) == 3 and len(store.people()) == 3
+
+
+def test_who_knows_the_last_event_looks_for_no_news_and_who_does_not_gets_them(store: Store) -> None:
+    from sqlalchemy import event as happening
+
+    id_ = new_project(store).id
+    sent: list[str] = []
+    happening.listen(store._engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
+
+    def added(text: str, known: Event | None) -> tuple[list[Event], Event]:
+        sent.clear()
+        with store.recording(id_, known) as recorder:
+            return list(recorder.missed.events), recorder.add(Event.note(1, text))
+
+    first = added("a", store.events(id_)[-1] if store.events(id_) else None)[1]
+    missed, second = added("b", first)
+    assert not missed and not any(s.startswith("SELECT events") for s in sent)
+    missed, third = added("c", first)
+    assert missed == [second]
+    # one of the same number that is another's: a copy of the database was put in this one's place
+    missed, _ = added("d", replace(third, time="2001-01-01T00:00:00.000+00:00"))
+    assert missed[-1] == third and len(missed) == third.id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
@@ -63,6 +64,42 @@ def cached(key: Hashable, make: Callable[[], T]) -> T:
         while len(_CACHE) > _KEPT:
             _CACHE.popitem(last=False)
     return value
+
+
+class Shelf:
+    """Small values made once, of JSON; those used last are kept. Whoever gets one leaves it as it is.
+
+    Args:
+        octets: how much room they take as JSON, in all.
+    """
+
+    def __init__(self, octets: int) -> None:
+        self._most = octets
+        self._held = 0
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of a key.
+
+        Args:
+            key: must name everything the value depends on.
+            make: computes it; may run twice when two threads ask at once.
+        """
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                found: T = self._values[key][0]
+                return found
+        value = make()
+        size = len(json.dumps(value))
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = value, size
+                self._held += size
+            while self._held > self._most:
+                self._held -= self._values.popitem(last=False)[1][1]
+        return value
 
 
 @dataclass(frozen=True)

@@ -446,8 +446,9 @@ def new_ask(item: int, role: str, utility: float | None = None, number: int = -1
 
 def _best(published: Published, free: Array) -> int:
     """The first free item of the queue, else the free one of largest utility, else -1."""
-    waiting = published.queue[free[published.queue]]
-    if waiting.size:
-        return int(waiting[0])
+    for order in (published.queue, published.ranked):
+        waiting = order[free[order]]
+        if waiting.size:
+            return int(waiting[0])
     utilities = np.where(free, published.utilities, np.nan)
     return -1 if np.isnan(utilities).all() else int(np.nanargmax(utilities))

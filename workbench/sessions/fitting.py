@@ -477,6 +477,7 @@ class Fits:
             # Another program stored a round while this one was fitted.
             finished = replace(finished, number=number)
             published = replace(published, model=replace(published.model, number=number))
+        _ = published.ranked  # before anybody asks
         with self._restoring:
             if self._published is None or self._published.model.number < number:
                 self._published, self._tried, self.problem = published, number, ""
@@ -522,7 +523,9 @@ class Fits:
         if ready is not None:
             ready(model)
         keys, merged = tuple(record["keys"]), record.get("merged", {})
-        self._published = Published(model, training, keys, chosen, queue, utilities, merged)
+        published = Published(model, training, keys, chosen, queue, utilities, merged)
+        _ = published.ranked  # before anybody asks
+        self._published = published
 
     def _stored(
         self, learner: Learner, arrays: Mapping[str, Array], number: int, items: Ints, codes: Ints

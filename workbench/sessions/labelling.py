@@ -34,7 +34,8 @@ class Labelling(Opened):
                 again where the database server cut it off, so its operations have ids. What takes time (a fit
                 that is taken up, pictures) stays outside: others who write wait meanwhile.
         """
-        self._prepare(self.state)
+        # the transaction begins with what others have stored: no need to look for it twice
+        self._prepare(self._project.known())
         with self._project.together():
             return work()
 

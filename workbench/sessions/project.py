@@ -138,6 +138,11 @@ class OpenProject:
         """The fold of all events so far, also those of other processes."""
         return self.view().state
 
+    def known(self) -> ProjectState:
+        """The state as this process read or stored it last; the database is not asked."""
+        view = self._view
+        return self.state() if view is None else view.state
+
     def events(self) -> list[Event]:
         """All events so far, oldest first."""
         return self.view().events

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from workbench.arrays import Floats, Ints
     from workbench.sessions.model import FittedModel
     from workbench.store import ProjectState
+
+RANKED = 1000
+"""Items that a fit puts in order, for as many questions as people ask before the next one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,17 @@ class Published:
     queue: Ints
     utilities: Floats
     merged: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def ranked(self) -> Ints:
+        """[n] the `RANKED` items of largest utility, best first; of equal ones the first."""
+        there = np.flatnonzero(~np.isnan(self.utilities))
+        if there.size > RANKED:
+            values = self.utilities[there]
+            least = np.partition(values, there.size - RANKED)[there.size - RANKED]
+            above = there[values > least]
+            there = np.sort(np.concatenate([above, there[values == least][: RANKED - above.size]]))
+        return there[np.argsort(-self.utilities[there], kind="stable")]
 
     def code_of(self, key: str, state: ProjectState) -> int:
         """The model's code of the items that somebody, or the pool, says are of class `key`.

@@ -317,7 +317,7 @@ class Several(Labelling):
         if not self._others():
             return super().together(work)
         for one in (self, *self._others()):
-            one._prepare(one.state)
+            one._prepare(one._project.known())
         with self._all_together():
             return work()
 

@@ -28,6 +28,11 @@ LOCKED_SECONDS = 30.0
 WRITERS = 8
 """Threads of a process that write to a server at once; of its 15 connections the others are for reading."""
 
+IDLE_SECONDS = 1.0
+"""After so long a server's connection is tried before it is used; what is cut off sooner is done again."""
+NUMBER = "workbench-transaction"
+"""Where a connection keeps the number of its transaction."""
+
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
@@ -59,8 +64,13 @@ class Database:
 
     @contextmanager
     def _read(self) -> Iterator[Connection]:
-        with said_plainly(self._file), self._engine.connect() as connection:
+        with said_plainly(self._file), self._readers.connect() as connection:
             yield connection
+
+    @cached_property
+    def _readers(self) -> Engine:
+        # each statement of a server's shows its own moment anyway: no transaction to begin and to end for it
+        return self._engine if self._is_file else self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
@@ -78,6 +88,7 @@ class Database:
         with self._turns.taken(), said_plainly(self._file), self._engine.connect() as plain:
             connection = plain.execution_options(workbench_write=True)
             transaction = connection.begin()
+            connection.info.pop(NUMBER, None)
             try:
                 yield connection
                 number = self._number(connection)
@@ -95,6 +106,8 @@ class Database:
         """The server's number of a transaction; None for SQLite, whose commits fail or do not."""
         if connection.dialect.name != "postgresql":
             return None
+        if NUMBER in connection.info:  # asked together with something else
+            return int(connection.info.pop(NUMBER))
         return int(connection.exec_driver_sql("SELECT txid_current()").scalar_one())
 
     @retried
@@ -197,7 +210,6 @@ def _connect(address: str) -> Engine:
             url = url.set(drivername="postgresql+psycopg")
         engine = create_engine(
             url,
-            pool_pre_ping=url.get_backend_name() != "sqlite",
             json_serializer=_json,
             json_deserializer=_from_json,
         )
@@ -222,6 +234,8 @@ def _connect(address: str) -> Engine:
         event.listen(engine, "begin", _sqlite_begin)
     else:
         event.listen(engine, "connect", _server_settings)
+        event.listen(engine, "checkin", _left)
+        event.listen(engine, "checkout", _taken)
     try:
         with said_plainly(Path(str(url.database)) if url.get_backend_name() == "sqlite" else None):
             upgrade(engine)
@@ -251,6 +265,24 @@ def _server_settings(connection: Any, _record: Any) -> None:
     connection.autocommit = True  # so that no rollback takes it back
     connection.execute(f"SET lock_timeout = '{int(1000 * LOCKED_SECONDS)}ms'")
     connection.autocommit = False
+
+
+def _left(_connection: Any, record: Any) -> None:
+    record.info["left"] = time.monotonic()
+
+
+def _taken(connection: Any, record: Any, _proxy: Any) -> None:
+    """Have the pool give another connection where one has lain idle and the server has ended it since."""
+    from sqlalchemy.exc import DisconnectionError
+
+    if time.monotonic() - record.info.get("left", 0.0) < IDLE_SECONDS:
+        return
+    try:
+        connection.autocommit = True
+        connection.execute("")
+        connection.autocommit = False
+    except Exception as error:
+        raise DisconnectionError(str(error)) from error
 
 
 def _sqlite_begin(connection: Any) -> None:

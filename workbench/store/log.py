@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.reading import checked_texts, valid_text
-from workbench.store.database import Database, tables
+from workbench.store.database import NUMBER, Database, tables
 from workbench.store.events import ANSWERS, SOURCE, UNDOABLE, Event, now
 from workbench.store.retry import retried
 from workbench.store.rounds import insert_round
@@ -83,17 +83,17 @@ class Log(Database):
         Yields:
             A recorder for each, as `recording`.
         """
-        from sqlalchemy import select
-
         t = tables()
         with self._write() as connection:
             recorders = {}
             for project_id in sorted(known):  # in one order, so that two who come for the same do not cross
-                lock = select(t.projects.c.id).where(t.projects.c.id == project_id).with_for_update()
-                if connection.execute(lock).one_or_none() is None:
-                    raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+                row = self._locked(connection, project_id)
                 before = known[project_id]
-                missed = _news(connection, project_id, before)
+                # the row is read as it is once its lock is held: who knows its last event knows all of them
+                if before is not None and (row.last_event, row.changed) == (before.id, before.time):
+                    missed = News([])
+                else:
+                    missed = _news(connection, project_id, before)
                 last = before.id if before and not missed.afresh else 0
                 last = missed.events[-1].id if missed.events else last
                 recorders[project_id] = Recorder(connection, project_id, missed, last)
@@ -101,9 +101,33 @@ class Log(Database):
             for project_id, recorder in recorders.items():
                 recorder.flush()
                 if recorder.added:
-                    values = {"n_labelled": recorder.n_labelled, "changed": recorder.added[-1].time}
+                    last_added = recorder.added[-1]
+                    values = {
+                        "n_labelled": recorder.n_labelled,
+                        "changed": last_added.time,
+                        "last_event": last_added.id,
+                    }
                     row = t.projects.update().where(t.projects.c.id == project_id)
                     connection.execute(row.values(values))
+
+    def _locked(self, connection: Connection, project_id: str) -> Any:
+        """The project's `last_event` and `changed`, once nobody else adds to it.
+
+        Raises:
+            InputError: there is no such project.
+        """
+        from sqlalchemy import func, select
+
+        c = tables().projects.c
+        columns = [c.last_event, c.changed]
+        if not self._is_file:
+            columns.append(func.txid_current())
+        row = connection.execute(select(*columns).where(c.id == project_id).with_for_update()).one_or_none()
+        if row is None:
+            raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+        if not self._is_file:
+            connection.info[NUMBER] = int(row[2])
+        return row
 
     @retried
     def contributors(self) -> dict[str, list[str]]:

@@ -43,6 +43,8 @@ projects = Table(
     # How far it is, for lists: NULL where whoever recorded last did not say.
     Column("n_labelled", Integer, nullable=True),
     Column("changed", String(40), nullable=True),
+    # Number of the last event: who holds the row's lock need not look for news. NULL where nobody said.
+    Column("last_event", BigInteger, nullable=True),
     # Who may open it: keys of people; one made without a log-in has no owner.
     Column("owner", String(255), nullable=True),
     Column("access", String(16), nullable=False, server_default=text("'open'")),

@@ -7,6 +7,7 @@ import heapq
 import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 import numpy as np
 
@@ -49,6 +50,9 @@ _BESIDE = 24  # characters of a value that are said again beside another one; a 
 _TILE_ROWS = 6  # columns of a row among many
 _PLANE = 800  # points
 _MOST_ROWS = 400  # columns of an item that are shown
+_HERE = "\0"  # in the place of a picture's address
+_KEPT = 24_000_000  # bytes of a pool's faces, cells and places, made once for all people
+_SHELVES: dict[int, seeing.Shelf] = {}
 
 
 def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
@@ -132,15 +136,32 @@ def _why(reason: seeing.Reason) -> str:
     return f"{reason.words} {place} of {reason.n_open:,} open items."
 
 
+def _shelf(pool: Pool) -> seeing.Shelf:
+    """Of this very pool: another one of the same features may show other columns."""
+    found = _SHELVES.get(id(pool))
+    if found is None:
+        found = _SHELVES.setdefault(id(pool), seeing.Shelf(_KEPT))
+        finalize(pool, _SHELVES.pop, id(pool), None)
+    return found
+
+
 def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
     """How an item looks: a picture, a text, or its row with each value's place in the pool.
+
+    It is made once for all who look at it; the address of its picture is of whoever asks.
 
     Args:
         pool: it belongs to.
         item: its index.
         picture: address of pictures, with {item} in it.
     """
+    made = _shelf(pool).get(("face", item), lambda: _face(pool, item))
     src = picture.format(item=item)
+    return made | {name: made[name].replace(_HERE, src) for name in ("src", "large") if name in made}
+
+
+def _face(pool: Pool, item: int) -> dict[str, Any]:
+    src = _HERE
     # where its folder is a class, the path would give the answer away
     found: dict[str, Any] = {"kind": "image", "alt": f"Item {str(pool.items.ids[item]).rpartition('/')[2]}"}
     if isinstance(pool.items, PhotoItems) and (longest := pool.items.photos.longest(item)) > SMALL:
@@ -296,6 +317,10 @@ def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
 
 def _cells(pool: Pool, item: int) -> dict[str, str]:
     """Column -> cell of a row, as people write it."""
+    return _shelf(pool).get(("cells", item), lambda: _made_cells(pool, item))
+
+
+def _made_cells(pool: Pool, item: int) -> dict[str, str]:
     row = pool.items.show(item).row or {}
     return {str(name): plain(value) for name, value in row.items()}
 
@@ -323,6 +348,10 @@ def _naming(pool: Pool) -> frozenset[str]:
 
 def _places(pool: Pool, item: int) -> dict[str, float]:
     """Column -> share of the pool with a smaller value; ties count half."""
+    return _shelf(pool).get(("places", item), lambda: _made_places(pool, item))
+
+
+def _made_places(pool: Pool, item: int) -> dict[str, float]:
     names = pool.feature_map.columns
     if len(names) > 400:
         return {}

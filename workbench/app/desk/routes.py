@@ -272,7 +272,6 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     if not isinstance(given, list):
         raise InputError("The field ops must be a list of operations.")
     with session.snapshot():
-        present = session.model
         acks: list[dict[str, Any]] = []
         given = given[:MOST_OPERATIONS]
 
@@ -283,7 +282,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             before, given = given[:MOST_TOGETHER], given[MOST_TOGETHER:]
             acks += session.together(partial(perform, session, before))
         # a page that only looks again writes nothing, and waits for nobody who does
-        writes = given or want or (present is not None and body.get("model") != present.number)
+        writes = given or want or _is_newer(session.model, body.get("model"))
         done = session.together(exchange) if writes else exchange()
         model, number, asks, known = done.model, done.number, done.asks, done.known
         acks += done.acks
@@ -319,6 +318,10 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         "classes": classes,
         "commands": commands,
     }
+
+
+def _is_newer(present: FittedModel | None, known: object) -> bool:
+    return present is not None and known != present.number
 
 
 @dataclass(frozen=True)
