@@ -95,6 +95,16 @@ def test_a_grid_is_one_event_and_the_other_keys_do_what_they_say(page: Any, serv
     assert len(state.unsure) == 1 and [e.kind for e in log].count("undo") == 5
 
 
+def cell(page: Any, table: str, x: int, right: int, row: int = 0) -> None:
+    """Press on a row at x, then so many cells to the right, of a table that nothing draws anew."""
+    page.locator(f"{table} canvas[data-testid=data-grid-canvas]").first.wait_for()
+    settled(page)
+    # what scrolls lies over the canvas; a click waits until it stands still
+    page.locator(f"{table} .dvn-scroller").first.click(position={"x": x, "y": 52 + 35 * row})
+    for _ in range(right):
+        page.keyboard.press("ArrowRight")
+
+
 def _late() -> type[Exception]:
     from playwright.sync_api import TimeoutError as LateError
 
