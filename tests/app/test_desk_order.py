@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.app.desks import desk_sync, fitted, operation, standing, table
+from workbench.app import seeing
+from workbench.app.desk import finding
 from workbench.app.desk.routes import look
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -80,6 +82,19 @@ def test_found_items_are_asked_about_next_and_the_waiting_cards_given_back(
     for words in ("", "a " * 20):
         with pytest.raises(InputError):
             look(session.id, "ann", {"kind": "find", "words": words}, "token")
+
+
+def test_items_like_one_of_a_large_pool_are_found_along_its_graph(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = table(tmp_path, ["low", "high"])
+    own = [finding.like(session, 17, n).tolist() for n in (4, 10, 24)]
+    monkeypatch.setattr(finding, "_LARGE", 50)
+    monkeypatch.setattr(seeing, "space", None)  # the features of all items are not made
+    along = [finding.like(session, 17, n).tolist() for n in (4, 10, 24)]
+    assert [sorted(one) for one in along] == [sorted(one) for one in own]
+    with pytest.raises(InputError, match="no item 60"):
+        finding.like(session, 60, 4)
 
 
 def test_a_reload_shows_what_the_browser_turned_to_whatever_the_server_put_first(flowers: Session) -> None:

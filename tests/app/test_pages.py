@@ -148,6 +148,13 @@ def test_why_this_one_tells_rank_and_hides_the_guess_on_request(labelled: Sessio
     near = seeing.nearest_labelled(labelled, ask.item, 3)
     assert len(near) == 3 and [d for *_, d in near] == sorted(d for *_, d in near)
     assert all(labelled.state.codes[item] == code for item, code, _ in near)
+    # an item that is labelled itself is not among its own neighbours
+    own = near[0][0]
+    again = seeing.nearest_labelled(labelled, own, 3)
+    points, known = np.asarray(labelled.model.scaled), sorted(labelled.state.codes)
+    apart = {item: float(np.linalg.norm(points[item] - points[own])) for item in known if item != own}
+    assert own not in {item for item, *_ in again}
+    assert [d for *_, d in again] == pytest.approx(sorted(apart.values())[:3])
 
 
 def test_an_evaluation_item_never_shows_the_guess(labelled: Session) -> None:

@@ -209,6 +209,32 @@ def test_lines_are_between_neighbours_that_are_shown():
     assert lines(made.graph, made.rows, shown[:1]).shape == (0, 2)
 
 
+def test_items_around_one_are_the_graphs_own_and_further_ones_are_found_by_walking_along_it():
+    X = np.random.default_rng(1).normal(size=(900, 4))
+    pool = pool_of(X).split(0)
+    made = Neighbourhood(pool)
+    Z = made._base()
+    item = int(made.rows[17])
+    assert item in made and int(pool.test.test[0]) not in made and len(X) not in made
+    exact = made.rows[nearest_among(Z[[17]], Z, 41).rows[0][1:]]
+    assert np.array_equal(made.around(item, 10), exact[:10])
+    assert np.array_equal(made.around(item, 4), exact[:4])
+    walked = made.around(item, 40)
+    assert len(walked) == 40 and item not in walked
+    assert len(set(walked.tolist()) & set(exact.tolist())) >= 36
+    assert np.array_equal(walked[:10], exact[:10])
+    with pytest.raises(InputError, match="not in the graph"):
+        made.around(int(pool.test.test[0]), 5)
+
+
+def test_walking_ends_where_a_far_off_cluster_has_no_more_items():
+    X = np.random.default_rng(2).normal(size=(60, 3))
+    X[:20] += 1000.0
+    made = Neighbourhood(pool_of(X))
+    found = made.around(3, 40)
+    assert sorted(found.tolist()) == [i for i in range(20) if i != 3]
+
+
 def test_bad_strengths_and_damaged_views_are_said():
     assert checked_strength("auto") == "auto"
     with pytest.raises(InputError, match="neighbours must be one of auto, none, weak"):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.pools import load_pool
+from workbench.pools import load_pool, twins
+from workbench.pools.neighbours import Neighbourhood
 from workbench.pools.twins import Twins, thumbnail, twins_from, twins_of
 
 TEXTS = [
@@ -131,3 +132,22 @@ def test_what_is_kept_is_what_was_found() -> None:
     ):
         with pytest.raises(InputError, match="near-copies cannot be read"):
             twins_from(wrong, 53)
+
+
+def test_photos_are_compared_along_the_graph_that_models_lean_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    images = np.random.default_rng(2).integers(0, 255, (80, 16, 16)).astype(np.uint8)
+    pool = load_pool(images)
+    assert pool.common_scale and pool.test is None
+    every = np.arange(len(pool))
+    some = twins._graph_of(pool, every[:-1])  # without one of its items the graph is another
+    assert len(some.rows) == len(pool) - 1
+    with monkeypatch.context() as patched:
+        patched.setattr(Neighbourhood, "too_few", "not looked for")
+        searched = twins._graph_of(pool, every)
+    with monkeypatch.context() as patched:
+        patched.setattr(twins, "nearest", None)  # no search of its own
+        shared = twins._graph_of(pool, every)
+    assert np.array_equal(shared.rows, Neighbourhood(pool).graph.rows)
+    assert np.array_equal(shared.rows, searched.rows)
+    ratio = shared.distances / searched.distances  # of another scale, which does not count
+    assert np.allclose(ratio, ratio[0, 0], rtol=1e-4)

@@ -248,7 +248,12 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
     if not codes:
         return []
     items = np.fromiter(codes, dtype=np.int64, count=len(codes))
-    places, distances = insight.nearest_among(space(session), items, item, k)
+    model, both = session.model, np.append(items, item)
+    # of a million items nobody needs the others
+    points = space(session)[both] if model is None else model.scaled_at(both)
+    places, distances = insight.nearest_among(points, np.arange(len(items)), len(items), k + 1)
+    others = items[places] != item
+    places, distances = places[others][:k], distances[others][:k]
     return [
         (int(items[i]), int(codes[int(items[i])]), float(d)) for i, d in zip(places, distances, strict=True)
     ]

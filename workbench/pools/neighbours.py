@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heappop, heappush
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ _CLIP = 2.0  # of z-scores, as models cut theirs
 _SHARP = 2.0
 _UNIT = 1.01  # squared length that learnt features do not exceed
 _CHUNK = 4096
+_WALKED, _LEAST_WALKED = 4, 64  # as many items are looked at for each that is wanted, and at least
 _WORTH = 100_000  # numbers from which on keeping them saves time
 
 
@@ -305,6 +307,10 @@ class Neighbourhood:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def __contains__(self, item: int) -> bool:
+        at = int(np.searchsorted(self._rows, item))
+        return at < len(self._rows) and int(self._rows[at]) == item
+
     @property
     def too_few(self) -> str:
         """Why there is no graph of this pool, for people; "" where there is one."""
@@ -358,10 +364,14 @@ class Neighbourhood:
         with part(0.0, 0.6):
             return nearest(self._base(), K)
 
-    def _base(self) -> Floats:
+    @property
+    def _plain(self) -> View:
+        """Of features that lean on nothing."""
         _, shift, scale, clip = self._scale
-        X = np.asarray(self._features[self._rows])
-        return View("none", shift, scale, clip, np.ones(2), np.empty((1, 0, 0)), np.empty(0)).scaled(X)
+        return View("none", shift, scale, clip, np.ones(2), np.empty((1, 0, 0)), np.empty(0))
+
+    def _base(self) -> Floats:
+        return self._plain.scaled(np.asarray(self._features[self._rows]))
 
     def seen(self, strength: str) -> Seen:
         """The pool as a model sees it.
@@ -431,6 +441,45 @@ class Neighbourhood:
         from workbench.pools.features.cache import kept_arrays
 
         return kept_arrays(kind, key, make)
+
+    def around(self, item: int, k: int) -> Ints:
+        """Items nearest to one of the graph's, nearest first, itself left out.
+
+        Up to `K` of them are the graph's own. More are found by walking along it, from the nearest that was
+        not looked at, until a few times as many are known that are all nearer than what is left.
+
+        Args:
+            item: one of `rows`.
+            k: how many, at most.
+
+        Raises:
+            InputError: an item outside the graph.
+        """
+        if item not in self:
+            raise InputError(f"Item {item} is not in the graph of neighbours.")
+        at = int(np.searchsorted(self._rows, item))
+        graph = self.graph
+        if k <= graph.rows.shape[1]:
+            return self._rows[graph.rows[at, :k].astype(np.int64)]
+        here = self._plain.scaled(np.asarray(self._features[[item]]))
+        wide = max(_WALKED * k, _LEAST_WALKED)
+        distances, waiting, looked_at = {at: 0.0}, [(0.0, at)], 0
+        while waiting:
+            distance, place = heappop(waiting)
+            looked_at += 1
+            if looked_at > wide and distance > sorted(distances.values())[wide - 1]:
+                break
+            new = np.array(
+                [row for row in graph.rows[place].tolist() if row not in distances], dtype=np.int64
+            )
+            if not len(new):
+                continue
+            rows = self._plain.scaled(np.asarray(self._features[self._rows[new]]))
+            for other, gap in zip(new.tolist(), np.linalg.norm(rows - here, axis=1).tolist(), strict=True):
+                distances[other] = gap
+                heappush(waiting, (gap, other))
+        nearest_first = sorted((gap, place) for place, gap in distances.items() if place != at)[:k]
+        return self._rows[np.array([place for _, place in nearest_first], dtype=np.int64)]
 
     def is_kept(self) -> bool:
         """Whether every strength that is tried is at hand, so that nobody has to wait for one."""

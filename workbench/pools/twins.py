@@ -22,7 +22,8 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.pools.features.cache import kept_arrays
-from workbench.pools.nearest import EXACT, nearest
+from workbench.pools.nearest import EXACT, Nearest, nearest
+from workbench.pools.neighbours import Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.progress import tell
 
@@ -274,17 +275,27 @@ def _of_photos(pool: Pool) -> Ints:
     one = np.flatnonzero(_lowest(pairs, n) == np.arange(n))
     if not _NEAR < len(one) <= EXACT:
         return _lowest(pairs, n)
-    features = np.asarray(pool.features[one], dtype=np.float32)
-    features = (features - features.mean(axis=0)) / max(float(features.std()), 1e-12)
-    within = _PROMISING * float(np.median(nearest(features, 1).distances))
+    found = _graph_of(pool, one)
+    within = _PROMISING * float(np.median(found.distances[:, 0]))
     opened: dict[int, Floats] = {}
-    for a, b in ((int(one[a]), int(one[b])) for a, b in _near(features, within)):
+    for a, b in ((int(one[a]), int(one[b])) for a, b in _pairs(found, within)):
         for i in (a, b):
             if i not in opened:
                 opened[i] = thumbnail(pool.items.show(i).image)
         if _same_picture(opened[a], opened[b]):
             pairs.append((a, b))
     return _lowest(pairs, n)
+
+
+def _graph_of(pool: Pool, one: Ints) -> Nearest:
+    """Neighbours of some photos: where it is of these, the pool's own graph, on which models lean later."""
+    if pool.common_scale and np.array_equal(one, pool.trainable):
+        own = Neighbourhood(pool)
+        if not own.too_few:
+            return own.graph
+    features = np.asarray(pool.features[one], dtype=np.float32)
+    features = (features - features.mean(axis=0)) / max(float(features.std()), 1e-12)
+    return nearest(features, min(_NEAR, len(one) - 1))
 
 
 def _same_picture(a: Floats, b: Floats) -> bool:
@@ -312,8 +323,11 @@ def _equal(keys: Iterable[Hashable]) -> list[tuple[int, int]]:
 
 
 def _near(X: Floats, within: float) -> list[tuple[int, int]]:
-    """Pairs of rows that are among each other's nearest and no further apart than this."""
-    found = nearest(X, min(_NEAR, len(X) - 1))
+    """Pairs of rows one of which is among the other's nearest, no further apart than this."""
+    return _pairs(nearest(X, min(_NEAR, len(X) - 1)), within)
+
+
+def _pairs(found: Nearest, within: float) -> list[tuple[int, int]]:
     at, place = np.nonzero(found.distances <= within)
     others = found.rows[at, place]
     keep = np.unique(np.sort(np.stack([at, others], axis=1), axis=1), axis=0)

@@ -192,6 +192,14 @@ class FittedModel:
         scaled: Array = geometry.transform(self.features)
         return scaled
 
+    def scaled_at(self, items: Ints) -> Array:
+        """[n, D] the same of some items; the others are looked at only where the model has no geometry."""
+        geometry = protocols.geometry_of(self.estimator)
+        if geometry is None or "scaled" in self.__dict__:
+            return self.scaled[items]
+        scaled: Array = geometry.transform(self.features[items])
+        return scaled
+
     @property
     def state(self) -> dict[str, Array]:
         """The posterior as plain arrays."""

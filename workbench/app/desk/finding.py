@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.sessions import Session
 
 MOST_WORDS = 12
+_LARGE = 20_000  # items from which on distances to all take a second, and a copy of all features
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 
 
@@ -61,11 +62,17 @@ def _of_columns(words: str, names: Sequence[str]) -> tuple[list[tuple[str, str]]
 
 
 def like(session: Session, item: int, k: int) -> Ints:
-    """[k] items nearest to one in the features the model uses, nearest first, itself left out."""
+    """[k] items nearest to one, nearest first, itself left out.
+
+    In the features the model uses; of a large pool that has a graph of neighbours, along that.
+    """
     from workbench.sessions import insight
 
     if not 0 <= item < len(session.pool):
         raise InputError(f"There is no item {item}.")
+    graph = session.neighbours.neighbourhood
+    if len(session.pool) > _LARGE and session.neighbours.at_hand and item in graph:
+        return graph.around(item, k)
     everything = np.arange(len(session.pool))
     return insight.nearest_among(seeing.space(session), everything, item, k)[0]
 
