@@ -31,6 +31,7 @@ from workbench.app.glossary import explain
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 from workbench.exchange import label_table
+from workbench.short_names import short_names
 
 MOST = 5000
 MOST_REVIEWED = 1000
@@ -252,11 +253,13 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
     # and what a model says of them later must not take it from under the pointer.
     items = while_selected(items, key)
     high = ROW if session.pool.kind == "image" else 35
+    # a long name takes no more than that, or it would push what is in question out of sight
+    wide = 185 if max(map(len, session.classes), default=0) > 20 else None
     made = st.dataframe(
         pd.DataFrame(table(items)),
         hide_index=True,
         key=of_rows(key, items),
-        height=min(40 + high * len(items), 440),
+        height=min(40 + high * len(items), 560),
         row_height=high,
         on_select="rerun",
         selection_mode="multi-row",
@@ -264,6 +267,8 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
         alt="Decisions with what a model says about them",
         column_config={
             "Picture": st.column_config.ImageColumn(width=70),
+            "Label": st.column_config.TextColumn(width=wide),
+            "Model says": st.column_config.TextColumn(width=wide),
             "Shows": st.column_config.TextColumn(width="large"),
             "Chance it is right": st.column_config.ProgressColumn(
                 help="How probable a model that did not see the label finds its class.",
@@ -280,6 +285,8 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
 
 
 DONE = "review-done"
+NAMES = ("Label", "Model says")
+"""Columns of classes, whose names are cut so that they differ."""
 
 
 def do(action: Any, *given: Any) -> None:
@@ -390,16 +397,22 @@ def decisions_view(rows: list[review.Decision], found: Any, state: Any) -> None:
         return
     by_item = {row.item: row for row in shown}
     shown = judging.looked_at_last(shown, session.id, st.session_state[frame.VISIT])
+    # a row of many cells takes more room beside the table than a picture does
+    narrow = 900 if session.pool.kind == "image" else 1150
+    short = dict(zip(state.classes, short_names(state.classes, 30), strict=True))
     widgets.style(
         # what is in question comes before the table of all on a phone
-        "@media (max-width: 900px) {"
+        f"@media (max-width: {narrow}px) {{"
         " .st-key-review-and-item [data-testid=stColumn]:has(.st-key-judged) { order: -1; } }"
     )
-    left, right = widgets.split([2.1, 1], "review-and-item", below=900)
+    left, right = widgets.split([2.1, 1], "review-and-item", below=narrow)
     with left:
         items = picked(
             [row.item for row in shown],
-            lambda some: review.table(session.pool, [by_item[item] for item in some], found),
+            lambda some: [
+                row | {name: short.get(row[name], row[name]) for name in row if name in NAMES}
+                for row in review.table(session.pool, [by_item[item] for item in some], found)
+            ],
             "review-table",
         )
         actions(items, state)

@@ -13,6 +13,7 @@ from workbench.app.glossary import explain
 from workbench.app.text import one_line, plural, verbatim
 from workbench.errors import InputError
 from workbench.sessions.doubt import DOUBT
+from workbench.short_names import short_names
 
 BUTTONS = 12
 PAIR, FUNCTIONS = "Side by side", "Class functions"
@@ -117,9 +118,15 @@ def what_to_label() -> None:
     words = f"**The model is unsure of {many}.** "
     words += "These are most useful to label:" if found.groups else ""
     st.markdown(words, help=explain("doubt"))
+    widgets.style(
+        # two long names take two lines where there is no room for one
+        ".st-key-groups button { height: auto; text-align: left; } .st-key-groups button p"
+        " { white-space: normal; overflow: visible; text-overflow: clip; }"
+    )
     with st.container(horizontal=True, gap="small", key="groups"):
+        short = dict(zip(session.classes, short_names(session.classes, 34), strict=True))
         for number, group in enumerate(found.groups):
-            first, second = (verbatim(name, 24) for name in group.classes)
+            first, second = (verbatim(short.get(name, name)) for name in group.classes)
             st.button(
                 f"{plural(len(group.items), 'item')}: {first} or {second}?",
                 key=f"group-{number}",
@@ -141,13 +148,14 @@ def label_buttons(chosen: tuple[int, ...]) -> None:
     what = "this item" if len(chosen) == 1 else f"these {len(chosen):,} items"
     with st.container(horizontal=True, key="map-answers", gap="small"):
         if len(session.classes) <= BUTTONS:
+            short = short_names(session.classes, 28)
             for code, name in enumerate(session.classes):
                 st.button(
-                    verbatim(name, 30),
+                    verbatim(short[code]),
                     key=f"give-{mark}-{code}",
                     on_click=give,
                     args=(chosen, name),
-                    help=f"Label {what} {verbatim(name, 40)}",
+                    help=f"Label {what} {verbatim(name, 80)}",
                 )
         else:
             name = st.selectbox(

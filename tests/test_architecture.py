@@ -26,6 +26,7 @@ FLOORS = {
     "reading": 0,
     "registry": 0,
     "members": 0,
+    "short_names": 0,
     "writing": 0,
     "certificates": 1,
     "metrics": 1,
@@ -62,7 +63,7 @@ FORBIDDEN_PAIRS = {
         ("metrics", "certificates"),
     )
 }
-ALLOWED_FIGURES = {"csv_writing", "figures", "metrics", "arrays", "errors", "registry"}
+ALLOWED_FIGURES = {"csv_writing", "figures", "metrics", "arrays", "errors", "registry", "short_names"}
 
 
 def room(path: Path) -> str:

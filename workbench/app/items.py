@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from workbench.app.text import NOTHING, plain, verbatim
+from workbench.app import widgets
+from workbench.app.text import NOTHING, one_line, plain, verbatim
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
 
 SIDE = 340
+MOST_CELLS = 200
+PLACE = "larger than in {:.0f} % of the items"
+ROW_STYLE = (
+    "dl.item-row.item-row { margin: 0; padding: 0; max-height: 30rem; overflow: auto; font-size: .9rem; }"
+    ".item-row div { padding: .3rem .1rem .35rem;"
+    " border-bottom: 1px solid color-mix(in srgb, currentColor 14%, transparent); }"
+    ".item-row dt { font-size: .8rem; opacity: .8; font-weight: 400; overflow-wrap: anywhere;"
+    " line-height: 1.25; }"
+    ".item-row dd { margin: 0; font-weight: 600; overflow-wrap: anywhere; display: flex; flex-wrap: wrap;"
+    " align-items: center; justify-content: space-between; gap: .1rem .75rem; }"
+    ".item-row dd i { font-weight: 400; opacity: .8; }"
+    ".item-row dd span { flex: none; width: 5rem; height: .4rem; border-radius: .2rem;"
+    " background: color-mix(in srgb, currentColor 14%, transparent); }"
+    ".item-row dd b { display: block; height: 100%; border-radius: .2rem; min-width: 2px;"
+    " background: #2F74C4; }"
+)
 SHORT = 360
 """Characters of a text that need no box to scroll in."""
 
@@ -43,8 +62,6 @@ def show(pool: Pool, item: int, key: str) -> None:
 
 
 def _row(pool: Pool, item: int, row: dict[str, Any], key: str) -> None:
-    import pandas as pd
-
     columns = {name: i for i, name in enumerate(pool.feature_map.columns)}
     places: list[float | None] = []
     for name, value in row.items():
@@ -57,30 +74,32 @@ def _row(pool: Pool, item: int, row: dict[str, Any], key: str) -> None:
         # the middle of the ties, so that a common value is drawn in the middle of its run
         below, same = float((column < column[item]).mean()), float((column == column[item]).mean())
         places.append(round(100 * (below + same / 2)))
-    values = [plain(value) or NOTHING for value in row.values()]
-    # the place before the value, which may be long and would push it out of sight
-    table = pd.DataFrame({"Column": list(map(str, row)), "In the pool": places, "Value": values})
-    configuration: dict[str, Any] = {
-        "In the pool": st.column_config.ProgressColumn(
-            "Place",
-            help="Share of the pool with a smaller value: a full bar is the largest.",
-            format="%.0f %%",
-            min_value=0,
-            max_value=100,
-            width=72,
+    with st.container(key=f"row-of-{key}"):
+        widgets.style(ROW_STYLE)
+        st.html(
+            '<dl class="item-row" tabindex="0" aria-label="The values of this item">'
+            + _cells(row, places)
+            + "</dl>"
         )
-    }
-    if all(place is None for place in places):
-        table = table.drop(columns="In the pool")
-        configuration = {}
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config=configuration,
-        height=min(38 + 35 * len(table), 480),
-        key=key,
-        alt="The values of this item",
-    )
+
+
+def _cells(row: dict[str, Any], places: Sequence[float | None]) -> str:
+    """The cells as the parts of a list: a name above its value, whatever the width of either."""
+    parts = []
+    for (name, value), place in list(zip(row.items(), places, strict=True))[:MOST_CELLS]:
+        # a name of many words may be broken between them
+        called = re.sub(r"([_/.:-])", r"\1<wbr>", escape(one_line(name)))
+        shown = plain(value)
+        words = escape(shown) if shown else f"<i>{NOTHING}</i>"
+        bar = (
+            ""
+            if place is None
+            else f'<span title="{PLACE.format(place)}"><b style="width:{place:.0f}%"></b></span>'
+        )
+        parts.append(f"<div><dt>{called}</dt><dd>{words}{bar}</dd></div>")
+    if len(row) > MOST_CELLS:
+        parts.append(f"<div><dt>and {len(row) - MOST_CELLS:,} more columns</dt><dd></dd></div>")
+    return "".join(parts)
 
 
 def neighbours(pool: Pool, found: Sequence[tuple[int, int, float]], classes: Sequence[str], key: str) -> None:

@@ -91,11 +91,11 @@ def _label(rows: Sequence[review.Decision], item: int) -> str:
 
 def _words(pool: Pool, row: review.Decision, said: review.Opinion | None, n: int) -> None:
     """What people and the model say of it."""
-    stands = f"**{verbatim(row.label, 60)}**" if row.label else f"({row.status})"
+    stands = f"**{verbatim(row.label, 120)}**" if row.label else f"({row.status})"
     by = f", says {verbatim(row.who, 30)}" if row.who and row.label else ""
     st.markdown(f"{stands}{by}")
     if said is not None and said.disagrees:
-        st.markdown(f"**{verbatim(said.label, 60)}**, says the model ({percent(said.confidence, 0)})")
+        st.markdown(f"**{verbatim(said.label, 120)}**, says the model ({percent(said.confidence, 0)})")
     elif said is not None:
         st.markdown(f"The model says the same ({percent(said.confidence, 0)}).")
     marks = [f"item {verbatim(pool.items.ids[row.item], 40)}"]

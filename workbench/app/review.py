@@ -15,6 +15,7 @@ from workbench.app.text import NOTHING, percent, plain, plural
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
 from workbench.metrics import Agreement, cohen_kappa, krippendorff_alpha, label_errors
+from workbench.short_names import short_names
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -39,6 +40,7 @@ SIDE = 56  # pixels of a small picture
 LED_FROM = 10  # labels of each kind, before which nothing is said of who is led
 _SUMMARY = 160  # characters
 _COLUMNS = 6
+_NAME = 24  # characters of a column's name: what is in it is worth more
 _PICTURES: OrderedDict[tuple[str, int], str] = OrderedDict()
 _KEPT = 4000
 
@@ -257,7 +259,11 @@ def summary(pool: Pool, item: int) -> str:
         line = " ".join(shown.text.split())
     elif shown.row is not None:
         cells = list(shown.row.items())
-        line = " · ".join(f"{name} {plain(value, 4) or NOTHING}" for name, value in cells[:_COLUMNS])
+        names = short_names(list(shown.row), _NAME)
+        line = " · ".join(
+            f"{name} {plain(value, 4) or NOTHING}"
+            for name, (_, value) in zip(names[:_COLUMNS], cells, strict=False)
+        )
         line += f" · {len(cells) - _COLUMNS} more" if len(cells) > _COLUMNS else ""
     else:
         return ""
@@ -293,12 +299,12 @@ def table(pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion]) ->
         made.append(
             {
                 "Picture": picture(pool, row.item) if image else "",
-                # before the item, which is wide: a phone shows both
                 "Label": row.label or f"({row.status})",
-                "Shows": summary(pool, row.item),
                 "Model says": "" if said is None else said.label,
                 "Verdict": _verdict(said),
                 "Chance it is right": None if said is None else round(said.self_confidence, 2),
+                # behind what is in question: it is wide, and stands whole beside the table
+                "Shows": summary(pool, row.item),
                 "Flag": "" if row.flag is None else row.flag or "flagged",
                 "Note": row.note,
                 "Who": row.who + (f" +{len(row.people) - 1}" if len(row.people) > 1 else ""),

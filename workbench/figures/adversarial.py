@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from workbench.arrays import Array
 from workbench.figures import parts, theme
+from workbench.short_names import short_names
 
 STRENGTH = "Strength, 0 to 1"
 CLEAN = theme.CATEGORICAL[0]
@@ -222,7 +223,8 @@ def latent_bars(
     Returns:
         The figure.
     """
-    names = [theme.text(name, 14) + (" ★" if code == truth else "") for code, name in enumerate(classes)]
+    short = short_names(classes, 14)
+    names = [theme.text(name) + (" ★" if code == truth else "") for code, name in enumerate(short)]
     fig = theme.figure(y="Latent function, mean ± 2 sd", height=height)
     places = np.arange(len(names))
     for (mean, deviation), title, colour, shift in (

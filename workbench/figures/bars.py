@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from workbench.arrays import Array
 from workbench.figures import theme
+from workbench.short_names import short_names
 
 
 def class_probabilities(
@@ -31,7 +32,8 @@ def class_probabilities(
     order = np.argsort(-values, kind="stable")
     # one left-over class is shown by name: "1 other" would say less
     shown = order if len(order) <= top + 1 else order[:top]
-    names = [theme.text(classes[i], 22) for i in shown]
+    short = short_names(classes, 26)
+    names = [theme.text(short[i]) for i in shown]
     amounts = values[shown].tolist()
     colours = [theme.class_colour(int(i)) for i in shown]
     left = len(order) - len(shown)

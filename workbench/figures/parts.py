@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 
 from workbench.arrays import Array, Ints
 from workbench.figures import theme
+from workbench.short_names import short_names
 
 DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "dot")
 
@@ -203,9 +204,13 @@ def colour_bar(title: str, **more: Any) -> dict[str, Any]:
     } | more  # fmt: skip
 
 
+NAME = 28
+"""Characters of a class in a legend."""
+
+
 def class_name(classes: Sequence[object], code: int) -> str:
-    """A class's name, escaped and cut; its number where it has none."""
-    return theme.text(classes[code], 24) if code < len(classes) else f"class {code + 1}"
+    """A class's name, escaped and cut so that it differs from the others; its number where it has none."""
+    return theme.text(short_names(classes, NAME)[code]) if code < len(classes) else f"class {code + 1}"
 
 
 def class_marks(

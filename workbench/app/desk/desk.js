@@ -334,7 +334,8 @@ class Desk extends Speaker {
   drawAnswers() {
     const classes = this.data.classes;
     this.answers.classList.toggle("many", this.searching);
-    this.answers.style.setProperty("--word", longestWord(classes)); // elsewhere: so many that no word is cut
+    this.answers.classList.toggle("lengthy", longest(classes.map((one) => one.name)) > LENGTHY);
+    this.answers.style.setProperty("--word", leastWide(classes)); // so many side by side that no word is cut
     if (classes.length < 2 || (this.namer?.node.isConnected && this.namer.box.value)) {
       // a model needs two classes: until then the field stands ready, and what is being typed in it stays
       if (this.namer?.node.parentNode !== this.answers) {
@@ -384,7 +385,7 @@ class Desk extends Speaker {
     const guess = this.view === null && !this.hidden && card?.guess?.length ? card.guess[0][0] : "";
     const takes = this.searching ? this.matches()[0]?.name || "" : guess;
     const whole = this.data.mode === "every";
-    const short = takes.length > 60 ? `${takes.slice(0, 59)}…` : takes;
+    const short = takes.length > 100 ? `${takes.slice(0, 99)}…` : takes;
     const accept = one("accept", takes ? (this.searching && !guess ? `Take ${short}` : `Accept ${short}`) : "Accept", () => (this.searching ? this.pick(0) : this.accept()), takes ? `The label is ${takes}` : "The model has no guess for this item", !takes);
     accept.classList.toggle("accepts", Boolean(takes));
     const copies = this.copies;

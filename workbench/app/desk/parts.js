@@ -55,6 +55,12 @@ const untold = (id, classes) => {
 const longestWord = (classes) =>
   Math.max(1, ...classes.flatMap((one) => one.name.split(/(?<=[_/.:-])|\s+/)).map((word) => word.length));
 
+const longest = (names) => Math.max(0, ...names.map((name) => name.length));
+const LENGTHY = 30; // characters of a name that takes several lines wherever it stands
+
+// how wide a button is at least, in characters: its longest word, and what leaves a long name four lines
+const leastWide = (classes) => Math.max(longestWord(classes), Math.min(16, Math.ceil(longest(classes.map((one) => one.name)) / 4)));
+
 // Whether a name stands above what belongs to it, with a line of its own: beside it, it would be cut into pieces.
 const stacked = (names, most = 14) => names.some((name) => name.length > most);
 
@@ -189,11 +195,13 @@ const faces = {
         bar.append(filled);
         bar.title = `larger than ${Math.round(100 * place)} % of the pool`;
       }
-      body.append(make("tr", {}, make("th", { scope: "row", textContent: name }), value === "" ? make("td", {}, make("span", { class: "nothing", textContent: "empty" })) : make("td", { textContent: value }), bar));
+      body.append(make("tr", {}, make("th", { scope: "row", title: name }, ...broken(name)), value === "" ? make("td", {}, make("span", { class: "nothing", textContent: "empty" })) : make("td", { textContent: value }), bar));
     }
     if (face.more) body.append(make("tr", { class: "more" }, make("th", { scope: "row", colSpan: 3, textContent: `and ${counted(face.more, "more column")}` })));
     const head = make("tr", {}, ...["Column", "Value", "Among the pool"].map((name) => make("th", { scope: "col", textContent: name })));
-    return make("div", { class: "row", tabIndex: 0 }, make("table", {}, make("thead", {}, head), body));
+    // of long names each stands above its value, small: beside it neither would have room
+    const lengthy = longest(face.rows.map(([name]) => name)) > LENGTHY;
+    return make("div", { class: lengthy ? "row lengthy" : "row", tabIndex: 0 }, make("table", {}, make("thead", {}, head), body));
   },
 };
 
