@@ -62,7 +62,7 @@ def test_one_key_says_that_the_model_is_right_and_the_whole_item_stands_beside(
     page.wait_for_selector(".st-key-judged >> text=setosa, says the model")
     settled(page)
     assert f"item {called}" in panel.inner_text() and "virginica, says" in panel.inner_text()
-    assert panel.locator("[data-testid=stDataFrame]").count() == 1, "all of its columns"
+    assert panel.locator(".item-row dt").count() == 4, "all of its columns"
     page.keyboard.press("m")
     page.wait_for_selector("text=1 item labelled setosa.")
     settled(page)
