@@ -130,7 +130,8 @@ def test_a_file_without_columns_to_decide_on_is_shown_and_started() -> None:
     test.file_uploader(key="upload").set_value(("flat.svm", lines.encode(), "")).run()
     assert not test.exception, test.exception
     said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
-    assert "2 classes: 0, 1" in said and not test.main.text_area
+    assert "2 classes: 0, 1" in said
+    assert [area.key for area in test.main.text_area] == ["own-further-typed"]
     test.button(key="start-own").click().run()
     assert not test.exception, test.exception
     (record,) = Store.open().projects()

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import store_of
+from tests.browser.test_bad_input import upload
 from tests.browser.test_labelling import SAVED, at_the_desk, press_and_wait
 from workbench.sessions import Session
 
@@ -97,3 +98,34 @@ def test_twenty_switches_are_confirmed_together(page: Any, server: Server) -> No
         said = {q.question_name: next(iter(q.state.labels.values())) for q in session.asked()}
         assert {name for name, answer in said.items() if answer == "yes"} == {"about chairs", "tag 3"}
         assert len(said) == 20
+
+
+def test_columns_and_typed_ones_are_questions_where_a_project_begins(page: Any, server: Server) -> None:
+    things = [f"thing {n}" for n in range(1, 21)]
+    rows = [",".join(["text", "tone", *things])]
+    for i in range(120):
+        tags = ["" if i % 2 else str(int((i + place) % 5 == 0)) for place in range(20)]
+        rows.append(",".join([f"order number {i} came late again", "" if i % 3 else "calm", *tags]))
+    upload(page, server, ("\n".join(rows) + "\n").encode(), "mail.csv")
+    box = page.locator(".st-key-own-further-box")
+    box.get_by_text("21 columns may hold answers").click()
+    box.get_by_text("Columns that hold their answers").wait_for()
+    chosen = box.locator("[data-testid=stMultiSelect] input")
+    for name in ("tone", "thing 2"):
+        chosen.fill(name)
+        page.get_by_role("option", name=name, exact=True).first.click()
+        box.locator("[data-testid=stMultiSelectTagsContainer]").get_by_text(name, exact=True).wait_for()
+    page.keyboard.press("Escape")
+    typed = box.get_by_role("textbox", name="Others, one a line")
+    typed.fill("urgent\nplace: shop, web")
+    typed.press("Control+Enter")
+    box.get_by_text("place", exact=True).wait_for()
+    _shot(page, "questions-begin")
+    page.click(".st-key-start-own button")
+    page.wait_for_url("**/label*")
+    at_the_desk(page)
+    with store_of(server) as store:
+        session = Session.open("mail", store=store)
+        assert session.questions == ("tone", "thing 2", "urgent", "place")
+        assert session.state.n_labelled == 40 and session.question("thing 2").state.n_labelled == 60
+        assert session.question("place").classes == ("shop", "web")

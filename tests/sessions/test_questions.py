@@ -289,3 +289,50 @@ def test_few_switches_choose_for_themselves_as_one_alone_does(store, tmp_path):
     assert np.array_equal(session.model.probabilities, alone.model.probabilities)
     assert session.question(SWITCHES[1]).model.latents is not session.model.latents
     other.close()
+
+
+def test_columns_of_a_table_are_questions_and_their_cells_answers(store, tmp_path):
+    rows = ["text,tone,fraud,tags,place"]
+    rows += [
+        f"order {i} of {'lamps' if i % 2 else 'chairs'},{'' if i % 3 else 'calm' if i % 2 else 'angry'},"
+        f"{'' if i % 4 else 'Yes' if i % 8 else 'no'},"
+        f"{'late;dear' if i == 1 else 'late' if i == 2 else ''},n{i}"
+        for i in range(250)
+    ]
+    path = tmp_path / "mail.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    given = {"store": store, "annotator": "ann", "classifier": "logistic-regression", "policy": "margin"}
+    session = Session.create(
+        path, questions=["column:tone", "column:fraud", "column:tags", "urgent"], **given
+    )
+    assert session.questions == ("tone", "fraud", "late", "dear", "urgent")
+    assert set(session.classes) == {"angry", "calm"} and session.state.n_labelled == 84
+    assert session.state.labels[3] == "calm"
+    fraud, late, dear = (session.question(name) for name in ("fraud", "late", "dear"))
+    assert fraud.state.labels[4] == "yes" and fraud.state.labels[8] == "no" and fraud.state.n_labelled == 63
+    assert late.state.labels == {1: "yes", 2: "yes"} and dear.state.labels == {1: "yes", 2: "no"}
+    used = session.pool.uses
+    assert {used[name]["use"] for name in ("tone", "fraud", "tags")} == {"leave out"}
+    assert "urgent" in session.ask_items()[0].asks
+    again = Session.open(session.id, store=store)
+    assert again.question("dear").state.labels == dear.state.labels
+    for column, says in (("place", "250 different values"), ("nothing", "no column")):
+        with pytest.raises(InputError, match=says):
+            Session.create(path, questions=[f"column:{column}"], **given)
+    with pytest.raises(InputError, match="Two questions"):
+        Session.create(path, questions=["column:tone", "tone"], **given)
+    assert len(store.projects()) == 1
+
+
+def test_a_column_beside_the_classes_of_the_table_is_a_second_question(store, tmp_path):
+    path = tmp_path / "rows.csv"
+    rows = [f"{i},{i * i % 11},{'abc'[i % 3]},{'' if i % 2 else 1}" for i in range(90)]
+    path.write_text("x,y,kind,seen\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    session = Session.create(
+        path, target="kind", questions=[("kind", []), "column:seen"], store=store, annotator="ann",
+        classifier="logistic-regression", policy="margin",
+    )  # fmt: skip
+    assert session.classes == ("a", "b", "c") and session.pool.test is not None
+    assert set(session.question("seen").state.labels.values()) == {"yes"}
+    assert session.question("seen").state.n_labelled == 45
+    assert session.pool.feature_map.columns == ("x", "y")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import auditing, current, forms, frame, login, opening, uploads, widgets
+from workbench.app import auditing, current, forms, frame, further, login, opening, uploads, widgets
 from workbench.app.column_uses import GUESSES, VERSION, chips, editor, guessed_columns, summary
 from workbench.app.seeing import cached
 from workbench.app.stamps import stamp
@@ -17,6 +17,8 @@ from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools.formats import endings_of, format_of
 from workbench.pools.formats.files import File
+from workbench.sessions.columns import columns_in
+from workbench.store import LABEL
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -179,13 +181,17 @@ def table(path: str, file: File) -> None:
         head = st.container()
         options["columns"] = editor(report, path)
         report = looked_at(path, options)
+        asked = further.chosen("own-further", report)
+        if columns := columns_in(asked):
+            options["columns"] = {**options["columns"], **{name: {"use": "leave out"} for name in columns}}
+            report = looked_at(path, options)
         with head:
             chosen = summary(report)
         if chosen is not None:
             decide(options | {"columns": chosen})
         guesses = guessed_columns(report)
     else:
-        guesses = []
+        guesses, asked = [], further.chosen("own-further")
     problems(report, options)
     widgets.held(own_encoder=widgets.CHECKBOX, own_vectors=widgets.CHECKBOX)
     pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
@@ -213,6 +219,7 @@ def table(path: str, file: File) -> None:
     start(
         "own", kind, file.stem, len(report.classes), "class" not in uses, "good\nbad", path, options,
         guesses=guesses,
+        asked=asked, called=next((c.name for c in report.columns if c.use and c.use.use == "class"), LABEL),
     )  # fmt: skip
 
 
@@ -423,6 +430,7 @@ def preview(pool: Any) -> None:
 def start(
     key: str, kind: Any, stem: str, n_classes: int, ask_classes: bool, example: str, path: str,
     options: dict[str, Any], pool: Pool | None = None, guesses: Sequence[str] = (),
+    asked: Sequence[Any] | None = None, called: str = LABEL,
 ) -> None:  # fmt: skip
     """The last part: class names where the data has none, settings, and the one green button."""
     wanted = f"start-{key}-wanted"
@@ -438,12 +446,22 @@ def start(
             st.session_state.pop(wanted, None)
             failed(error, options)
         return
+    if asked is None:
+        try:
+            asked = further.chosen(f"{key}-further")
+        except InputError as error:
+            said(error)
+            return
     typed = ""
     if ask_classes:
         typed = st.text_area(
             "Classes, one a line",
             key="typed-classes",
-            placeholder="Left empty: those that the guess names" if guesses else example,
+            placeholder="Left empty: those that the guess names"
+            if guesses
+            else "Left empty: only the questions above are asked"
+            if asked
+            else example,
             height=120,
             max_chars=20_000,
             help="May stay empty: classes can be named while labelling, and more can be added then."
@@ -488,6 +506,10 @@ def start(
             by_names = named and (of_vectors or speaking(classes, path, options))
             sources = [*guesses, *(["names"] if by_names else [])]
             chosen = replace(settings, classes=classes, guess=guesses_for(settings.classifier, sources))
+            if asked:
+                own = not ask_classes or bool(classes) or bool(guesses)
+                every = further.with_first(asked, called, classes, own=own)
+                chosen = replace(chosen, classes=None, questions=every)
             if pool is None and opening.learns(options):
                 st.session_state[wanted] = (chosen, page, path, options)
                 st.rerun()

@@ -198,13 +198,13 @@ def summary(report: TableReport) -> dict[str, Any] | None:
     return _codes(report)
 
 
-def chips(classes: Mapping[str, int | None]) -> None:
-    """Classes as chips, the most frequent first, with how many items each has."""
+def chips(classes: Mapping[str, int | None], one: str = "class", several: str = "classes") -> None:
+    """Classes as chips, the most frequent first, with how many items each has; or what `one` says."""
     order = sorted(classes.items(), key=lambda pair: -(pair[1] or 0))
     shown = [f"{_chip(name)}{'' if n is None else f' {n:,}'}" for name, n in order[:MOST_CHIPS]]
     more = f" and {len(order) - MOST_CHIPS} more" if len(order) > MOST_CHIPS else ""
-    words = plural(len(order), "class", "classes")
-    st.markdown(f"{words}: " + " ".join(f":blue-badge[{one}]" for one in shown) + more)
+    words = plural(len(order), one, several)
+    st.markdown(f"{words}: " + " ".join(f":blue-badge[{name}]" for name in shown) + more)
 
 
 def _chip(name: str) -> str:

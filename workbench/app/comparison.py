@@ -213,9 +213,10 @@ def answered_questions(project: str) -> dict[str, Source]:
 
     store, found = Store.open(), {}
     for one in store.questions(project):
-        if (one.n_labelled or 0) >= FEWEST and one.settings.get("test") is None:
+        n = store.n_labelled(one)
+        if n >= FEWEST and one.settings.get("test") is None:
             name, options = answered_source(one.id, store)
-            words = f"{one.name}: {one.question} ({one.n_labelled:,} answers so far)"
+            words = f"{one.name}: {one.question} ({n:,} answers so far)"
             found[name] = Source(words, name, options, guesses=("names",))
     return found
 

@@ -43,6 +43,7 @@ class Settings:
         overlap: share of the items that several people label, or "worth".
         people: how many label each of these.
         guess: sources of guesses, as `Session.create` takes them.
+        questions: as `Session.create` takes them; classes are then None.
     """
 
     classifier: str = "large-margin"
@@ -57,6 +58,7 @@ class Settings:
     overlap: float | str = 0.0
     people: int = 2
     guess: tuple[str, ...] = ()
+    questions: tuple[Any, ...] = ()
 
 
 @cache
@@ -347,6 +349,7 @@ def start(
             "overlap": chosen.overlap,
             "people": chosen.people,
             "classes": chosen.classes,
+            "questions": list(chosen.questions) or None,
         }
         try:
             made = Session.create(pool, **settings, guess=chosen.guess)

@@ -362,7 +362,8 @@ def new_project(
         list[str] | None,
         typer.Option(
             metavar="NAME[=CLASS,CLASS]",
-            help="A question, by yes or no unless it has classes; again for more.",
+            help="A question, by yes or no unless it has classes; column:NAME for one that a column answers; "
+            "again for more.",
         ),
     ] = None,
     classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",

@@ -7,6 +7,7 @@ is a function of a pool's items and of what is given; nothing is stored.
 from __future__ import annotations
 
 from workbench.guesses.columns import (
+    is_empty,
     likely_columns,
     of_cells,
     of_classes,
@@ -20,6 +21,7 @@ from workbench.guesses.models import of_model
 from workbench.guesses.names import cleaned, names_say_something, of_names
 from workbench.guesses.replay import SavedGuesses
 from workbench.guesses.sources import (
+    cells_of,
     classes_in,
     columns_of,
     guess_of,
@@ -32,11 +34,13 @@ __all__ = [
     "Agreement",
     "Guess",
     "SavedGuesses",
+    "cells_of",
     "classes_in",
     "cleaned",
     "columns_of",
     "guess_of",
     "guesses_of",
+    "is_empty",
     "likely_columns",
     "names_say_something",
     "names_speak",

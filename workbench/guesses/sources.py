@@ -66,14 +66,14 @@ def guess_of(
     if source == "names":
         return _by_names(pool, classes, guidance)
     if kind == "column" and name:
-        values = _cells(pool, [name], missing_ok=True)
+        values = cells_of(pool, [name], missing_ok=True)
         confidence = None
         if not values and ":" in name:
             name, _, by = name.rpartition(":")
-            values = _cells(pool, [name, by])
+            values = cells_of(pool, [name, by])
             confidence = values[by]
         if not values:
-            values = _cells(pool, [name])
+            values = cells_of(pool, [name])
         return of_cells(
             values[name], classes, confidence=confidence, mapping=mapping, source=f"column:{name}"
         )
@@ -81,7 +81,7 @@ def guess_of(
         found = columns_like(name, _columns(pool))
         if len(found) < 1:
             raise InputError(f"No column is like {name!r}. Columns: {', '.join(_columns(pool)[:12])}.")
-        cells = _cells(pool, list(found))
+        cells = cells_of(pool, list(found))
         table = list(zip(*(cells[column] for column in found), strict=True))
         return of_probabilities(table, classes, given=list(found.values()), source=str(source))
     raise InputError(f"Unknown guess {source!r}. Known: {KNOWN}.")
@@ -150,7 +150,7 @@ def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = Non
     column = columns_of(source, _columns(pool))
     if not column:
         raise InputError(f"Pool {pool.name!r} has no column {name!r}.")
-    values = {str(v).strip() for v in _cells(pool, column[:1])[column[0]][:among] if not is_empty(v)}
+    values = {str(v).strip() for v in cells_of(pool, column[:1])[column[0]][:among] if not is_empty(v)}
     plain_names = values and not any(v.startswith("{") for v in values) and len(values) <= most
     return sorted(values) if plain_names else []
 
@@ -206,8 +206,17 @@ def _columns(pool: Pool) -> list[str]:
     return [str(name) for name in row or {}]
 
 
-def _cells(pool: Pool, names: Sequence[str], missing_ok: bool = False) -> dict[str, list[Any]]:
-    """Cells of columns, by name."""
+def cells_of(pool: Pool, names: Sequence[str], missing_ok: bool = False) -> dict[str, list[Any]]:
+    """Cells of a pool's columns, also of those that are no features, by name.
+
+    Args:
+        pool: of N items.
+        names: of columns.
+        missing_ok: give nothing where one is missing.
+
+    Raises:
+        InputError: there is no such column.
+    """
     columns = _columns(pool)
     missing = [name for name in names if name not in columns]
     if missing:

@@ -18,6 +18,7 @@ from workbench.pools import compare_fingerprints, load_pool, with_learnt_feature
 from workbench.pools.loading import is_named
 from workbench.pools.pool import Pool
 from workbench.pools.twins import twins_of
+from workbench.sessions.columns import columns_in, is_column, with_columns
 from workbench.sessions.drawing import ASKED_AMONG
 from workbench.sessions.family import without_truth
 from workbench.sessions.guessing import checked_sources, takes_guess
@@ -56,22 +57,34 @@ def create_project(
     owner: str,
     store: Store,
     questions: Sequence[Any] | None = None,
-) -> tuple[ProjectRecord, Pool]:
-    """Store a new project; the arguments are those of `Session.create`."""
-    asked = several(questions or ())
-    if asked and classes is not None:
+) -> tuple[ProjectRecord, Pool, dict[str, list[tuple[int, str]]]]:
+    """Store a new project; the arguments are those of `Session.create`.
+
+    Returns:
+        The project, its pool, and the answers that columns hold: name of a question -> (item, class) pairs.
+    """
+    given = [questions] if isinstance(questions, str) else list(questions or ())
+    columns = columns_in(given)
+    asked = several(questions if isinstance(questions, str) else [q for q in given if not is_column(q)])
+    if given and classes is not None:
         raise InputError("The classes are those of the questions: give each question its own.")
-    first = asked[0] if asked else Question(LABEL, kind=ONE_CLASS)
+    first = asked[0] if asked and not is_column(given[0]) else Question(LABEL, kind=ONE_CLASS)
     if asked:
         classes = first.classes or None
         classifier, policy = first.classifier or classifier, first.policy or policy
         options = first.options or options
     if not isinstance(pool, Pool):
-        pool, named, pool_options, guess = _brought(pool, pool_options, classifier, classes, guess)
+        pool, named, pool_options, guess = _brought(pool, pool_options, classifier, classes, guess, columns)
         source = source or named
     loaded = pool
     if source is None and loaded.held is not None:
         source, pool_options = _kept(loaded, name)
+    answers: dict[str, list[tuple[int, str]]] = {}
+    if columns:
+        expanded, answers = with_columns(given, loaded)
+        asked = several(expanded)
+        first = asked[0]
+        classes = first.classes or None
     reference = {"name": source or loaded.name, "options": _finds_again(pool_options, loaded)}
     _check_shares(evaluation_share, early_share, uniform_share, overlap, people)
     copies = twins_of(loaded) if twins else None
@@ -124,7 +137,7 @@ def create_project(
         first.kind,
         [further_question(one, loaded, settings) for one in asked[1:]],
     )
-    return record, loaded
+    return record, loaded, answers
 
 
 def _finds_again(options: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
@@ -216,12 +229,13 @@ def _brought(
     classifier: str,
     classes: Sequence[str] | None,
     guess: Sequence[str | Mapping[str, Any]] | None,
+    asked: Sequence[str] = (),
 ) -> tuple[Pool, str | None, Mapping[str, Any], Sequence[str | Mapping[str, Any]]]:
     """What a person named or holds, opened as the app opens it.
 
     Returns:
         The pool, its name, options of `load_pool`, and the guesses: those said, else those that columns make
-        whose names say so. Columns of guesses are no features.
+        whose names say so. Columns of guesses, and those that answer questions, are no features.
     """
     if isinstance(source, bytes):
         raise InputError("A project finds its file again: give the path of one, or a DataFrame.")
@@ -241,7 +255,7 @@ def _brought(
     said = {*(columns if isinstance(columns, Mapping) else ()), options.get("id_column")}
     said |= {exclude} if isinstance(exclude, str) else {*exclude}
     if guess is None:
-        left = [name for name in names if name not in said]
+        left = [name for name in names if name not in said and name not in asked]
         likely = likely_columns(left, classes or pool.classes) if takes_guess(classifier) else []
         guess = sources_of_columns(likely)
     sources = [one if isinstance(one, str) else str(one.get("source")) for one in guess]
@@ -251,6 +265,7 @@ def _brought(
         for name in columns_of(one, names)
         if name not in said and pool.uses[name]["use"] != "leave out"
     }
+    out |= {name: {"use": "leave out"} for name in asked if name in pool.uses}
     if out:
         pool, chosen = _with_uses(pool, source, chosen, out)
     return pool, named, chosen, guess

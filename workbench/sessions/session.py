@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,10 @@ class Session(Several, Finishing, Classes, Instructing, Handing):
             seed: of everything random.
             classes: names of the classes to start with; the pool's unless given.
             questions: what is asked about every item, where that is more than one class of it: each a
-                `Question`, or (name, classes), or a name, which makes a yes / no question. The session is
-                of the first one, which has the pool's classes where it names none; `question` gives others.
+                `Question`, or (name, classes), or a name, which makes a yes / no question, or "column:NAME",
+                whose filled cells are taken over as answers (`workbench.sessions.columns.questions_of`). The
+                session is of the first one, which has the pool's classes where it names none; `question`
+                gives others.
             test_fraction: share of items kept for measuring, where the pool has truth.
             evaluation_share: share of questions drawn uniformly for measuring, where it has none.
             early_share: the same until 20 of them are answered, where that is more; with an
@@ -117,7 +120,7 @@ class Session(Several, Finishing, Classes, Instructing, Handing):
             InputError: a pool, classifier, option or policy that cannot be used.
         """
         store = store or Store.open()
-        record, loaded = create_project(
+        record, loaded, answers = create_project(
             pool,
             source=source,
             name=name,
@@ -140,7 +143,20 @@ class Session(Several, Finishing, Classes, Instructing, Handing):
             store=store,
         )
         trust_typed(classifier, policy, dict(options or {}))
-        return cls(store, record, loaded, annotator or _login())
+        made = cls(store, record, loaded, annotator or _login())
+        made._take_columns(answers)
+        return made
+
+    def _take_columns(self, answers: Mapping[str, Sequence[tuple[int, str]]]) -> None:
+        """Take over what columns of the table answer, of all questions as one."""
+        token = secrets.token_hex(8)
+
+        def work() -> None:
+            for name, pairs in answers.items():
+                self.question(name).import_labels(pairs, f"column {name}", together=token)
+
+        if answers:
+            self.together(work)
 
     @classmethod
     def open(
