@@ -219,7 +219,7 @@ def rival_line(job: Any) -> None:
 
 
 def kept_for_measuring(settings: Any) -> str:
-    share, early = float(settings["evaluation_share"]), float(settings.get("early_share", 0.0))
+    share, early = float(settings["evaluation_share"]), float(settings["early_share"])
     if not share:
         return ""
     first = f"{early:.0%} of the questions until 20 are answered, then " if early > share else ""

@@ -407,7 +407,7 @@ class GuessSource(Closed):
     """Where a guess at the classes comes from."""
 
     source: Name
-    on: bool = True
+    on: bool
     mapping: dict[str, Word] = {}
     checksum: Word = ""
     said: SaidOfItems | None = None
@@ -429,12 +429,11 @@ class Settings(Document):
     options: Options
     policy: Name
     seed: Seed
-    evaluation_share: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
-    early_share: Share = 0.0
-    uniform_share: Share = 0.0
-    seeks_missing: bool = False
-    begun: Count | None = None
-    test: Split | None = None
+    evaluation_share: Annotated[float, Field(ge=0.0, lt=1.0)]
+    early_share: Share
+    uniform_share: Share
+    begun: Count
+    test: Split | None
     measured: Count = 0
     asked_among: Count = 0
     overlap: Overlap | None = None

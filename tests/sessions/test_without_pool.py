@@ -119,14 +119,3 @@ def test_the_command_line_exports_and_relocates(
     assert run("restore", tmp_path / "copy.sqlite")[0] == 2
     code, out, _ = run("restore", tmp_path / "copy.sqlite", "--replace")
     assert code == 0 and "before" in out
-
-
-def test_an_older_project_learns_its_ids_when_it_is_opened(session: Session, store: Store) -> None:
-    from workbench.store.database import tables
-
-    with store._write() as connection:
-        connection.execute(tables().projects.update().values(item_ids=None))
-    assert {row["id"] for row in label_table(StoredLabels.of(session.id, store))} == {""}
-    Session.open(session.id, store=store)
-    ids = [row["id"] for row in label_table(session)]
-    assert [row["id"] for row in label_table(StoredLabels.of(session.id, store))] == ids

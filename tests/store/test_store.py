@@ -418,10 +418,11 @@ def test_ids_of_items_are_kept_with_the_project(store: Store) -> None:
     odd = ["a", "ü\ud800", '"']
     made = store.create_project("p", {}, {}, prints, {}, [], odd)
     plain = store.create_project("p", {}, {}, prints, {}, [], ["0", "1", "2"])
-    older = store.create_project("p", {}, {}, prints, {})
-    assert store.item_ids(made.id) == odd and store.item_ids(plain.id) == ["0", "1", "2"]
-    assert store.item_ids(older.id) is None
-    assert store.project(made.id).has_item_ids and not store.project(older.id).has_item_ids
+    numbered = store.create_project("p", {}, {}, prints, {})
+    assert store.item_ids(made.id) == odd
+    assert store.item_ids(plain.id) == store.item_ids(numbered.id) == ["0", "1", "2"]
+    with pytest.raises(InputError, match="There is no project"):
+        store.item_ids("nothing")
 
 
 def test_an_operation_is_stored_once_by_the_database_itself(store: Store) -> None:

@@ -46,7 +46,7 @@ def in_words(session: Session, event: Event) -> str:
     if kind == "resolved":
         return f"{what} decided: {named(payload['class'])}"
     if kind == "flag":
-        return f"{what} flagged" if payload.get("on", True) else f"flag of {what} cleared"
+        return f"{what} flagged" if payload["on"] else f"flag of {what} cleared"
     if kind == "class-renamed":
         return f"class {payload['class']} renamed {payload['name']}"
     if kind == "class-merged":

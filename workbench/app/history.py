@@ -108,7 +108,7 @@ def _change(event: Any, state: Any) -> str:
     if kind == "instructions-read":
         return f"version {payload['version']}"
     if kind == "example-picked":
-        return f"{name(payload['class'])}{'' if payload.get('on', True) else ', no longer'}"
+        return f"{name(payload['class'])}{'' if payload['on'] else ', no longer'}"
     if kind == "guesses-changed":
         used = [str(one["source"]) for one in payload["sources"] if one.get("on", True)]
         return ", ".join(used) or "none"

@@ -97,7 +97,7 @@ def next_question(session: Session, view: View, open_items: Ints) -> int | None:
     model = session.model
     if model is None or model.uid != view.model.uid:
         return None
-    policy = str(asking_policy(model, str(session.settings["policy"]), session.settings)[0])
+    policy = str(asking_policy(model, str(session.settings["policy"]))[0])
     if policy == "random" or not len(open_items):
         return None
     rest = utilities_now(session, model, policy)[0][open_items]

@@ -149,7 +149,7 @@ def why(session: Session, ask: Ask) -> Reason:
     policy = str(session.settings["policy"])
     model = session.model
     if ask.role == "uniform":
-        share = float(session.settings.get("uniform_share", 0.0))
+        share = float(session.settings["uniform_share"])
         words = f"Drawn at random, as {share:.0%} of the questions are whatever the policy. "
         words += "The model learns from it."
         return Reason(ask.role, words.replace("%", " %"), float("nan"), 0, 0)
@@ -158,7 +158,7 @@ def why(session: Session, ask: Ask) -> Reason:
         if len(session.state.trained_classes) > 1:
             words = "Spread over the pool, as there was no model yet when it was chosen."
         return Reason(ask.role, words, float("nan"), 0, 0)
-    policy, searching = asking_policy(model, policy, session.settings)
+    policy, searching = asking_policy(model, policy)
     entry = POLICIES.get(policy)
     if policy == "random":
         return Reason(ask.role, POLICIES[policy].says, float("nan"), 0, 0)
@@ -218,7 +218,7 @@ def prepare(session: Session, model: FittedModel) -> None:
     from workbench.policies import POLICIES
     from workbench.sessions.model import asking_policy
 
-    policy, _ = asking_policy(model, str(session.settings["policy"]), session.settings)
+    policy, _ = asking_policy(model, str(session.settings["policy"]))
     if policy != "random" and policy in POLICIES:
         utilities_now(session, model, policy)
 

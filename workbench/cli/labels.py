@@ -132,11 +132,8 @@ def export_file(
         if format in (BUNDLE, PREDICTOR, *NEED_POOL):
             raise
         session = StoredLabels.of(record.id, store)
-        ids = (
-            "" if session.ids is not None else " Ids are not known: the project is older than they are kept."
-        )
         print(
-            f"{error}\nWhat is exported are the labels alone, without the items' own columns.{ids}\n"
+            f"{error}\nWhat is exported are the labels alone, without the items' own columns.\n"
             f"If the file has moved: workbench relocate {record.id} FILE",
             file=sys.stderr,
         )

@@ -143,8 +143,6 @@ def _write_history(out: IO[bytes], session: Session | StoredLabels, format: str)
     if format not in CARRIED_BY:
         raise InputError(f"{format} holds labels and no history; use {', '.join(CARRIED_BY)}, or the bundle.")
     ids = session.ids if isinstance(session, StoredLabels) else session.pool.items.ids
-    if ids is None:
-        raise InputError("The ids of the items are not known; without them no history can be exported.")
     names = session.state.class_names
     rows = history_rows(session.events, ids, names)
     n = 0

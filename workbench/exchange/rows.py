@@ -48,13 +48,13 @@ class StoredLabels:
 
     Attributes:
         state: of the project.
-        ids: [N] the source's ids; None for a project that was stored without them.
+        ids: [N] the source's ids.
         events: all of the project's, oldest first.
         pool: None.
     """
 
     state: ProjectState
-    ids: Sequence[str] | None
+    ids: Sequence[str]
     events: Sequence[Event] = ()
     pool: None = None
 
@@ -149,11 +149,11 @@ class LabelRows:
         own: dict[str, Any] = {}
         for name, cells in self._cells.items():
             own[self._named[name]] = cells(item)
-        row: dict[str, Any] = {"id": "" if self._ids is None else str(self._ids[item]), **own}
+        row: dict[str, Any] = {"id": str(self._ids[item]), **own}
         row |= dict.fromkeys(COLUMNS)
         row["item"] = item
         first = item if self._first is None else int(self._first[item])
-        row["copy_of"] = "" if first == item or self._ids is None else str(self._ids[first])
+        row["copy_of"] = "" if first == item else str(self._ids[first])
         row["note"] = " | ".join(note.text for note in state.notes.get(item, ()))
         row["flag"] = state.flagged.get(item, "") or ("flagged" if item in state.flagged else "")
         row["set"] = "evaluation" if item in state.evaluation or item in self._held_out else "training"

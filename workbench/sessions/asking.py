@@ -128,8 +128,8 @@ class Questions:
         self.settings = settings
         self.seed = int(settings["seed"])
         self.evaluation_share = float(settings["evaluation_share"])
-        self.early_share = max(float(settings.get("early_share", 0.0)), self.evaluation_share)
-        self.uniform_share = float(settings.get("uniform_share", 0.0))
+        self.early_share = max(float(settings["early_share"]), self.evaluation_share)
+        self.uniform_share = float(settings["uniform_share"])
         overlap = settings.get("overlap") or {}
         self.people = int(overlap.get("people", 1))
         self._shared: Array | None = None
@@ -324,7 +324,7 @@ class Questions:
             "n_labelled": published.model.n_labelled,
         }
         if ask.role == "policy":
-            by = asking_policy(published.model, published.chosen["policy"], self.settings).policy
+            by = asking_policy(published.model, published.chosen["policy"]).policy
             more |= {"policy": str(by), "classifier": str(published.chosen["classifier"])}
         return replace(ask, **more)
 

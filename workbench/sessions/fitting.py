@@ -184,7 +184,7 @@ class Fits:
         self._learner: tuple[Any, Learner] | None = None
         self._common = Common(project.pool) if common is None else common
         self._beside = beside
-        self.making: Making = self._common.making(project.record.settings.get("begun"))
+        self.making: Making = self._common.making(int(project.record.settings["begun"]))
         split = project.pool.test
         self._test = frozenset() if split is None else frozenset(split.test.tolist())
         self._learnt: tuple[tuple[Any, ...], Mapping[int, int]] | None = None
@@ -434,7 +434,7 @@ class Fits:
         closed = without(self._project.pool.trainable, askable, len(self._project.pool))
         settings = self._project.record.settings
         rng = generator(int(settings["seed"]), model.number, QUERY)
-        policy = asking_policy(model, policy, settings).policy
+        policy = asking_policy(model, policy).policy
         rows = drawn(askable, int(settings["seed"]), model.number, int(settings.get("asked_among", 0)))
         k = min(QUEUE, askable.size)
         # what other questions ask comes between, so the queue of one need not be spread over the pool

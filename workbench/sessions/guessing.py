@@ -320,7 +320,7 @@ class Guesses:
             {name: one[name] for name in ("source", "mapping") if name in one}
             | ({"checksum": one["checksum"]} if "said" in one else {})
             for one in settings.get("guesses") or ()
-            if one.get("on", True)
+            if one["on"]
         ]
         if not sources or len(state.classes) < 2:
             return {}
@@ -340,7 +340,7 @@ class Guesses:
         found = []
         for one in settings.get("guesses") or ():
             made = self._of(one, state.classes, _guidance(state))
-            on = bool(one.get("on", True))
+            on = bool(one["on"])
             if isinstance(made, Guess):
                 found.append(SourceNow(str(one["source"]), on, made, "", one.get("mapping") or {}))
             else:

@@ -556,15 +556,14 @@ def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: b
     return Geometry.of(features, int(n_inducing), seed, n_mean=int(n_mean), common_scale=common_scale)
 
 
-def asking_policy(model: FittedModel, policy: Any, settings: Mapping[str, Any]) -> Effective:
+def asking_policy(model: FittedModel, policy: Any) -> Effective:
     """The policy that asks in a project now; it may look for a class that nobody has seen yet.
 
     Args:
         model: the published one.
         policy: the project's.
-        settings: of the project.
     """
-    if not settings.get("seeks_missing") or model.mean is not None:
+    if model.mean is not None:
         return Effective(policy)  # with a guess a class is predicted before anybody has seen it
     has_latent = protocols.supports_latent(model.estimator)
     return effective_policy(policy, model.classes, model.codes, has_latent=has_latent)

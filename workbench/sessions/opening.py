@@ -111,7 +111,6 @@ def create_project(
         "policy": policy,
         "seed": seed,
         "uniform_share": uniform_share,
-        "seeks_missing": True,
         "begun": len(loaded),
         **_measuring(loaded, evaluation_share, early_share),
     }

@@ -30,7 +30,7 @@ def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[
     else:
         loaded = pool
     n_appended = compare_fingerprints(record.fingerprints, loaded.fingerprints, name=record.pool["name"])
-    if n_appended or not record.has_item_ids:
+    if n_appended:
         store.update_project(project_id, fingerprints=loaded.fingerprints, item_ids=loaded.items.ids)
         record = store.project(project_id)
     if pool is None:  # maps that are kept nowhere else

@@ -120,7 +120,7 @@ def simulate(
     mean = stacked(guesses_of(guess, pool)) if guess else None
     truth = np.asarray(pool.truth)
     options = with_choice(classifier, options or {})
-    # what is measured on all test items, as every run once was, computes as it did then
+    # kept projections round otherwise: a run that is measured on all its test items does without
     learner = Learner(
         pool, classifier, options, seed=seed, cached=LARGE_BYTES if measured else None, mean=mean
     )

@@ -68,7 +68,8 @@ class Projects(Log, Rounds):
             fingerprints: [N] uint64 of the items.
             feature_map: JSON document.
             events: recorded in the same transaction.
-            item_ids: [N] the source's ids, so that labels can be exported without the pool.
+            item_ids: [N] the source's ids, so that labels can be exported without the pool; numbers unless
+                given.
             owner: key of the person it belongs to; it is private then, and open without one.
             question: name of its first question.
             kind: of that, one of `QUESTION_KINDS`.
@@ -90,12 +91,12 @@ class Projects(Log, Rounds):
             access="private" if owner else "open",
             fingerprints=np.asarray(fingerprints, dtype=np.uint64),
             feature_map=dict(feature_map),
-            has_item_ids=item_ids is not None,
             question=question,
             kind=kind,
         )
+        ids = [str(i) for i in range(len(record.fingerprints))] if item_ids is None else item_ids
         with self._write() as connection:
-            _insert_project(connection, record, item_ids)
+            _insert_project(connection, record, ids)
             insert_events(connection, record.id, events)
             for place, other in enumerate(others, start=1):
                 _insert_question(connection, record.id, other, place)
@@ -194,8 +195,7 @@ class Projects(Log, Rounds):
 
     def _record(self, connection: Connection, project_id: str) -> ProjectRecord:
         own, head = _own_and_head()
-        shared = (head.c.fingerprints, head.c.feature_map, head.c.item_ids.is_not(None).label("with_ids"))
-        query = _joined(own, head, *shared).where(own.c.id == project_id)
+        query = _joined(own, head, head.c.fingerprints, head.c.feature_map).where(own.c.id == project_id)
         row = connection.execute(query).one_or_none()
         if row is None:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
@@ -204,7 +204,6 @@ class Projects(Log, Rounds):
             **_summary_of(row),
             fingerprints=fingerprints,
             feature_map=row.feature_map,
-            has_item_ids=bool(row.with_ids),
         )
 
     @retried
@@ -279,15 +278,21 @@ class Projects(Log, Rounds):
         return fold(self.events(project.id)).n_labelled if project.n_labelled is None else project.n_labelled
 
     @retried
-    def item_ids(self, project_id: str) -> list[str] | None:
-        """[N] the source's ids of a project's items; None for a project that was stored without them."""
+    def item_ids(self, project_id: str) -> list[str]:
+        """[N] the source's ids of a project's items.
+
+        Raises:
+            InputError: there is no such project.
+        """
         from sqlalchemy import select
 
         own, head = _own_and_head()
         ids = select(head.c.item_ids).join_from(own, head, own.c.family == head.c.id)
         with self._read() as connection:
             packed = connection.execute(ids.where(own.c.id == project_id)).scalar_one_or_none()
-        return None if packed is None else _unpack_ids(packed)
+        if packed is None:
+            raise InputError(f"There is no project {project_id!r} in {self._shown}.")
+        return _unpack_ids(packed)
 
     @retried
     def update_project(
@@ -390,8 +395,7 @@ class Projects(Log, Rounds):
                 for one in connection.execute(ids).scalars()
             ]
             packed = connection.execute(select(c.item_ids).where(c.id == family)).scalar_one()
-        item_ids = None if packed is None else tuple(_unpack_ids(packed))
-        return replace(first, item_ids=item_ids, others=tuple(others))
+        return replace(first, item_ids=tuple(_unpack_ids(packed)), others=tuple(others))
 
     @retried
     def restore_project(self, whole: WholeProject, owner: str = "") -> ProjectRecord:
@@ -423,7 +427,6 @@ class Projects(Log, Rounds):
                 members=(),
                 n_labelled=fold(one.events).n_labelled,
                 changed=one.events[-1].time if one.events else one.record.created,
-                has_item_ids=whole.item_ids is not None,
             )
             for place, one in enumerate(every)
         ]
@@ -497,7 +500,7 @@ class Projects(Log, Rounds):
             return {str(row.key): str(row.name) for row in connection.execute(select(c.key, c.name))}
 
 
-def _insert_project(connection: Connection, record: ProjectRecord, item_ids: Sequence[str] | None) -> None:
+def _insert_project(connection: Connection, record: ProjectRecord, item_ids: Sequence[str]) -> None:
     """A row; of a further question without what the first one holds for all."""
     first = record.id == record.family
     connection.execute(
@@ -520,7 +523,7 @@ def _insert_project(connection: Connection, record: ProjectRecord, item_ids: Seq
             changed=record.changed,
             owner=record.owner or None,
             access=record.access,
-            item_ids=None if item_ids is None or not first else _pack_ids(item_ids),
+            item_ids=_pack_ids(item_ids) if first else None,
         )
     )
 
@@ -540,7 +543,7 @@ def _insert_question(connection: Connection, family: str, new: NewQuestion, posi
         kind=new.kind,
         position=position,
     )
-    _insert_project(connection, record, None)
+    _insert_project(connection, record, ())
     insert_events(connection, record.id, new.events)
     return record.id
 

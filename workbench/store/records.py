@@ -85,12 +85,10 @@ class ProjectRecord(ProjectSummary):
     Attributes:
         fingerprints: [N] uint64 of the pool's items when it was last accepted.
         feature_map: JSON document of the pool's feature map.
-        has_item_ids: whether the source's ids are stored (`Store.item_ids`).
     """
 
     fingerprints: Array = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     feature_map: Mapping[str, Any] = field(default_factory=dict)
-    has_item_ids: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ class WholeProject:
         events: all of them, oldest first.
         rounds: the finished fits, in order.
         state: number of the fit whose posterior is kept, and its arrays; None where there is none.
-        item_ids: [N] the source's ids, where they are stored.
+        item_ids: [N] the source's ids, of the first question; () of the others.
         others: the further questions of the project, of which these are the first.
     """
 
@@ -185,5 +183,5 @@ class WholeProject:
     events: tuple[Event, ...]
     rounds: tuple[RoundRecord, ...] = ()
     state: tuple[int, Mapping[str, Array]] | None = None
-    item_ids: tuple[str, ...] | None = None
+    item_ids: tuple[str, ...] = ()
     others: tuple[WholeProject, ...] = ()

@@ -38,7 +38,7 @@ projects = Table(
     Column("fingerprints", LargeBinary, nullable=False),
     Column("feature_map", JSON, nullable=False),
     Column("created", String(40), nullable=False),
-    # What an export needs when the pool is gone: the source's ids, as JSON, compressed.
+    # What an export needs when the pool is gone: the source's ids, as JSON, compressed; in the first row.
     Column("item_ids", LargeBinary, nullable=True),
     # How far it is, for lists: NULL where whoever recorded last did not say.
     Column("n_labelled", Integer, nullable=True),
