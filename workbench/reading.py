@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -108,6 +109,30 @@ def parse_json(
     with reading(what, form, advice):
         text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
         return checked_texts(text, json.loads(text, parse_constant=_refused if finite else None))
+
+
+def json_lines(
+    data: bytes, where: Callable[[int], str] = "Line {} of the file".format, *, most: int = 32 << 20
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of JSON lines with the number of each line, from 1; blank ones are passed over.
+
+    Args:
+        data: the file.
+        where: what messages call a line, by its number.
+        most: bytes of a line.
+
+    Raises:
+        InputError: as the lines are read: one that is no object, or too long.
+    """
+    for number, line in enumerate(io.BytesIO(data), start=1):
+        if not line.strip():
+            continue
+        if len(line) > most:
+            raise InputError(f"{where(number)} has {len(line):,} bytes; the limit is {most:,}.")
+        row = parse_json(line, where(number))
+        if not isinstance(row, dict):
+            raise InputError(f"{where(number)} is {cut(row)}, not an object with names and values.")
+        yield number, row
 
 
 def valid_text(text: str) -> str:

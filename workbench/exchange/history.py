@@ -12,7 +12,7 @@ from workbench.errors import InputError
 from workbench.exchange.files import plain_cell
 from workbench.pools import FORMATS as FILE_FORMATS
 from workbench.pools.formats.files import File
-from workbench.reading import cut, listed, parse_json, reading, valid_text, valid_texts
+from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text, valid_texts
 from workbench.store import Event, fold
 from workbench.store.events import KINDS
 
@@ -202,12 +202,7 @@ def _parquet(data: bytes) -> Iterable[dict[str, Any]]:
 
 
 def _jsonl(data: bytes) -> Iterable[dict[str, Any]]:
-    for number, line in enumerate(io.BytesIO(data), start=1):
-        if line.strip():
-            row = parse_json(line, f"Line {number} of the file")
-            if not isinstance(row, dict):
-                raise InputError(f"Line {number} of the file is not a JSON object.")
-            yield row
+    return (row for _, row in json_lines(data))
 
 
 _READERS = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}

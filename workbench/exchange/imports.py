@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -19,7 +18,7 @@ from workbench.pools.cells import plain_text
 from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
-from workbench.reading import cut, parse_json, reading, valid_text
+from workbench.reading import cut, json_lines, parse_json, reading, valid_text
 from workbench.reading import listed as quoted
 
 IMPORTS = ("csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
@@ -327,20 +326,7 @@ def _decoded(codes: list[Any], names: Sequence[str]) -> list[str | None]:
 
 
 def _read_jsonl(data: bytes) -> LabelRows:
-    def rows() -> Iterator[tuple[int, dict[str, Any]]]:
-        for number, line in enumerate(io.BytesIO(data), start=1):
-            if not line.strip():
-                continue
-            if len(line) > MAX_JSON:
-                raise InputError(
-                    f"Line {number} of the file has {len(line):,} bytes; the limit is {MAX_JSON:,}."
-                )
-            row = parse_json(line, f"Line {number} of the file")
-            if not isinstance(row, dict):
-                raise InputError(f"Line {number} of the file is not a JSON object.")
-            yield number, row
-
-    every = rows()
+    every = json_lines(data)
     head = next(every, (0, {}))
     first = head[1]
     by = next((name for name in _BY if name in first), "")

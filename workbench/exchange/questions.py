@@ -17,14 +17,14 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.files import csv_lines, plain_cell
-from workbench.exchange.imports import MAX_IMPORT, MAX_JSON, MAX_LABELS, read_member, read_tasks
+from workbench.exchange.imports import MAX_IMPORT, MAX_LABELS, read_member, read_tasks
 from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
 from workbench.exchange.rows import own_cells
 from workbench.pools import FORMATS as FILE_FORMATS
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
-from workbench.reading import cut, listed, parse_json, reading, valid_text
+from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text
 from workbench.sessions.questions import NO, YES
 from workbench.store import YES_NO
 
@@ -387,15 +387,7 @@ def _rows(data: bytes, format: str) -> Iterator[tuple[dict[str, Any], str]]:
         for number in range(len(frame)):
             yield {name: cells[number] for name, cells in columns.items()}, f"Row {number + 1} of the file"
     elif format == "jsonl":
-        for number, line in enumerate(io.BytesIO(data), start=1):
-            if line.strip():
-                where = f"Line {number} of the file"
-                if len(line) > MAX_JSON:
-                    raise InputError(f"{where} has {len(line):,} bytes; the limit is {MAX_JSON:,}.")
-                row = parse_json(line, where)
-                if not isinstance(row, dict):
-                    raise InputError(f"{where} is not a JSON object.")
-                yield row, where
+        yield from ((row, f"Line {number} of the file") for number, row in json_lines(data))
     elif format == "label-studio":
         yield from _tasks(data)
     else:

@@ -418,15 +418,7 @@ class Labelling(Opened):
 
     @retried
     def undo(self, of: int | None = None) -> Event | None:
-        """Take back the annotator's own last event.
-
-        Args:
-            of: id of the event to take back; nothing happens when that is not their last any more, so
-                that an undo sent twice takes one.
-
-        Returns:
-            What was taken back, or None.
-        """
+        """Take back the annotator's own last event of this question; as `Session.undo`."""
         with self._project.recording() as transaction:
             last = transaction.state.undoable.get(self.annotator)
             if last is None or (of is not None and last.id != of):

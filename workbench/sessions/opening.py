@@ -211,7 +211,7 @@ def further_question(question: Question, pool: Pool, settings: Mapping[str, Any]
     found = {key: value for key, value in settings.items() if key not in own}
     measured_apart = settings.get("test") is not None
     shares = {"evaluation_share": EVALUATION_SHARE, "early_share": EARLY_SHARE} if measured_apart else {}
-    found |= {"classifier": classifier, "options": options, "policy": policy, **shares}
+    found |= {"classifier": classifier, "options": options, "policy": policy, "test": None, **shares}
     events = [replace(Event.class_added(c), annotator=SOURCE) for c in question.classes]
     events = _in_words(question) + events
     return NewQuestion(question.name, question.kind, found, tuple(events))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable, check_names
 from workbench.pools.tables.uses import ColumnUse
-from workbench.reading import cut, listed, parse_json
+from workbench.reading import cut, json_lines, listed, parse_json
 
 MAX_DOCUMENT = 64 << 20
 """Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
@@ -42,15 +41,7 @@ def read_lines(file: File, options: TableOptions) -> RawTable:
     rows: list[dict[str, Any]] = []
     at: list[int] = []
     n_cells = 0
-    for number, line in enumerate(io.BytesIO(data), start=1):
-        if not line.strip():
-            continue
-        where = f"{file.name}, line {number}"
-        if len(line) > MAX_DOCUMENT:
-            raise InputError(f"{where} has {len(line):,} bytes; the limit is {MAX_DOCUMENT:,}.")
-        row = parse_json(line, where)
-        if not isinstance(row, dict):
-            raise InputError(f"{where} is {cut(row)}, not an object with names and values.")
+    for number, row in json_lines(data, lambda line: f"{file.name}, line {line}", most=MAX_DOCUMENT):
         n_cells += len(row)
         check_cells(file.name, 1, n_cells, options.max_cells, options.max_cells)
         rows.append(row)
