@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 # commands of their own, and what benchmarks share
 NOT_MEASURED = {
     "__init__", "__main__", "driving", "screenshots", "cards", "history", "packaging", "release", "mutants",
-    "fresh", "reports", "pages",
+    "fresh", "reports", "pages", "rooms",
 }  # fmt: skip
 
 
