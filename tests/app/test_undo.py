@@ -82,7 +82,7 @@ def test_every_act_that_can_be_undone_has_words(flowers: Session) -> None:
 
     about = {
         "class": "setosa", "into": "virginica", "name": "new", "item": 3, "items": [3, 4], "text": "a",
-        "labels": [[3, "setosa"]], "classes": ["setosa"],
+        "labels": [[3, "setosa"]], "classes": ["setosa"], "on": True,
     }  # fmt: skip
     for kind in UNDOABLE:
         words = acts.in_words(flowers, Event(kind, about))

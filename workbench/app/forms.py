@@ -15,7 +15,6 @@ from workbench.app.text import verbatim
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Kind
-from workbench.sessions.spec import WORTH
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -279,6 +278,8 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
         help="Items that cannot be told apart are asked about once, their class is offered for the others, "
         "and none is measured on when another was learnt from.",
     )
+    from workbench.sessions.spec import WORTH
+
     return replace(made, overlap=WORTH if worth else int(shared) / 100, people=int(people), twins=twins)
 
 
