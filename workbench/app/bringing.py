@@ -17,7 +17,6 @@ from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools.formats import endings_of, format_of
 from workbench.pools.formats.files import File
-from workbench.sessions.columns import columns_in
 from workbench.store import LABEL
 
 if TYPE_CHECKING:
@@ -182,6 +181,8 @@ def table(path: str, file: File) -> None:
         options["columns"] = editor(report, path)
         report = looked_at(path, options)
         asked = further.chosen("own-further", report)
+        from workbench.sessions.columns import columns_in
+
         if columns := columns_in(asked):
             options["columns"] = {**options["columns"], **{name: {"use": "leave out"} for name in columns}}
             report = looked_at(path, options)
