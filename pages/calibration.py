@@ -196,8 +196,9 @@ def reliability(shown: Calibration, event: str) -> None:
     widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
     figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
     st.caption(
-        "Above the dotted line it is too modest, below it promises too much. Bars: 95 % intervals of the "
-        "share right; a bin where all are right has one too."
+        "Above the dotted line it is too modest, below it promises too much. Grey: fewer than "
+        "five items, which say next to nothing. Bars: 95 % intervals of the share right; a bin where "
+        "all are right has one too."
     )
 
 
@@ -284,7 +285,7 @@ if part != OWN:
     frame.end()
 if current.project_id() is None:
     st.caption("The other three need no project.")
-session = frame.needed("see whether its probabilities are honest")
+session = frame.needed("see whether its percentages can be trusted", example="reliability")
 current.keep_fitting(session)
 model = session.model
 if model is None:

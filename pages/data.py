@@ -12,6 +12,7 @@ from workbench.app import (
     current,
     forms,
     frame,
+    labelling_speed,
     login,
     lost,
     opening,
@@ -24,7 +25,7 @@ from workbench.app import (
 from workbench.app.cards import picture, project_picture, thumbnail
 from workbench.app.glossary import explain
 from workbench.app.programs import control
-from workbench.app.text import one_line, plural, verbatim
+from workbench.app.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
 
@@ -76,6 +77,31 @@ def card(name: str) -> None:
             if st.button("Options", key=f"options-{name}", type="tertiary", icon=":material/tune:"):
                 ask_no_more()
                 options_of(name)
+
+
+def lead(opened: Any) -> None:
+    """The open project before all others: how far it is, what that means, and the way on."""
+    from workbench.figures.sparkline import sparkline
+
+    with opened.snapshot():
+        sentence, meaning = labelling_speed.progress(opened)
+        rounds = labelling_speed.measured_rounds(opened.rounds)
+    with st.container(border=True, key="card-open"):
+        words, figure = widgets.split([3, 2], "open-columns", below=900)
+        with words:
+            st.markdown(f"**{verbatim(opened.project.name, 80)}**: {sentence}")
+            st.markdown(meaning)
+            with st.container(horizontal=True):
+                if st.button("Go on labelling", key="go-on-open", type="primary"):
+                    go_on(opened.id)
+                frame.link("finish", "Let the machine finish", ":material/verified:")
+        picture = sparkline([one.error for one in rounds], width=420, height=96)
+        if picture is not None:
+            begun, now = rounds[0], rounds[-1]
+            with figure:
+                told = f"Error from {percent(begun.error)} to {percent(now.error)}"
+                st.image(picture, width="stretch", alt=f"{told}, after each fit")
+                st.caption(f"{told}, with {begun.n_labelled:,} to {now.n_labelled:,} labels.")
 
 
 def own_data() -> None:
@@ -139,10 +165,8 @@ def facts_of(record: Any, people: list[str]) -> list[str]:
 
 
 def project_actions(record: Any, n_labelled: int) -> None:
-    here = record.id == current.project_id()
     with st.container(horizontal=True, key=f"project-actions-{record.id}", gap="small", width="content"):
-        kind = "primary" if here else "secondary"
-        if st.button("Go on" if n_labelled else "Start", key=f"open-{record.id}", type=kind):
+        if st.button("Go on" if n_labelled else "Start", key=f"open-{record.id}"):
             go_on(record.id)
         if lost.is_gone(record):
             with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
@@ -446,6 +470,8 @@ if bringing.PLACE in st.session_state:
 elif LEARNING in st.session_state:
     learning()
 else:
+    if (opened := current.session()) is not None:
+        lead(opened)
     own_data()
     projects()
     preferring.panel()

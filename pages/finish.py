@@ -6,7 +6,7 @@ import streamlit as st
 
 from workbench.app import current, desk, finishing, frame, promising
 
-session = current.mine(frame.needed("finish it", "Finish"))
+session = current.mine(frame.needed("finish it", "Finish", example="answers"))
 current.keep_fitting(session)
 now = session.finish_state()
 shown = "start" if now is None or st.session_state.get(promising.ANEW) else now.phase

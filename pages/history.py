@@ -546,7 +546,7 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
             st.caption("Select rows at their left edge to decide them.")
 
 
-session = frame.needed("see its history", "History")
+session = frame.needed("look at its labels again", "History", example="wrong_labels")
 me = current.mine(session)
 state = session.state
 rows = remembered(f"review-rows-{session.id}", state.last_event, lambda: review.decisions(session))

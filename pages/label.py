@@ -380,7 +380,7 @@ def turn_questions() -> None:
     st.session_state[TOGETHER] = ONE if now == EVERY else EVERY
 
 
-session = current.mine(frame.needed("label items", "Label"))
+session = current.mine(frame.needed("label items", "Label", example="error"))
 current.keep_fitting_all(session)
 several = len(session.questions) > 1
 # on a narrow screen the tools wrap below the title

@@ -537,7 +537,7 @@ def map_notes(where: Any, behind: str) -> None:
 
 if st.session_state.pop("map-go", False):
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: str(current.project_id())})
-session = current.mine(frame.needed("see where the model is unsure", "Uncertainty"))
+session = current.mine(frame.needed("see where the model is unsure", "Uncertainty", example="doubt"))
 with st.container(horizontal=True, vertical_alignment="center", gap="large", key="map-head"):
     st.title("Uncertainty", width="content")
     shown_as = st.segmented_control(

@@ -77,6 +77,22 @@ def test_every_page_opens_with_a_project_and_its_sidebar(labelled: Session, name
     assert "Error on" in test.sidebar.metric[0].label
 
 
+def test_data_begins_with_the_open_project_what_it_means_and_the_way_on(labelled: Session) -> None:
+    test = open_page("data", labelled.id)
+    first = [str(one.value) for one in test.main.markdown][1:3]
+    assert first[0].startswith(r"**Cellar \*one\***: 12 of") and "the model is right on" in first[0]
+    assert first[1], "what that means"
+    [way] = [one for one in test.button if one.key == "go-on-open"]
+    assert way.proto.type == "primary"
+    assert "go-on-open" not in [one.key for one in open_page("data").button]
+
+
+@pytest.mark.parametrize("name", ["label", "uncertainty", "calibration", "history", "finish"])
+def test_an_empty_page_shows_what_it_will_look_like(home: Path, name: str) -> None:
+    test = open_page(name)
+    assert "What you will see" in texts(test) and len(test.get("plotly_chart")) == 1
+
+
 def test_a_page_that_ends_early_still_has_its_sidebar(home: Path) -> None:
     test = open_page("label")
     assert any("No project is open" in str(c.value) for c in test.sidebar.caption)

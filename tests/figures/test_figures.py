@@ -276,6 +276,14 @@ def test_the_reliability_diagram_leaves_empty_bins_out_and_prints_n() -> None:
     assert fig.layout.xaxis.range[1] == 1.04, "the largest circle is drawn whole"
 
 
+def test_no_line_leads_to_a_bin_of_a_few_items() -> None:
+    fig = reliability_diagram(replace(BINS, count=np.array([4, 0, 40])))
+    assert list(fig.data[1].x) == [0.9] and list(fig.data[2].x) == [0.2]
+    assert fig.data[2].mode == "markers", "one item of one says nothing"
+    alone = reliability_diagram(replace(BINS, count=np.array([4, 0, 3])))
+    assert list(alone.data[1].x) == [0.2, 0.9], "where all are few, all are drawn"
+
+
 def test_reliability_bars_end_where_the_interval_does() -> None:
     band = (np.array([0.1, np.nan, 0.7]), np.array([0.5, np.nan, 0.95]))
     fig = reliability_diagram(BINS, band=band, event="<b>")

@@ -165,12 +165,23 @@ def link(name: str, label: str, icon: str | None = None) -> None:
     )
 
 
-def needed(what: str, title: str | None = None) -> Session:
-    """The current session; without one, say what to do and end the page.
+EXAMPLES = {
+    "error": "What you will see: how the error falls while you label.",
+    "doubt": "What you will see: every item on a map, the doubtful ones bright, and which to label next.",
+    "reliability": "What you will see: how often the model is right when it says how sure it is.",
+    "answers": "What you will see: how many answers it takes to say how wrong the labels are at most.",
+    "wrong_labels": "What you will see: labels that look wrong first, with the chance that each is right.",
+}
+"""Function of `figures.examples` -> what its figure is an example of."""
+
+
+def needed(what: str, title: str | None = None, example: str = "") -> Session:
+    """The current session; without one, say what to do, show an example and end the page.
 
     Args:
         what: what the page would show: "label items", "see where the model is unsure".
         title: of the page, where it has not been drawn yet.
+        example: of `EXAMPLES`.
     """
     opened = current.session()
     if opened is None:
@@ -178,8 +189,14 @@ def needed(what: str, title: str | None = None) -> Session:
             st.title(title)
         with st.container(border=True, key="no-project"):
             st.markdown("**No project is open.**")
-            st.markdown(f"Choose a pool or go on with a project to {what}.")
-            link("data", "Choose a pool", ":material/arrow_forward:")
+            st.markdown(f"Bring your own data, try a set that is here, or go on with a project to {what}.")
+            link("data", "Choose what to label", ":material/arrow_forward:")
+        if example:
+            from workbench.figures import examples
+
+            drawn = getattr(examples, example)()
+            widgets.figure(drawn, f"example-{example}", f"An example. {EXAMPLES[example]}")
+            st.caption(EXAMPLES[example])
         end()
     return opened
 

@@ -149,6 +149,33 @@ def advice(rounds: Sequence[Round]) -> str:
     return f"{said}; {plural(rule.rounds - quiet, 'more fit')} like it would say that this is enough"
 
 
+def progress(session: Session) -> tuple[str, str]:
+    """How far a project is and how good its model is, in a sentence; and what to do about it."""
+    state, found = session.state, session.evaluation
+    n, total = len(state.codes), int(session.pool.trainable.size)
+    done = f"{n:,} of {plural(total, 'item')} labelled"
+    if not n:
+        return f"{done}.", "Answer the first questions: the model begins to guess once it knows two classes."
+    if session.model is None:
+        return f"{done}.", "There is no model yet: it comes with labels of two classes."
+    if not found.enough:
+        return f"{done}; the error is known once enough is measured: {error_so_far(found)}.", (
+            "Go on: a part of your answers is kept to measure on."
+        )
+    right = f"the model is right on {percent(1 - found.error)} of what it never learnt from"
+    ends = f"({percent(1 - found.high)} to {percent(1 - found.low)})"
+    said = advice(session.rounds)
+    if n >= total:
+        meaning = "All is labelled: look at the labels again on History, or take them away there."
+    elif said.endswith("enough"):
+        meaning = f"{said[0].upper()}{said[1:]}. Finish says what the rest would be worth."
+    elif said:
+        meaning = f"{said[0].upper()}{said[1:]}."
+    else:
+        meaning = "Go on labelling, or see on Finish what the machine can label itself."
+    return f"{done}; {right} {ends}.", meaning
+
+
 def measured(state: ProjectState) -> int:
     """How many items of the evaluation set an error is measured on."""
     from workbench.sessions.fitting import measured_on

@@ -51,6 +51,19 @@ def title_of(of: str) -> str:
     return "the model" if of == MODEL else f"column {of.split(':')[1]}"
 
 
+def lead(session: Session, of: str, n: int, sure: float) -> str:
+    """What can be had here, in two sentences: how many labels, how wrong they may be, what a person does."""
+    what = "Decide how wrong they may be, check some at random, and take them with a bound that holds."
+    if of != MODEL:
+        return f"**{title_of(of).capitalize()} has {plural(n, 'label')} that nobody has looked at.** {what}"
+    found = session.evaluation
+    share = found.error if found.enough else 1.0 - sure
+    wrong = round(share * n)
+    whose = "as measured" if found.enough else "by its own word"
+    amount = f"about {wrong:,} of them wrong" if wrong else "hardly one of them wrong"
+    return f"**The machine can label the other {plural(n, 'item')}, {amount}, {whose}.** {what}"
+
+
 def counts(session: Session, of: str, n: int, sure: float) -> None:
     """What people labelled, what the machine would, and how wrong that is expected to be."""
     with st.container(key="finish-counts"):
@@ -122,6 +135,7 @@ def start(session: Session) -> None:
     except InputError as problem:
         st.info(verbatim(problem), icon=":material/check_circle:")
         return
+    st.markdown(lead(session, of, n, sure))
     counts(session, of, n, sure)
     left, right = widgets.split([2, 3], "finish-promise")
     with left:

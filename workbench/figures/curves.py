@@ -241,10 +241,12 @@ def _labels(curves: Sequence[Curve]) -> str:
 
 
 def _top(curves: Sequence[Curve], share: bool) -> float:
-    """Upper end of the y axis: a wide band may be cut, the lines never."""
+    """Upper end of the y axis: a wide band may be cut beside others, the lines never."""
     most_mean = max(float(c.mean.max()) for c in curves)
     most_high = max((float(np.nanmax(c.high)) for c in curves if np.isfinite(c.high).any()), default=0.0)
-    top = max(1.05 * most_mean, min(1.02 * most_high, 1.6 * most_mean)) or 1.0
+    # of one project the interval is what there is to see
+    room = 6.0 if len(curves) == 1 and curves[0].interval == "the error" else 1.6
+    top = max(1.05 * most_mean, min(1.02 * most_high, room * most_mean)) or 1.0
     return min(top, 1.0) if share else top
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import plotly.graph_objects as go
 
 from workbench.figures import theme
 from workbench.figures.adversarial import strength_curves
-from workbench.figures.curves import Saving, learning_curve, summarise
+from workbench.figures.curves import Saving, learning_curve, measured, summarise
+from workbench.figures.finish import Cost, answers_needed
+from workbench.figures.reliability import reliability_diagram
+from workbench.metrics import ReliabilityTable
 
 WORDS = "This is an example"
 
@@ -40,6 +45,62 @@ def attack(height: int = 300) -> go.Figure:
     fig = strength_curves(
         strength, accuracy, doubt, score="doubt", controls=["Random changes"], height=height
     )
+    return greyed(fig)
+
+
+def error(height: int = 300) -> go.Figure:
+    """The error of a project against its labels, on made numbers."""
+    at = list(range(5, 81, 5))
+    found = measured("you and the machine", at, [0.03 + 0.6 * math.exp(-n / 20) for n in at], [300] * len(at))
+    return greyed(learning_curve([found], height=height))
+
+
+def doubt(height: int = 380) -> go.Figure:
+    """Items of three groups, those between them in doubt, on made numbers."""
+    rng = np.random.default_rng(0)
+    middles = np.array([[0.0, 0.0], [2.6, 0.4], [1.2, 2.3]])
+    points = np.concatenate([one + 0.6 * rng.standard_normal((60, 2)) for one in middles])
+    near = -(((points[:, None] - middles) ** 2).sum(axis=2)) / 0.7
+    p = np.exp(near - near.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    fig = theme.figure(
+        height=height, legend=False, x_options={"visible": False}, y_options={"visible": False}
+    )
+    fig.add_trace(
+        go.Scatter(
+            x=points[:, 0], y=points[:, 1], mode="markers", showlegend=False,
+            marker={"size": 9, "color": 1 - p.max(axis=1), "colorscale": theme.SEQUENTIAL},
+        )
+    )  # fmt: skip
+    return greyed(fig).update_traces(opacity=0.7)
+
+
+def reliability(height: int = 340) -> go.Figure:
+    """How often a model is right against how sure it says it is, on made numbers."""
+    sure = np.array([0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97])
+    right = np.array([0.3, 0.42, 0.55, 0.68, 0.8, 0.91, 0.98])
+    count = np.array([6, 9, 14, 22, 35, 70, 160])
+    edges = np.linspace(0.3, 1.0, 8)
+    table = ReliabilityTable(edges[:-1], edges[1:], count, sure, right)
+    return greyed(reliability_diagram(table, height=height))
+
+
+def answers(height: int = 300) -> go.Figure:
+    """Answers against the error one can live with, on made numbers."""
+    made = ((0.01, 420), (0.03, 250), (0.05, 170), (0.1, 90), (0.2, 45))
+    costs = [Cost(error, n, 0.8 * n, min(1.3 * n, 480), 480 - n) for error, n in made]
+    return greyed(answers_needed(costs, costs[2], 480, height=height))
+
+
+def wrong_labels(height: int = 260) -> go.Figure:
+    """The chance that each of some labels is right, on made numbers."""
+    chance = [0.02, 0.05, 0.09, 0.2, 0.46, 0.71, 0.93]
+    fig = theme.figure(
+        x="Chance that the label is right", height=height, legend=False,
+        x_options={"range": [0, 1], "tickformat": ".0%"}, y_options={"autorange": "reversed", "tickvals": []},
+    )  # fmt: skip
+    bars = {"color": theme.CATEGORICAL[0], "cornerradius": 4}
+    fig.add_trace(go.Bar(x=chance, orientation="h", marker=bars, showlegend=False))
     return greyed(fig)
 
 

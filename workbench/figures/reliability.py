@@ -11,6 +11,8 @@ from workbench.metrics import ConfidenceHistogram, ReliabilityTable
 
 ROOM = 1.04
 """End of the axes of shares: the largest circle is drawn whole."""
+FEW = 5
+"""Items of a bin below which its share right says next to nothing: it is faint, and no line leads there."""
 
 
 def reliability_line(
@@ -23,7 +25,13 @@ def reliability_line(
         band: ends [B] of an interval for the share right of each bin.
         largest: diameter of the largest circle, in pixels.
     """
-    full = np.asarray(table.count) > 0
+    return _points(table, np.asarray(table.count) > 0, band, largest)
+
+
+def _points(
+    table: ReliabilityTable, full: Array, band: tuple[Array, Array] | None, largest: float = 29
+) -> go.Scatter:
+    """Some of the bins, joined by a line."""
     count, accuracy = np.asarray(table.count)[full], np.asarray(table.accuracy)[full]
     bars = None
     if band is not None:
@@ -31,7 +39,7 @@ def reliability_line(
     return go.Scatter(
         x=np.asarray(table.confidence)[full], y=accuracy, error_y=bars, customdata=count, showlegend=False,
         mode="lines+markers", line={"color": theme.class_colour(0), "width": 2}, cliponaxis=False,
-        marker={"size": 7 + (largest - 7) * np.sqrt(count / count.max()), "opacity": 0.85},
+        marker={"size": 7 + (largest - 7) * np.sqrt(count / np.max(table.count)), "opacity": 0.85},
         hovertemplate="says %{x:.1%}, is right %{y:.1%}<br>n = %{customdata:,}<extra></extra>",
     )  # fmt: skip
 
@@ -73,6 +81,8 @@ def reliability_diagram(
 ) -> go.Figure:
     """Accuracy against mean confidence in each bin; circles grow with the number of items.
 
+    Bins of fewer than `FEW` items are faint and not joined, where there are others.
+
     Args:
         table: the bins.
         ece: expected calibration error, printed on the figure.
@@ -95,7 +105,14 @@ def reliability_diagram(
         x_options=share,
         y_options=share,
     )
-    fig.add_traces([parts.diagonal(), reliability_line(table, band)])
+    count = np.asarray(table.count)
+    few = (count > 0) & (count < FEW)
+    if not few.any() or not (count >= FEW).any():
+        fig.add_traces([parts.diagonal(), reliability_line(table, band)])
+    else:
+        faint = _points(table, few, None)
+        faint.update(mode="markers", marker={"color": theme.NEUTRAL, "opacity": 0.55})
+        fig.add_traces([parts.diagonal(), _points(table, count >= FEW, band), faint])
     # below, since intervals reach into every corner
     parts.foot(fig, f"n = {total:,}" + (f" · ECE = {ece:.3f}" if ece is not None else ""))
     return fig
