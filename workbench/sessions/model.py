@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols, title_of
+from workbench.classifiers.calibration import softmax
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.errors import InputError
@@ -154,9 +155,6 @@ class FittedModel:
         beta = protocols.temperature_of(self.estimator) if self.beside else None
         mean = None if beta is None else self.latent_mean
         if beta is not None and mean is not None:  # from the projection that all share
-            # here, since it brings SciPy, which the first page does without
-            from workbench.classifiers.calibration import softmax
-
             return softmax(mean, beta)
         return np.asarray(self.estimator.predict_proba(self.features, **self._guess()))
 
