@@ -28,6 +28,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # folder of the package -> tests that guard it
 GUARDS = {
+    "certificates": ("tests/certificates",),
     "metrics": ("tests/metrics",),
     "policies": ("tests/policies",),
     "store": ("tests/store",),

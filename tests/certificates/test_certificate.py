@@ -1,6 +1,7 @@
 """Certificates are recomputed from two documents, and every edit of either breaks them."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from workbench.certificates import (
     seed_of,
     verify,
 )
+from workbench.certificates.words import facts_of
 from workbench.errors import InputError
 
 ERROR, CONFIDENCE = 0.2, 0.8
@@ -305,3 +307,54 @@ def test_the_whole_set_is_better_than_the_machines_part() -> None:
     failed, _ = made(wrong=tuple(range(0, 40, 2)))
     assert failed.error_of_all == 1.0
     assert "Of all labels" not in failed.to_html()
+
+
+def test_classes_have_intervals_of_their_own_where_the_set_is_certified() -> None:
+    frozen = {f"item {i:03d}": "cat" if i % 3 else "dog" for i in range(40)}
+    order = listed_order(frozen)
+    places = Draws(40, seed_of(checksum_of(frozen))).first(40).tolist()
+    ranks = dict.fromkeys(frozen, 0)
+
+    def checked(wrong: set[str]) -> Certificate:
+        done = [
+            Check(
+                n, order[at], frozen[order[at]], "bird" if order[at] in wrong else frozen[order[at]], 0, "ann"
+            )
+            for n, at in enumerate(places, 1)
+        ]
+        sizes = (40,)
+        return certificate_of(
+            frozen, ranks, done, error=ERROR, confidence=CONFIDENCE, sizes=sizes, per_class=True
+        )
+
+    certified = checked({"item 000"})
+    assert certified.holds
+    told = {one.name: one for one in certified.classes}
+    dog, cat = told["dog"], told["cat"]
+    assert (dog.labels, cat.labels, told["bird"].labels) == (14, 26, 0)
+    # everything was looked at: what is told is what is so
+    assert dog.precision == pytest.approx((13 / 14, 13 / 14)) and cat.precision == (1.0, 1.0)
+    # class, labels, checks, precision, recall
+    assert re.search(r"<tr><td>cat</td><td>26</td><td>26</td>(<td>[^<]+</td>){2}</tr>", certified.to_html())
+    assert checked(set(frozen)).classes == [], "of a set that is not certified nothing is told"
+
+
+def test_checksums_stand_as_code_and_words_do_not() -> None:
+    certificate, _ = made()
+    assert f"<code>{certificate.labels_sha256}</code>" in certificate.to_html()
+    named = replace(certificate, project="a project with a long name").to_html()
+    assert (
+        "<code>a project" not in named
+        and "<code>abc</code>" not in replace(certificate, project="abc").to_html()
+    )
+
+
+def test_facts_say_what_is_counted_and_leave_out_what_is_not() -> None:
+    certificate, _ = made()
+    facts = dict(facts_of(certificate))
+    assert (facts["Allowed error"], facts["Checks"]) == ("20 %", "20, of which 0 wrong")
+    assert facts["Checks beside the set"] == "" and facts["Disagreements"] == ""
+    assert dict(facts_of(replace(certificate, whole=True)))["Allowed error"] == "20 % of everything"
+    part, _ = made(wrong=tuple(range(25, 40)), sizes=(20, 40), checks=30)
+    beside = sum(check.rank >= part.delivered for check in part.checks)
+    assert beside and dict(facts_of(part))["Checks beside the set"] == str(beside)

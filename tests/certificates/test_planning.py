@@ -5,6 +5,7 @@ import pytest
 
 from workbench.certificates import confidence_at, first_reached, log_wealth, plan, rehearse
 from workbench.certificates.planning import checks_needed
+from workbench.certificates.rehearsing import checks_to_go, looks_broken
 from workbench.errors import InputError
 
 
@@ -119,3 +120,32 @@ def test_a_rehearsal_of_other_lengths_is_refused() -> None:
         rehearse([0, 1], [0.5], 0.05, 0.95)
     with pytest.raises(InputError):
         rehearse([], [], 0.05, 0.95)
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_the_checks_to_go_are_just_enough_where_all_of_them_are_right(wrong: int) -> None:
+    done = np.array([0] * (30 - wrong) + [1] * wrong)
+    more = checks_to_go(done, 2_000, 0.05, 0.95) if not wrong else None
+    if wrong:
+        # at this rate of wrong ones it is further than without any
+        rest, none = checks_to_go(done, 2_000, 0.05, 0.95), checks_to_go(done[:-1], 2_000, 0.05, 0.95)
+        assert rest is not None and none is not None and rest > none > 0
+        return
+    assert more is not None and more > 0
+    whole = log_wealth(np.zeros(30 + more, dtype=int), 2_000, 0.05)
+    assert int(first_reached(whole, 0.95)) == 30 + more
+    assert checks_to_go(np.zeros(30 + more, dtype=int), 2_000, 0.05, 0.95) == 0
+
+
+def test_no_number_of_checks_helps_a_set_with_too_many_wrong_ones() -> None:
+    assert checks_to_go(np.tile([1, 0, 0, 0], 10), 2_000, 0.05, 0.95) is None
+
+
+@pytest.mark.parametrize(("wrong", "checks"), [(3, 40), (6, 40), (8, 40), (5, 60), (9, 60)])
+def test_a_set_looks_broken_where_wilsons_interval_lies_above(wrong: int, checks: int) -> None:
+    from scipy.stats import binomtest
+
+    low = float(binomtest(wrong, checks).proportion_ci(0.8, "wilson").low)
+    assert looks_broken(wrong, checks, low - 1e-6)
+    assert not looks_broken(wrong, checks, low + 1e-6)
+    assert not looks_broken(19, 19, 0.01), "too few to give anything up"

@@ -109,3 +109,12 @@ def test_classes_without_checks_say_too_few_and_a_census_is_exact() -> None:
         by_class(["c"], ["c"], {"a": 2}, 0.9)
     with pytest.raises(InputError, match="as many"):
         by_class(["a"], [], {"a": 2}, 0.9)
+
+
+def test_draws_follow_the_shares_of_their_strata_from_the_first_on() -> None:
+    # shares 0.7 and 0.3: half in proportion to sizes, half in equal parts
+    strata = np.array([0] * 9 + [1])
+    assert strata[draws_of_strata(strata, seed=3, count=20)].tolist() == [0, 1, *[0] * 8]
+    drawn = draws_of_strata(np.repeat([0, 1], 500), seed=3, count=100)
+    assert len(set(drawn.tolist())) == 100 and np.bincount(drawn // 500).tolist() == [50, 50]
+    assert (drawn[drawn < 500] != drawn[drawn >= 500] - 500).any(), "each stratum has an order of its own"

@@ -1,5 +1,7 @@
 """What was promised before the first check keeps its confidence: several errors, strata, the whole."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -154,3 +156,13 @@ def test_more_draws_than_labels_are_refused() -> None:
     made = tally(Terms(2, 0.5, (2,), 0.9), [0, 0], [0, 1])
     with pytest.raises(InputError, match="More draws"):
         made.add(0, False)
+
+
+def test_a_bound_begins_at_everything_and_never_rises_while_answers_are_right() -> None:
+    terms = Terms(200, 0.05, (200,), 0.95, (), 0, False, {})
+    made = Bounding(terms, 200, 0.95)
+    assert made.curve == [1.0]
+    for _ in range(60):
+        made.add(False)
+    assert all(later <= before for before, later in itertools.pairwise(made.curve))
+    assert 0.0 < made.curve[-1] < 0.1
