@@ -141,16 +141,23 @@ def project_card(record: Any, people: list[str]) -> None:
     from workbench.store import Store
 
     here = record.id == current.project_id()
-    n_labelled = Store.open().n_labelled(record)
+    n_labelled, n_questions = Store.open().n_answers(record)
     with st.container(border=True, height="stretch", key=f"project-{record.id}"):
         st.image(str(project_picture(record)), width="stretch", alt=f"Items of {record.name}")
         with st.container(height="stretch", gap="xxsmall"):
             st.markdown(f"**{verbatim(record.name, 60)}**" + (" · open" if here else ""))
             if record.n_items:
-                share = min(1.0, n_labelled / record.n_items)
-                st.progress(share, text=f"{n_labelled:,} of {record.n_items:,} labelled")
+                share = min(1.0, n_labelled / (record.n_items * n_questions))
+                st.progress(share, text=how_far(record, n_labelled, n_questions))
             st.caption(" · ".join(facts_of(record, people)))
         project_actions(record, n_labelled)
+
+
+def how_far(record: Any, n: int, questions: int) -> str:
+    """How much of a project is answered, of one question or of several."""
+    if questions < 2:
+        return f"{n:,} of {record.n_items:,} labelled"
+    return f"{plural(n, 'answer')} to {questions} questions about {record.n_items:,}"
 
 
 def facts_of(record: Any, people: list[str]) -> list[str]:
@@ -222,7 +229,7 @@ def more_of(record: Any) -> None:
 def delete(record: Any) -> None:
     from workbench.store import Store
 
-    n_labelled = Store.open().n_labelled(record)
+    n_labelled, _ = Store.open().n_answers(record)
     st.markdown(
         f"**{verbatim(record.name, 60)}** and its {plural(n_labelled, 'label')} will be gone for good. "
         "Export them first on the History page if you may want them again, or archive the project."
@@ -259,7 +266,7 @@ def which_project() -> None:
         ask_no_more()
         st.rerun()
         return
-    n_labelled = Store.open().n_labelled(record)
+    n_labelled, _ = Store.open().n_answers(record)
     last = ago(record.changed or record.created)
     st.markdown(
         f"**{verbatim(record.name, 60)}** has {plural(n_labelled, 'label')} and was last used {last}."
@@ -353,9 +360,9 @@ def called(record: Any) -> str:
 def project_line(record: Any, people: list[str]) -> None:
     from workbench.store import Store
 
-    n_labelled = Store.open().n_labelled(record)
+    n_labelled, n_questions = Store.open().n_answers(record)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"project-{record.id}"):
-        share = f"{n_labelled:,} of {record.n_items:,} labelled" if record.n_items else ""
+        share = how_far(record, n_labelled, n_questions) if record.n_items else ""
         here = " · open" if record.id == current.project_id() else ""
         about = " · ".join(filter(None, [share, *facts_of(record, people)]))
         st.markdown(f"**{verbatim(record.name, 60)}**{here}  \n:small[{about}]", width="stretch")

@@ -336,3 +336,20 @@ def test_a_column_beside_the_classes_of_the_table_is_a_second_question(store, tm
     assert set(session.question("seen").state.labels.values()) == {"yes"}
     assert session.question("seen").state.n_labelled == 45
     assert session.pool.feature_map.columns == ("x", "y")
+
+
+def test_a_draw_to_measure_on_is_kept_while_another_question_s_draw_is_looked_at(store):
+    """Half of one question is answered already, so the two draw different items at the same places."""
+    session = begun(store, early_share=0.5, evaluation_share=0.5)
+    fraud = session.question("fraud")
+    fraud.import_labels([(item, "yes" if item % 3 else "no") for item in range(30)], "a column")
+    drawn = 0
+    while asks := session.ask_items(1):
+        open_ = set(asks[0].asks)
+        drawn += "fraud" in open_
+        session.tell(asks[0], {"topic": "refund"} if open_ == {"topic"} else dict.fromkeys(open_))
+    topic, measured = session.state.evaluation, fraud.state.evaluation
+    assert drawn == 30 and len(measured) >= 10
+    places = [ask for ask in fraud.state.asks.values() if ask.details.get("counted", True)]
+    assert fraud.state.places == len(places) < len(fraud.state.asks)
+    assert topic != measured

@@ -76,3 +76,24 @@ def test_a_copy_has_all_questions_and_a_deletion_takes_them(store):
     store.delete_project(made.id)
     assert store.questions(made.id) == []
     assert [p.id for p in store.projects()] == [copy.id]
+
+
+def test_answers_are_counted_over_the_questions_that_are_asked(store):
+    import numpy as np
+
+    from workbench.sessions import Session
+
+    session = Session.create(
+        np.random.default_rng(0).normal(size=(40, 2))[[*range(40), 7, 9]], store=store, annotator="ann",
+        questions=[("topic", ["a", "b"]), "fraud", "late"], classifier="logistic-regression", policy="margin",
+    )  # fmt: skip
+    session.label_item(0, "a")
+    for name in ("fraud", "late"):
+        for item in (1, 2):
+            session.question(name).label_item(item, "yes")
+    [record] = store.projects()
+    assert store.n_answers(record) == (5, 3)
+    session.archive_question("late")
+    assert store.n_answers(record) == (3, 2)
+    fraud = session.question("fraud")
+    assert "twins" not in fraud.settings and fraud.twins.n_groups == session.twins.n_groups == 2

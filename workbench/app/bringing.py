@@ -17,7 +17,6 @@ from workbench.app.text import for_people, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools.formats import endings_of, format_of
 from workbench.pools.formats.files import File
-from workbench.store import LABEL
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -181,9 +180,7 @@ def table(path: str, file: File) -> None:
         options["columns"] = editor(report, path)
         report = looked_at(path, options)
         asked = further.chosen("own-further", report)
-        from workbench.sessions.columns import columns_in
-
-        if columns := columns_in(asked):
+        if columns := further.columns_of(asked):
             options["columns"] = {**options["columns"], **{name: {"use": "leave out"} for name in columns}}
             report = looked_at(path, options)
         with head:
@@ -220,7 +217,7 @@ def table(path: str, file: File) -> None:
     start(
         "own", kind, file.stem, len(report.classes), "class" not in uses, "good\nbad", path, options,
         guesses=guesses,
-        asked=asked, called=next((c.name for c in report.columns if c.use and c.use.use == "class"), LABEL),
+        asked=asked, called=next((c.name for c in report.columns if c.use and c.use.use == "class"), ""),
     )  # fmt: skip
 
 
@@ -431,7 +428,7 @@ def preview(pool: Any) -> None:
 def start(
     key: str, kind: Any, stem: str, n_classes: int, ask_classes: bool, example: str, path: str,
     options: dict[str, Any], pool: Pool | None = None, guesses: Sequence[str] = (),
-    asked: Sequence[Any] | None = None, called: str = LABEL,
+    asked: Sequence[Any] | None = None, called: str = "",
 ) -> None:  # fmt: skip
     """The last part: class names where the data has none, settings, and the one green button."""
     wanted = f"start-{key}-wanted"

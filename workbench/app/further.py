@@ -63,6 +63,15 @@ def chosen(key: str, report: TableReport | None = None) -> tuple[Any, ...]:
     return (*(f"column:{name}" for name in columns), *made)
 
 
+def columns_of(asked: Sequence[Any]) -> list[str]:
+    """Names of the columns among questions that were chosen."""
+    if not asked:
+        return []
+    from workbench.sessions.columns import columns_in
+
+    return columns_in(asked)
+
+
 def candidates(report: TableReport | None) -> list[str]:
     """Columns that can hold the answers to a question."""
     from workbench.sessions.columns import MOST_CLASSES
@@ -115,8 +124,10 @@ def with_first(
 
     Args:
         asked: as `chosen` gives them.
-        name: of the question about the data's own classes.
+        name: of the question about the data's own classes; "" for the usual one.
         classes: its classes; None for those that the data has.
         own: whether it is asked at all.
     """
-    return ((name, list(classes or ())), *asked) if own else tuple(asked)
+    from workbench.store import LABEL
+
+    return ((name or LABEL, list(classes or ())), *asked) if own else tuple(asked)

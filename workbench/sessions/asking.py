@@ -56,6 +56,8 @@ class Ask:
         policy: whose utility it is; while a class is looked for that nobody has seen, not the project's.
         classifier: whose fit chose it.
         n_labelled: labels which that fit, or the one published then, had learnt from.
+        counted: whether it takes one of the places of which some are drawn to measure on. One asked together
+            with another's draw, where this question's own draw is still to come, takes none.
     """
 
     id: str
@@ -69,6 +71,7 @@ class Ask:
     policy: str = ""
     classifier: str = ""
     n_labelled: int = 0
+    counted: bool = True
 
     @classmethod
     def of(cls, record: AskRecord) -> Ask:
@@ -87,6 +90,7 @@ class Ask:
             str(record.details.get("policy") or ""),
             str(record.details.get("classifier") or ""),
             int(record.details.get("n_labelled") or 0),
+            bool(record.details.get("counted", True)),
         )
 
     def document(self) -> dict[str, Any]:
@@ -101,6 +105,8 @@ class Ask:
         }
         if self.check:
             document["check"] = self.check
+        if not self.counted:
+            document["counted"] = False
         chosen = {"policy": self.policy, "classifier": self.classifier} if self.policy else {}
         return document | chosen | ({"guess": [list(pair) for pair in self.guess]} if self.guess else {})
 

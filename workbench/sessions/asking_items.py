@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.sessions.published import Published
 
 OVER = ("largest", "sum")
-TOGETHER = "together"
+TOGETHER, EVALUATION = "together", "evaluation"
 _BY_CHANCE = ("policy", "uniform", "cold-start")
 """Roles that stand for a draw that was not to measure; others are asked before any utility is looked at."""
 
@@ -74,29 +74,18 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float,
             found.setdefault(ask.item, {})[one.name] = ask
     found = dict(list(found.items())[:k])
     is_open = {one.name: _open(one, taken) for one in candidates}
-    for item, asks in found.items():
-        _complete(candidates, is_open, item, asks)
     held = taken | set(found)
-    queues = {
-        one.name: one.questions.fresh(one.state, annotator, k - len(found), held, one.published)
-        if len(found) < k
-        else []
-        for one in candidates
-    }
+    queues: dict[str, list[Ask]] = {one.name: [] for one in candidates}
+    if len(found) < k or any(_lacking(candidates, is_open, item, asks) for item, asks in found.items()):
+        for one in candidates:
+            queues[one.name] = one.questions.fresh(one.state, annotator, k, held, one.published)
+    for item, asks in found.items():
+        _complete(candidates, is_open, queues, item, asks)
     while len(found) < k:
         chosen = _best(candidates, queues, is_open, over)
         if chosen is None:
             break
-        asks = found.setdefault(chosen.item, {})
-        for one in candidates:
-            queue = queues[one.name]
-            own = next((ask for ask in queue if ask.item == chosen.item), None)
-            if own is not None:
-                queue.remove(own)
-                asks[one.name] = own
-            elif queue and queue[0].role in _BY_CHANCE and is_open[one.name][chosen.item]:
-                queue.pop(0)  # the draw is used up: this one is asked in the place of it
-        _complete(candidates, is_open, chosen.item, asks)
+        _complete(candidates, is_open, queues, chosen.item, found.setdefault(chosen.item, {}))
     return [ItemAsk(item, asks) for item, asks in found.items()]
 
 
@@ -108,14 +97,36 @@ def _open(one: Candidate, taken: set[int]) -> Array:
     return free
 
 
+def _lacking(
+    candidates: Sequence[Candidate], is_open: Mapping[str, Array], item: int, asks: Mapping[str, Ask]
+) -> list[Candidate]:
+    """The questions that are open about an item and not asked yet."""
+    return [one for one in candidates if one.name not in asks and is_open[one.name][item]]
+
+
 def _complete(
-    candidates: Sequence[Candidate], is_open: Mapping[str, Array], item: int, asks: dict[str, Ask]
+    candidates: Sequence[Candidate],
+    is_open: Mapping[str, Array],
+    queues: Mapping[str, list[Ask]],
+    item: int,
+    asks: dict[str, Ask],
 ) -> None:
-    """Ask every question that is open about an item, as it is looked at anyway."""
-    for one in candidates:
-        if one.name in asks or not is_open[one.name][item]:
-            continue
-        ask = new_ask(item, TOGETHER)
+    """Ask every question that is open about an item, as it is looked at anyway.
+
+    It takes the place of what chance or the model would have had the question ask next, never that of a
+    draw to measure on: such a draw is still to come.
+    """
+    for one in candidates:  # what it would have asked of the item by itself, whatever else is open
+        own = next((ask for ask in queues[one.name] if ask.item == item), None)
+        if own is not None and one.name not in asks:
+            queues[one.name].remove(own)
+            asks[one.name] = own
+    for one in _lacking(candidates, is_open, item, asks):
+        queue = queues[one.name]
+        place = next((ask for ask in queue if ask.role in (*_BY_CHANCE, EVALUATION)), None)
+        ask = replace(new_ask(item, TOGETHER), counted=place is None or place.role != EVALUATION)
+        if place is not None and ask.counted:
+            queue.remove(place)
         if one.published is not None:
             ask = one.questions.as_asked(replace(ask, round=one.published.model.number), one.published)
         asks[one.name] = ask

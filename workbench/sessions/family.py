@@ -80,7 +80,9 @@ class Family:
             return self._open[question_id]
 
     def _opened(self, record: ProjectRecord, pool: Pool) -> Parts:
-        project = OpenProject(self.store, record, pool)
+        # found once, and kept with the first question
+        twins = None if record.id == self.id else self.first.project.twins
+        project = OpenProject(self.store, record, pool, twins)
         questions = Questions(pool, record.settings, project.twins)
         common = self._common.setdefault(id(pool), Common(pool))
         beside = partial(self._beside, record.id) if record.kind == YES_NO else tuple

@@ -14,7 +14,6 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier, protocols, title_of
-from workbench.classifiers.calibration import softmax
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.errors import InputError
@@ -155,6 +154,8 @@ class FittedModel:
         beta = protocols.temperature_of(self.estimator) if self.beside else None
         mean = None if beta is None else self.latent_mean
         if beta is not None and mean is not None:  # from the projection that all share
+            from workbench.classifiers.calibration import softmax
+
             return softmax(mean, beta)
         return np.asarray(self.estimator.predict_proba(self.features, **self._guess()))
 

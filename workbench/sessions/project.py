@@ -56,9 +56,11 @@ class OpenProject:
         store: the database.
         record: the project as stored.
         pool: with its test split where there is one.
+        twins: of the pool; those of the record's settings unless given.
     """
 
-    def __init__(self, store: Store, record: ProjectRecord, pool: Pool) -> None:
+    def __init__(self, store: Store, record: ProjectRecord, pool: Pool, twins: Twins | None = None) -> None:
+        self._twins = twins
         self.store = store
         self.record = record
         self.pool = pool
@@ -89,6 +91,8 @@ class OpenProject:
     @cached_property
     def twins(self) -> Twins:
         """The pool's copies and near-copies, as they were found when the project was made."""
+        if self._twins is not None:
+            return self._twins
         return twins_from(self.record.settings.get("twins"), len(self.pool))
 
     @property

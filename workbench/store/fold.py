@@ -620,7 +620,8 @@ def _told_apart(names: dict[str, str]) -> dict[str, str]:
 
 def _is_drawn(ask: AskRecord) -> bool:
     """Whether a question stands that was drawn for measuring, or might have been."""
-    return not ask.released and ask.role in ("policy", "uniform", "cold-start", "evaluation", "together")
+    counted = ask.details.get("counted", True) and not ask.released
+    return bool(counted) and ask.role in ("policy", "uniform", "cold-start", "evaluation", "together")
 
 
 def _counting(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vote, bool]:

@@ -273,6 +273,11 @@ class Projects(Log, Rounds):
         with self._write() as connection:
             connection.execute(t.projects.update().where(*where).values(n_labelled=n_labelled))
 
+    def n_answers(self, project: ProjectSummary) -> tuple[int, int]:
+        """Items with a label, over all questions that are asked, and how many questions these are."""
+        asked = [one for one in self.questions(project.id) if not one.aside]
+        return sum(self.n_labelled(one) for one in asked), len(asked)
+
     def n_labelled(self, project: ProjectSummary) -> int:
         """Items with a label: as the list says, else counted."""
         return fold(self.events(project.id)).n_labelled if project.n_labelled is None else project.n_labelled
