@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_wheel_takes_every_page() -> None:
     assert not list((ROOT / "docs").glob("*.py"))
 
 
-def test_the_page_shows_what_is_asked_for_and_says_what_is_not_there() -> None:
+def test_the_page_shows_what_is_asked_for_and_says_what_is_not_there(home: Path) -> None:
     assert "The desk" in [h.value for h in open_page("help", page="desk").header]
     assert "no page of help called 'nothing'" in texts(open_page("help", page="nothing"))
 
