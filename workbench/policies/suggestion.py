@@ -51,4 +51,4 @@ def suggested() -> Suggestion:
         words += ", not shown to need fewer labels than random questions"
     caps = [str(cap) for cap in document.get("caps", [])]
     words += f"; the run was capped: {', '.join(caps)}" if caps else ""
-    return Suggestion(policy, words, n_sets, ranks, bool(document.get("full", False)), document.get("model") == "chosen")
+    return Suggestion(policy, words, n_sets, ranks, bool(document["full"]), document.get("model") == "chosen")
