@@ -33,7 +33,8 @@ def test_the_best_rank_is_suggested_with_its_test(
 ) -> None:
     path = tmp_path / "ranks.json"
     ranks = {"margin": 2.5, "variation-ratio": 1.5, "random": 3.0}
-    path.write_text(json.dumps({"mean_ranks": ranks, "n_sets": 7, "full": False} | tested))
+    untested = {"p_against_random": {}, "caps": [], "model": "fixed", "full": False}
+    path.write_text(json.dumps({"mean_ranks": ranks, "n_sets": 7} | untested | tested))
     monkeypatch.setattr("workbench.policies.suggestion.bundled_file", lambda name: path)
     suggested.cache_clear()
     found = suggested()

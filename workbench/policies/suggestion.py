@@ -44,11 +44,11 @@ def suggested() -> Suggestion:
     policy = min(ranks, key=lambda name: ranks[name])
     n_sets = int(document["n_sets"])
     words = f"best mean rank on {n_sets} sets"
-    p = document.get("p_against_random", {}).get(policy)
+    p = document["p_against_random"].get(policy)
     if p is not None and float(p) < _SHOWN:
         words = f"usually the fewest labels: {words}, fewer than random questions (p = {float(p):.2g})"
     elif policy != "random":
         words += ", not shown to need fewer labels than random questions"
-    caps = [str(cap) for cap in document.get("caps", [])]
+    caps = [str(cap) for cap in document["caps"]]
     words += f"; the run was capped: {', '.join(caps)}" if caps else ""
-    return Suggestion(policy, words, n_sets, ranks, bool(document["full"]), document.get("model") == "chosen")
+    return Suggestion(policy, words, n_sets, ranks, bool(document["full"]), document["model"] == "chosen")

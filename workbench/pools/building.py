@@ -148,9 +148,10 @@ def image_pool(
             lambda made, rows: made.transform(images[rows]),
             white=white,
         )
-        return shapes_pool(name, items, learnt, found, words, truth, classes, notes=notes, **described)
+        notes = (*notes, said_of_shapes(learnt))
+        return pool_of_images(name, items, learnt, found, words, truth, classes, notes=notes, **described)
     feature_map, said = _pixels_map(images, white, features, n_components, resized, mode)
-    pool = _pool_of_images(
+    pool = pool_of_images(
         name,
         items,
         feature_map,
@@ -220,7 +221,15 @@ def check_image_features(features: str) -> None:
         )
 
 
-def shapes_pool(
+def said_of_shapes(feature_map: FeatureMap) -> str:
+    """What a pool of images says of its features, where these are shapes."""
+    return (
+        f"Features are {len(feature_map.columns)} shapes learnt from small copies of the images; shown "
+        "are the originals."
+    )
+
+
+def pool_of_images(
     name: str,
     items: Items,
     feature_map: FeatureMap,
@@ -234,31 +243,7 @@ def shapes_pool(
     description: str = "",
     notes: tuple[str, ...] = (),
 ) -> Pool:
-    """A pool of images with shapes as features; the arguments are those of `Pool`."""
-    said = (
-        f"Features are {len(feature_map.columns)} shapes learnt from small copies of the images; shown "
-        "are the originals."
-    )
-    return _pool_of_images(
-        name, items, feature_map, features, fingerprints, truth, classes,
-        test=test, title=title, description=description, notes=(*notes, said),
-    )  # fmt: skip
-
-
-def _pool_of_images(
-    name: str,
-    items: Items,
-    feature_map: FeatureMap,
-    features: Array,
-    fingerprints: Array,
-    truth: Ints | None,
-    classes: tuple[str, ...],
-    *,
-    test: TestSplit | None,
-    title: str,
-    description: str,
-    notes: tuple[str, ...],
-) -> Pool:
+    """A pool of images; the arguments are those of `Pool`."""
     return Pool(
         name=name,
         kind="image",

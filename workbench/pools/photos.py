@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.building import shapes_pool
+from workbench.pools.building import pool_of_images, said_of_shapes
 from workbench.pools.decoding import (
     MAX_NUMBERS,
     MAX_PHOTO_PIXELS,
@@ -279,4 +279,5 @@ def photo_pool(
 
     with part(READING, 1.0):
         learnt, found = cached_features("shapes", read.words, SIDE, learn, replay, white=255.0)
-    return shapes_pool(name, items, learnt, found, read.words, truth, classes, notes=notes, **shared)
+    notes = (*notes, said_of_shapes(learnt))
+    return pool_of_images(name, items, learnt, found, read.words, truth, classes, notes=notes, **shared)
