@@ -178,9 +178,20 @@ def project_actions(record: Any, n_labelled: int) -> None:
         if lost.is_gone(record):
             with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
                 lost.panel(record.id)
-        with st.popover("More", icon=":material/more_horiz:", type="tertiary", key=f"more-{record.id}"):
-            more_of(record)
+        with st.container(key=f"more-{record.id}", width="content"):
+            # another key is another popover, which is shut: one that stays open lies over the dialog
+            key = f"{SHUT}{record.id}-{st.session_state.get(SHUT + record.id, 0)}"
+            with st.popover("More", icon=":material/more_horiz:", type="tertiary", key=key):
+                more_of(record)
         sharing.control(record)
+
+
+SHUT = "shut-more-"
+"""State, with a project behind it: how often its *More* was shut, as a dialog came."""
+
+
+def shut_more(project: str) -> None:
+    st.session_state[SHUT + project] = st.session_state.get(SHUT + project, 0) + 1
 
 
 def go_on(project: str) -> None:
@@ -208,9 +219,10 @@ def more_of(record: Any) -> None:
         store.update_project(record.id, name=name.strip())
         current.forget(record.id)
         st.rerun()
-    if st.button("Questions", key=f"questions-{record.id}", icon=":material/checklist:", width="stretch"):
+    dialog = {"width": "stretch", "on_click": shut_more, "args": (record.id,)}
+    if st.button("Questions", key=f"questions-{record.id}", icon=":material/checklist:", **dialog):
         questions.dialog(record)
-    if st.button("Programs", key=f"programs-{record.id}", icon=":material/api:", width="stretch"):
+    if st.button("Programs", key=f"programs-{record.id}", icon=":material/api:", **dialog):
         control.dialog(record)
     words, icon = (
         ("Take back", ":material/unarchive:") if record.archived else ("Archive", ":material/archive:")
@@ -220,7 +232,7 @@ def more_of(record: Any) -> None:
         if record.id == current.project_id() and not record.archived:
             current.choose(None)
         st.rerun()
-    if st.button("Delete", key=f"delete-{record.id}", icon=":material/delete:", width="stretch"):
+    if st.button("Delete", key=f"delete-{record.id}", icon=":material/delete:", **dialog):
         ask_no_more()
         delete(record)
 

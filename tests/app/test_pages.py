@@ -79,7 +79,10 @@ def test_every_page_opens_with_a_project_and_its_sidebar(labelled: Session, name
 
 def test_data_begins_with_the_open_project_what_it_means_and_the_way_on(labelled: Session) -> None:
     test = open_page("data", labelled.id)
-    first = [str(one.value) for one in test.main.markdown][1:3]
+    said = [str(one.value) for one in test.main.markdown]
+    # after the page's own sentence
+    at = next(place for place, words in enumerate(said) if words.startswith("Choose what to label.")) + 1
+    first = said[at : at + 2]
     assert first[0].startswith(r"**Cellar \*one\***: 12 of") and "the model is right on" in first[0]
     assert first[1], "what that means"
     [way] = [one for one in test.button if one.key == "go-on-open"]

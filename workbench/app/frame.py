@@ -119,8 +119,9 @@ def run(pages: Sequence[Any]) -> None:
     with side:
         shown = opened if opened is not None and opened.id == current.project_id() else _reopened()
         at_desk = chosen.url_path == "label" or st.session_state.get(DESK) == chosen.url_path
-        # the Data page has dialogs and its tables of columns
-        written = at_desk or chosen.url_path == ""
+        # the Data page has dialogs and its tables of columns, which the end of a fit must not close; where
+        # nothing moves it looks for nothing, as a look that is late finds another page in its place
+        written = at_desk or (chosen.url_path == "" and shown is not None and _moving())
         (_beside_what_is_written if written else _project)(shown)
         palette.mount(shown, {name: one for name, one in _PAGES.items() if name in _listed(pages)})
     if not written:
