@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, settled, visit
+from tests.browser.test_labelling import DESK
 from tests.browser.test_teaching import computed, query
 
 FIGURE = ".st-key-lesson-figure .js-plotly-plot"
@@ -109,7 +110,7 @@ def test_on_a_phone_the_figure_stays_and_all_keys_of_a_class_are_above_the_fold(
     visit(page, f"{page.url}&class=1")
     # measured in one look, and again where the keys were drawn anew in between
     page.wait_for_function(
-        """() => { const boxes = [...document.querySelectorAll('.desk .answer')].map(
+        f"""() => {{ const boxes = [...({DESK}?.querySelectorAll('.answer') ?? [])].map(
           one => one.getBoundingClientRect());
-        return boxes.length >= 10 && boxes.every(box => box.height > 0 && box.bottom <= 844); }"""
+        return boxes.length >= 10 && boxes.every(box => box.height > 0 && box.bottom <= 844); }}"""
     )
