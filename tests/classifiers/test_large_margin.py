@@ -375,7 +375,7 @@ def test_learnt_features_begin_smoother_than_pixels_and_tables():
     X = rng.normal(size=(200, 12))
     units = X / np.linalg.norm(X, axis=1, keepdims=True)
     y = np.arange(200) % 3
-    for rows, common, factor in ((units, True, 2.0), (5.0 * units, True, 0.6), (units, False, 0.6)):
+    for rows, common, factor in ((units, True, 1.4), (5.0 * units, True, 0.6), (units, False, 0.6)):
         model = LargeMarginClassifier(choice="fixed", random_state=0, common_scale=common)
         model.fit(rows, y)
         assert model.kernel_.length_scale == pytest.approx(factor * model.geometry_.length_scale)

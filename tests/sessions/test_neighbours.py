@@ -13,7 +13,7 @@ from workbench.exchange.bundles import read_bundle, write_run_bundle
 from workbench.exchange.models import load_model
 from workbench.pools import load_pool
 from workbench.pools.neighbours import STRENGTHS
-from workbench.sessions.leaning import Lean, Making, choose, in_turn, is_due
+from workbench.sessions.leaning import MANY, Lean, Making, choose, in_turn, is_due
 from workbench.sessions.model import Learner
 from workbench.sessions.simulate import Checkpoint, simulate, simulate_spec
 from workbench.sessions.spec import RunSpec
@@ -145,6 +145,22 @@ def test_a_strength_is_chosen_only_where_it_is_clearly_better():
     assert in_turn(Lean("both", looks=2), STRENGTHS, 60) == ["none", "both", "weak", "strong"]
     assert in_turn(Lean("both", looks=3), STRENGTHS, 60) == ["none", "both", "medium"]
     assert Lean.of_state(found.to_state()) == found and Lean.of_state({}) == Lean()
+
+
+def test_with_many_labels_an_items_own_features_always_count():
+    assert in_turn(Lean("strong", looks=5, behind={"both": 9}), STRENGTHS, MANY) == ["none", "both"]
+    assert in_turn(Lean("strong"), STRENGTHS, MANY - 1)[:2] == ["none", "strong"]
+    # of a very large pool there is nothing else to choose from
+    assert in_turn(Lean("strong"), ("none", "strong"), MANY) == ["none", "strong"]
+    asked: list[str] = []
+
+    def judge(name: str) -> np.ndarray:
+        asked.append(name)
+        return {"none": -1.0, "both": -1.0, "strong": -0.5}[name] * np.ones(MANY)
+
+    moved = choose(Lean("strong", 190), ["none", "both"], judge, MANY)
+    assert moved.strength == "both" and "strong" not in asked
+    assert choose(Lean("none", 190), ["none", "both"], judge, MANY).strength == "none"
 
 
 def test_what_was_chosen_of_the_kernel_holds_when_the_strength_changes(digits):

@@ -26,6 +26,7 @@ _SELDOM = 2.0  # times as many labels lie between looks once there are many: eac
 _FAR_BEHIND = 3.0  # standard errors
 _HOPELESS = 3  # looks in a row at which a strength was far behind
 _AGAIN = 4  # one look in so many has them again
+MANY = 200  # labels from which on an item's own features always count
 _OURS = "neighbours."
 _log = logging.getLogger(__name__)
 
@@ -110,8 +111,11 @@ def is_due(labels: int, n_classes: int, before: Lean, looked: int | None = None)
 def in_turn(before: Lean, strengths: Sequence[str], labels: int) -> list[str]:
     """The strengths of this look: all while labels are few; later "none", the present and every other one.
 
-    Those that were far behind three times in a row wait for every fourth look.
+    Those that were far behind three times in a row wait for every fourth look. With many labels it is "none"
+    or "both": others make labelled items alike that new ones are not, and leaving out does not see it.
     """
+    if labels >= MANY and "both" in strengths:
+        return ["none", "both"]
     others = [name for name in strengths if name not in ("none", before.strength)]
     if labels >= IN_TURNS:
         others = others[before.looks % 2 :: 2]
@@ -131,7 +135,9 @@ def choose(before: Lean, strengths: Sequence[str], judge: Callable[[str], Floats
     """
     found: dict[str, Floats] = {}
     failed: dict[str, str] = {}
-    for name in dict.fromkeys((before.strength, *strengths)):
+    stands = labels < MANY or before.strength in strengths
+    present = before.strength if stands else "both"
+    for name in dict.fromkeys((present, *strengths)):
         try:
             losses = -judge(name)
         except (InputError, ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
@@ -141,7 +147,7 @@ def choose(before: Lean, strengths: Sequence[str], judge: Callable[[str], Floats
             found[name] = losses
         else:
             failed[name] = "its likelihood is not finite"
-    best = before.strength if before.strength in found else "none"
+    best = present if present in found else "none"
     for name in (name for name in strengths if name in found):
         if best not in found or clearly_less(found[name], found[best], _STANDARD_ERRORS):
             best = name
