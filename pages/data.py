@@ -22,7 +22,7 @@ from workbench.app import (
     uploads,
     widgets,
 )
-from workbench.app.cards import picture, project_picture, thumbnail
+from workbench.app.cards import face, picture, project_picture, thumbnail
 from workbench.app.glossary import explain
 from workbench.app.programs import control
 from workbench.app.text import one_line, percent, plural, verbatim
@@ -66,10 +66,9 @@ def options_of(name: str) -> None:
 def card(name: str) -> None:
     entry = POOLS[name]
     with st.container(border=True, height="stretch", key=f"card-{name}"):
-        st.image(str(picture(name, entry.kind)), width="stretch", alt=f"Items of {entry.title}")
-        with st.container(height="stretch", gap="xxsmall"):
-            st.markdown(f"**{verbatim(entry.title)}**")
-            st.caption(f"{verbatim(entry.summary)}  \n{facts(entry)}")
+        # one element in the place of three: they are what the first visit waits for
+        with st.container(height="stretch"):
+            st.html(face(entry.title, picture(name, entry.kind), (entry.summary, facts(entry))))
         with st.container(horizontal=True, key=f"actions-{name}"):
             if st.button("Start labelling", key=f"start-{name}"):
                 with st.spinner("Opening the pool"):
@@ -468,13 +467,14 @@ def learning() -> None:
 
 
 cards = " grid-template-columns: repeat(auto-fill, minmax(max(13rem, 30%), 1fr)); }"
-for grid in ("pools", "projects", "projects-older", "projects-archived"):
-    widgets.style(
-        # as many cards in a row as have room, all of one height
-        f".st-key-{grid} {{ display: grid; gap: 1rem;{cards}"
-        f" .st-key-{grid} > div, .st-key-{grid} > div > div {{ width: 100%; height: 100%; }}"
-    )
+grids = "".join(
+    # as many cards in a row as have room, all of one height
+    f".st-key-{grid} {{ display: grid; gap: 1rem;{cards}"
+    f" .st-key-{grid} > div, .st-key-{grid} > div > div {{ width: 100%; height: 100%; }}"
+    for grid in ("pools", "projects", "projects-older", "projects-archived")
+)
 widgets.style(
+    grids +
     # a line a project: its words give way to its buttons, and below them on a phone
     ".st-key-projects-list > div { padding-bottom: .35rem;"
     " border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from streamlit import file_util
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
 from workbench.app import frontend, server
+from workbench.app.early import Early
 
 STATIC = Path(file_util.get_static_dir())
 ENTRY = next(file for file in STATIC.glob("static/js/index.*.js"))
@@ -80,3 +82,33 @@ def test_a_front_end_kept_elsewhere_is_left_to_streamlit(monkeypatch: pytest.Mon
 def test_the_app_serves_them_behind_its_own_headers() -> None:
     order = [layer.cls for layer in server.options(configure=False)["middleware"]]
     assert order.index(server.SecurityHeaders) < order.index(server.Gate) < order.index(frontend.FrontEnd)
+
+
+def test_a_page_says_early_which_files_it_will_need_and_the_first_page_more() -> None:
+    index = (STATIC / "index.html").read_bytes()
+
+    async def streamlit(scope: dict, receive: Any, send: Any) -> None:
+        headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", b"%d" % len(index))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": index})
+
+    def linked(path: str) -> list[str]:
+        _, headers, body = asked(Early(streamlit), path, headers=((b"accept", b"text/html"),))
+        assert headers[b"content-length"] == b"%d" % len(body)
+        head = body.decode().partition("</head>")[0]
+        return re.findall(r'<link rel="modulepreload" crossorigin href="\./static/js/([^"]+)">', head)
+
+    before = set(re.findall(r"static/js/([\w.-]+\.js)", index.decode()))
+    first, label = ([one for one in linked(path) if one not in before] for path in ("/", "/label"))
+    assert set(label) < set(first) and len(set(first)) == len(first)
+    assert {one.partition(".")[0] for one in label} >= set(frontend.EVERYWHERE)
+    assert {one.partition(".")[0] for one in first} >= {*frontend.EVERYWHERE, *frontend.FIRST}
+    # whatever one of them imports is asked for as well: nothing is found out later
+    for one in first:
+        text = (STATIC / "static" / "js" / one).read_text(encoding="utf-8")
+        assert set(re.findall(r'from"\./([\w.-]+\.js)"', text)) <= before | set(first)
+
+
+def test_of_a_front_end_with_other_names_nothing_is_asked_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontend, "EVERYWHERE", ("NoSuchWidget",))
+    assert frontend.asked_early("", "/label") == ""

@@ -1,8 +1,12 @@
-"""Where the pictures of pools are."""
+"""The pictures of pools, and what stands on their cards."""
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +30,29 @@ def picture(name: str, kind: str) -> Path:
     """
     own = FOLDER / f"card-{name}.svg"
     return own if own.is_file() else FOLDER / f"kind-{kind}.svg"
+
+
+def face(title: str, drawing: Path, lines: Sequence[str]) -> str:
+    """A card's picture, title and words as HTML: one element of the page, quicker than one for each.
+
+    Args:
+        title: plain text.
+        drawing: an SVG file of ours.
+        lines: plain texts under it.
+    """
+    words = "<br>".join(escape(line) for line in lines)
+    about = escape(f"Items of {title}")
+    return (
+        f'<img alt="{about}" src="{_address(drawing)}" style="display: block; width: 100%">'
+        f'<p style="margin: 1rem 0 .25rem; font-weight: 600">{escape(title)}</p>'
+        '<p style="margin: 0; font-size: .875rem; line-height: 1.6;'
+        f' color: color-mix(in srgb, currentColor 80%, transparent)">{words}</p>'
+    )
+
+
+@cache
+def _address(drawing: Path) -> str:
+    return "data:image/svg+xml;base64," + b64encode(drawing.read_bytes()).decode()
 
 
 def thumbnail(project: str) -> Path:

@@ -1,4 +1,4 @@
-"""What a page must know before its scripts have come: that Ctrl+K was pressed, and where its server is.
+"""What a page must know before its scripts have come: that Ctrl+K was pressed, its server, what it needs.
 
 The palette's script arrives with the first run of a page, a second or more after the page itself. Until
 then these few lines, in the head of the index, keep the browser's own Ctrl+K away and remember that it was
@@ -14,7 +14,7 @@ import json
 import re
 from typing import Any
 
-from workbench.app.frontend import below_base
+from workbench.app.frontend import asked_early, below_base
 
 SCRIPT = (
     "<script>window.addEventListener('keydown',function(e){"
@@ -28,7 +28,7 @@ BACKEND = (
 )
 """With the path of a page; a proxy that takes its own path away leaves that in the address."""
 _PLAIN = re.compile(r"/[\w-]*", re.ASCII)
-_HEAD = b"<head>"
+_HEAD, _HEAD_ENDS = b"<head>", b"</head>"
 _LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 _MOST = 1 << 20
 """Octets of an index; what is larger is none, and is passed on as it is."""
@@ -62,7 +62,7 @@ class Early:
             size += len(message.get("body", b""))
             if message.get("more_body") and size <= _MOST:
                 return
-            waiting, held[:] = _with_script(held, SCRIPT + backend_of(below_base(str(scope["path"])))), []
+            waiting, held[:] = _with_script(held, below_base(str(scope["path"]))), []
             for one in waiting:
                 await send(one)
 
@@ -84,13 +84,15 @@ def backend_of(path: str) -> str:
     return BACKEND.format(page=json.dumps(path)) if _PLAIN.fullmatch(path) else ""
 
 
-def _with_script(held: list[Any], script: str) -> list[Any]:
-    """The messages of an answer, its head with the script; as they are where no head is in them."""
+def _with_script(held: list[Any], path: str) -> list[Any]:
+    """An answer's messages, its head with what a page must know; as they are where no head is in them."""
     start, bodies = held[0], held[1:]
     body = b"".join(one.get("body", b"") for one in bodies)
     if _HEAD not in body or bodies[-1].get("more_body"):
         return list(held)
-    body = body.replace(_HEAD, _HEAD + script.encode(), 1)
+    links = asked_early(body.decode(errors="replace"), path) if _PLAIN.fullmatch(path) else ""
+    body = body.replace(_HEAD, _HEAD + (SCRIPT + backend_of(path)).encode(), 1)
+    body = body.replace(_HEAD_ENDS, links.encode() + _HEAD_ENDS, 1)
     headers = [(n, v) for n, v in start.get("headers", []) if n.lower() not in (b"content-length", b"etag")]
     headers.append((b"content-length", b"%d" % len(body)))
     return [{**start, "headers": headers}, {**bodies[-1], "body": body}]

@@ -1,19 +1,30 @@
-"""The files of Streamlit's front end, sent in one piece.
+"""The files of Streamlit's front end, sent in one piece, and those asked for early that a page will need.
 
 A first visit asks for some ninety of them. Streamlit sends each through its routes, its session, its
 compression (which leaves them as they are) and a thread a block: half of what a first visit costs the server.
+The browser learns of a widget's own file only once the page has run, and of what that one imports only once
+it has come: three ways to the server and back, one after the other, before the page stands.
 """
 
 from __future__ import annotations
 
 import mimetypes
-from functools import cache
+import re
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from workbench.app import streamlit_private
+
+EVERYWHERE = ("Html", "Button", "BidiComponent", "Selectbox")
+"""Widgets of each page, as the front end names their files."""
+FIRST = ("FileUploader", "ImageList")
+"""Further ones of the first page."""
+_IMPORTED = re.compile(r"(?:\bfrom|\bimport)\"\./([\w.-]+\.js)\"")
+_SMALL = 1 << 20
+"""Octets of a file that stays in memory once it was asked for."""
 
 
 def below_base(path: str) -> str:
@@ -44,7 +55,7 @@ class FrontEnd:
         from starlette.concurrency import run_in_threadpool
 
         try:
-            content = await run_in_threadpool(file.read_bytes)
+            content = _HELD[file] if file in _HELD else await run_in_threadpool(_read, file)
         except OSError:
             await self.app(scope, receive, send)
             return
@@ -57,6 +68,46 @@ class FrontEnd:
         ]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": content})
+
+
+_HELD: dict[Path, bytes] = {}
+
+
+def _read(file: Path) -> bytes:
+    content = file.read_bytes()
+    if len(content) <= _SMALL:
+        _HELD[file] = content
+    return content
+
+
+def asked_early(index: str, path: str) -> str:
+    """Links by which a browser asks for a page's files before the page has run; "" where it would anyway.
+
+    Args:
+        index: the page as Streamlit sends it.
+        path: of the page, below the server's own prefix.
+    """
+    names = EVERYWHERE + (FIRST if path.strip("/") in ("", "start", "data") else ())
+    return "".join(
+        f'<link rel="modulepreload" crossorigin href="./static/js/{one}">'
+        for one in _needed(names)
+        if one not in index
+    )
+
+
+@lru_cache(maxsize=8)
+def _needed(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Files of widgets and all that they import, by name; of a widget that is called otherwise none."""
+    present = {file.name: file for path, file in _files().items() if path.startswith("/static/js/")}
+    waiting = [file for file in present if file.partition(".")[0] in names]
+    found: dict[str, None] = {}
+    while waiting:
+        name = waiting.pop(0)
+        if name in found or name not in present:
+            continue
+        found[name] = None
+        waiting += _IMPORTED.findall(present[name].read_text(encoding="utf-8"))
+    return tuple(found)
 
 
 @cache
