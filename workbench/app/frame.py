@@ -55,6 +55,10 @@ VISIT = "visit"
 """In the session state: a number that grows whenever another page is entered."""
 
 
+_OF_GUESTS = ("label", "help")
+"""Pages that people without an account see."""
+
+
 class PageEndsError(Exception):
     """The page has said all it can; what the frame draws after it still comes."""
 
@@ -74,12 +78,16 @@ def run(pages: Sequence[Any]) -> None:
     if login.required() and login.of_page() is None:
         st.navigation([st.Page(login.page, title="Log in", default=True)], position="hidden").run()
         return
-    chosen = st.navigation(list(pages), expanded=True)
+    guest = login.guest_of_page()
+    chosen = st.navigation(list(pages), expanded=True, position="sidebar" if guest is None else "hidden")
     widgets.style(BASE + (DARK if st.context.theme.type == "dark" else ""))
     for one in pages:
         # the default page has no path of its own, and comes first
         _PAGES[one.url_path or "data"] = one
     _PAGES["data"] = pages[0]
+    if guest is not None and chosen.url_path not in _OF_GUESTS:
+        _lead_to_desk(guest)
+        return
     opened, problem, refused = None, None, None
     try:
         opened = current.session()
@@ -129,6 +137,14 @@ def run(pages: Sequence[Any]) -> None:
     warm.page_shown()
     if opened is not None:
         auditing.opened(opened)
+
+
+def _lead_to_desk(project: str) -> None:
+    """What a guest sees in the place of all other pages."""
+    st.title("Workbench")
+    st.markdown("You are here as a guest of one project, to label in it.")
+    about = {current.PARAMETER: project}
+    st.page_link(page("label"), label="Go to the desk", icon=":material/arrow_forward:", query_params=about)
 
 
 def _listed(pages: Sequence[Any]) -> list[str]:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from workbench.store import ProjectSummary
 
 CALLBACK = "/oauth2callback"
+GUEST = "guest "
+"""Begins the key of somebody without an account."""
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
 LIMITS = {
     "projects": "how many projects one person may have",
@@ -49,10 +51,13 @@ class Person:
     Attributes:
         key: what they are known by: the provider and its subject, which never change hands.
         name: what their events carry.
+        guest: of somebody without an account who came by a project's link: the project, and what it said of
+            guests then. It is all that they may open.
     """
 
     key: str
     name: str
+    guest: tuple[str, str] | None = None
 
     @property
     def account(self) -> str:
@@ -265,7 +270,25 @@ def required() -> bool:
 
 def of_page() -> Person | None:
     """Who is logged in where the page's script runs for; None for nobody, or nobody who may use the app."""
-    return person_of(st.user.to_dict()) if hasattr(st, "user") else None
+    found = person_of(st.user.to_dict()) if hasattr(st, "user") else None
+    return found or _guest(st.context.cookies)
+
+
+def guest_of_page() -> str | None:
+    """The project whose guest the page's script runs for; None for everybody else."""
+    person = of_page() if required() else None
+    return None if person is None or person.guest is None else person.guest[0]
+
+
+def _guest(cookies: Mapping[str, str]) -> Person | None:
+    from workbench.app import guests
+
+    return guests.of_cookies(cookies) if guests.COOKIE in cookies else None
+
+
+def is_encrypted() -> bool:
+    """Whether people reach the app by https, as the log-in says."""
+    return _origin().startswith("https:")
 
 
 def of_cookies(cookies: Mapping[str, str]) -> Person | None:
@@ -279,9 +302,8 @@ def of_cookies(cookies: Mapping[str, str]) -> Person | None:
         claims = json.loads(signed or b"null")
     except ValueError:
         return None
-    if not isinstance(claims, dict) or claims.get("origin") != _origin():
-        return None
-    return person_of(claims)
+    theirs = isinstance(claims, dict) and claims.get("origin") == _origin()
+    return (person_of(claims) if theirs else None) or _guest(cookies)
 
 
 def person_of(claims: Mapping[str, Any]) -> Person | None:
@@ -343,8 +365,20 @@ def admit(project: str, person: Person | None) -> None:
     from workbench.store import Store
 
     found = Store.open().summary(project)
-    if found is None or person is None or not found.lets_in(person.key):
+    if found is None or person is None or not _lets_in(found, person):
         raise NotYoursError("There is no such project here, or it is not shared with you.")
+
+
+def _lets_in(record: ProjectSummary, person: Person) -> bool:
+    if person.guest is None:
+        return record.lets_in(person.key)
+    from workbench.store import Store
+
+    project, given = person.guest
+    store = Store.open()
+    there = store.summary(project)
+    inside = there is not None and record.family == there.family
+    return inside and bool(given) and store.guests_of(project) == given
 
 
 def may_open(record: ProjectSummary) -> bool:
@@ -352,7 +386,7 @@ def may_open(record: ProjectSummary) -> bool:
     if not required():
         return True
     person = of_page()
-    return person is not None and record.lets_in(person.key)
+    return person is not None and _lets_in(record, person)
 
 
 def may_change(record: ProjectSummary) -> bool:
@@ -360,7 +394,12 @@ def may_change(record: ProjectSummary) -> bool:
     if not required():
         return True
     person = of_page()
-    return person is not None and record.lets_in(person.key) and record.owner in ("", person.key)
+    return (
+        person is not None
+        and person.guest is None
+        and record.lets_in(person.key)
+        and record.owner in ("", person.key)
+    )
 
 
 # --------------------------------------------------------------------------- the page
@@ -374,6 +413,7 @@ class Entrance:
 
     _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
     _PROGRAMS = "/api/v1/"
+    _NO_GUESTS = "/_stcore/upload_file"
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -391,7 +431,8 @@ class Entrance:
 
         given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
         person = await run_in_threadpool(of_cookies, cookie_parser("; ".join(given)))
-        if person is None:
+        uploads = below_base(str(scope["path"])).startswith(self._NO_GUESTS)
+        if person is None or (person.guest is not None and uploads):
             answer = JSONResponse({"why": "You are not logged in any more: open this page anew."}, 403)
             await answer(scope, receive, send)
             return
@@ -433,5 +474,7 @@ def side() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="who", gap="small"):
         st.markdown(f":material/person: {verbatim(person.name, 40)}", width="stretch")
+        if person.guest is not None:
+            return  # there is no log-in to end
         if st.button("Log out", key="log-out", type="tertiary"):
             st.logout()

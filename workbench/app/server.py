@@ -208,12 +208,12 @@ def options(*, configure: bool = True) -> dict[str, Any]:
             # server.* is read before this module is imported; setting it here would only mislead
             if not name.startswith("server.") and not streamlit_private.is_set(name):
                 streamlit_private.set_option(name, value)
-    from workbench.app import desk, downloads
+    from workbench.app import desk, downloads, guests
     from workbench.app.programs.routes import routes as of_programs
 
     return {
         "lifespan": lifespan,
-        "routes": [*desk.routes(), *of_programs(), *downloads.routes()],
+        "routes": [*desk.routes(), *of_programs(), *downloads.routes(), *guests.routes()],
         "middleware": [
             Middleware(SecurityHeaders),
             Middleware(Gate),

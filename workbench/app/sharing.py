@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from workbench.app import auditing, login
+from workbench.app import auditing, login, presence
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 
@@ -65,7 +65,8 @@ def control(record: ProjectSummary) -> None:
 def _form(record: ProjectSummary, person: login.Person) -> None:
     from workbench.store import Store
 
-    others = {key: name for key, name in Store.open().people().items() if key != person.key}
+    known = Store.open().people().items()
+    others = {key: name for key, name in known if key != person.key and not key.startswith(login.GUEST)}
     if not record.owner:
         st.caption("It belongs to nobody yet, and is open. Whoever saves this owns it.")
     access = st.radio(
@@ -87,7 +88,10 @@ def _form(record: ProjectSummary, person: login.Person) -> None:
             help="People who have logged in here at least once.",
             placeholder="Choose people",
         )
-    if st.button("Save", type="primary", key=f"access-save-{record.id}"):
+    saved = st.button("Save", type="primary", key=f"access-save-{record.id}")
+    if record.owner:
+        presence.without_account(record, "data")
+    if saved:
         store = Store.open()
         now = store.summary(record.id)
         if now is None or not login.may_change(now):

@@ -89,8 +89,17 @@ def bearer(token: str, *, use: str = "desk", now: float | None = None) -> Bearer
 
 
 def _signer() -> URLSafeSerializer:
+    return signer("workbench.desk")
+
+
+def signer(salt: str) -> URLSafeSerializer:
+    """Signs with this server's own key.
+
+    Args:
+        salt: for what; what was signed for one thing is of no use for another.
+    """
     keys = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
-    return URLSafeSerializer(_key(str(workbench_home())), salt="workbench.desk", signer_kwargs=keys)
+    return URLSafeSerializer(_key(str(workbench_home())), salt=salt, signer_kwargs=keys)
 
 
 @cache

@@ -1,0 +1,146 @@
+"""People without an account: who is let in by a project's link, to what, and for how long."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
+
+from tests.app.test_login import ANN, MAIN, answer, client, cookie, guarded  # noqa: F401
+from workbench.app import current, guests, login
+from workbench.app.desk import routes, tokens
+from workbench.sessions import Session
+from workbench.store import Store
+
+
+@pytest.fixture
+def owned(client: TestClient) -> Session:  # noqa: F811
+    ann = login.person_of(ANN)
+    assert ann is not None
+    session = Session.create("iris", annotator="Ann", owner=ann.key, name="Petals <i>")
+    current.keep(session)
+    return session
+
+
+@pytest.fixture
+def browser(client: TestClient) -> Iterator[TestClient]:  # noqa: F811
+    """Of somebody who has not logged in."""
+    upload = Route("/_stcore/upload_file/{name}", lambda _: PlainTextResponse("taken"), methods=["PUT"])
+    app = Starlette(routes=[*routes(), *guests.routes(), upload])
+    yield TestClient(login.Entrance(app), follow_redirects=False)
+
+
+def joined(browser: TestClient, session: Session, name: str) -> str:
+    """Join as a guest; the name they go by."""
+    browser.cookies.clear()
+    asked = browser.get("/join", params=guests.link(session.project))
+    assert asked.status_code == 200 and "Petals &lt;i&gt;" in asked.text and "<i>" not in asked.text
+    (code,) = re.findall(r'name="k" value="([^"]+)"', asked.text)
+    given = browser.post("/join", data={"k": code, "name": name})
+    assert (given.status_code, given.headers["location"]) == (303, f"/label?project={session.id}")
+    assert "HttpOnly" in given.headers["set-cookie"] and "SameSite=lax" in given.headers["set-cookie"]
+    person = login.of_cookies(dict(browser.cookies))
+    assert person is not None and person.guest is not None
+    return person.name
+
+
+def asks(browser: TestClient, project: str, name: str) -> int:
+    body = {"ops": [], "want": 1, "have": []}
+    headers = {"x-desk-token": tokens.issue(project, name)}
+    return browser.post(f"/api/desk/{project}/sync", json=body, headers=headers).status_code
+
+
+def test_a_guest_labels_in_one_project_until_its_owner_ends_it(browser: TestClient, owned: Session) -> None:
+    record, store = owned.project, Store.open()
+    assert not guests.allowed(record) and browser.get("/join", params={"k": "x"}).status_code == 403
+    guests.allow(record, True)
+    name = joined(browser, owned, " Ada  L ")
+    assert name == "Ada L (guest)" and asks(browser, owned.id, name) == 200
+    # nobody else's token, no other project however open, no uploads
+    assert asks(browser, owned.id, "Ann") == 403
+    other = Session.create("wine", annotator="Ann", owner=record.owner)
+    store.share_project(other.id, record.owner, "open")
+    assert asks(browser, other.id, name) == 403
+    assert browser.put("/_stcore/upload_file/x").status_code == 403
+    # a second one of the same name is somebody else, and neither is in the list of people to share with
+    second = joined(browser, owned, "Ada L")
+    assert second != name and asks(browser, owned.id, second) == 200
+    before = dict(browser.cookies)
+    link = guests.link(record)
+    guests.allow(record, False)
+    assert asks(browser, owned.id, second) == 403 and browser.get("/join", params=link).status_code == 403
+    # let in anew it is by another link, and not for those who came by the old one
+    guests.allow(record, True)
+    assert browser.get("/join", params=link).status_code == 403 and asks(browser, owned.id, second) == 403
+    forged = before[guests.COOKIE][:-2] + "xx"
+    assert guests.of_cookies({guests.COOKIE: forged}) is None
+    # what is signed as the desk's is no guest's
+    assert guests.of_cookies({guests.COOKIE: tokens.issue(owned.id, "Ann")}) is None
+    # a copy lets in nobody
+    assert not guests.allowed(store.duplicate_project(owned.id, "Copy", record.owner))
+
+
+def test_a_guest_needs_a_name_and_a_log_in_to_be_a_guest_of(
+    browser: TestClient,
+    owned: Session,
+    guarded: dict[str, Any],  # noqa: F811
+) -> None:
+    guests.allow(owned.project, True)
+    link = guests.link(owned.project)
+    assert "<form" in browser.post("/join", data=link | {"name": "  "}).text
+    assert browser.post("/join", data=link | {"name": "a" * 5000}).status_code == 413
+    guarded.pop("auth")
+    assert browser.get("/join", params=link).status_code == 403
+
+
+def test_a_guest_sees_the_desk_and_no_other_page(
+    browser: TestClient, owned: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guests.allow(owned.project, True)
+    joined(browser, owned, "Ada")
+    ada = login.of_cookies(dict(browser.cookies))
+    assert ada is not None
+    monkeypatch.setattr(login, "of_page", lambda: ada)
+    assert login.may_open(owned.project) and not login.may_change(owned.project)
+    for name, sees in (("history", False), ("data", False), ("label", True)):
+        test = AppTest.from_file(str(MAIN), default_timeout=120)
+        test.run()
+        test.switch_page(str(MAIN.parent.parent / "pages" / f"{name}.py"))
+        test.query_params["project"] = owned.id
+        test.run()
+        assert not test.exception
+        led = any("guest of one project" in one.value for one in test.main.markdown)
+        assert led is not sees and not [b for b in test.button if str(b.key) == "log-out"]
+
+
+def _on_history(project: str) -> None:
+    from workbench.app import current, presence
+
+    presence.invite(current.opened(project))
+
+
+def _on_data(project: str) -> None:
+    from workbench.app import sharing
+    from workbench.store import Store
+
+    sharing.control(Store.open().project(project))
+
+
+@pytest.mark.parametrize("page", [_on_history, _on_data])
+def test_the_owner_switches_it_on_and_sees_the_link(
+    owned: Session, monkeypatch: pytest.MonkeyPatch, page: Callable[[str], None]
+) -> None:
+    ann = login.person_of(ANN)
+    monkeypatch.setattr(login, "of_page", lambda: ann)
+    test = AppTest.from_function(page, args=(owned.id,), default_timeout=120).run()
+    assert not test.exception and "/join" not in "".join(one.value for one in test.code)
+    test.toggle[0].set_value(True).run()
+    assert not test.exception and guests.allowed(owned.project)
+    assert "/join?k=" in test.code[0].value and test.toggle[0].value
+    test.toggle[0].set_value(False).run()
+    assert not guests.allowed(owned.project) and "/join" not in "".join(one.value for one in test.code)
