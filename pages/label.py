@@ -345,6 +345,19 @@ def changed(change: Any) -> None:
         st.rerun()
 
 
+def tools(session: Any) -> None:
+    """What changes the project for everybody."""
+    model_popover(session)
+    if st.button("Classes", icon=":material/sell:", key="classes"):
+        for name in ("classes-shown", "classes-editor", "classes-problems"):
+            st.session_state.pop(name, None)
+        st.session_state[OPEN] = session.id
+    if st.button("Instructions", icon=":material/menu_book:", key="instructions"):
+        instructing.begin(session)
+    if st.button("Guesses", icon=":material/lightbulb:", key="guesses"):
+        st.session_state[GUESSES_OPEN] = session.id
+
+
 def taken_over(session: Any) -> str:
     """What came with the pool's own column, where it knows some of the classes."""
     pool = session.pool
@@ -398,15 +411,8 @@ with st.container(
     ):
         if not login.required():
             me(session)
-        model_popover(session)
-        if st.button("Classes", icon=":material/sell:", key="classes"):
-            for name in ("classes-shown", "classes-editor", "classes-problems"):
-                st.session_state.pop(name, None)
-            st.session_state[OPEN] = session.id
-        if st.button("Instructions", icon=":material/menu_book:", key="instructions"):
-            instructing.begin(session)
-        if st.button("Guesses", icon=":material/lightbulb:", key="guesses"):
-            st.session_state[GUESSES_OPEN] = session.id
+        if login.guest_of_page() is None:
+            tools(session)
 if several:
     st.segmented_control(
         "Ask about each item",
@@ -434,5 +440,5 @@ else:
     desk.mount(session, on_mode=turn_questions if several else None)
 progress(session)
 curve(session)
-if session.pool.has_truth and oracle.knows_all(session.pool):
+if session.pool.has_truth and oracle.knows_all(session.pool) and login.guest_of_page() is None:
     oracle_controls(session)

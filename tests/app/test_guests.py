@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from tests.app.test_login import ANN, MAIN, answer, client, cookie, guarded  # noqa: F401
-from workbench.app import current, guests, login
-from workbench.app.desk import routes, tokens
+from workbench.app import current, guests, login, passes
+from workbench.app.desk import operations, routes, tokens
 from workbench.sessions import Session
 from workbench.store import Store
 
@@ -40,6 +40,7 @@ def joined(browser: TestClient, session: Session, name: str) -> str:
     browser.cookies.clear()
     asked = browser.get("/join", params=guests.link(session.project))
     assert asked.status_code == 200 and "Petals &lt;i&gt;" in asked.text and "<i>" not in asked.text
+    assert asked.headers["referrer-policy"] == "same-origin"  # else the form's origin would be nobody's
     (code,) = re.findall(r'name="k" value="([^"]+)"', asked.text)
     given = browser.post("/join", data={"k": code, "name": name})
     assert (given.status_code, given.headers["location"]) == (303, f"/label?project={session.id}")
@@ -77,12 +78,36 @@ def test_a_guest_labels_in_one_project_until_its_owner_ends_it(browser: TestClie
     # let in anew it is by another link, and not for those who came by the old one
     guests.allow(record, True)
     assert browser.get("/join", params=link).status_code == 403 and asks(browser, owned.id, second) == 403
-    forged = before[guests.COOKIE][:-2] + "xx"
-    assert guests.of_cookies({guests.COOKIE: forged}) is None
+    forged = before[passes.COOKIE][:-2] + "xx"
+    assert login.of_cookies({passes.COOKIE: forged}) is None
     # what is signed as the desk's is no guest's
-    assert guests.of_cookies({guests.COOKIE: tokens.issue(owned.id, "Ann")}) is None
+    assert login.of_cookies({passes.COOKIE: tokens.issue(owned.id, "Ann")}) is None
     # a copy lets in nobody
     assert not guests.allowed(store.duplicate_project(owned.id, "Copy", record.owner))
+
+
+def test_a_guest_answers_and_changes_neither_classes_nor_what_others_said(
+    browser: TestClient, owned: Session
+) -> None:
+    guests.allow(owned.project, True)
+    name = joined(browser, owned, "Ada")
+    item = int(owned.pool.trainable[0])
+    owned.label_item(item, "setosa")
+    whose = {"person": name, "project": owned.id}
+
+    def done(**operation: Any) -> tuple[str, str]:
+        body = {"ops": [whose | operation], "want": 1, "have": [], "guest": False}
+        headers = {"x-desk-token": tokens.issue(owned.id, name)}
+        reply = browser.post(f"/api/desk/{owned.id}/sync", json=body, headers=headers).json()
+        return reply["acks"][0]["status"], reply["acks"][0]["why"]
+
+    assert done(op="a", kind="clear", items=[item])[1] == operations.NOT_FOR_GUESTS
+    assert done(op="b", kind="relabel", items=[item], **{"class": "virginica"})[0] == "refused"
+    ask = owned.as_annotator(name).ask()[0]
+    label = {"kind": "label", "ask": ask.id, "item": ask.item}
+    assert done(op="c", **label, new=True, **{"class": "weed"})[1] == operations.NOT_FOR_GUESTS
+    assert done(op="d", **label, **{"class": "setosa"})[0] == "saved"
+    assert owned.state.labels == {item: "setosa", ask.item: "setosa"} and "weed" not in owned.classes
 
 
 def test_a_guest_needs_a_name_and_a_log_in_to_be_a_guest_of(
@@ -115,7 +140,15 @@ def test_a_guest_sees_the_desk_and_no_other_page(
         test.run()
         assert not test.exception
         led = any("guest of one project" in one.value for one in test.main.markdown)
-        assert led is not sees and not [b for b in test.button if str(b.key) == "log-out"]
+        assert led is not sees
+        # nothing to change the project with, or to log out of
+        assert not {b.key for b in test.button} & {
+            "log-out",
+            "classes",
+            "instructions",
+            "guesses",
+            "oracle-1",
+        }
 
 
 def _on_history(project: str) -> None:

@@ -7,15 +7,12 @@ let in any more once the owner ends it, and another link begins when they allow 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote
 
-from itsdangerous import BadData
-
-from workbench.app import login
-from workbench.app.desk import limits, tokens
+from workbench.app import login, passes
+from workbench.app.desk import limits
 from workbench.app.frontend import below_base
 from workbench.errors import InputError
 
@@ -25,12 +22,10 @@ if TYPE_CHECKING:
 
     from workbench.store import ProjectSummary
 
-COOKIE = "workbench-guest"
 PATH = "/join"
 DAYS = 30
 LONGEST = 40  # letters of a name
 _MOST = 4_000  # bytes of a form
-_SALT = "workbench.guests"
 
 
 def allowed(record: ProjectSummary) -> bool:
@@ -60,32 +55,7 @@ def link(record: ProjectSummary) -> dict[str, str]:
     """
     from workbench.store import Store
 
-    return {"k": _signed([record.id, Store.open().guests_of(record.id)])}
-
-
-def of_cookies(cookies: Mapping[str, str]) -> login.Person | None:
-    """The guest whose cookie this is; None for no cookie and for one that is forged.
-
-    Whether their project still lets guests in is asked where it is opened (`login.admit`).
-    """
-    found = _read(str(cookies.get(COOKIE, "")), 4)
-    if found is None:
-        return None
-    project, pass_, key, name = found
-    return login.Person(key, name, (project, pass_))
-
-
-def _signed(given: list[str]) -> str:
-    return str(tokens.signer(_SALT).dumps(given))
-
-
-def _read(text: str, n: int) -> list[str] | None:
-    try:
-        found = tokens.signer(_SALT).loads(text)
-    except (BadData, ValueError, TypeError):
-        return None
-    good = isinstance(found, list) and len(found) == n and all(isinstance(one, str) for one in found)
-    return found if good else None
+    return {"k": passes.signed([record.id, Store.open().guests_of(record.id)])}
 
 
 # --------------------------------------------------------------------------- joining
@@ -118,12 +88,13 @@ async def _join(request: Request) -> Response:
     except InputError as error:
         return HTMLResponse(_page(str(error)), 403)
     if made is None:
-        return HTMLResponse(_page("", called, code))
+        # the form says where it comes from, which this server wants to know of whatever is posted
+        return HTMLResponse(_page("", called, code), headers={"referrer-policy": "same-origin"})
     # where the desk is, from here: a server may lie below a path of its own
     base = request.url.path[: -len(below_base(request.url.path))]
     answer = RedirectResponse(f"{base}/label?project={quote(made[0])}", 303)
     answer.set_cookie(
-        COOKIE, made[1], max_age=86_400 * DAYS, path=f"{base}/", httponly=True, samesite="lax",
+        passes.COOKIE, made[1], max_age=86_400 * DAYS, path=f"{base}/", httponly=True, samesite="lax",
         secure=login.is_encrypted(),
     )  # fmt: skip
     return answer
@@ -141,7 +112,7 @@ def _guest(code: str, name: str) -> tuple[str, tuple[str, str] | None]:
     """
     from workbench.store import Store
 
-    found = _read(code, 2) if login.required() else None
+    found = passes.read(code, 2) if login.required() else None
     store = Store.open()
     record = None if found is None else store.summary(found[0])
     if found is None or record is None or not found[1] or store.guests_of(record.id) != found[1]:
@@ -151,7 +122,7 @@ def _guest(code: str, name: str) -> tuple[str, tuple[str, str] | None]:
     limits.LIMITS.requests(f"guests of {record.id}")
     key = f"{login.GUEST}{record.id} {secrets.token_hex(8)}"
     known = store.known_as(key, f"{name} (guest)", secrets.token_hex(2))
-    return record.name, (record.id, _signed([*found, key, known]))
+    return record.name, (record.id, passes.signed([*found, key, known]))
 
 
 def _page(problem: str, called: str = "", code: str = "") -> str:

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from workbench.app import streamlit_private
+from workbench.app import passes, streamlit_private
 from workbench.app.frontend import below_base
 from workbench.app.text import verbatim
 from workbench.errors import InputError
@@ -281,9 +281,9 @@ def guest_of_page() -> str | None:
 
 
 def _guest(cookies: Mapping[str, str]) -> Person | None:
-    from workbench.app import guests
-
-    return guests.of_cookies(cookies) if guests.COOKIE in cookies else None
+    """Whether their project still lets guests in is asked where it is opened (`admit`)."""
+    found = passes.of_cookies(cookies)
+    return None if found is None else Person(found[2], found[3], (found[0], found[1]))
 
 
 def is_encrypted() -> bool:

@@ -131,6 +131,15 @@ _KINDS: dict[str, dict[str, _Check]] = {
 _OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip"})
 
 
+NOT_FOR_GUESTS = "A guest answers questions, and changes neither classes nor what others said."
+_NOT_OF_GUESTS = frozenset({"relabel", "clear", "example"})
+
+
+def for_guests(operation: Operation) -> bool:
+    """Whether somebody without an account may do it."""
+    return operation.kind not in _NOT_OF_GUESTS and not operation.new
+
+
 def checked(given: Any, person: str, project: str) -> Operation:
     """The operation that a browser sent.
 

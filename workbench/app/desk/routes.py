@@ -74,7 +74,7 @@ async def _sync(request: Request) -> Response:
     from starlette.background import BackgroundTask
 
     async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
-        body = await json_body(request)
+        body = await json_body(request) | {"guest": holder.guest}
         ops = body.get("ops")
         limits.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
         reply = await _threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
@@ -133,7 +133,8 @@ async def _answered(request: Request, work: Any) -> Response:
         holder = _allowed(request, request.headers.get("x-desk-token", ""))
         limits.LIMITS.requests(holder.person)
         async with limits.LIMITS.turn(holder.project, holder.person):
-            await _threaded(_admitted, dict(request.cookies), holder)
+            guest = await _threaded(_admitted, dict(request.cookies), holder)
+            holder = replace(holder, guest=guest)
             reply, background = await work(holder)
             return json_reply(reply, 200, background)
     except limits.TooMuchError as error:
@@ -221,10 +222,14 @@ def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
     return holder
 
 
-def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> None:
-    """Where there is a log-in: whoever sends this is who the token was made for, and may open the project."""
+def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> bool:
+    """Where there is a log-in: whoever sends this is who the token was made for, and may open the project.
+
+    Returns:
+        Whether it is a guest.
+    """
     if not login.required():
-        return
+        return False
     person = login.of_cookies(cookies)
     if person is None:
         raise RefusedError(403, "You are not logged in any more: open this page anew.")
@@ -234,6 +239,7 @@ def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> None:
         login.admit(holder.project, person)
     except InputError as error:
         raise RefusedError(403, str(error)) from error
+    return person.guest is not None
 
 
 # --------------------------------------------------------------------------- the work
@@ -280,7 +286,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
 
         while len(given) > MOST_TOGETHER:  # others come between
             before, given = given[:MOST_TOGETHER], given[MOST_TOGETHER:]
-            acks += session.together(partial(perform, session, before))
+            acks += session.together(partial(perform, session, before, guest=_is_guest(body)))
         # a page that only looks again writes nothing, and waits for nobody who does
         writes = given or want or _is_newer(session.model, body.get("model"))
         done = session.together(exchange) if writes else exchange()
@@ -343,7 +349,7 @@ class _Exchanged:
 def _exchanged(
     session: Session, body: Mapping[str, Any], given: Sequence[Any], have: list[str], want: int
 ) -> _Exchanged:
-    acks = perform(session, given)
+    acks = perform(session, given, guest=_is_guest(body))
     model = session.model
     number = None if model is None else model.number
     gone, released = _closed(session, have), []
@@ -379,7 +385,7 @@ def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: 
     if not isinstance(given, list):
         raise InputError("The field ops must be a list of operations.")
     with session.snapshot():
-        acks = perform(session, given[:MOST_OPERATIONS], check=True)
+        acks = perform(session, given[:MOST_OPERATIONS], check=True, guest=_is_guest(body))
         now = session.finish_state()
         gone = _closed(session, have)
         known = [ask for ask in have if ask not in gone]
@@ -413,7 +419,7 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
     newer = number is not None and body.get("model") != number
 
     def exchange() -> tuple[list[dict[str, Any]], list[ItemAsk]]:
-        acks = perform(session, given[:MOST_OPERATIONS])
+        acks = perform(session, given[:MOST_OPERATIONS], guest=_is_guest(body))
         if newer:
             every.release_old(sessions, screen)
         n = min(len(have) + want, 2 * MOST_CARDS)
@@ -651,7 +657,13 @@ def _fitting(session: Session) -> bool:
     return session.stale and current.fit_comes(session)
 
 
-def perform(session: Session, given: Sequence[Any], *, check: bool = False) -> list[dict[str, Any]]:
+def _is_guest(body: Mapping[str, Any]) -> bool:
+    return bool(body.get("guest"))
+
+
+def perform(
+    session: Session, given: Sequence[Any], *, check: bool = False, guest: bool = False
+) -> list[dict[str, Any]]:
     """Acknowledgements of operations, in their order; runs of them go into one transaction each."""
     acks: list[dict[str, Any]] = []
     run: list[Operation] = []
@@ -666,6 +678,10 @@ def perform(session: Session, given: Sequence[Any], *, check: bool = False) -> l
         except InputError as error:
             finish()
             acks.append({"op": operations.named(one), "status": "refused", "why": str(error)})
+            continue
+        if guest and not operations.for_guests(operation):
+            finish()
+            acks.append({"op": operation.id, "status": "refused", "why": operations.NOT_FOR_GUESTS})
             continue
         if operation.kind == "requeue":
             finish()

@@ -32,12 +32,14 @@ class Bearer:
         person: whose answers these are.
         expires: epoch seconds.
         use: "desk" for all that the desk does, "pictures" for reading pictures alone.
+        guest: whether they have no account; the token does not say so, their cookie does.
     """
 
     project: str
     person: str
     expires: float
     use: str = "desk"
+    guest: bool = False
 
 
 def issue(project: str, person: str, *, now: float | None = None) -> str:
