@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from workbench.app import auditing, login, presence
+from workbench.app import auditing, login
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
 
@@ -90,6 +90,8 @@ def _form(record: ProjectSummary, person: login.Person) -> None:
         )
     saved = st.button("Save", type="primary", key=f"access-save-{record.id}")
     if record.owner:
+        from workbench.app import presence
+
         presence.without_account(record, "data")
     if saved:
         store = Store.open()
