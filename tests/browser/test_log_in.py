@@ -217,14 +217,13 @@ def test_somebody_who_is_not_on_the_list_is_told_so(team: Team) -> None:
 def test_a_guest_joins_by_the_link_that_the_owner_shows_and_labels(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    owner = team.come("ann")
-    owner.click(".st-key-start-digits button")
-    at_the_desk(owner)
-    project = owner.url.partition("project=")[2]
     from workbench.app import guests
 
+    team.come("ann").context.close()
     monkeypatch.setenv("WORKBENCH_HOME", str(team.server.home))
     store = team.store()
+    owner = next(key for key, name in store.people().items() if name == PEOPLE["ann"])
+    project = Session.create("digits", store=store, owner=owner, annotator=PEOPLE["ann"]).id
     record = store.project(project)
     guests.allow(record, True)
     context = team.browser.new_context(viewport={"width": 420, "height": 860})
