@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from tests.app.test_login import ANN, MAIN, answer, client, cookie, guarded  # noqa: F401
-from workbench.app import current, guests, login, passes
+from workbench.app import current, downloads, guests, login, palette, passes
 from workbench.app.desk import operations, routes, tokens
+from workbench.app.programs.routes import routes as of_programs
 from workbench.sessions import Session
 from workbench.store import Store
 
@@ -31,7 +33,7 @@ def owned(client: TestClient) -> Session:  # noqa: F811
 def browser(client: TestClient) -> Iterator[TestClient]:  # noqa: F811
     """Of somebody who has not logged in."""
     upload = Route("/_stcore/upload_file/{name}", lambda _: PlainTextResponse("taken"), methods=["PUT"])
-    app = Starlette(routes=[*routes(), *guests.routes(), upload])
+    app = Starlette(routes=[*routes(), *guests.routes(), *downloads.routes(), *of_programs(), upload])
     yield TestClient(login.Entrance(app), follow_redirects=False)
 
 
@@ -84,6 +86,49 @@ def test_a_guest_labels_in_one_project_until_its_owner_ends_it(browser: TestClie
     assert login.of_cookies({passes.COOKIE: tokens.issue(owned.id, "Ann")}) is None
     # a copy lets in nobody
     assert not guests.allowed(store.duplicate_project(owned.id, "Copy", record.owner))
+
+
+def test_no_guest_moves_their_link_or_cookie_to_another_project(browser: TestClient, owned: Session) -> None:
+    """Both name their project, and both ends must have let guests in."""
+    other = Session.create("wine", annotator="Ann", owner=owned.project.owner, name="Other")
+    current.keep(other)
+    for one in (owned, other):
+        guests.allow(one.project, True)
+    name = joined(browser, owned, "Ada")
+    assert asks(browser, owned.id, name) == 200 and asks(browser, other.id, name) == 403
+    # neither is of use as the other, nor is what another's settings say of guests
+    link, held = guests.link(owned.project)["k"], browser.cookies[passes.COOKIE]
+    assert browser.get("/join", params={"k": held}).status_code == 403
+    assert login.of_cookies({passes.COOKIE: link}) is None
+    how = Store.open().guests_of(owned.id)
+    for given in ([other.id, how], [other.id, ""], [owned.id]):
+        assert browser.get("/join", params={"k": passes.signed(given)}).status_code == 403
+    forged = passes.signed([other.id, how, f"guest {other.id} x", name])
+    person = login.of_cookies({passes.COOKIE: forged})
+    with pytest.raises(login.NotYoursError):
+        login.admit(other.id, person)
+
+
+def test_a_guest_neither_exports_nor_checks_nor_uses_a_key_of_programs(
+    browser: TestClient, owned: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guests.allow(owned.project, True)
+    name = joined(browser, owned, "Ada")
+    offer = downloads._Offer(file=(lambda file: file.write(b"labels"), "labels.csv"))
+    offer.person, offer.project, offer.drawn = owned.project.owner, owned.id, downloads.time.monotonic()
+    monkeypatch.setitem(downloads._offers, offer.token, offer)
+    taken = browser.get(f"{downloads.BASE}/{offer.token}")
+    assert b"labels.csv" not in taken.content and taken.content != b"labels"
+    assert browser.get(f"/api/v1/projects/{owned.id}").status_code in (401, 404)
+    headers = {"x-desk-token": tokens.issue(owned.id, name)}
+    checks = {"ops": [], "want": 1, "have": [], "mode": "check"}
+    assert browser.post(f"/api/desk/{owned.id}/sync", json=checks, headers=headers).status_code == 403
+    # nor do the words of Ctrl+K lead anywhere
+    ada = login.of_cookies(dict(browser.cookies))
+    monkeypatch.setattr(login, "of_page", lambda: ada)
+    Session.create("wine", annotator="Ann", owner=owned.project.owner, name="Other")
+    offered = palette.entries(owned, {"label": SimpleNamespace(title="Label")})
+    assert [one["id"] for one in offered] == ["page:label", f"project:{owned.id}"]
 
 
 def test_a_guest_answers_and_changes_neither_classes_nor_what_others_said(

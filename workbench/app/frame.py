@@ -131,7 +131,8 @@ def run(pages: Sequence[Any]) -> None:
         # nothing moves it looks for nothing, as a look that is late finds another page in its place
         written = at_desk or (chosen.url_path == "" and shown is not None and _moving())
         (_beside_what_is_written if written else _project)(shown)
-        palette.mount(shown, {name: one for name, one in _PAGES.items() if name in _listed(pages)})
+        listed = _listed(pages) if guest is None else _OF_GUESTS
+        palette.mount(shown, {name: one for name, one in _PAGES.items() if name in listed})
     if not written:
         engine(side)
     warm.page_shown()

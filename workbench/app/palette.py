@@ -40,12 +40,16 @@ def entries(session: Session | None, pages: Mapping[str, Any]) -> list[dict[str,
     from workbench.store import Store
 
     found = [{"id": f"page:{name}", "kind": "page", "name": str(one.title)} for name, one in pages.items()]
-    found += [{"id": f"action:{key}", "kind": "action", "name": words} for key, (words, _) in ACTIONS.items()]
+    found += [
+        {"id": f"action:{key}", "kind": "action", "name": words}
+        for key, (words, where) in ACTIONS.items()
+        if where in pages
+    ]
     records = [one for one in sharing.visible(Store.open().projects()) if not one.archived]
     found += [
         {"id": f"project:{one.id}", "kind": "project", "name": one.name} for one in records[:MOST_PROJECTS]
     ]
-    classes = session.state.classes[:MOST_CLASSES] if session is not None else ()
+    classes = session.state.classes[:MOST_CLASSES] if session is not None and "history" in pages else ()
     return found + [{"id": f"class:{name}", "kind": "class", "name": str(name)} for name in classes]
 
 

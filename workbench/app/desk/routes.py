@@ -266,9 +266,12 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
 
     Raises:
         InputError: no such project, or one that cannot be opened.
+        RefusedError: a guest would check labels, which is for people of the project.
     """
     session = session_of(project, person)
     if body.get("mode") == checking.MODE:
+        if _is_guest(body):
+            raise RefusedError(403, operations.NOT_FOR_GUESTS)
         return _sync_checks(session, person, body, token)
     if body.get("mode") == every.MODE and len(session.questions) > 1:
         return _sync_every(session, person, body, token)
