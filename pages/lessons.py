@@ -208,30 +208,31 @@ def show_together() -> None:
             "All lessons", key="lesson-list", type="tertiary", icon=":material/arrow_back:", on_click=go,
             args=(None,),
         )  # fmt: skip
-        if shared is not None:
+        if shared is not None and in_class():
             with st.popover("Join", icon=":material/qr_code_2:", key="lesson-share"):
                 st.markdown("Everybody labels at a desk of their own:")
                 teaching.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
-            if not in_class():
-                st.button(
-                    "A new room", key="new-room", icon=":material/restart_alt:", on_click=together.begin,
-                    help="Begins with no labels; this one stays among the projects on Data",
-                )  # fmt: skip
+        elif shared is not None:
+            st.button(
+                "A new room", key="new-room", icon=":material/restart_alt:", on_click=together.begin,
+                help="Begins with no labels; this one stays among the projects on Data",
+            )  # fmt: skip
     with st.container(key="lesson-body"):
         st.header(together.QUESTION)
         if shared is None:
-            st.markdown(
-                "The class labels handwritten digits, each at a desk of their own; the machine chooses whom "
-                "it asks about what. One curve shows how well the model that learns from all of you does, "
-                "beside three runs that ask at random."
-            )
-            st.button("Begin", key="begin-room", type="primary", on_click=together.begin)
+            together.before()
             return
         if in_class():
             together.label(shared)
+            together.curve(shared)
         else:
-            st.markdown("Show the QR code under **Join**, then leave this page on the wall.")
-        together.curve(shared, large=in_class())
+            figure, code = widgets.split([1.8, 1], "together-panes", below=900)
+            with figure:
+                together.curve(shared)
+            with code, st.container(key="room-code"):
+                st.markdown("**Point your phone here**, and leave this page on the wall.")
+                widgets.style(".st-key-room-code img { width: clamp(10rem, 17vw, 24rem) !important; }")
+                teaching.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
         st.header("What to look for")
         st.markdown("\n".join(f"- {line}" for line in together.LOOK))
 

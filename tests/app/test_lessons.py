@@ -155,6 +155,9 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
     test.switch_page(str(ROOT / "pages" / "lessons.py"))
     test.query_params["lesson"] = "together"
     test.run()
+    # what will happen and what will be seen stand beside the button
+    assert "1. Press **Begin**" in " ".join(str(one.value) for one in test.markdown)
+    assert len(test.get("plotly_chart")) == 1
     test.button(key="begin-room").click().run()
     assert not test.exception
     room = "".join(test.query_params["room"])
@@ -170,6 +173,8 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
     test.run()
     said = " ".join(str(one.value) for one in test.markdown)
     assert "**2 labels** of 2 people" in said
+    # the wall needs no press: where to point a phone stands beside the curve
+    assert "Point your phone here" in said and room in test.code[0].value
     assert (
         together.random_words([([10, 20], [0.4, 0.2]), ([10, 18], [0.6, 0.3])], 12)
         == "; random questions: 50.0 %"

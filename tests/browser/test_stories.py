@@ -106,6 +106,7 @@ def test_on_a_phone_the_figure_stays_and_all_keys_of_a_class_are_above_the_fold(
     visit(page, f"{server.url}/lessons?lesson=together")
     page.click(".st-key-begin-room button")
     page.wait_for_function("location.search.includes('room=')")
+    page.locator(".st-key-room-code [data-testid=stCode]").wait_for()
     settled(page)
     visit(page, f"{page.url}&class=1")
     # measured in one look, and again where the keys were drawn anew in between

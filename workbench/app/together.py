@@ -20,11 +20,35 @@ QUESTION = "Can a class that answers the machine's questions beat one that label
 ROOM = "room"
 MINUTES = 10
 POOL = "digits"
+HEIGHT = 420  # of the curve, in pixels
 LOOK = (
     "The machine asks each of you about another digit: those it is least sure of.",
     "The curve falls faster than random's at first; near the end both run out of surprises.",
     "Somebody will press the wrong key. Does the model notice? History shows labels that look wrong.",
 )
+STEPS = (
+    "Press **Begin**: a project of handwritten digits is made, and a QR code comes.",
+    "Everybody points a phone at it, or types its address, and labels at a desk of their own.",
+    "Leave this page on the wall: one curve for all of you, beside three runs that ask at random.",
+)
+
+
+def before() -> None:
+    """What is done here, the button that begins, and what will be seen."""
+    st.markdown("\n".join(f"{n}. {step}" for n, step in enumerate(STEPS, 1)))
+    st.button("Begin", key="begin-room", type="primary", icon=":material/play_arrow:", on_click=begin)
+    example(300)
+    st.caption(
+        "What you will see: how fast the error falls, and how many labels the machine's questions save."
+    )
+
+
+def example(height: int) -> None:
+    """What the curve may look like, while there is none."""
+    from workbench.figures.examples import comparison
+
+    drawn = comparison(height, names=("random questions", "this class"))
+    widgets.figure(drawn, "together-example", "An example: the error of a class beside random questions")
 
 
 def begin() -> None:
@@ -87,12 +111,11 @@ def label(shared: Session) -> None:
 
 
 @st.fragment(run_every=2.0)
-def curve(shared: Session, *, large: bool = False) -> None:
+def curve(shared: Session) -> None:
     """Labels of the class, its error and its curve beside random's; looks again by itself.
 
     Args:
         shared: the room.
-        large: type for a projector.
     """
     current.keep_fitting(shared)
     with shared.snapshot():
@@ -104,12 +127,13 @@ def curve(shared: Session, *, large: bool = False) -> None:
             two = sum(1 for count in state.counts.values() if count) > 1
             soon = "The first fit is on its way." if two else "The curve starts with labels of two classes."
             st.markdown(f"{words}. {soon}")
+            example(HEIGHT)
             return
         runs, job = oracle.baseline(shared, oracle.reach_for(rounds[-1].n_labelled))
     st.markdown(f"{words}; error **{percent(rounds[-1].error)}**{random_words(runs, rounds[-1].n_labelled)}.")
     fig = drawn(rounds, runs)
-    if large:
-        fig.update_layout(font_size=18, legend_font_size=17)
+    # it is read from the last row of a class
+    fig.update_layout(font_size=18, legend_font_size=17)
     widgets.figure(fig, "together-curve", "Test error against labels: the class beside random questions")
     if job is not None and job.active:
         st.caption(f"Random questions: {percent(job.fraction, 0)} computed")
@@ -133,4 +157,4 @@ def drawn(rounds: Any, runs: Any) -> Any:
     from workbench.figures.curves import learning_curve, summarise
 
     ours = labelling_speed.error_curve("this class", labelling_speed.measured_rounds(rounds))
-    return learning_curve([ours, summarise("random questions", runs, baseline=True)], height=420)
+    return learning_curve([ours, summarise("random questions", runs, baseline=True)], height=HEIGHT)

@@ -17,12 +17,20 @@ from workbench.metrics import ReliabilityTable
 WORDS = "This is an example"
 
 
-def comparison(height: int = 300) -> go.Figure:
-    """Two policies' learning curves on made numbers, and the labels that one saves."""
+def comparison(height: int = 300, names: tuple[str, str] = ("Random", "A policy that chooses")) -> go.Figure:
+    """Two policies' learning curves on made numbers, and the labels that one saves.
+
+    Args:
+        height: in pixels.
+        names: of random questions, and of what saves labels.
+
+    Returns:
+        The figure, greyed.
+    """
     rng = np.random.default_rng(0)
     at = [float(n) for n in range(10, 101, 5)]
     made = []
-    for name, speed, baseline in (("Random", 38.0, True), ("A policy that chooses", 22.0, False)):
+    for name, speed, baseline in ((names[0], 38.0, True), (names[1], 22.0, False)):
         runs = [
             (at, [0.04 + 0.6 * float(np.exp(-n / speed) + 0.02 * rng.standard_normal()) for n in at])
             for _ in range(10)
