@@ -95,20 +95,11 @@ def form() -> None:
         if subject == "project" and cannot(opened):
             st.info(cannot(opened), icon=":material/info:")
             return
-        default = ["fgsm", "adaptive-pgd", "noise"]
         if subject == "project":
             left, right = widgets.split([1.6, 1], "attack-columns", below=900)
             pool, classifier = f"{robustness.OWN}{opened.id}", str(opened.settings["classifier"])
             with left:
                 own_model(opened, classifier)
-            if not robustness.gives_gradients(opened):
-                default = ["transfer", "noise"]
-                st.info(
-                    f"{model_title(classifier)} gives no gradients, so nobody can compute FGSM or PGD on it. "
-                    "An attack computed on a softmax network can be shown to it (Transfer), and random signs "
-                    "can.",
-                    icon=":material/info:",
-                )
         else:
             right, beside = widgets.split([1, 1], "attack-columns", below=900)
             pools = sources()
@@ -123,8 +114,7 @@ def form() -> None:
                     first=models[0],
                     help="Models without gradients cannot be attacked here.",
                 )
-        if classifier == "softmax-net":
-            default = ["fgsm", "pgd", "noise"]  # no variance that an attack could know of
+        default = usual_attacks(classifier, opened if subject == "project" else None)
         usual = "adaptive-pgd" in default
         n_test = right.number_input(
             "Images to attack",
@@ -158,19 +148,7 @@ def form() -> None:
         row = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="attack-start")
         go = row.container(width="content")
         with row.popover("More", icon=":material/tune:"):
-            n_train = 1
-            if subject == "fresh":
-                n_train = st.number_input(
-                    "Labels to fit on, at most", 20, 100_000, 5000, step=500, key="attack-labels"
-                )
-            loss = st.selectbox(
-                "Loss of FGSM, PGD and transfer",
-                [n for n in LOSSES if n != "adaptive"],
-                format_func=lambda n: LOSSES[n].title,
-                key="attack-loss",
-            )
-            steps = st.number_input("Steps of PGD", 1, 200, 20, key="attack-steps")
-            seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="attack-seed")
+            n_train, loss, steps, seed = machinery(fresh=subject == "fresh")
         softmax = row.toggle(
             "Compare with a softmax network",
             key="attack-softmax" if "transfer" not in default else "attack-softmax-transfer",
@@ -187,6 +165,37 @@ def form() -> None:
                 st.error(verbatim(error), icon=":material/error:")
                 return
             st.rerun()
+
+
+def machinery(fresh: bool) -> tuple[int, str, int, int]:
+    """Labels of a fresh model, the loss, the steps and the seed: good as they are."""
+    n_train = 1
+    if fresh:
+        n_train = st.number_input(
+            "Labels to fit on, at most", 20, 100_000, 5000, step=500, key="attack-labels"
+        )
+    loss = st.selectbox(
+        "Loss of FGSM, PGD and transfer",
+        [n for n in LOSSES if n != "adaptive"],
+        format_func=lambda n: LOSSES[n].title,
+        key="attack-loss",
+    )
+    steps = st.number_input("Steps of PGD", 1, 200, 20, key="attack-steps")
+    return n_train, loss, steps, st.number_input("Seed", 0, 2**31 - 1, 0, key="attack-seed")
+
+
+def usual_attacks(classifier: str, project: Any) -> list[str]:
+    """The attacks to begin with; where the open project's model takes fewer, why."""
+    if classifier == "softmax-net":
+        return ["fgsm", "pgd", "noise"]  # no variance that an attack could know of
+    if project is None or robustness.gives_gradients(project):
+        return ["fgsm", "adaptive-pgd", "noise"]
+    st.info(
+        f"{model_title(classifier)} gives no gradients, so nobody can compute FGSM or PGD on it. "
+        "An attack computed on a softmax network can be shown to it (Transfer), and random signs can.",
+        icon=":material/info:",
+    )
+    return ["transfer", "noise"]
 
 
 def model_title(classifier: str) -> str:

@@ -81,36 +81,9 @@ def form() -> None:
                 first=models[0],
                 help="Learns from the labels in every run.",
             )
-        possible = [p for p in forms.policies_for(classifier) if p != comparison.BASELINE]
-        # those to begin with stand first
-        possible.sort(key=lambda p: not POLICIES[p].advice)
-        best, why = forms.suggestion(possible)
-        policies = st.pills(
-            "Ways of choosing, held against random",
-            possible,
-            selection_mode="multi",
-            default=possible[best : best + 1],
-            format_func=lambda n: POLICIES[n].title,
-            key=f"compare-policies-{classifier}",
-            help=f"Measured: {verbatim(why)}" if why else None,
-        )
-        for one in policies:
-            words = POLICIES[one].advice or f"Asks first where {POLICIES[one].high}."
-            st.caption(f"**{verbatim(POLICIES[one].title)}**: {verbatim(words)}")
-        seeds = left.number_input(
-            "Runs of each way (seeds)",
-            1,
-            50,
-            10,
-            key="compare-seeds",
-            help="Each begins elsewhere; runs of one seed share the test split and the first labels.",
-        )
-        if seeds < MIN_SEEDS:
-            left.warning(
-                f"{plural(int(seeds), 'seed')} cannot tell policies apart, however large the difference: "
-                f"take {MIN_SEEDS} or more for a verdict.",
-                icon=":material/info:",
-            )
+        policies = ways_of_choosing(classifier)
+        with left:
+            seeds = how_many_seeds()
         # side by side where there is room; no name of a field is broken
         guesses = begin_with(source, classifier)
         row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-numbers")
@@ -136,20 +109,60 @@ def form() -> None:
                 st.error("Choose at least one policy to hold against random.", icon=":material/error:")
                 return
             try:
-                spec = spec_of(source, classifier, policies, int(seeds), int(budget), int(batch))
-                choose(comparison.start_with(spec, guesses, current.project_id(), workers=int(workers)))
+                spec = spec_of(source, classifier, policies, seeds, int(budget), batch)
+                choose(comparison.start_with(spec, guesses, current.project_id(), workers=workers))
             except InputError as error:
                 st.error(verbatim(error), icon=":material/error:")
                 return
             st.rerun()
-        runs = (1 + len(policies)) * int(seeds)
+        runs = (1 + len(policies)) * seeds
         st.caption(
-            f"{plural(runs, 'run')} of {1 + -(-int(budget) // int(batch))} rounds. Runs of one seed share "
+            f"{plural(runs, 'run')} of {1 + -(-int(budget) // batch)} rounds. Runs of one seed share "
             "the test split and the first labels, so differences are the policies'."
         )
         if policies:
-            spec = spec_of(source, classifier, policies, int(seeds), int(budget), int(batch))
-            how_long(comparison.expected(spec, int(workers), begin=asked), 1 + bool(guesses))
+            spec = spec_of(source, classifier, policies, seeds, int(budget), batch)
+            how_long(comparison.expected(spec, workers, begin=asked), 1 + bool(guesses))
+
+
+def ways_of_choosing(classifier: str) -> list[str]:
+    """The policies that are held against random, each with a sentence."""
+    possible = [p for p in forms.policies_for(classifier) if p != comparison.BASELINE]
+    # those to begin with stand first
+    possible.sort(key=lambda p: not POLICIES[p].advice)
+    best, why = forms.suggestion(possible)
+    policies: list[str] = st.pills(
+        "Ways of choosing, held against random",
+        possible,
+        selection_mode="multi",
+        default=possible[best : best + 1],
+        format_func=lambda n: POLICIES[n].title,
+        key=f"compare-policies-{classifier}",
+        help=f"Measured: {verbatim(why)}" if why else None,
+    )
+    for one in policies:
+        words = POLICIES[one].advice or f"Asks first where {POLICIES[one].high}."
+        st.caption(f"**{verbatim(POLICIES[one].title)}**: {verbatim(words)}")
+    return policies
+
+
+def how_many_seeds() -> int:
+    """Runs of each policy; with few, that they will not do for a verdict."""
+    seeds = st.number_input(
+        "Runs of each way (seeds)",
+        1,
+        50,
+        10,
+        key="compare-seeds",
+        help="Each begins elsewhere; runs of one seed share the test split and the first labels.",
+    )
+    if seeds < MIN_SEEDS:
+        st.warning(
+            f"{plural(int(seeds), 'seed')} cannot tell policies apart, however large the difference: "
+            f"take {MIN_SEEDS} or more for a verdict.",
+            icon=":material/info:",
+        )
+    return int(seeds)
 
 
 def machinery(row: Any) -> tuple[int, int]:

@@ -242,6 +242,18 @@ def test_every_package_is_shipped() -> None:
     assert found <= shipped, f"add to pyproject packages: {sorted(found - shipped)}"
 
 
+def test_no_function_is_longer_than_a_screen() -> None:
+    """Lines of code, without docstrings and comments; pages and tests among them."""
+    from benchmarks.rooms import lines_of, rooms
+
+    longest = {
+        str(file.relative_to(ROOT)): lines_of(file.read_text(encoding="utf-8")).longest
+        for _, files in rooms(ROOT)
+        for file in files
+    }
+    assert {file: n for file, n in longest.items() if n > 80} == {}
+
+
 def test_files_are_offered_by_our_own_button() -> None:
     # Streamlit's forgets the address a browser still shows when its page redraws
     sources = [*SOURCES, *(ROOT / "pages").glob("*.py")]

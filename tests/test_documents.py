@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from benchmarks.trials import bundles
-from workbench import documents
-from workbench.documents import PAYLOADS, check_event, checked
+from workbench.documents.checking import checked
+from workbench.documents.events import PAYLOADS, check_event
+from workbench.documents.projects import Reference
 from workbench.errors import InputError
 from workbench.store.events import KINDS, Event
 
@@ -83,7 +84,7 @@ def test_a_document_that_is_nested_too_deeply_is_one_sentence() -> None:
     for _ in range(5_000):
         deep = {"a": deep}
     with pytest.raises(InputError, match="nested too deeply"):
-        checked(documents.Reference, {"name": "a", "options": deep}, "It")
+        checked(Reference, {"name": "a", "options": deep}, "It")
 
 
 def test_some_mutations_of_every_document() -> None:

@@ -13,7 +13,7 @@ from tests.app.desks import answer_next, desk_sync, operation
 from workbench.app import current
 from workbench.app.desk import markdown, routes, tokens
 from workbench.app.desk.routes import instructions
-from workbench.documents import check_event
+from workbench.documents.events import check_event
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Session
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.app.desks import desk_sync, operation, table
 from workbench.app import acts, review
-from workbench.documents import check_event
+from workbench.documents.events import check_event
 from workbench.exchange import export_labels, label_table, read_history
 from workbench.sessions import Session
 from workbench.store import Event

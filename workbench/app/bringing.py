@@ -450,37 +450,9 @@ def start(
         except InputError as error:
             said(error)
             return
-    typed = ""
-    if ask_classes:
-        typed = st.text_area(
-            "Classes, one a line",
-            key="typed-classes",
-            placeholder="Left empty: those that the guess names"
-            if guesses
-            else "Left empty: only the questions above are asked"
-            if asked
-            else example,
-            height=120,
-            max_chars=20_000,
-            help="May stay empty: classes can be named while labelling, and more can be added then."
-            + (" Left empty, they are those that the guess names." if guesses else ""),
-        )
-        understood(typed)
-    widgets.held(names_guess=widgets.CHECKBOX)
+    typed = typed_classes(example, bool(asked), bool(guesses)) if ask_classes else ""
     of_vectors = kind != "text" and pool is not None and knows_classes(pool)
-    likeness = (
-        "an item is to each class's vector" if of_vectors else "a text is to each name and its guidance"
-    )
-    named = (kind == "text" or of_vectors) and st.checkbox(
-        "Begin with the vectors of the classes as a guess"
-        if of_vectors
-        else "Begin with the names of the classes as a guess",
-        value=True,
-        key="names-guess",
-        width="stretch",
-        help=f"How alike {likeness}. Your labels decide how far it is trusted; it can be switched off on the "
-        "Label page.",
-    )  # fmt: skip
+    named = (kind == "text" or of_vectors) and begins_with_names(of_vectors)
     with st.expander("Model, policy and seed", icon=":material/tune:"):
         settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
     checks = any(source.startswith("column:") for source in guesses)
@@ -515,6 +487,41 @@ def start(
                 forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave, page=page)
         except InputError as error:
             failed(error, options)
+
+
+def typed_classes(example: str, asked: bool, guesses: bool) -> str:
+    """The names of the classes, as they were typed."""
+    typed = st.text_area(
+        "Classes, one a line",
+        key="typed-classes",
+        placeholder="Left empty: those that the guess names"
+        if guesses
+        else "Left empty: only the questions above are asked"
+        if asked
+        else example,
+        height=120,
+        max_chars=20_000,
+        help="May stay empty: classes can be named while labelling, and more can be added then."
+        + (" Left empty, they are those that the guess names." if guesses else ""),
+    )
+    understood(typed)
+    return typed
+
+
+def begins_with_names(of_vectors: bool) -> bool:
+    """Whether the first guess comes from the classes: of texts from their names, else from their vectors."""
+    widgets.held(names_guess=widgets.CHECKBOX)
+    likeness = (
+        "an item is to each class's vector" if of_vectors else "a text is to each name and its guidance"
+    )
+    return st.checkbox(
+        f"Begin with the {'vectors' if of_vectors else 'names'} of the classes as a guess",
+        value=True,
+        key="names-guess",
+        width="stretch",
+        help=f"How alike {likeness}. Your labels decide how far it is trusted; it can be switched off on the "
+        "Label page.",
+    )
 
 
 def understood(typed: str) -> None:

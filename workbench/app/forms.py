@@ -206,65 +206,35 @@ def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = F
 def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool) -> Settings:
     """The settings that are good as they are."""
     numbers = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-numbers")
-    seed = numbers.number_input(
-        "Seed",
-        min_value=0,
-        max_value=2**31 - 1,
-        value=0,
-        step=1,
-        key=f"{key}-seed",
-        width=NUMBER,
+    seed = _number(
+        numbers, "Seed", 0, 2**31 - 1, 0, f"{key}-seed", step=1,
         help="The same seed gives the same test split and the same random choices.",
-    )
-    percent = numbers.number_input(
-        "Random questions, %",
-        min_value=0,
-        max_value=100,
-        value=round(100 * UNIFORM_SHARE),
-        step=5,
-        key=f"{key}-uniform",
-        width=NUMBER,
+    )  # fmt: skip
+    percent = _number(
+        numbers, "Random questions, %", 0, 100, round(100 * UNIFORM_SHARE), f"{key}-uniform",
         help="Drawn uniformly whatever the policy, so that no part of the pool is overlooked; "
         "the model learns from them.",
-    )
+    )  # fmt: skip
     called = title.strip() or None
-    made = Settings(classifier, policy, int(seed), called, uniform_share=int(percent) / 100)
+    made = Settings(classifier, policy, seed, called, uniform_share=percent / 100)
     if measures:
-        kept = numbers.number_input(
-            "Measuring questions, %",
-            min_value=0,
-            max_value=90,
-            value=round(100 * made.evaluation_share),
-            step=5,
-            key=f"{key}-evaluation",
-            width=NUMBER,
+        kept = _number(
+            numbers, "Measuring questions, %", 0, 90, round(100 * made.evaluation_share), f"{key}-evaluation",
             help="Drawn uniformly and kept for measuring: the model never learns from them. One in four "
             "until 20 are answered, since before that no error can be told; 0 for none.",
-        )
-        made = replace(made, evaluation_share=int(kept) / 100)
+        )  # fmt: skip
+        made = replace(made, evaluation_share=kept / 100)
     several = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-several")
     worth = st.session_state.get(f"{key}-worth", False)
-    shared = several.number_input(
-        "Items that several people label, %",
-        min_value=0,
-        max_value=100,
-        value=0,
-        step=5,
-        key=f"{key}-overlap",
-        width=WIDE_NUMBER,
-        disabled=worth,
+    shared = _number(
+        several, "Items that several people label, %", 0, 100, 0, f"{key}-overlap",
+        width=WIDE_NUMBER, disabled=worth,
         help="To see how far people agree. Drawn uniformly; 0 asks about every item once.",
-    )
-    people = several.number_input(
-        "People for each of them",
-        min_value=2,
-        max_value=20,
-        value=2,
-        step=1,
-        key=f"{key}-people",
-        width=WIDE_NUMBER,
-        disabled=not shared and not worth,
-    )
+    )  # fmt: skip
+    people = _number(
+        several, "People for each of them", 2, 20, 2, f"{key}-people", step=1,
+        width=WIDE_NUMBER, disabled=not shared and not worth,
+    )  # fmt: skip
     st.toggle(
         "Second opinions where they are worth most",
         key=f"{key}-worth",
@@ -280,7 +250,14 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
     )
     from workbench.sessions.spec import WORTH
 
-    return replace(made, overlap=WORTH if worth else int(shared) / 100, people=int(people), twins=twins)
+    return replace(made, overlap=WORTH if worth else shared / 100, people=people, twins=twins)
+
+
+def _number(
+    place: Any, label: str, least: int, most: int, value: int, key: str, *,
+    step: int = 5, width: int = NUMBER, **more: Any,
+) -> int:  # fmt: skip
+    return int(place.number_input(label, least, most, value, step, key=key, width=width, **more))
 
 
 EXISTING = "existing-project"

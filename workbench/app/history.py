@@ -110,7 +110,7 @@ def _change(event: Any, state: Any) -> str:
     if kind == "example-picked":
         return f"{name(payload['class'])}{'' if payload['on'] else ', no longer'}"
     if kind == "guesses-changed":
-        used = [str(one["source"]) for one in payload["sources"] if one.get("on", True)]
+        used = [str(one["source"]) for one in payload["sources"] if one["on"]]
         return ", ".join(used) or "none"
     if kind == "checks-started":
         promise = f"at most {payload['error']:.1%} wrong, attempt {payload['attempt']}"

@@ -372,7 +372,8 @@ class Certificate:
         Raises:
             InputError: no certificate; says which field.
         """
-        from workbench.documents import CertificateDocument, checked
+        from workbench.documents.certificates import CertificateDocument
+        from workbench.documents.checking import checked
 
         found = text if isinstance(text, Mapping) else parse_json(text, what, "a certificate", finite=True)
         advice = "Take the file as it was written."

@@ -35,7 +35,8 @@ from workbench.certificates import (
 from workbench.certificates.certificate import BY_CLASS, drawn
 from workbench.certificates.given import confidence_of, error_of
 from workbench.certificates.rehearsing import checks_to_go, looks_broken
-from workbench.documents import AuditDocument, checked
+from workbench.documents.certificates import AuditDocument
+from workbench.documents.checking import checked
 from workbench.errors import InputError
 from workbench.exchange.files import csv_text, json_text
 from workbench.exchange.finished import column_of, ids_of, table_of

@@ -23,9 +23,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from workbench import documents
 from workbench.arrays import Array
-from workbench.documents import checked
+from workbench.documents import runs as documents
+from workbench.documents.checking import checked
 from workbench.errors import InputError
 from workbench.exchange.checksums import ADVICE, Sealed, read_sealed, sealed
 from workbench.exchange.files import csv_text, json_text, plain_cell, read_json

@@ -7,10 +7,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.documents import check_event
+from workbench.documents.events import check_event
 from workbench.errors import InputError
-from workbench.exchange.files import plain_cell
-from workbench.pools import FORMATS as FILE_FORMATS
+from workbench.exchange.files import csv_columns
 from workbench.pools.formats.files import File
 from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text, valid_texts
 from workbench.store import Event, fold
@@ -188,15 +187,17 @@ def _text(document: Any) -> str:
 
 
 def _csv(data: bytes) -> Iterable[dict[str, Any]]:
-    frame = FILE_FORMATS["csv"].reader.rows(File(data, _FILE), id_column=None, max_cells=20 * MOST_EVENTS)
-    for row in frame.to_dict("records"):
-        yield {name: plain_cell(str(cell)) for name, cell in row.items()}
+    return _rows(csv_columns(data, 20 * MOST_EVENTS))
 
 
 def _parquet(data: bytes) -> Iterable[dict[str, Any]]:
     from workbench.pools.formats.parquet import read_columns
 
     columns, _ = read_columns(File(data, _FILE), COLUMNS, 20 * MOST_EVENTS)
+    return _rows(columns)
+
+
+def _rows(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
     for cells in zip(*columns.values(), strict=True):
         yield dict(zip(columns, cells, strict=True))
 

@@ -12,8 +12,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.exchange.files import plain_cell
-from workbench.pools import FORMATS as FILE_FORMATS
+from workbench.exchange.files import csv_columns
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
@@ -267,10 +266,9 @@ def _table(columns: dict[str, list[Any]], names: bool = False, listed: bool = Fa
 
 
 def _read_csv(data: bytes) -> LabelRows:
-    frame = FILE_FORMATS["csv"].reader.rows(File(data, _FILE), id_column=None, max_cells=4 * MAX_LABELS)
-    frame.columns = [plain_cell(str(name)) for name in frame.columns]
-    wanted = [name for name in frame.columns if name in (*_BY, "label", "status")] or list(frame.columns)
-    return _table({name: [plain_cell(cell) for cell in frame[name]] for name in wanted}, names=True)
+    columns = csv_columns(data, 4 * MAX_LABELS)
+    wanted = [name for name in columns if name in (*_BY, "label", "status")] or list(columns)
+    return _table({name: columns[name] for name in wanted}, names=True)
 
 
 def _read_parquet(data: bytes) -> LabelRows:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench import documents
 from workbench.arrays import Array, Floats
 from workbench.classifiers import make_classifier, protocols
 from workbench.classifiers.latent import Latent
-from workbench.documents import checked
+from workbench.documents.checking import checked
+from workbench.documents.runs import BegunWith, Model
 from workbench.errors import InputError
 from workbench.exchange.checksums import ADVICE, read_sealed, sealed
 from workbench.exchange.files import json_text
@@ -240,7 +240,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
     what = f"The model in {place}"
     held = read_sealed(FolderMembers(place), "spec.json", what, FORMAT)
     spec = held.document
-    said = checked(documents.Model, spec, f"{what}: spec.json", ADVICE)
+    said = checked(Model, spec, f"{what}: spec.json", ADVICE)
     classes, n_labelled, pool = tuple(said.classes), said.n_labelled, said.pool
     with reading(f"{what} is damaged: it", advice=ADVICE):
         named = {"name": said.classifier, "options": said.options}
@@ -264,7 +264,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
     guesses = None
     if _GUESS in held:
         with reading(f"{what} is damaged: it", advice=ADVICE):
-            begun = checked(documents.BegunWith, held.json(_GUESS), f"{what}: {_GUESS}", ADVICE)
+            begun = checked(BegunWith, held.json(_GUESS), f"{what}: {_GUESS}", ADVICE)
             terms = bytes_to_arrays(held.read(_TERMS)) if _TERMS in held else None
             guesses = SavedGuesses.from_json(begun.model_dump(exclude_unset=True), terms)
     view = None

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench import documents
 from workbench.arrays import Array
-from workbench.documents import check_event, checked
+from workbench.documents.checking import checked
+from workbench.documents.events import EventLine, check_event
+from workbench.documents.projects import Project, ProjectBundle, QuestionBeside
+from workbench.documents.runs import StoredRound
 from workbench.errors import InputError
 from workbench.exchange.bundles import (
     CODE_BOOK,
@@ -314,11 +316,11 @@ def _opened(
 ) -> ProjectRecord:
     if held.document.get("kind") != "project":
         raise InputError(f"{held.what} is not that of a project.")
-    checked(documents.ProjectBundle, held.document, f"{held.what}: run.json", ADVICE)
+    checked(ProjectBundle, held.document, f"{held.what}: run.json", ADVICE)
     held.check()
     with reading(held.what, advice=ADVICE):
         about = held.json(_PROJECT)
-        said = checked(documents.Project, about, f"{held.what}: {_PROJECT}", ADVICE)
+        said = checked(Project, about, f"{held.what}: {_PROJECT}", ADVICE)
         arrays = bytes_to_arrays(held.read(_ITEMS))
         record = ProjectRecord(
             "",
@@ -354,7 +356,7 @@ def _opened(
         return store.restore_project(whole, owner)
 
 
-def _asked_in(said: documents.QuestionBeside) -> dict[str, Any]:
+def _asked_in(said: QuestionBeside) -> dict[str, Any]:
     return {"question": said.question, "kind": said.kind, "aside": said.aside}
 
 
@@ -365,7 +367,7 @@ def _history_of(held: Sealed, folder: str, record: ProjectRecord, state_of: int 
     rounds = []
     for entry in _lines(held, f"{folder}{_ROUNDS}"):
         at = f"{held.what}: {folder}{_ROUNDS}, round {cut(entry.get('number'))}"
-        number = checked(documents.StoredRound, entry, at, ADVICE).number
+        number = checked(StoredRound, entry, at, ADVICE).number
         Round.from_json(entry["record"])
         rounds.append(RoundRecord(number, entry["record"]))
     return WholeProject(record, tuple(events), tuple(rounds), state)
@@ -520,7 +522,7 @@ def _events(held: Sealed, name: str) -> list[Event]:
     found = []
     for number, document in enumerate(_lines(held, name), start=1):
         at = f"{held.what}: {name}, line {number:,}"
-        line = checked(documents.EventLine, document, at, ADVICE)
+        line = checked(EventLine, document, at, ADVICE)
         check_event(line.kind, line.payload, at, ADVICE)
         found.append(Event(line.kind, line.payload, line.annotator, line.time, line.id))
     return found

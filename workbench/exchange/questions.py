@@ -16,13 +16,11 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.exchange.files import csv_lines, plain_cell
+from workbench.exchange.files import csv_columns, csv_lines
 from workbench.exchange.imports import MAX_IMPORT, MAX_LABELS, read_member, read_tasks
 from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
 from workbench.exchange.rows import own_cells
-from workbench.pools import FORMATS as FILE_FORMATS
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
 from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text
 from workbench.sessions.questions import NO, YES
@@ -379,13 +377,9 @@ def _tags(cell: Any, where: str) -> list[str] | None:
 def _rows(data: bytes, format: str) -> Iterator[tuple[dict[str, Any], str]]:
     """The rows of a file as they stand, and what messages call each."""
     if format == "csv":
-        frame = FILE_FORMATS["csv"].reader.rows(
-            File(data, "The file"), id_column=None, max_cells=4 * MAX_LABELS
-        )
-        frame.columns = [plain_cell(str(name)) for name in frame.columns]
-        columns = {name: [plain_cell(cell) for cell in frame[name]] for name in frame.columns}
-        for number in range(len(frame)):
-            yield {name: cells[number] for name, cells in columns.items()}, f"Row {number + 1} of the file"
+        columns = csv_columns(data, 4 * MAX_LABELS)
+        for number, cells in enumerate(zip(*columns.values(), strict=True), start=1):
+            yield dict(zip(columns, cells, strict=True)), f"Row {number} of the file"
     elif format == "jsonl":
         yield from ((row, f"Line {number} of the file") for number, row in json_lines(data))
     elif format == "label-studio":

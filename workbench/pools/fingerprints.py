@@ -109,67 +109,44 @@ def fingerprint_values(values: Sequence[Any] | Array) -> Array:
     return out
 
 
-def compare_fingerprints(
-    old: Array,
-    new: Array,
-    *,
-    name: str = "pool",
-    old_ids: Sequence[str] | None = None,
-    new_ids: Sequence[str] | None = None,
-) -> int:
+def compare_fingerprints(old: Array, new: Array, *, name: str = "pool") -> int:
     """Check that a pool only grew since a project was made from it.
 
     Args:
         old: [N] fingerprints the project was made with.
         new: [M] fingerprints now.
         name: of the pool, for the message.
-        old_ids: [N] the source's ids then, to name items by.
-        new_ids: [M] the source's ids now.
 
     Returns:
         How many items were appended.
 
     Raises:
-        InputError: items were changed, removed or moved; the message names them.
+        InputError: items were changed, removed or moved; the message numbers them.
     """
     old, new = np.asarray(old, dtype=np.uint64), np.asarray(new, dtype=np.uint64)
     shared = min(len(old), len(new))
     same = old[:shared] == new[:shared]
-    if old_ids is not None and new_ids is not None:
-        same = same & np.fromiter(
-            (str(a) == str(b) for a, b in zip(old_ids[:shared], new_ids[:shared], strict=True)), bool, shared
-        )
     if len(new) >= len(old) and bool(same.all()):
         return len(new) - len(old)
 
-    ids = [str(i) for i in range(len(old))] if old_ids is None else [str(i) for i in old_ids]
-    if old_ids is not None and new_ids is not None:
-        position = {str(key): i for i, key in enumerate(new_ids)}
-        found = [position.get(key) for key in ids]
-        removed = [i for i, where in enumerate(found) if where is None]
-        changed = [i for i, where in enumerate(found) if where is not None and new[where] != old[i]]
-        moved = [
-            i for i, where in enumerate(found) if where is not None and new[where] == old[i] and where != i
-        ]
-    else:
-        left = dict(zip(*np.unique(new, return_counts=True), strict=True))
-        for word in old[:shared][same]:
-            left[word] -= 1
-        removed, changed, moved = [], [], []
-        for i in range(len(old)):
-            if i < shared and same[i]:
-                continue
-            if left.get(old[i], 0) > 0:
-                left[old[i]] -= 1
-                moved.append(i)
-            elif i < shared and len(new) >= len(old):
-                changed.append(i)
-            else:
-                removed.append(i)
+    left = dict(zip(*np.unique(new, return_counts=True), strict=True))
+    for word in old[:shared][same]:
+        left[word] -= 1
+    removed, changed, moved = [], [], []
+    for i in range(len(old)):
+        if i < shared and same[i]:
+            continue
+        if left.get(old[i], 0) > 0:
+            left[old[i]] -= 1
+            moved.append(i)
+        elif i < shared and len(new) >= len(old):
+            changed.append(i)
+        else:
+            removed.append(i)
     if removed:
         moved = []  # the rows behind a removed one move with it: not worth naming
     parts = [
-        f"{len(which)} {what} ({listed([ids[i] for i in which], 5, quote=False)})"
+        f"{len(which)} {what} ({listed([str(i) for i in which], 5, quote=False)})"
         for what, which in (("changed", changed), ("removed", removed), ("moved", moved))
         if which
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
@@ -184,7 +184,7 @@ class Copies(Sequence[Array]):
         return np.frombuffer(self._file.read(int(np.prod(shape))), np.uint8).reshape(shape)
 
 
-def may_have_pages(path: str) -> bool:
+def _may_have_pages(path: str) -> bool:
     """Whether a file of this name may hold several pages or frames."""
     return path.lower().endswith((".tif", ".tiff", ".gif", ".webp"))
 
@@ -195,6 +195,50 @@ def paged_note(paths: Sequence[str]) -> str:
         "files of several pages or frames: the first one of each is"
     )  # fmt: skip
     return f"{len(paths):,} {of} the item, the others are left out: {listed(paths, 3)}."
+
+
+class Decoding:
+    """The files of photos, decoded one after the other.
+
+    Args:
+        source: that holds them.
+        paths: [N] theirs in it.
+        corrupt: those that cannot be decoded: "error" or "drop".
+
+    Attributes:
+        kept: positions of those that were decoded so far.
+        dropped: positions of those that could not be.
+        paged: positions of those kept that hold further pages or frames.
+    """
+
+    def __init__(self, source: PhotoSource, paths: Sequence[str], corrupt: str) -> None:
+        self._source, self._paths, self._drops = source, paths, corrupt != "error"
+        self.kept: list[int] = []
+        self.dropped: list[int] = []
+        self.paged: list[int] = []
+
+    def images(self, **how: Any) -> Iterator[tuple[bytes, Array]]:
+        """The bytes and the image of each that can be decoded.
+
+        Args:
+            how: arguments of `decode_image`.
+
+        Raises:
+            InputError: one that cannot be decoded, unless these are dropped.
+        """
+        for i, path in enumerate(self._paths):
+            try:
+                data = self._source.read(path)
+                image = decode_image(data, f"{self._source.label}: {cut(path)}", upright=True, **how)
+            except InputError:
+                if not self._drops:
+                    raise
+                self.dropped.append(i)
+                continue
+            self.kept.append(i)
+            if _may_have_pages(path) and n_frames(data) > 1:
+                self.paged.append(i)
+            yield data, image
 
 
 def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pixels: int) -> PhotosRead:
@@ -212,29 +256,17 @@ def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pix
     Raises:
         InputError: one that cannot be decoded, unless these are dropped.
     """
-    kept: list[int] = []
-    dropped: list[int] = []
-    paged: list[int] = []
     copies = Copies()
     words: list[int] = []
-    for i, path in enumerate(paths):
-        if i % _TOLD == 0:
-            tell(i / len(paths), f"Reading the photos: {i:,} of {len(paths):,}")
-        try:
-            data = source.read(path)
-            label = f"{source.label}: {cut(path)}"
-            copy = decode_image(data, label, max_pixels=max_pixels, side=SIDE, upright=True)
-        except InputError:
-            if corrupt == "error":
-                raise
-            dropped.append(i)
-            continue
-        kept.append(i)
-        if may_have_pages(path) and n_frames(data) > 1:
-            paged.append(i)
+    decoding = Decoding(source, paths, corrupt)
+    tell(0.0, f"Reading the photos: 0 of {len(paths):,}")
+    for data, copy in decoding.images(max_pixels=max_pixels, side=SIDE):
         copies.append(copy)
         words.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
-    return PhotosRead(kept, dropped, copies, np.array(words, dtype=np.uint64), paged)
+        if (i := decoding.kept[-1] + 1) % _TOLD == 0:
+            tell(i / len(paths), f"Reading the photos: {i:,} of {len(paths):,}")
+    fingerprints = np.array(words, dtype=np.uint64)
+    return PhotosRead(decoding.kept, decoding.dropped, copies, fingerprints, decoding.paged)
 
 
 def photo_pool(

@@ -17,7 +17,7 @@ from workbench.policies.effective import check_share
 from workbench.pools import compare_fingerprints, load_pool, with_learnt_features
 from workbench.pools.loading import is_named
 from workbench.pools.pool import Pool
-from workbench.pools.twins import twins_of
+from workbench.pools.twins import Twins, twins_of
 from workbench.sessions.columns import columns_in, is_column, with_columns
 from workbench.sessions.drawing import ASKED_AMONG
 from workbench.sessions.family import without_truth
@@ -63,9 +63,8 @@ def create_project(
     Returns:
         The project, its pool, and the answers that columns hold: name of a question -> (item, class) pairs.
     """
-    given = [questions] if isinstance(questions, str) else list(questions or ())
+    given, asked = _questions_given(questions)
     columns = columns_in(given)
-    asked = several(questions if isinstance(questions, str) else [q for q in given if not is_column(q)])
     if given and classes is not None:
         raise InputError("The classes are those of the questions: give each question its own.")
     first = asked[0] if asked and not is_column(given[0]) else Question(LABEL, kind=ONE_CLASS)
@@ -88,23 +87,16 @@ def create_project(
     reference = {"name": source or loaded.name, "options": _finds_again(pool_options, loaded)}
     _check_shares(evaluation_share, early_share, uniform_share, overlap, people)
     copies = twins_of(loaded) if twins else None
-    if loaded.has_truth and loaded.test is None and _measurable(loaded, test_fraction):
-        loaded = loaded.split(seed, test_fraction, None if copies is None else copies.first)
+    loaded = _split(loaded, seed, test_fraction, copies)
     check_policy(policy, classifier)
     if classes is None:
         # where nobody named classes and a guess does, they are those
         classes = loaded.classes or _classes_guessed(guess or (), loaded)
-    if asked and loaded.has_truth and first.classes and not set(first.classes) & set(loaded.classes):
-        raise InputError(
-            f"The pool knows the answers to its first question: {', '.join(loaded.classes[:5])}. Let a "
-            "question with these classes, or with none, come first."
-        )
+    if asked:
+        _check_answered(first, loaded)
     names = class_names(classes)
     options = with_choice(classifier, options)
-    made = Learner(loaded, classifier, options, seed=seed, classes=names)
-    guesses = checked_sources(guess or (), loaded, names)
-    if guesses and not supports_mean(made.estimator(0)):
-        raise InputError(NO_GUESS.format(title_of(classifier)))
+    guesses = _checked_guesses(guess, Learner(loaded, classifier, options, seed=seed, classes=names), names)
     settings: dict[str, Any] = {
         "classifier": classifier,
         "options": dict(options),
@@ -113,16 +105,8 @@ def create_project(
         "uniform_share": uniform_share,
         "begun": len(loaded),
         **_measuring(loaded, evaluation_share, early_share),
+        **_asking(loaded, overlap, people, guesses, copies),
     }
-    if loaded.trainable.size > MANY:
-        settings["asked_among"] = ASKED_AMONG
-    if overlap:
-        by = {"share": 1.0, "by": WORTH} if isinstance(overlap, str) else {"share": overlap}
-        settings["overlap"] = {**by, "people": people}
-    if guesses:
-        settings["guesses"] = guesses
-    if copies is not None:
-        settings["twins"] = copies.document()
     record = store.create_project(
         name or loaded.name,
         reference,
@@ -161,6 +145,57 @@ def _check_shares(
             f"The share of items that several people label must lie in [0, 1] or be {WORTH!r}, and these "
             f"are at least two; got {overlap!r} and {people}."
         )
+
+
+def _questions_given(questions: Sequence[Any] | None) -> tuple[list[Any], list[Question]]:
+    """All of them, and those that are no column of the file."""
+    if isinstance(questions, str):
+        return [questions], several(questions)
+    given = list(questions or ())
+    return given, several([one for one in given if not is_column(one)])
+
+
+def _split(pool: Pool, seed: int, test_fraction: float, copies: Twins | None) -> Pool:
+    """Items to measure on are kept apart where their classes are known."""
+    if pool.has_truth and pool.test is None and _measurable(pool, test_fraction):
+        return pool.split(seed, test_fraction, None if copies is None else copies.first)
+    return pool
+
+
+def _checked_guesses(
+    guess: Sequence[str | Mapping[str, Any]] | None, learner: Learner, names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The sources that fits start from, of a classifier that takes them."""
+    guesses = checked_sources(guess or (), learner.pool, names)
+    if guesses and not supports_mean(learner.estimator(0)):
+        raise InputError(NO_GUESS.format(title_of(learner.classifier)))
+    return guesses
+
+
+def _check_answered(first: Question, pool: Pool) -> None:
+    """What a pool knows of its items are answers to the first question."""
+    if pool.has_truth and first.classes and not set(first.classes) & set(pool.classes):
+        raise InputError(
+            f"The pool knows the answers to its first question: {', '.join(pool.classes[:5])}. Let a "
+            "question with these classes, or with none, come first."
+        )
+
+
+def _asking(
+    pool: Pool, overlap: float | str, people: int, guesses: Sequence[Any], copies: Twins | None
+) -> dict[str, Any]:
+    """Settings of what is asked about, those that there are."""
+    found: dict[str, Any] = {}
+    if pool.trainable.size > MANY:
+        found["asked_among"] = ASKED_AMONG
+    if overlap:
+        by = {"share": 1.0, "by": WORTH} if isinstance(overlap, str) else {"share": overlap}
+        found["overlap"] = {**by, "people": people}
+    if guesses:
+        found["guesses"] = guesses
+    if copies is not None:
+        found["twins"] = copies.document()
+    return found
 
 
 def _measuring(pool: Pool, evaluation_share: float, early_share: float) -> dict[str, Any]:

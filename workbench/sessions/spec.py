@@ -167,7 +167,8 @@ class RunSpec:
         unknown = sorted(set(document) - known)
         if unknown:
             raise InputError(f"A run has no {unknown[0]!r}. It has: {', '.join(sorted(known))}.")
-        from workbench.documents import Spec, checked
+        from workbench.documents.checking import checked
+        from workbench.documents.runs import Spec
 
         checked(Spec, dict(document), where, wrong="has another specification")
         try:

@@ -69,7 +69,7 @@ class _Item:
             if not self.votes and (self.skipped or self.unsure):
                 self.skipped, self.unsure, self.requeued = False, False, True
         elif kind == "flag":
-            self.flag = str(payload.get("reason", "")) if payload.get("on", True) else None
+            self.flag = str(payload["reason"]) if payload["on"] else None
         elif kind == "note":
             self.notes = (*self.notes, Note(str(payload["text"]), event.annotator, event.time))
 
@@ -239,7 +239,7 @@ class EventFold:
             item, key = int(payload["item"]), str(payload["class"])
             # an item is an example of one class at most
             self._examples = {k: tuple(i for i in given if i != item) for k, given in self._examples.items()}
-            if payload.get("on", True):
+            if payload["on"]:
                 self._examples[key] = (*self._examples.get(key, ()), item)
 
     def _reads(self, event: Event, version: int) -> None:

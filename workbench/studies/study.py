@@ -14,7 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.documents import Study, checked
+from workbench.documents.checking import checked
+from workbench.documents.runs import Study
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
 from workbench.exchange.files import csv_text, json_text

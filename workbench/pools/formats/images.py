@@ -17,8 +17,6 @@ from workbench.pools.decoding import (
     MAX_NUMBERS,
     MAX_PHOTO_PIXELS,
     MAX_PIXELS,
-    decode_image,
-    n_frames,
     stack_images,
 )
 from workbench.pools.features.vectors import is_vectors
@@ -28,9 +26,9 @@ from workbench.pools.formats.folders import classes_by_folder
 from workbench.pools.photos import (
     MAX_PHOTO_BYTES,
     READING,
+    Decoding,
     PhotoItems,
     Photos,
-    may_have_pages,
     paged_note,
     photo_pool,
     read_photos,
@@ -223,29 +221,18 @@ def _decode_all(
     max_pixels: int,
     max_cells: int,
 ) -> tuple[Array, list[str], list[str], list[str]]:
+    decoding = Decoding(folder, folder.paths, corrupt)
     read: list[str] = []
-    dropped: list[str] = []
-    paged: list[str] = []
 
     def decoded() -> Iterator[Array]:
-        for path in folder.paths:
-            try:
-                data = folder.read(path)
-                label = f"{folder.label}: {cut(path)}"
-                image = decode_image(data, label, size, mode, max_pixels, upright=True)
-            except InputError:
-                if corrupt == "error":
-                    raise
-                dropped.append(path)
-                continue
-            read.append(path)
-            if may_have_pages(path) and n_frames(data) > 1:
-                paged.append(path)
+        for _, image in decoding.images(size=size, mode=mode, max_pixels=max_pixels):
+            read.append(folder.paths[decoding.kept[-1]])
             yield image
 
     images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, read)
     if len(images) < 2:
         raise _too_few(folder, len(images))
+    dropped, paged = ([folder.paths[i] for i in some] for some in (decoding.dropped, decoding.paged))
     return images, read, dropped, paged
 
 

@@ -1,0 +1,63 @@
+"""What documents are made of: numbers, words and times as far as they may go; open and closed ones."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+MOST_ITEMS = 1 << 31
+
+
+def _is_time(text: str) -> str:
+    if text:
+        datetime.fromisoformat(text)
+    return text
+
+
+def _is_plain(document: dict[str, Any]) -> dict[str, Any]:
+    """JSON all the way down, and not deeper than anybody writes it."""
+    _check_plain(document, 0)
+    return document
+
+
+def _check_plain(value: Any, depth: int) -> None:
+    if depth > 40:
+        raise ValueError("it is nested too deeply")
+    if isinstance(value, dict):
+        for part in value.values():
+            _check_plain(part, depth + 1)
+    elif isinstance(value, list):
+        for part in value:
+            _check_plain(part, depth + 1)
+    elif isinstance(value, float):
+        if value - value != 0:
+            raise ValueError("a number is not finite")
+    elif isinstance(value, int) and abs(value) >= 1 << 63:
+        raise ValueError("a number has too many digits")
+
+
+Item = Annotated[int, Field(ge=0, lt=MOST_ITEMS)]
+Count = Annotated[int, Field(ge=0, lt=1 << 53)]
+Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
+Whole = Annotated[int, Field(gt=-MOST_ITEMS, lt=1 << 53)]  # what reads it has a better sentence for the rest
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Word = Annotated[str, Field(max_length=1_000)]
+Name = Annotated[str, Field(min_length=1, max_length=2_000)]
+Long = Annotated[str, Field(max_length=1_000_000)]
+Time = Annotated[str, Field(max_length=40), AfterValidator(_is_time)]
+Options = Annotated[dict[str, Any], AfterValidator(_is_plain)]
+Measure = float | None
+
+
+class Document(BaseModel):
+    """A document of which fields that are not named may hold any JSON."""
+
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, populate_by_name=True)
+
+
+class Closed(BaseModel):
+    """A document that has no other fields."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)

@@ -1,0 +1,166 @@
+"""Documents of runs, studies, rounds and saved models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from workbench.documents.fields import (
+    MOST_ITEMS,
+    Closed,
+    Count,
+    Document,
+    Item,
+    Long,
+    Measure,
+    Name,
+    Options,
+    Whole,
+    Word,
+)
+
+
+class Spec(Closed):
+    """A run's specification (`workbench.sessions.RunSpec`)."""
+
+    pool: Name = "digits"
+    target: Word | None = None
+    pool_options: Options = {}
+    classifier: Name = "large-margin"
+    options: Options = {}
+    policy: Name = "random"
+    selector: Name = "auto"
+    initial: Name = "one-per-class"
+    budget: Whole = 0
+    batch: Whole = 1
+    seed: Whole = 0
+    test_fraction: float = 0.2
+    uniform_share: float = 0.0
+    measured: Whole = 0
+    asked_among: Whole = 0
+    guess: Annotated[list[Name] | tuple[Name, ...], Field(max_length=100)] = ()
+
+
+class Study(Closed):
+    """A study's specification (`workbench.studies.StudySpec`), "pool" and the like not yet made lists."""
+
+    name: Word = ""
+    pools: Annotated[list[Name] | tuple[Name, ...], Field(min_length=1, max_length=10_000)] = ()
+    classifiers: list[Name] | tuple[Name, ...] = ()
+    policies: list[Name] | tuple[Name, ...] = ()
+    seeds: int = 1
+    budget: Whole = 0
+    batch: Whole = 1
+    options: Options = {}
+    target: Word | None = None
+    pool_options: Options = {}
+    selector: Name = "auto"
+    initial: Name = "one-per-class"
+    test_fraction: float = 0.2
+    measured: Whole = 0
+    asked_among: Whole = 0
+    guess: Annotated[list[Name] | tuple[Name, ...], Field(max_length=100)] = ()
+
+
+class RoundRecord(Document):
+    """A round: of a run, or with what it was made from, of a project."""
+
+    number: Item
+    n_labelled: Count
+    n_test: Count
+    error: Measure = None
+    nll: Measure = None
+    brier: Measure = None
+    ece: Measure = None
+    balanced_error: Measure = None
+    macro_f1: Measure = None
+    queried: list[Item]
+    labels: list[Item]
+    utilities: list[Measure]
+    uniform: list[Item] = []
+    initial: list[Item]
+    initial_labels: list[Item]
+    seconds: dict[str, float]
+    signs: dict[str, float] = {}
+
+
+class ProjectRound(RoundRecord):
+    """A fit of a project, with what it was made from."""
+
+    classes: list[Name]
+    keys: list[Name] = []
+    classifier: Name
+    options: Options
+    policy: Name
+    merged: dict[Name, Name] = {}
+    stream: Count = 0
+    events: Count = 0
+    training: Word = ""
+    guess: Options = {}
+    queue: list[Item] = []
+    queue_utilities: list[Measure] = []
+
+
+class StoredRound(Closed):
+    """A line of a project's rounds."""
+
+    number: Item
+    record: ProjectRound
+
+
+class PoolOfRun(Document):
+    """What a run's bundle says of its pool."""
+
+    name: Word
+    fingerprint: Word
+    n_items: Item
+    n_features: Count
+    n_test: Count
+    n_measured: Count | None = None
+    classes: list[Name]
+
+
+class RunBundle(Document):
+    """run.json of a run."""
+
+    kind: Literal["run"]
+    spec: dict[str, Any]
+    pool: PoolOfRun
+    n_rounds: Annotated[int, Field(ge=1, lt=MOST_ITEMS)]
+    n_labelled: Count
+    neighbours: Name = "none"
+
+
+class RunHead(Document):
+    """head.json of a run that is not finished."""
+
+    spec: dict[str, Any]
+    fingerprint: Word
+
+
+class Model(Document):
+    """spec.json of a saved model."""
+
+    classifier: Name
+    options: Options
+    classes: Annotated[list[Name], Field(min_length=1, max_length=100_000)]
+    n_labelled: Count
+    pool: Word
+    note: Long = ""
+
+
+class BegunSource(Closed):
+    """A guess that a saved model begins with."""
+
+    source: Name
+    deviation: Annotated[float, Field(ge=0.0)]
+    mapping: dict[str, Word] = {}
+
+
+class BegunWith(Closed):
+    """guess.json of a saved model."""
+
+    classes: Annotated[list[Name], Field(min_length=1, max_length=100_000)]
+    sources: Annotated[list[BegunSource], Field(max_length=1_000)]
+    guidance: dict[str, Word] = {}
