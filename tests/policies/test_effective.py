@@ -66,10 +66,10 @@ def test_there_is_one_default() -> None:
     from inspect import signature
 
     from workbench.app.forms import Settings
-    from workbench.cli import commands
+    from workbench.cli.commands import models, runs
     from workbench.sessions import RunSpec, Session, simulate
 
-    for called in (simulate, RunSpec, Session.create, Settings, commands.run, commands.score):
+    for called in (simulate, RunSpec, Session.create, Settings, runs.run, models.score):
         assert signature(called).parameters["policy"].default == DEFAULT_POLICY  # type: ignore[arg-type]
 
 
